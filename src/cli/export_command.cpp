@@ -101,15 +101,14 @@ void write_weights(const ExportFlags& flags) {
   for (const std::string& problem : chosen.passed_over) tell("warning: {}\n", problem);
   const CheckpointManifest& manifest = chosen.manifest;
   const SafetensorsReader tensors{fs::path{flags.folder} / manifest.tensors.name};
-  const fs::path place = place_for(flags);
   const bool is_average = !flags.wants_weights && has_averages(tensors);
-  const std::string network = network_of(manifest);
+  const fs::path place = place_for(flags);
   ExportedWeights content =
-      export_weights(tensors, network,
+      export_weights(tensors, network_of(manifest),
                      {.source = kSources.at(flags.to),
                       .state = is_average ? ExportedState::kAverages : ExportedState::kWeights},
                      place);
-  report(flags, {.network = network,
+  report(flags, {.network = network_of(manifest),
                  .step = manifest.checkpoint.step,
                  .is_average = is_average,
                  .content = std::move(content),
@@ -124,14 +123,16 @@ void write_network(const ExportFlags& flags) {
   const fs::path place = place_for(flags);
   OnnxModel model = export_onnx(trained.network, weights_of(trained));
   if (!checkpoint.class_names.empty()) {
-    model.metadata["class_names"] = nlohmann::json(checkpoint.class_names).dump();
+    model.metadata["class_names"] =
+        nlohmann::json(checkpoint.class_names)
+            .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   }
-  ExportedWeights content{.title = "an ONNX network", .tensors = model.tensors.size()};
+  const std::size_t tensors = model.tensors.size();
   write_onnx(std::move(model), place);
   report(flags, {.network = trained.network.name,
                  .step = checkpoint.step,
                  .is_average = checkpoint.settings.average_decay > 0 && !flags.wants_weights,
-                 .content = std::move(content),
+                 .content = {.title = "an ONNX network", .tensors = tensors},
                  .place = place});
 }
 

@@ -228,13 +228,12 @@ void add_nets_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand(
       "nets", "List networks: parameters, activation bytes and smallest feasible budgets");
   const auto flags = std::make_shared<NetsFlags>();  // shared: the callback keeps it
-  CLI::Option* const name =
-      command
-          ->add_option(
-              "name", flags->name,
-              "Network to describe: a name, resnet:6,32,100,6, or a file that ends in .net or .onnx "
-              "(default: a table of all)")
-          ->check(check_network);
+  CLI::Option* const name = command
+                                ->add_option("name", flags->name,
+                                             "Network to describe: a name, resnet:6,32,100,6, or a "
+                                             "file that ends in .net or .onnx "
+                                             "(default: a table of all)")
+                                ->check(check_network);
   flags->sizes.add_to(*command, "", "as published");
   for (const char* size : {"--image-size", "--sequence-length"}) {
     command->get_option(size)->needs(name);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "nets/layer_kinds.h"
 #include "nets/limits.h"
 #include "src/files/safetensors.h"
 #include "src/onnx/node_error.h"
@@ -150,6 +151,12 @@ void GraphImport::read_plain(const OnnxNode& node) {
   const bool is_by_element =
       std::holds_alternative<nets::Relu>(layer) || std::holds_alternative<nets::Dropout>(layer);
   const std::size_t count = is_by_element ? 1 : node.inputs.size();
+  const bool is_concat = std::holds_alternative<nets::Concat>(layer);
+  if (is_concat && count == 1) return read_identity(node);  // DenseNet's first
+  const nets::InputCount known = nets::input_count(layer);
+  if (count < known.min || count > known.max) {
+    throw node_error(node, "reads " + std::to_string(count) + " values, which no layer does");
+  }
   std::vector<nets::NodeId> inputs;
   bool is_flat = false;
   for (std::size_t i = 0; i < count; ++i) {

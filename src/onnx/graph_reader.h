@@ -19,8 +19,11 @@ class GraphReader {
   /// Throws: um::Error where a name stands for two values, or the graph has not one input and one
   /// output beside its constants.
   explicit GraphReader(OnnxModel model);
+  ~GraphReader() = default;
   GraphReader(const GraphReader&) = delete;  // nodes are known by their addresses
   GraphReader& operator=(const GraphReader&) = delete;
+  GraphReader(GraphReader&&) = delete;
+  GraphReader& operator=(GraphReader&&) = delete;
 
   [[nodiscard]] const OnnxModel& model() const { return model_; }
   [[nodiscard]] const OnnxValue& input() const { return model_.inputs[input_]; }

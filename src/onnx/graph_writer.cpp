@@ -8,7 +8,7 @@ namespace spillway {
 
 std::string GraphWriter::add(const std::string& type, const std::string& name,
                              std::vector<std::string> inputs, OnnxAttributes attributes) {
-  const std::string value = name + ".out";
+  std::string value = name + ".out";
   add_several(type, name, std::move(inputs), {value}, std::move(attributes));
   return value;
 }
@@ -43,10 +43,9 @@ std::string GraphWriter::floats(const std::string& name, std::vector<std::size_t
 }
 
 std::string GraphWriter::integers(const std::string& name, std::vector<std::int64_t> numbers) {
-  if (is_new(name)) {
-    model_.tensors.push_back(
-        {.name = name, .shape = {numbers.size()}, .integers = std::move(numbers)});
-  }
+  if (!is_new(name)) return name;
+  const std::size_t count = numbers.size();
+  model_.tensors.push_back({.name = name, .shape = {count}, .integers = std::move(numbers)});
   return name;
 }
 

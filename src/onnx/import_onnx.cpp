@@ -40,7 +40,7 @@ bool mixes_channels(const nets::Layer& layer) {
 
 // The layer that makes a number for each class, behind which nothing else does.
 std::string head_of(nets::Network& network) {
-  std::size_t at = static_cast<std::size_t>(network.nodes.back().inputs[0]);
+  auto at = static_cast<std::size_t>(network.nodes.back().inputs[0]);
   while (at > 0) {
     nets::Node& node = network.nodes[at];
     if (std::visit(Features{}, node.layer) != nullptr) return node.name;

@@ -32,8 +32,7 @@ std::string as_layer_name(const std::string& name) {
 }
 
 std::string LayerNames::name_for(const OnnxNode& node, const std::string& weights) {
-  const std::string kWeight = ".weight";
-  std::string name = without_suffix(weights, kWeight);
+  std::string name = without_suffix(weights, ".weight");
   if (name == weights) {  // it is no layer's name
     name = node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name;
     name = without_suffix(name, "/" + node.type);

@@ -34,13 +34,14 @@ class WrittenLayer {
   /// "conv1.flatten": a part of the layer.
   [[nodiscard]] std::string part(const std::string& name) const { return node_.name + "." + name; }
   /// An operator that is a part of the layer. Returns its value.
-  std::string add(const std::string& type, const std::string& name, std::vector<std::string> inputs,
-                  OnnxAttributes attributes = {}) const {
+  [[nodiscard]] std::string add(const std::string& type, const std::string& name,
+                                std::vector<std::string> inputs,
+                                OnnxAttributes attributes = {}) const {
     return graph_.add(type, part(name), std::move(inputs), std::move(attributes));
   }
   /// The operator that makes what the layer makes.
-  std::string last(const std::string& type, std::vector<std::string> inputs,
-                   OnnxAttributes attributes = {}) const {
+  [[nodiscard]] std::string last(const std::string& type, std::vector<std::string> inputs,
+                                 OnnxAttributes attributes = {}) const {
     return graph_.add(type, node_.name, std::move(inputs), std::move(attributes));
   }
 

@@ -1,5 +1,7 @@
 #include "tests/fuzz/onnx_target.h"
 
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -8,16 +10,20 @@
 #include "src/onnx/onnx_file.h"
 #include "tests/src/onnx/drawn_arrays.h"
 #include "tests/src/weights/weight_networks.h"
-#include "tests/temporary_folder.h"
+#include "um/error.h"
 
 namespace spillway::fuzz {
 namespace {
 
 std::string bytes_of(const nets::Network& network) {
-  const test::TemporaryFolder folder;
-  write_onnx(test::exported(network), folder.file("seed.onnx"));
-  std::ifstream file{folder.file("seed.onnx"), std::ios::binary};
-  return {std::istreambuf_iterator<char>{file}, {}};
+  std::string folder = std::filesystem::temp_directory_path() / "spillway-fuzz-XXXXXX";
+  um::expects(mkdtemp(folder.data()) != nullptr, "a fuzzer can make a temporary folder");
+  const std::string path = folder + "/seed.onnx";
+  write_onnx(test::exported(network), path);
+  std::ifstream file{path, std::ios::binary};
+  std::string bytes{std::istreambuf_iterator<char>{file}, {}};
+  std::filesystem::remove_all(folder);
+  return bytes;
 }
 
 }  // namespace

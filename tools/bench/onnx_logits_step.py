@@ -17,7 +17,7 @@ TEXTS = 3
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", choices=("images", "onnxruntime", "texts", "torchvision"))
-    parser.add_argument("files", nargs="*", help="images")
+    parser.add_argument("--files", nargs="*", help="images")
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--model", type=pathlib.Path, help="ONNX file")
     parser.add_argument("--weights", type=pathlib.Path, help="safetensors file of transformers'")

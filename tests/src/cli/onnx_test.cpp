@@ -22,8 +22,8 @@ class OnnxFiles : public testing::Test {
  protected:
   void SetUp() override {
     if (!has_onnx_library()) GTEST_SKIP() << "built without ONNX's library";
-    succeed(
-        training("resnet:1,1,1,1 --image-size 16x16 --steps 2", {"--checkpoint", file("trained")}));
+    const std::string net = std::string{SPILLWAY_GOLDEN_FILES} + "/weights/thin-resnet.net";
+    succeed(training(net, {"--steps 2 --checkpoint", file("trained")}));
     succeed(to_onnx());
   }
   static Arguments training(const Arguments& net, const Arguments& more) {
@@ -68,7 +68,7 @@ TEST_F(OnnxFiles, GetANewHeadForOtherClasses) {
 
 TEST_F(OnnxFiles, AreNetworksOfAllCommands) {
   const Outcome described = succeed({"nets", file("net.onnx")});
-  EXPECT_NE(described.output.find("resnet:1,1,1,1"), std::string::npos) << described.output;
+  EXPECT_NE(described.output.find("thin-resnet"), std::string::npos) << described.output;
   succeed({"nets", file("net.onnx"), "--dump", file("net.net")});
   succeed(training(file("net.net"), "--steps 0"));
   succeed({"plan --batch 4 --machine v100 --net", file("net.onnx")});
@@ -84,7 +84,7 @@ TEST_F(OnnxFiles, AreRefusedInASentence) {
 
 TEST_F(OnnxFiles, AreReplacedAsAWhole) {
   const json written = json_of({to_onnx(), "--json -"});
-  EXPECT_EQ(written.at("network"), "resnet:1,1,1,1");
+  EXPECT_EQ(written.at("network"), "thin-resnet");
   EXPECT_EQ(written.at("step"), 2);
   EXPECT_EQ(written.at("bytes"), std::filesystem::file_size(file("net.onnx")));
   expect_refused(kFailure, {"export", file("trained"), "--to onnx", file("nowhere/net.onnx")},

@@ -104,6 +104,18 @@ TEST(ImportOnnx, PassesOverPoolsThatChangeNothingAndNodesThatNobodyReads) {
   EXPECT_EQ(layers_of(graph), with_end({}));
 }
 
+TEST(ImportOnnx, PassesOverAConcatOfOneAndRefusesASumOfThree) {
+  SmallGraph one;
+  one.node("Concat", "one", {"image"}, {{"axis", kOne}})
+      .node("Flatten", "flat", {"one"})
+      .head("flat", 32);
+  EXPECT_EQ(layers_of(one), with_end({}));
+  SmallGraph three;
+  three.node("Add", "sum", {"image", "image", "image"});
+  EXPECT_EQ(refusal_of(three),
+            "my.onnx: operator Add of node 'sum' reads 3 values, which no layer does");
+}
+
 TEST(ImportOnnx, NamesTheOperatorThatIsNoLayer) {
   SmallGraph graph;
   graph.node("Clip", "relu6", {"image"}).node("Flatten", "flat", {"relu6"}).head("flat", 32);

@@ -141,7 +141,7 @@ TEST(ExportedNetwork, IsAGraphInOrder) {
 
 TEST(ExportedNetwork, LeavesOutAuxiliaryHeadsAndDropout) {
   const nets::Network network =
-      nets::build_network("googlenet", {.image = nets::Shape{3, 64, 64}, .auxiliary_heads = true});
+      nets::build_network("googlenet", {.image = nets::Shape{3, 96, 96}, .auxiliary_heads = true});
   const OnnxModel model = exported(network);
   EXPECT_TRUE(std::ranges::none_of(model.nodes, [](const OnnxNode& node) {
     return node.type == "Dropout" || node.name.starts_with("aux");

@@ -32,8 +32,8 @@ class SmallGraph {
     return *this;
   }
   SmallGraph& integers(const std::string& name, std::vector<std::int64_t> numbers) {
-    model_.tensors.push_back(
-        {.name = name, .shape = {numbers.size()}, .integers = std::move(numbers)});
+    const std::size_t count = numbers.size();
+    model_.tensors.push_back({.name = name, .shape = {count}, .integers = std::move(numbers)});
     return *this;
   }
   /// One that makes a value of its own name.
