@@ -74,7 +74,8 @@ TEST_F(ImageTraining, MixesTheSameWithAnyNumberOfThreadsAndGoesOnSo) {
             one.at("weights_sha256"));
   const TemporaryFolder folder;
   const std::string checkpoint = folder.file("kept");
-  summary({"--steps 3", Arguments{flags.c_str()}, "--checkpoint", checkpoint});
+  const json begun = summary({"--steps 3", Arguments{flags.c_str()}, "--checkpoint", checkpoint});
+  EXPECT_NE(begun.at("weights_sha256"), one.at("weights_sha256"));
   const json rest = summary({"--steps 6 --resume --checkpoint", checkpoint});
   EXPECT_EQ(rest.at("weights_sha256"), one.at("weights_sha256"));
   for (const std::string flag : {"--mixup 0", "--cutmix 0.5"}) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "tests/src/data/images/golden_images.h"
@@ -14,7 +16,9 @@ inline constexpr std::size_t kExifBytes = 4 + 6 + 8 + 2 + 12 + 4;
 /// A JPEG file with EXIF data of one tag, the orientation, behind its first two bytes.
 [[nodiscard]] inline FileContent with_orientation(const FileContent& jpeg, unsigned number,
                                                   TiffOrder order = TiffOrder::kBig) {
-  FileContent data{'E', 'x', 'i', 'f', 0, 0};
+  constexpr std::size_t kMarker = 4;  // with its length
+  FileContent data(kExifBytes - kMarker);
+  data = {'E', 'x', 'i', 'f', 0, 0};  // within what there is room for
   const auto append = [&](unsigned value, unsigned bytes) {
     for (unsigned i = 0; i < bytes; ++i) {
       const unsigned shift = 8 * (order == TiffOrder::kBig ? bytes - 1 - i : i);
@@ -31,9 +35,10 @@ inline constexpr std::size_t kExifBytes = 4 + 6 + 8 + 2 + 12 + 4;
   append(number, 2);
   append(0, 2);
   append(0, 4);  // no other directory
-  FileContent file{0xFF, 0xD8, 0xFF, 0xE1, 0, static_cast<std::uint8_t>(data.size() + 2)};
-  file.insert(file.end(), data.begin(), data.end());
-  file.insert(file.end(), jpeg.begin() + 2, jpeg.end());
+  FileContent file(jpeg.size() + kExifBytes);
+  const FileContent marker{0xFF, 0xD8, 0xFF, 0xE1, 0, static_cast<std::uint8_t>(data.size() + 2)};
+  const auto at = std::ranges::copy(marker, file.begin()).out;
+  std::copy(jpeg.begin() + 2, jpeg.end(), std::ranges::copy(data, at).out);
   return file;
 }
 
