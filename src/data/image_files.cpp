@@ -190,7 +190,9 @@ std::vector<std::string> find_images(const fs::path& folder) {
   std::error_code error;
   for (fs::recursive_directory_iterator entry{folder, error}, end; !error && entry != end;
        entry.increment(error)) {
-    if (!is_hidden(entry->path()) && has_image_ending(entry->path())) {
+    if (is_hidden(entry->path())) {
+      entry.disable_recursion_pending();
+    } else if (has_image_ending(entry->path())) {
       paths.push_back(entry->path());
     }
   }

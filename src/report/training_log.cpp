@@ -73,6 +73,18 @@ json parsed_or_null(std::string_view line) {
   return parsed.is_discarded() ? json{} : parsed;
 }
 
+// What a killed training left of its last line may have another file's first line behind it: that
+// one, or all where there is none.
+std::string whole_line(const std::string& line) {
+  if (!parsed_or_null(line).is_null()) return line;
+  for (std::size_t at = line.find("{\"", 1); at != std::string::npos;
+       at = line.find("{\"", at + 1)) {
+    const std::string rest = line.substr(at);
+    if (parsed_or_null(rest).is_object()) return rest;
+  }
+  return line;
+}
+
 }  // namespace
 
 bool is_training_log(std::string_view text) {
@@ -95,7 +107,7 @@ TrainingLog read_training_log(const std::string& text, const std::string& name) 
     begin = is_cut ? text.size() : end + 1;
     ++number;
     if (is_cut && parsed_or_null(line).is_null()) break;
-    const prefetch::JsonFile parsed{line, name + ": line " + std::to_string(number)};
+    const prefetch::JsonFile parsed{whole_line(line), name + ": line " + std::to_string(number)};
     add_line(parsed.root(), log);
   }
   return log;

@@ -83,7 +83,7 @@ std::string leader(const std::vector<const ComparisonLine*>& lines, const Compar
       if (line->fastest.size() > 1) ++ties[table.columns[column]];
     }
   }
-  if (contested < 2) return {};
+  if (contested < 2 || firsts.empty()) return {};
   const auto max = std::ranges::max_element(firsts, {}, [](const auto& of) { return of.second; });
   const std::size_t tied = ties[max->first];
   const std::string where = max->second == contested

@@ -96,7 +96,7 @@ ChosenCheckpoint choose_best_checkpoint(const fs::path& folder) {
   }
   CheckpointManifest manifest = read_manifest(path);
   expect_verified(folder, manifest);
-  return {.manifest = std::move(manifest), .path = path, .passed_over = {}};
+  return {.manifest = std::move(manifest), .path = path, .passed_over = newest.passed_over};
 }
 
 void expect_same_training(const ChosenCheckpoint& chosen, const CheckpointKey& key) {

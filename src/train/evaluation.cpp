@@ -20,8 +20,7 @@ class EvaluationSums {
       : classes_{data.classes()}, options_{options} {}
 
   void add(const Batch& batch, const StepReport& report) {
-    count_ += static_cast<double>(
-        std::ranges::count_if(batch.labels, [](std::int32_t label) { return label >= 0; }));
+    count_ += static_cast<double>(count_labels(batch));
     loss_ += static_cast<double>(report.loss);
     correct_ += static_cast<double>(report.correct);
     has_judged_ = !report.judged.empty();

@@ -146,6 +146,7 @@ StepReport Session::train(const StepContext& context) {
   if (batches_.steps > 1) return train_in_parts(context);
   Runner& runner = *training_.front().runner;
   Finished whole = run(runner, context, {.runner = &runner, .batch = context.next_batch});
+  whole.report.counted = count_labels(*context.batch);
   if (whole.timeline) timeline_ = *std::move(whole.timeline);
   return whole.report;
 }
@@ -153,7 +154,9 @@ StepReport Session::train(const StepContext& context) {
 StepReport Session::train_in_parts(StepContext context) {
   um::expects(context.batch != nullptr, "a batch to train on");
   context.counted_labels = count_labels(*context.batch);
-  StepReport whole{.learning_rate = context.learning_rate, .stalled = um::Nanoseconds{0}};
+  StepReport whole{.counted = *context.counted_labels,
+                   .learning_rate = context.learning_rate,
+                   .stalled = um::Nanoseconds{0}};
   for (std::size_t p = 0; p < training_.size(); ++p) {
     Part& part = training_[p];
     for (std::size_t i = 0; i < part.times; ++i) {

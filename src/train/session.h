@@ -34,6 +34,7 @@ namespace spillway {
 struct StepReport {
   float loss = 0;     ///< training: mean over the batch; evaluation: sum
   float correct = 0;  ///< predictions that were right
+  std::size_t counted = 0;  ///< labels that count, of a training step
   /// Of an evaluation, in the order of the batch; empty where a sample has several labels.
   std::vector<JudgedSample> judged;
   std::vector<float> logits;  ///< likewise, (N, C), where StepOptions::gives_logits

@@ -89,7 +89,8 @@ class Progress {
     const std::uint64_t done = options_.first_step;
     const std::optional<AfterEvaluation> wish = evaluate_after(done);
     if (!wish) throw stopped_after(done, events_.on_checkpoint != nullptr);
-    if (*wish != AfterEvaluation::kGoOn && events_.on_checkpoint) events_.on_checkpoint(done);
+    const bool is_due = *wish != AfterEvaluation::kGoOn || done >= last_;
+    if (is_due && events_.on_checkpoint) events_.on_checkpoint(done);
     return *wish == AfterEvaluation::kEnd;
   }
 

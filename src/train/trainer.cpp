@@ -9,7 +9,6 @@
 
 #include "nets/residual_norms.h"
 #include "nets/text/network_text.h"
-#include "src/data/batch_order.h"
 #include "src/data/first_samples.h"
 #include "src/data/open_dataset.h"
 #include "src/plan/predicted_step.h"
@@ -17,7 +16,6 @@
 #include "src/step/batch_norm_values.h"
 #include "src/train/checkpoint_key.h"
 #include "src/train/text_model.h"
-#include "um/text/count_of.h"
 
 namespace spillway {
 
@@ -65,25 +63,6 @@ TrainOptions whole_training(TrainOptions options, const DatasetPair& data, std::
   options.learning_rate =
       for_whole_training(options.learning_rate, last_step(options, data, batch));
   return options;
-}
-
-// Whatever looks at evaluations has one.
-void expect_evaluation(const TrainerOptions& options, const DatasetPair& data) {
-  const TrainOptions& training = options.training;
-  const bool has_use =
-      options.checkpoint.keep_best || options.patience > 0 || training.has_confusion;
-  if (!has_use || training.evaluate_every.value_or(0) > 0) return;
-  const std::string what =
-      "keeping the best checkpoint, stopping early and the confusion matrix are of evaluations, "
-      "and "
-      "there is none: ";
-  if (training.evaluate_every == 0) throw um::Error{what + "evaluations are turned off"};
-  const std::uint64_t first = steps_per_epoch(data.train->size(), options.step.batch);
-  const std::uint64_t last = last_step(training, data, options.step.batch);
-  if (last >= first) return;
-  throw um::Error{what + "the first one follows the epoch's last step, " + std::to_string(first) +
-                  ", and the training ends after " + um::count_of(last, "step") +
-                  "; give --eval-every N, or more steps"};
 }
 
 }  // namespace
@@ -199,7 +178,9 @@ void Trainer::start() {
         [&](const std::string& name, std::span<float> tensor) { weights_->read(name, tensor); });
   } else {
     draw_state();
-    if (options_.first_values) session_->state().start_from(options_.first_values);
+    has_first_values_ = options_.first_values != nullptr;
+    if (has_first_values_) session_->state().start_from(options_.first_values);
+    options_.first_values = {};  // which holds them all
   }
   if (!folder_) return;
   const std::vector<RepeatedStep>& steps = workload().training_steps();
@@ -275,7 +256,8 @@ void Trainer::choose_checkpoint() {
     throw nothing_left("the last evaluations were not better than that of step " +
                        std::to_string(best_->step) + "; give a greater --early-stop to go on");
   }
-  if (done < last_step(options_.training, data_, options_.step.batch)) return;
+  const bool is_over = done >= last_step(options_.training, data_, options_.step.batch);
+  if (!is_over || options_.training.evaluates_first) return;
   throw nothing_left("give more --steps or --epochs to go on");
 }
 

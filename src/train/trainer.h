@@ -70,6 +70,8 @@ class Trainer {
   [[nodiscard]] const Session& session() const { return *session_; }
   /// The file that the first parameters are from; null where they are not.
   [[nodiscard]] const WeightFile* weights() const { return weights_ ? &*weights_ : nullptr; }
+  /// Whether it began with those of TrainerOptions::first_values.
+  [[nodiscard]] bool has_first_values() const { return has_first_values_; }
   /// The last of the steps of a batch, which updates the weights: its graph, times and plan.
   [[nodiscard]] const prefetch::TaskGraph& graph() const { return workload().training().graph; }
   [[nodiscard]] const prefetch::Profile& profile() const { return steps_->profiles().back(); }
@@ -96,6 +98,7 @@ class Trainer {
   ExecutionContext context_;
   std::optional<PlannedSteps> steps_;
   std::optional<WeightFile> weights_;
+  bool has_first_values_ = false;
   std::optional<CheckpointFolder> folder_;
   CheckpointKey key_;                        // where there is a folder
   std::optional<KeptTextModel> text_model_;  // likewise, of a network of texts

@@ -89,6 +89,9 @@ struct TrainerOptions {
 /// Throws: um::Error when images cannot be mixed with each other, as TrainOptions::mixing asks for.
 void expect_mixable(const TrainerOptions& options);
 
+/// Throws: um::Error where something looks at evaluations of `data`, and none would come.
+void expect_evaluation(const TrainerOptions& options, const DatasetPair& data);
+
 /// How to open data for the network of `options`, in batches of `batch`.
 [[nodiscard]] DatasetOptions dataset_options(const TrainerOptions& options, std::size_t batch);
 

@@ -62,8 +62,8 @@ void run_evaluation(const EvaluateCommandFlags& flags) {
   const Interrupt interrupt;
   ProgressLine progress;
   const auto evaluator =
-      flags.common.open(progress, interrupt.token(), [&flags](const nets::Network& network) {
-        if (!flags.confusion.empty()) expect_confusion_matrix_of(network);
+      flags.common.open(progress, interrupt.token(), [&flags](const TrainedNetwork& trained) {
+        if (!flags.confusion.empty()) expect_confusion_matrix_of(trained.network);
       });
   const JudgedData judged = flags.common.open_data(*evaluator);
   const Dataset& data = *judged.samples;

@@ -71,10 +71,10 @@ void EvaluationFlags::add_data_to(CLI::App& command) {
 
 std::unique_ptr<Evaluator> EvaluationFlags::open(
     ProgressLine& progress, std::stop_token stop,
-    const std::function<void(const nets::Network&)>& expect_fitting) const {
+    const std::function<void(const TrainedNetwork&)>& expect_fitting) const {
   TrainedNetwork trained = open_trained_network(checkpoint, is_best);
   trained.uses_weights = uses_weights;
-  if (expect_fitting) expect_fitting(trained.network);
+  if (expect_fitting) expect_fitting(trained);
   for (const std::string& problem : trained.checkpoint.passed_over) {
     tell("warning: {}; using the checkpoint of step {}\n", problem,
          trained.checkpoint.manifest.checkpoint.step);

@@ -51,7 +51,7 @@ struct EvaluationFlags {
   /// before. Throws: um::Error; Interrupted.
   [[nodiscard]] std::unique_ptr<Evaluator> open(
       ProgressLine& progress, std::stop_token stop,
-      const std::function<void(const nets::Network&)>& expect_fitting = {}) const;
+      const std::function<void(const TrainedNetwork&)>& expect_fitting = {}) const;
   /// The data as the user named it, or the training's. Throws: um::Error.
   /// Throws: um::Error where its classes are not those of the training.
   [[nodiscard]] JudgedData open_data(const Evaluator& evaluator) const;

@@ -62,12 +62,20 @@ ImageTask image_task(const TrainedNetwork& trained) {
           .options = *checkpoint.settings.images};
 }
 
+void expect_fitting(const TrainedNetwork& trained, const PredictCommandFlags& flags) {
+  expect_classes_of_images(trained.network);
+  if (!flags.files.empty()) static_cast<void>(image_task(trained));
+}
+
 // One run of the command, from its flags to its last line.
 class Predicting {
  public:
   Predicting(const PredictCommandFlags& flags, const Interrupt& interrupt)
-      : flags_{flags}, interrupt_{interrupt}, evaluator_{flags.common.open(progress_, token())} {
-    expect_classes_of_images(evaluator_->trained().network);
+      : flags_{flags},
+        interrupt_{interrupt},
+        evaluator_{flags.common.open(progress_, token(), [&](const TrainedNetwork& trained) {
+          expect_fitting(trained, flags);
+        })} {
     const Checkpoint& checkpoint = evaluator_->trained().checkpoint.manifest.checkpoint;
     options_ = {
         .top = flags.top, .has_logits = flags.has_logits, .class_names = checkpoint.class_names};
@@ -108,12 +116,12 @@ class Predicting {
       judge(*files.samples, take);
     } catch (const um::Error&) {  // also where there is nothing to judge
       tell_broken(files);
-      if (files.broken->count() < paths.size()) throw;
+      if (!items_.empty() || files.broken->count() == 0) throw;
     }
     tell_broken(files);
     write("files");
-    if (files.broken->count() == 0) return;
-    throw um::Error{fmt::format("{} of {} cannot be read as images", files.broken->count(),
+    if (items_.size() == paths.size()) return;
+    throw um::Error{fmt::format("{} of {} cannot be read as images", paths.size() - items_.size(),
                                 um::count_of(paths.size(), "file"))};
   }
 
@@ -158,10 +166,13 @@ void expect_files_or_data(const CLI::App& command, const PredictCommandFlags& fl
 
 void run_predictions(const CLI::App& command, PredictCommandFlags& flags) {
   expect_files_or_data(command, flags);
+  if (flags.has_logits && flags.common.json.empty()) {
+    throw CLI::ValidationError{"--logits", "is of --json; give --json FILE"};
+  }
   expect_writable(flags.common.json);
   flags.files = named_image_files(flags.files);
   flags.common.most_samples = flags.files.size();
-  flags.common.gives_logits = true;
+  flags.common.gives_logits = flags.top > 1 || flags.has_logits;
   const Interrupt interrupt;
   Predicting{flags, interrupt}.run();
 }

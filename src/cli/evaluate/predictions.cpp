@@ -34,7 +34,11 @@ std::vector<ClassProbability> likeliest_classes(std::span<const float> logits, s
 Prediction::Prediction(const JudgedImage& image, const PredictionOptions& options)
     : options_{options},
       classes_{likeliest_classes(image.logits, options.top)},
-      logits_{image.logits.begin(), image.logits.end()} {}
+      logits_{image.logits.begin(), image.logits.end()} {
+  if (!classes_.empty()) return;
+  classes_.push_back({.number = static_cast<std::size_t>(image.judged.prediction),
+                      .probability = static_cast<double>(image.judged.probability)});
+}
 
 // Its number, and its name where it has one.
 std::string Prediction::name_of(std::size_t number) const {

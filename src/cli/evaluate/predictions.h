@@ -32,6 +32,7 @@ struct ClassProbability {
 /// StepOptions::gives_logits.
 class Prediction {
  public:
+  /// Without logits, the likeliest class alone.
   Prediction(const JudgedImage& image, const PredictionOptions& options);
 
   /// "class 3 (cat), probability 0.934; 5 (dog) 0.050"

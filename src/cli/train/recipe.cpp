@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
@@ -20,7 +21,10 @@ using nlohmann::json;
 
 constexpr std::string_view kRecipe = "--recipe";
 constexpr const char* kDescription = "description";
-constexpr const char* kWeights = "weights";  // where a training begins, and none goes on from
+// How weights are drawn, which neither a training that goes on needs nor one with --weights.
+constexpr std::array<std::string_view, 2> kDrawing{"init", "zero-gamma"};
+// Which weights a training begins with, likewise.
+constexpr std::array<std::string_view, 2> kWeights{"weights", "new-head"};
 
 std::vector<std::string> recipe_names() {
   std::vector<std::string> names;
@@ -113,8 +117,7 @@ void add_recipe_to(CLI::App& command) {
       .add_option_function<std::string>(
           "--recipe", [](const std::string& /*file*/) {},
           "Flags of this command from a JSON file, such as {\"lr\": 0.1, \"nesterov\": true}; "
-          "flags "
-          "given beside it win. Recipes that come with the program: " +
+          "flags given beside it win. Recipes that come with the program: " +
               fmt::format("{}", fmt::join(recipe_names(), ", ")))
       ->type_name("FILE")
       ->group("What is trained");
@@ -129,8 +132,11 @@ std::vector<std::string> expand_recipe(const CLI::App& command,
   if (!recipe.value().is_object()) throw um::Error{file + " is no JSON object of flags"};
   const std::vector<std::string> given = arguments;
   const bool goes_on = is_given(given, "--resume");
+  const bool draws = !goes_on && !is_given(given, "--weights");
   for (const auto& [key, value] : recipe.value().items()) {
-    if (key == kDescription || (goes_on && key == kWeights)) continue;
+    if (key == kDescription) continue;
+    if (goes_on && std::ranges::find(kWeights, key) != kWeights.end()) continue;
+    if (!draws && std::ranges::find(kDrawing, key) != kDrawing.end()) continue;
     const auto argument = argument_of(option_of(command, key, file), key, value, file);
     if (argument && !is_given(given, "--" + key)) arguments.push_back(*argument);
   }

@@ -127,7 +127,7 @@ class Training {
              network().classes());
       }
     }
-    if (trainer_.options().first_values) {
+    if (trainer_.has_first_values()) {
       tell("weights of {}: its own\n", options_.flags.workload.net);
     }
     describe_frozen();

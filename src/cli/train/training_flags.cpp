@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <string>
+#include <utility>
 
 #include "nets/text/network_file.h"
 #include "src/cli/flags/complaint.h"
@@ -163,18 +165,21 @@ void TrainingFlags::complete(const CLI::App& command) {
   learning_rate.expect_fitting(command);
   images.complete(command, data);
   choose_classes(command);
-  expect_effects(command);
+  expect_effects();
   train.learning_rate = learning_rate.options;
   train.has_confusion = !confusion.empty();
   train.loader_threads = images.loader_threads();
   train.mixing = images.mixing;
 }
 
-void TrainingFlags::expect_effects(const CLI::App& command) const {
+void TrainingFlags::expect_effects() const {
   if (!confusion.empty()) expect_confusion_matrix_of(workload.network());
   if (train.evaluate_every != 0) return;
-  for (const char* const flag : {"--keep-best", "--early-stop", "--confusion"}) {
-    if (command.count(flag) == 0) continue;
+  const std::array uses{std::pair{"--keep-best", checkpoint.keep_best},
+                        std::pair{"--early-stop", patience > 0},
+                        std::pair{"--confusion", !confusion.empty()}};
+  for (const auto& [flag, is_wanted] : uses) {
+    if (!is_wanted) continue;
     throw CLI::ValidationError{flag, "is of evaluations, which --eval-every 0 turns off"};
   }
 }
@@ -239,7 +244,6 @@ void TrainingFlags::restore_settings(const CLI::App& command) {
   restore_dropout(kept.dropout);
   restore_state(command, kept);
   restore_evaluations(command, kept.evaluations);
-  if (command.count("--train-samples") == 0) train_samples = kept.train_samples;
 }
 
 // What is part of the state, or leaves some of it out, cannot come or go.
@@ -255,13 +259,17 @@ void TrainingFlags::restore_state(const CLI::App& command, const KeptSettings& k
   keep("--cutmix", images.mixing.cutmix, kept.mixing.cutmix);
   keep("--ema", workload.average_decay, kept.average_decay);
   keep("--freeze", workload.frozen, kept.frozen);
+  if (kept.train_samples > 0) {
+    keep("--train-samples", train_samples, std::size_t{kept.train_samples});
+  }
   if (command.count("--label-smoothing") == 0) workload.label_smoothing = kept.label_smoothing;
 }
 
 void TrainingFlags::restore_evaluations(const CLI::App& command, const EvaluationRule& kept) {
   if (command.count("--eval-every") == 0) train.evaluate_every = kept.every;
-  if (command.count("--early-stop") == 0) patience = kept.patience;
-  if (command.count("--keep-best") == 0) checkpoint.keep_best = kept.keeps_best;
+  const bool evaluates = train.evaluate_every != 0;
+  if (command.count("--early-stop") == 0) patience = evaluates ? kept.patience : 0;
+  if (command.count("--keep-best") == 0) checkpoint.keep_best = evaluates && kept.keeps_best;
 }
 
 void TrainingFlags::restore_dropout(std::optional<float> kept) {

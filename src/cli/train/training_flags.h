@@ -61,7 +61,7 @@ struct TrainingFlags {
   [[nodiscard]] TensorSource first_values() const;
   void choose_classes(const CLI::App& command);
   // Throws where a flag would do nothing.
-  void expect_effects(const CLI::App& command) const;
+  void expect_effects() const;
   void restore_settings(const CLI::App& command);
   void restore_sub_batch(std::optional<std::size_t> kept, bool is_given);
   void restore_dropout(std::optional<float> kept);

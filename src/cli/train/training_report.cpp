@@ -51,11 +51,7 @@ double error_of(const TrainingSummary& summary) {
 }  // namespace
 
 StepSamples samples_of_step(const nets::Network& network, std::size_t batch) {
-  const bool is_masked = network.reads_text() && objective_of(network) == Objective::kMaskedTokens;
-  const auto [height, width] = network.labels();
-  return {.batch = batch,
-          .tokens_each = network.reads_text() ? network.input().height : 0,
-          .labels_each = is_masked ? 0 : height * width};
+  return {.batch = batch, .tokens_each = network.reads_text() ? network.input().height : 0};
 }
 
 TrainingReport::TrainingReport(const std::string& json_path, const StepSamples& samples,
@@ -75,9 +71,9 @@ void TrainingReport::step(std::uint64_t step, std::uint64_t epoch, const StepRep
   line.update(to_json(report.counters));
   std::vector<std::string> fields{fmt::format("step {}/{}", step, steps_.last),
                                   fmt::format("loss {:.4f}", report.loss), time_left(step)};
-  if (samples_.labels_each > 0) {
-    const double accuracy = static_cast<double>(report.correct) /
-                            static_cast<double>(samples_.batch * samples_.labels_each);
+  if (report.counted > 0) {
+    const double accuracy =
+        static_cast<double>(report.correct) / static_cast<double>(report.counted);
     line["accuracy"] = accuracy;
     fields.push_back(fmt::format("accuracy {:.1f} %", 100 * accuracy));
   }

@@ -22,7 +22,6 @@ namespace spillway::cli {
 struct StepSamples {
   std::size_t batch = 0;
   std::size_t tokens_each = 0;  ///< 0: images
-  std::size_t labels_each = 0;  ///< 0: not known, as where tokens are masked at random
 };
 
 /// Those of a step of `network`.

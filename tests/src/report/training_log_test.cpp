@@ -60,6 +60,13 @@ TEST(TrainingLog, MayEndInTheMiddleOfALine) {
   EXPECT_FALSE(log.subject);
 }
 
+// The line that the first of two was killed in has the other's first one behind it.
+TEST(TrainingLog, LeavesOutALineThatWasCutBetweenTwoTrainings) {
+  const TrainingLog log = read(step_line(1, 3) + "{\"step\": 2, \"los" + step_line(2, 2.5));
+  ASSERT_EQ(log.steps.size(), 2U);
+  EXPECT_EQ(log.steps[1].figures[0], 2.5);
+}
+
 // From the checkpoint of step 1 on, after which an evaluation of step 2 is of no training any more.
 TEST(TrainingLog, GoesOnWhereATrainingWentOn) {
   const TrainingLog log =

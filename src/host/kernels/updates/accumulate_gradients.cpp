@@ -5,7 +5,7 @@ namespace spillway::host {
 
 // Over the whole part: what is padding in both stays zero.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AccumulateGradients& op) {
-  const std::size_t count = UpdateRange::of(machine.layout, op.parameters, op.part).count;
+  const std::size_t count = UpdateRange::of(machine.layout, op.parameters, op.part, false).count;
   return kernel_of(machine, op, [count](const auto& operands) {
     const float* const old_sum = floats(operands.in.sum);
     const float* const part = floats(operands.in.dparameters);

@@ -5,7 +5,7 @@ namespace spillway::host {
 
 // Over the whole part: what is padding in both stays zero.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AverageParameters& op) {
-  const UpdateRange range = UpdateRange::of(machine.layout, op.parameters, op.part);
+  const UpdateRange range = UpdateRange::of(machine.layout, op.parameters, op.part, false);
   const auto part = static_cast<float>(1 - op.decay);
   const auto update = [range, part](const auto& operands, const auto& /*arguments*/) {
     const float* const w = floats(operands.in.parameters) + range.first;

@@ -13,7 +13,7 @@ constexpr std::size_t kChunk = 1U << 16U;
 std::size_t chunks_of(std::size_t count) { return (count + kChunk - 1) / kChunk; }
 
 std::size_t count_of(const Machine& machine, const AddSquares& op) {
-  return UpdateRange::of(machine.layout, op.parameters, op.part).count;
+  return UpdateRange::of(machine.layout, op.parameters, op.part, false).count;
 }
 
 double squares_of(const float* numbers, std::size_t count) {
@@ -47,7 +47,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddSquares& op
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ClipGradient& op) {
   constexpr double kEpsilon = 1e-6;
-  const std::size_t count = UpdateRange::of(machine.layout, op.parameters, op.part).count;
+  const std::size_t count = UpdateRange::of(machine.layout, op.parameters, op.part, false).count;
   return kernel_of(machine, op, [count, op](const auto& operands) {
     const double norm = std::sqrt(*reinterpret_cast<const double*>(operands.in.squares));
     const double ratio = static_cast<double>(op.largest_norm) / (norm + kEpsilon);

@@ -26,7 +26,7 @@ struct UpdateRange {
   std::size_t decayed;  ///< of them, those from the first on to which weight decay applies
 
   [[nodiscard]] static UpdateRange of(const Layout& layout, const ParameterSpec& spec,
-                                      const ParameterPart& part, bool decays_all = false) {
+                                      const ParameterPart& part, bool decays_all) {
     const FloatRange range = cuts_of(layout, spec).range(part);
     const std::size_t of_weights = has_weights(spec) ? parts_of(layout, spec).first : 0;
     const std::size_t weights = decays_all ? range.end : of_weights;
