@@ -69,6 +69,20 @@ TEST(Verdict, LeavesOutWhatHasNotSettled) {
                        "1 of 3 figures has not settled (~), and is not compared."}));
 }
 
+// It may be the fastest one, so that nobody is called that.
+TEST(Verdict, CallsNobodyTheFastestBesideWhatHasNotSettled) {
+  json rows = json::array({training_row("joint", 60, 1.1), training_row("copy", 60, 1.3),
+                           training_row("capacity", 60, 1.2), training_row("joint", 40, 1.1),
+                           training_row("copy", 40, 1.3), training_row("capacity", 40, 1.2)});
+  for (const std::size_t unsettled : {2, 5}) {
+    rows[unsettled]["seconds"]["settled"] = false;
+    rows[unsettled]["seconds"]["min"] = 0.5;
+  }
+  for (const std::string& sentence : said_of(bench_file("train", rows))) {
+    EXPECT_EQ(sentence.find("is the fastest"), std::string::npos) << sentence;
+  }
+}
+
 TEST(Verdict, SaysWhenPredictionsAreOff) {
   json rows = json::array({training_row("joint", 40, 1.0), training_row("copy", 40, 2.0)});
   rows[1]["predicted_seconds"] = 2.5;

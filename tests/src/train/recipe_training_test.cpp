@@ -159,6 +159,25 @@ TEST_F(RecipeTraining, MakesUpForAnEvaluationThatWasStopped) {
   EXPECT_FALSE(choose_checkpoint(options.checkpoint.folder).manifest.checkpoint.lacks_evaluation);
 }
 
+// After the last step, too, behind which nothing is left to train.
+TEST_F(RecipeTraining, MakesUpForTheLastEvaluation) {
+  TrainerOptions options = options_at_rest(2);
+  options.patience = 2;
+  options.checkpoint.folder = folder_.file("stopped_last");
+  std::stop_source source;
+  const TrainerEvents events{.on_step = [&](auto step, auto, const StepReport&) {
+    if (step == 2) source.request_stop();
+  }};
+  EXPECT_THROW((Trainer{test::small_context(), options, events, source.get_token()}.run()),
+               Interrupted);
+  options.checkpoint.resume = true;
+  const TrainingSummary summary = Trainer{test::small_context(), options}.run();
+  EXPECT_EQ(summary.steps, 2U);
+  EXPECT_TRUE(summary.evaluation.has_value());
+  EXPECT_FALSE(choose_checkpoint(options.checkpoint.folder).manifest.checkpoint.lacks_evaluation);
+  EXPECT_THROW((Trainer{test::small_context(), options}), NothingLeft);
+}
+
 // The first evaluation stays the best one.
 TEST_F(RecipeTraining, KeepsTheBestCheckpointBesideTheLast) {
   TrainerOptions options = options_at_rest(5);
