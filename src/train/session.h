@@ -32,8 +32,8 @@ namespace spillway {
 
 /// One step as it went; where its batch is cut, all of its sub-steps together.
 struct StepReport {
-  float loss = 0;     ///< training: mean over the batch; evaluation: sum
-  float correct = 0;  ///< predictions that were right
+  float loss = 0;           ///< training: mean over the batch; evaluation: sum
+  float correct = 0;        ///< predictions that were right
   std::size_t counted = 0;  ///< labels that count, of a training step
   /// Of an evaluation, in the order of the batch; empty where a sample has several labels.
   std::vector<JudgedSample> judged;

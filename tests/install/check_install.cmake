@@ -13,7 +13,7 @@ foreach(page man/man1/spillway.1 bash-completion/completions/spillway zsh/site-f
 endforeach()
 # What comes with the program is found there, not in the folder it was built from.
 execute_process(COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET ERROR_QUIET WORKING_DIRECTORY ${FOLDER}
-  COMMAND installed/bin/spillway train --recipe fashion-mnist --net lenet --batch 8 --steps 1
+  COMMAND installed/bin/spillway train --recipe small-gpt --net gpt:1,1,16,8 --batch 2 --steps 1
     --warmup-steps 0)
 file(STRINGS ${FOLDER}/installed/bin/spillway found REGEX "cli/train/recipes|/tools/plot/sweep")
 foreach(place IN LISTS found)
