@@ -79,7 +79,7 @@ std::string whole_line(const std::string& line) {
   if (!parsed_or_null(line).is_null()) return line;
   for (std::size_t at = line.find("{\"", 1); at != std::string::npos;
        at = line.find("{\"", at + 1)) {
-    const std::string rest = line.substr(at);
+    std::string rest = line.substr(at);
     if (parsed_or_null(rest).is_object()) return rest;
   }
   return line;
