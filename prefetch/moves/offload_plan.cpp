@@ -24,15 +24,6 @@ std::vector<double> time_before(const Profile& profile, std::span<const TaskRun>
   return before;
 }
 
-// The size of all state that moves.
-um::Bytes state_of(const BlockSizes& block_sizes, std::span<const Life> lives) {
-  um::Bytes size;
-  for (const Life& life : lives) {
-    if (life.outlives_step()) size += block_sizes.size(life.data);
-  }
-  return size;
-}
-
 }  // namespace
 
 Plan empty_plan(const Problem& problem, std::vector<TaskRun> runs) {
@@ -127,9 +118,7 @@ EvaluatedPlan OffloadPlanner::in_time(const Sequence& sequence,
       renewed.needed = renewed.next;
       needed.push_back(renewed);
     }
-    const bool has_late_updates = !problem_.graph.exchanges.empty();
-    schedule_in_time(needed, sequence.live, pool, expected, order, result.plan, copies,
-                     has_late_updates ? state_of(block_sizes_, sequence.lives) : um::Bytes{});
+    schedule_in_time(needed, sequence.live, pool, expected, order, result.plan, copies);
   }
   result.plan.far_runs = earliest_far_runs(problem_.graph, result.plan);
   result.makespan = simulate(result.plan, problem_.profile).makespan();

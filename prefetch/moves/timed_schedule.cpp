@@ -29,13 +29,12 @@ class TimedExecution {
  public:
   TimedExecution(std::span<const FarInterval> far_intervals, std::span<const Bytes> demand,
                  Bytes pool, const Profile& profile, const MoveOrder& order,
-                 std::span<const FarInterval> copies, Bytes state_at_end, Plan& plan)
+                 std::span<const FarInterval> copies, Plan& plan)
       : demand_{demand},
         pool_{pool},
         profile_{profile},
         link_{profile.link},
         order_{order},
-        state_at_end_{state_at_end},
         plan_{plan},
         room_{without(demand, far_intervals)},
         far_intervals_{needed_of(far_intervals, pool, room_)},
@@ -214,9 +213,6 @@ class TimedExecution {
         signed_bytes(demand_[ended_]) - away_ + signed_bytes(each.size) > signed_bytes(pool_)) {
       return false;
     }
-    if (!is_in_use && state_at_end_ > Bytes{}) {
-      return signed_bytes(state_at_end_ + each.size) - away_ <= signed_bytes(pool_);
-    }
     return room_.has(each.size, pool_, ended_, each.next);
   }
 
@@ -254,7 +250,6 @@ class TimedExecution {
   const Profile& profile_;
   LinkProfile link_;
   MoveOrder order_;
-  Bytes state_at_end_;
   Plan& plan_;
   Room room_;  // with what runs count on, and what has left or begun to come back, by now
   std::vector<FarInterval> far_intervals_;  // in order of next use
@@ -291,9 +286,8 @@ class TimedExecution {
 um::Nanoseconds schedule_in_time(std::span<const FarInterval> far_intervals,
                                  std::span<const Bytes> demand, Bytes pool, const Profile& profile,
                                  const MoveOrder& order, Plan& plan,
-                                 std::span<const FarInterval> copies, Bytes state_at_end) {
-  return TimedExecution{far_intervals, demand, pool, profile, order, copies, state_at_end, plan}
-      .run();
+                                 std::span<const FarInterval> copies) {
+  return TimedExecution{far_intervals, demand, pool, profile, order, copies, plan}.run();
 }
 
 }  // namespace spillway::prefetch

@@ -37,9 +37,7 @@ struct MoveOrder {
 /// A far interval whose room turns out to be free all the time is left out (needed_of()). `copies`
 /// have a valid far copy as the step begins, and are near. Neighbouring parts of a block that move
 /// under the same conditions become one move (but for offloads by MoveOrder::in_parts). The
-/// conditions that come of it keep memory within the pool under any timing. Where updates at the
-/// end of the step leave much to leave after it, `state_at_end`, the size of all movable state, has
-/// renewals wait for the room of that.
+/// conditions that come of it keep memory within the pool under any timing.
 ///
 /// Requires: `far_intervals` cover `demand` down to `pool`; renewals have `needed` and `next` when
 /// the step ends; `plan.runs` is filled.
@@ -49,7 +47,6 @@ struct MoveOrder {
 um::Nanoseconds schedule_in_time(std::span<const FarInterval> far_intervals,
                                  std::span<const um::Bytes> demand, um::Bytes pool,
                                  const Profile& profile, const MoveOrder& order, Plan& plan,
-                                 std::span<const FarInterval> copies = {},
-                                 um::Bytes state_at_end = {});
+                                 std::span<const FarInterval> copies = {});
 
 }  // namespace spillway::prefetch
