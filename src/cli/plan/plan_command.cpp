@@ -160,6 +160,9 @@ void expect_ranks(const PlanCommandFlags& options, const PlanRequest& request) {
   if (!options.sub_batch.is_off()) {
     throw um::Error{"--ranks is planned for whole batches only; leave out --sub-batch"};
   }
+  if (options.subject.offload_weights) {
+    throw um::Error{"--ranks is planned with weights near only; leave out --offload-weights"};
+  }
   if (options.model == "paleo") {
     throw um::Error{"OOC-Paleo's formula knows one rank only; leave out --model paleo"};
   }
@@ -167,13 +170,14 @@ void expect_ranks(const PlanCommandFlags& options, const PlanRequest& request) {
 
 void plan(const PlanCommandFlags& options) {
   const Budget budget_text = Budget::parse(options.plan.budget);
-  const PlanRequest request = options.plan.request(options.memory.mode());
+  PlanRequest request = options.plan.request(options.memory.mode());
   expect_one_standard_output(
       {{"--out", options.out}, {"--timeline", options.timeline}, {"--json", options.json}});
   for (const std::string& path : {options.out, options.timeline, options.json}) {
     expect_writable(path);
   }
   expect_ranks(options, request);
+  if (options.ranks.are_several()) request.state = StateRule::kNear;
   PlanSubject subject = options.subject.open();
   if (options.ranks.are_several()) {
     subject.exchange(options.ranks.interconnect(), options.ranks.buckets());

@@ -107,6 +107,11 @@ void expect_exchangeable(const PlanRequest& request) {
         "updates on the far side (--update far) are planned for one rank only; leave out --ranks "
         "or --update far"};
   }
+  if (request.state == StateRule::kFar) {
+    throw um::Error{
+        "state that moves (--state far) is planned for one rank only; leave out --ranks or "
+        "--state far"};
+  }
   if (request.memory == MemoryMode::kManaged && request.planner->name() == "on-demand") {
     throw um::Error{
         "page faults alone (--planner on-demand) are predicted for one rank only; leave out "

@@ -128,6 +128,7 @@ TEST_F(PlanRanks, RefuseWhatIsPlannedForOneOnly) {
   const Arguments two{kResnet, "--ranks 2 --interconnect 1GB/s"};
   expect_refused(kFailure, {two, "--sub-batch 16"}, {"--ranks", "--sub-batch"});
   expect_refused(kFailure, {two, "--update far"}, {"--ranks", "--update far"});
+  expect_refused(kFailure, {two, "--state far"}, {"--ranks", "--state far"});
   expect_refused(kFailure, {two, "--model paleo"}, {"--model paleo"});
   expect_refused(kFailure, {two, "--planner on-demand"}, {"--ranks", "on-demand"});
 }
