@@ -71,7 +71,7 @@ std::string GraphWriter::constant(OnnxTensor tensor) {
     const auto found = constants_.find(each);
     return found != constants_.end() && model_.tensors[found->second] == tensor;
   });
-  const std::string own = tensor.name;
+  std::string own = tensor.name;
   if (constants_.emplace(own, model_.tensors.size()).second) {
     model_.tensors.push_back(std::move(tensor));
   }
