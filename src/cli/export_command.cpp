@@ -116,6 +116,7 @@ void write_weights(const ExportFlags& flags) {
 }
 
 void write_network(const ExportFlags& flags) {
+  expect_onnx_library(flags.file);
   TrainedNetwork trained = open_trained_network(flags.folder, flags.is_best);
   trained.uses_weights = flags.wants_weights;
   for (const std::string& problem : trained.checkpoint.passed_over) tell("warning: {}\n", problem);

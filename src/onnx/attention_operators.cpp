@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/onnx/sequence_operators.h"
@@ -43,10 +44,9 @@ std::vector<std::string> split(const WrittenLayer& layer, const std::string& nam
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     parts.push_back(layer.part(name + std::to_string(i + 1)));
   }
-  layer.graph().add_several("Split", layer.part(name),
-                            {value, layer.integers(name + ".sizes", sizes)}, parts,
-                            {{"axis", axis}});
-  return parts;
+  return layer.graph().add_several("Split", layer.part(name),
+                                   {value, layer.integers(name + ".sizes", sizes)},
+                                   std::move(parts), {{"axis", axis}});
 }
 
 // Each key head as many times as there are heads that it serves.
@@ -71,7 +71,8 @@ std::string causal_mask(const WrittenLayer& layer, std::size_t tokens) {
       mask[i * tokens + j] = -std::numeric_limits<float>::infinity();
     }
   }
-  return layer.graph().floats("causal_mask", {tokens, tokens}, std::move(mask));
+  return layer.graph().floats("causal_mask." + std::to_string(tokens), {tokens, tokens},
+                              std::move(mask));
 }
 
 // Cosines and sines of a token's angles, (tokens, 1, pairs): the same for all heads.

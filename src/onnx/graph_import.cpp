@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <concepts>
-#include <cstdint>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -11,6 +11,7 @@
 #include "src/files/safetensors.h"
 #include "src/onnx/node_error.h"
 #include "src/onnx/operator_attributes.h"
+#include "src/onnx/value_forms.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -184,20 +185,17 @@ void GraphImport::read_dropout(const OnnxNode& node) {
 
 // One that makes what it reads is left out: PyTorch writes adaptive pools so.
 void GraphImport::read_pool(const OnnxNode& node) {
+  if (!node.attributes.contains("kernel_shape")) throw node_error(node, "has no kernel_shape");
   const auto pool = std::get<nets::Pool>(layer_of(node).value());
   if (pool.kernel == nets::square(1) && pool.stride == nets::square(1) &&
       pool.padding == nets::square(0)) {
     return read_identity(node);
   }
-  if (!node.attributes.contains("kernel_shape")) throw node_error(node, "has no kernel_shape");
   read_plain(node);
 }
 
 void GraphImport::read_mean(const OnnxNode& node) {
-  std::vector<std::int64_t> axes = graph_.axes(node);
-  for (std::int64_t& axis : axes) axis += axis < 0 ? 4 : 0;
-  std::ranges::sort(axes);
-  if (axes != std::vector<std::int64_t>{2, 3} || input(node).is_flat) {
+  if (!are_height_and_width(graph_.axes(node)) || input(node).is_flat) {
     throw node_error(node, "averages over something else than height and width");
   }
   const nets::NodeId x = input(node).node;
@@ -215,33 +213,18 @@ void GraphImport::read_flatten(const OnnxNode& node) {
 
 // To a vector of each image, or to the image that it was.
 void GraphImport::read_reshape(const OnnxNode& node) {
-  const auto target = has_input(node, 1) ? graph_.integers(node.inputs[1]) : std::nullopt;
   Value value = input(node);
-  const nets::Shape& image = shape(value);
-  const std::int64_t batch = static_cast<std::int64_t>(graph_.input().shape.front().value_or(0));
-  const auto is_side = [](std::int64_t side, std::size_t own) {
-    return side == -1 || (side > 0 && static_cast<std::size_t>(side) == own);
-  };
-  const bool keeps_batch =
-      target && !target->empty() &&
-      (target->front() == 0 || target->front() == -1 || target->front() == batch);
-  if (keeps_batch && target->size() == 2 && is_side(target->at(1), image.elements())) {
-    if (!value.is_flat) value.flattened_by = node.name;
-    value.is_flat = true;
-  } else if (keeps_batch && target->size() == 4 && is_side(target->at(1), image.channels) &&
-             is_side(target->at(2), image.height) && is_side(target->at(3), image.width)) {
-    value.is_flat = false;
-  } else {
-    throw node_error(node, "makes something else than one vector of each image");
-  }
+  const std::optional<ValueForm> form = reshaped_form(graph_, node, shape(value));
+  if (!form) throw node_error(node, "makes something else than one vector of each image");
+  if (*form == ValueForm::kVector && !value.is_flat) value.flattened_by = node.name;
+  value.is_flat = *form == ValueForm::kVector;
   values_.insert_or_assign(node.outputs[0], value);
 }
 
 void GraphImport::read_squeeze(const OnnxNode& node) {
   Value value = input(node);
-  const std::vector<std::int64_t> axes = graph_.axes(node);
   const bool is_vector = shape(value).height * shape(value).width == 1;
-  if (!is_vector || axes.size() != 2 || value.is_flat) {
+  if (!is_vector || value.is_flat || !are_height_and_width(graph_.axes(node))) {
     throw node_error(node, "makes something else than one vector of each image");
   }
   value.is_flat = true;
@@ -255,6 +238,11 @@ void GraphImport::read_identity(const OnnxNode& node) {
 void GraphImport::read_softmax(const OnnxNode& node) {
   if (node.outputs[0] != graph_.output()) {
     throw node_error(node, "is not at the end of the network, where it is part of the loss");
+  }
+  const Value& value = input(node);
+  const ValueForm form = value.is_flat ? ValueForm::kVector : ValueForm::kImage;
+  if (!is_over_channels(node, graph_.model().operators, form, shape(value))) {
+    throw node_error(node, "is not over the classes");
   }
   read_identity(node);
 }

@@ -114,7 +114,9 @@ ImportedNetwork import_onnx(OnnxModel model, const std::string& file) {
 void fill_array(const ImportedNetwork& network, const std::string& name, std::span<float> numbers,
                 bool has_new_head) {
   const auto found = network.arrays.find(name);
-  um::expects(found != network.arrays.end(), "an array of the imported network");
+  if (found == network.arrays.end()) {
+    throw um::Error{network.file + " has no array " + name + ", which its network needs"};
+  }
   if (found->second.size() == numbers.size()) {
     std::ranges::copy(found->second, numbers.begin());
     return;

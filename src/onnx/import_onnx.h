@@ -28,7 +28,8 @@ struct ImportedNetwork {
 
 /// Fills `numbers` with those of the array `name`. With `has_new_head`, leaves those of the head
 /// where they have another size. Throws: um::Error where the network was built for another image
-/// size or other classes, and has an array of another size for that.
+/// size or other classes, and has an array of another size for that,
+/// or has none of this name.
 void fill_array(const ImportedNetwork& network, const std::string& name, std::span<float> numbers,
                 bool has_new_head);
 

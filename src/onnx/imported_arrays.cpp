@@ -9,6 +9,9 @@ namespace spillway {
 void ImportedArrays::take(const GraphReader& graph, const OnnxNode& node, std::size_t index,
                           const std::string& name, const std::vector<std::size_t>& shape) {
   const OnnxTensor& tensor = graph.weights(node, index);
+  if (tensor.shape.size() > 1 && !matrices_.insert(&tensor).second) {
+    throw node_error(node, "shares its weights with an earlier node, which layers do not");
+  }
   if (tensor.shape != shape) {
     throw node_error(node, "has an array '" + tensor.name + "' of " + shape_text(tensor.shape) +
                                ", but needs " + shape_text(shape));

@@ -13,6 +13,8 @@ namespace {
 
 bool has_onnx_library() { return false; }
 
+void expect_onnx_library(const std::filesystem::path& path) { refuse(path); }
+
 OnnxModel read_onnx(const std::filesystem::path& path) { refuse(path); }
 
 void write_onnx(OnnxModel /*model*/, const std::filesystem::path& path) { refuse(path); }

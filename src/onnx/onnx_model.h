@@ -20,6 +20,8 @@ struct OnnxTensor {
   std::vector<std::size_t> shape;
   std::vector<float> floats;
   std::vector<std::int64_t> integers;
+
+  friend bool operator==(const OnnxTensor&, const OnnxTensor&) = default;
 };
 
 /// The value of an attribute: nothing where it is of a type that no supported operator has.
@@ -34,6 +36,8 @@ struct OnnxNode {
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
   OnnxAttributes attributes;
+
+  friend bool operator==(const OnnxNode&, const OnnxNode&) = default;
 };
 
 /// What a graph is given or gives back.
@@ -41,21 +45,29 @@ struct OnnxValue {
   std::string name;
   bool is_float = true;  ///< otherwise 64-bit whole numbers, or something else
   std::vector<std::optional<std::size_t>> shape;  ///< nothing: any size, such as the batch's
+
+  friend bool operator==(const OnnxValue&, const OnnxValue&) = default;
 };
+
+/// The version of ONNX's operators that files are written for.
+inline constexpr std::int64_t kOnnxOperators = 17;
+/// The oldest version that is read: before it, operators broadcast in another way.
+inline constexpr std::int64_t kOldestOnnxOperators = 7;
 
 /// A graph with its constants. Nodes stand behind those whose values they read.
 struct OnnxModel {
   std::string name;
   std::string producer;
+  std::int64_t operators = kOnnxOperators;  ///< the version of ONNX's
   std::vector<OnnxValue> inputs;
   std::vector<OnnxValue> outputs;
   std::vector<OnnxNode> nodes;
   std::vector<OnnxTensor> tensors;
   std::map<std::string, std::string> metadata;
+
+  friend bool operator==(const OnnxModel&, const OnnxModel&) = default;
 };
 
-/// The version of ONNX's operators that files are written for.
-inline constexpr std::int64_t kOnnxOperators = 17;
 /// The producer that files of Spillway name.
 inline constexpr std::string_view kOnnxProducer = "spillway";
 

@@ -5,12 +5,16 @@
 #include <cstring>
 #include <exception>
 #include <limits>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "nets/limits.h"
 #include "nets/saturated.h"
 #include "src/numbers/narrow_floats.h"
+#include "src/onnx/external_arrays.h"
 #include "src/onnx/onnx_file.h"
 #include "um/error.h"
 #include "um/files/input_file.h"
@@ -51,29 +55,16 @@ class ProtobufSource final : public google::protobuf::io::CopyingInputStream {
   std::exception_ptr failure_;
 };
 
-// The numbers of an array, each by `convert`: those that its bytes are as `From`, and those of the
-// field that arrays of its type may have instead.
-template <typename From, typename Field, typename Convert>
-auto numbers_of(const std::string& bytes, const Field& field, Convert convert) {
-  std::vector<decltype(convert(From{}))> numbers;
-  numbers.reserve(bytes.size() / sizeof(From) + static_cast<std::size_t>(field.size()));
-  for (std::size_t at = 0; at + sizeof(From) <= bytes.size(); at += sizeof(From)) {
-    From number{};
-    std::memcpy(&number, bytes.data() + at, sizeof number);
-    numbers.push_back(convert(number));
-  }
-  for (const auto number : field) numbers.push_back(convert(static_cast<From>(number)));
-  return numbers;
-}
-
 float float_of(double number) { return static_cast<float>(number); }
 float float_of_brain(std::uint16_t bits) { return Bfloat16::from_bits(bits); }
 std::int64_t integer_of(std::int64_t number) { return number; }
 
+bool is_of_onnx(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
+
 // What protobuf has read, as plain data.
 class ModelReading {
  public:
-  explicit ModelReading(fs::path path) : path_{std::move(path)} {}
+  explicit ModelReading(fs::path path) : path_{std::move(path)}, beside_{path_.parent_path()} {}
 
   [[nodiscard]] OnnxModel read() {
     ::onnx::ModelProto proto = parse();
@@ -82,7 +73,8 @@ class ModelReading {
     if (static_cast<std::size_t>(graph.node_size()) > nets::kMaxLayers) {
       throw error("it has more than " + std::to_string(nets::kMaxLayers) + " nodes");
     }
-    OnnxModel model{.name = graph.name(), .producer = proto.producer_name()};
+    OnnxModel model{
+        .name = graph.name(), .producer = proto.producer_name(), .operators = version_of(proto)};
     for (const auto& entry : proto.metadata_props()) model.metadata[entry.key()] = entry.value();
     for (TensorProto& tensor : *graph.mutable_initializer()) {
       model.tensors.push_back(tensor_of(tensor));
@@ -111,7 +103,20 @@ class ModelReading {
     return proto;
   }
 
-  [[nodiscard]] OnnxTensor tensor_of(const TensorProto& proto) const {
+  // Of ONNX's operators.
+  [[nodiscard]] std::int64_t version_of(const ::onnx::ModelProto& proto) const {
+    std::int64_t version = 0;
+    for (const auto& set : proto.opset_import()) {
+      if (is_of_onnx(set.domain())) version = set.version();
+    }
+    if (version >= kOldestOnnxOperators) return version;
+    throw error(version == 0
+                    ? "it does not say which version of ONNX's operators it has"
+                    : "it has ONNX's operators of version " + std::to_string(version) + "; " +
+                          std::to_string(kOldestOnnxOperators) + " and later are read");
+  }
+
+  [[nodiscard]] OnnxTensor tensor_of(const TensorProto& proto) {
     OnnxTensor tensor{.name = proto.name()};
     std::size_t count = 1;
     for (const std::int64_t extent : proto.dims()) {
@@ -119,68 +124,108 @@ class ModelReading {
       tensor.shape.push_back(static_cast<std::size_t>(extent));
       count = nets::saturated_product({count, tensor.shape.back()});
     }
-    fill(tensor, proto);
+    fill(tensor, proto, count);
     if (std::max(tensor.floats.size(), tensor.integers.size()) != count) {
       throw error("array '" + proto.name() + "' does not have as many numbers as its shape says");
     }
     return tensor;
   }
 
-  void fill(OnnxTensor& tensor, const TensorProto& proto) const {
-    const std::string bytes = bytes_of(proto);
+  void fill(OnnxTensor& tensor, const TensorProto& proto, std::size_t count) {
+    const std::string bytes = bytes_of(proto, count);
     const auto& shorts = proto.int32_data();
     switch (proto.data_type()) {
       case TensorProto::FLOAT:
-        tensor.floats = numbers_of<float>(bytes, proto.float_data(), float_of);
+        tensor.floats = numbers_of<float>(proto, bytes, proto.float_data(), float_of);
         return;
       case TensorProto::DOUBLE:
-        tensor.floats = numbers_of<double>(bytes, proto.double_data(), float_of);
+        tensor.floats = numbers_of<double>(proto, bytes, proto.double_data(), float_of);
         return;
       case TensorProto::FLOAT16:
-        tensor.floats = numbers_of<std::uint16_t>(bytes, shorts, float_of_half);
+        tensor.floats = numbers_of<std::uint16_t>(proto, bytes, shorts, float_of_half);
         return;
       case TensorProto::BFLOAT16:
-        tensor.floats = numbers_of<std::uint16_t>(bytes, shorts, float_of_brain);
+        tensor.floats = numbers_of<std::uint16_t>(proto, bytes, shorts, float_of_brain);
         return;
       case TensorProto::INT64:
-        tensor.integers = numbers_of<std::int64_t>(bytes, proto.int64_data(), integer_of);
+        tensor.integers = numbers_of<std::int64_t>(proto, bytes, proto.int64_data(), integer_of);
         return;
       case TensorProto::INT32:
-        tensor.integers = numbers_of<std::int32_t>(bytes, shorts, integer_of);
+        tensor.integers = numbers_of<std::int32_t>(proto, bytes, shorts, integer_of);
         return;
       case TensorProto::BOOL:
-        tensor.integers = numbers_of<std::uint8_t>(bytes, shorts, integer_of);
+        tensor.integers = numbers_of<std::uint8_t>(proto, bytes, shorts, integer_of);
         return;
       default:
-        throw error("array '" + proto.name() + "' has numbers of ONNX's type " +
-                    std::to_string(proto.data_type()) +
-                    "; floats of 16, 32 and 64 bits are read, and integers of 32 and 64 bits");
+        throw other_type(proto);
     }
   }
 
-  [[nodiscard]] std::string bytes_of(const TensorProto& proto) const {
+  [[nodiscard]] um::Error other_type(const TensorProto& proto) const {
+    return error("array '" + proto.name() + "' has numbers of ONNX's type " +
+                 std::to_string(proto.data_type()) +
+                 "; floats of 16, 32 and 64 bits are read, and integers of 32 and 64 bits");
+  }
+
+  // Of a number in an array's bytes.
+  [[nodiscard]] std::size_t width_of(const TensorProto& proto) const {
+    switch (proto.data_type()) {
+      case TensorProto::DOUBLE:
+      case TensorProto::INT64:
+        return 8;
+      case TensorProto::FLOAT:
+      case TensorProto::INT32:
+        return 4;
+      case TensorProto::FLOAT16:
+      case TensorProto::BFLOAT16:
+        return 2;
+      case TensorProto::BOOL:
+        return 1;
+      default:
+        throw other_type(proto);
+    }
+  }
+
+  // The numbers of an array, each by `convert`: those that its bytes are as `From`, or those of the
+  // field that arrays of its type may have instead.
+  template <typename From, typename Field, typename Convert>
+  [[nodiscard]] std::vector<std::invoke_result_t<Convert, From>> numbers_of(
+      const TensorProto& proto, const std::string& bytes, const Field& field,
+      Convert convert) const {
+    if (!bytes.empty() && !field.empty()) throw twice(proto);
+    if (bytes.size() % sizeof(From) != 0) {
+      throw error("array '" + proto.name() + "' has a number that is cut off");
+    }
+    std::vector<std::invoke_result_t<Convert, From>> numbers;
+    numbers.reserve(bytes.size() / sizeof(From) + static_cast<std::size_t>(field.size()));
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof(From)) {
+      From number{};
+      std::memcpy(&number, bytes.data() + at, sizeof number);
+      numbers.push_back(convert(number));
+    }
+    for (const auto number : field) numbers.push_back(convert(static_cast<From>(number)));
+    return numbers;
+  }
+
+  [[nodiscard]] um::Error twice(const TensorProto& proto) const {
+    return error("array '" + proto.name() + "' has its numbers twice");
+  }
+
+  [[nodiscard]] std::string bytes_of(const TensorProto& proto, std::size_t count) {
     if (proto.data_location() != TensorProto::EXTERNAL) return proto.raw_data();
-    fs::path location;
-    std::uint64_t offset = 0;
-    std::optional<std::uint64_t> length;
+    if (!proto.raw_data().empty()) throw twice(proto);
+    ExternalPlace place;
     for (const auto& entry : proto.external_data()) {
-      if (entry.key() == "location") location = entry.value();
-      if (entry.key() == "offset") offset = number_in(proto, entry.value());
-      if (entry.key() == "length") length = number_in(proto, entry.value());
+      if (entry.key() == "location") place.location = entry.value();
+      if (entry.key() == "offset") place.offset = number_in(proto, entry.value());
+      if (entry.key() == "length") place.length = number_in(proto, entry.value());
     }
-    // Nothing of elsewhere on this machine.
-    if (location.empty() || location.filename() != location || location == "." ||
-        location == "..") {
-      throw error("array '" + proto.name() + "' is in '" + location.string() +
-                  "', which is no file beside it");
+    const std::size_t bytes = nets::saturated_product({count, width_of(proto)});
+    try {
+      return beside_.read(proto.name(), place, bytes);
+    } catch (const um::Error& failure) {
+      throw error(failure.what());
     }
-    const um::InputFile file{path_.parent_path() / location};
-    if (offset > file.size() || length.value_or(0) > file.size() - offset) {
-      throw error("array '" + proto.name() + "' goes beyond the end of " + location.string());
-    }
-    std::string bytes(length.value_or(file.size() - offset), '\0');
-    file.read(offset, std::as_writable_bytes(std::span{bytes}));
-    return bytes;
   }
 
   [[nodiscard]] std::uint64_t number_in(const TensorProto& proto, const std::string& text) const {
@@ -202,8 +247,8 @@ class ModelReading {
     return value;
   }
 
-  [[nodiscard]] OnnxNode node_of(const ::onnx::NodeProto& proto) const {
-    const bool is_own = proto.domain().empty() || proto.domain() == "ai.onnx";
+  [[nodiscard]] OnnxNode node_of(const ::onnx::NodeProto& proto) {
+    const bool is_own = is_of_onnx(proto.domain());
     OnnxNode node{.type = (is_own ? "" : proto.domain() + ".") + proto.op_type(),
                   .name = proto.name(),
                   .inputs = {proto.input().begin(), proto.input().end()},
@@ -214,7 +259,7 @@ class ModelReading {
     return node;
   }
 
-  [[nodiscard]] OnnxAttribute attribute_of(const ::onnx::AttributeProto& proto) const {
+  [[nodiscard]] OnnxAttribute attribute_of(const ::onnx::AttributeProto& proto) {
     switch (proto.type()) {
       case ::onnx::AttributeProto::INT:
         return proto.i();
@@ -232,11 +277,14 @@ class ModelReading {
   }
 
   fs::path path_;
+  ExternalArrays beside_;
 };
 
 }  // namespace
 
 bool has_onnx_library() { return true; }
+
+void expect_onnx_library(const fs::path& /*path*/) {}
 
 OnnxModel read_onnx(const fs::path& path) { return ModelReading{path}.read(); }
 

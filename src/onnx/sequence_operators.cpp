@@ -96,13 +96,11 @@ std::string write(const nets::RmsNorm& norm, const WrittenLayer& layer) {
 
 std::string write(const nets::Swiglu& /*swiglu*/, const WrittenLayer& layer) {
   const std::int64_t half = signed_of(layer.x().channels / 2);
-  const std::string gate = layer.part("gate");
-  const std::string value = layer.part("value");
-  layer.graph().add_several("Split", layer.part("split"),
-                            {layer.read(), layer.integers("halves", {half, half})}, {gate, value},
-                            {{"axis", std::int64_t{-1}}});
-  const std::string open = layer.add("Sigmoid", "open", {gate});
-  return layer.last("Mul", {layer.add("Mul", "silu", {gate, open}), value});
+  const auto parts = layer.graph().add_several(
+      "Split", layer.part("split"), {layer.read(), layer.integers("halves", {half, half})},
+      {layer.part("gate"), layer.part("value")}, {{"axis", std::int64_t{-1}}});
+  const std::string open = layer.add("Sigmoid", "open", {parts[0]});
+  return layer.last("Mul", {layer.add("Mul", "silu", {parts[0], open}), parts[1]});
 }
 
 std::string write(const nets::ImageTokens& tokens, const WrittenLayer& layer) {

@@ -121,7 +121,7 @@ void set_value(::onnx::ValueInfoProto& proto, const OnnxValue& value) {
   ::onnx::ModelProto proto;
   proto.set_ir_version(kFormat);
   proto.set_producer_name(model.producer);
-  proto.add_opset_import()->set_version(kOnnxOperators);
+  proto.add_opset_import()->set_version(model.operators);
   for (const auto& [key, value] : model.metadata) {
     auto& entry = *proto.add_metadata_props();
     entry.set_key(key);
@@ -149,11 +149,15 @@ void write_onnx(OnnxModel model, const std::filesystem::path& path) {
   }
   um::ReplacedFile file{path};
   ProtobufSink sink{file};
+  bool is_written = false;
   {
     google::protobuf::io::CopyingOutputStreamAdaptor stream{&sink};
-    static_cast<void>(proto.SerializeToZeroCopyStream(&stream) && stream.Flush());
+    is_written = proto.SerializeToZeroCopyStream(&stream) && stream.Flush();
   }
   sink.rethrow();
+  if (!is_written) {
+    throw um::Error{"cannot write " + path.string() + ": protobuf does not make a file of it"};
+  }
   file.commit();
 }
 

@@ -6,6 +6,7 @@
 
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nets/text/network_text.h"
@@ -70,6 +71,105 @@ TEST(ImportOnnx, LeavesTheSoftmaxToTheLoss) {
   SmallGraph graph;
   graph.input({std::nullopt, 4}).head("image", 4).node("Softmax", "probabilities", {"fc"});
   EXPECT_EQ(layers_of(graph), with_end({}));
+}
+
+// Of a graph that ends with a softmax over `axis`.
+std::string refusal_of_softmax(SmallGraph graph, const std::string& x, OnnxAttributes axis,
+                               std::int64_t operators = kOnnxOperators) {
+  graph.node("Softmax", "s", {x}, std::move(axis));
+  graph.model().operators = operators;
+  return refusal_of(std::move(graph));
+}
+
+OnnxAttributes axis(std::int64_t number) { return {{"axis", number}}; }
+
+constexpr const char* kNotOverClasses =
+    "my.onnx: operator Softmax of node 's' is not over the classes";
+
+TEST(ImportOnnx, TakesTheSoftmaxOfAVectorOverItsClassesAlone) {
+  SmallGraph graph;
+  graph.input({std::nullopt, 4}).head("image", 4);
+  for (const OnnxAttributes& each : {OnnxAttributes{}, axis(1), axis(-1)}) {
+    EXPECT_EQ(refusal_of_softmax(graph, "fc", each), "accepted");
+    EXPECT_EQ(refusal_of_softmax(graph, "fc", each, 12), "accepted");
+  }
+  EXPECT_EQ(refusal_of_softmax(graph, "fc", axis(0)), kNotOverClasses);
+}
+
+TEST(ImportOnnx, TakesTheSoftmaxOfAnImageOverItsChannelsAlone) {
+  SmallGraph graph;
+  graph.array("w", {3, 2, 1, 1}).node("Conv", "c", {"image", "w"});
+  EXPECT_EQ(refusal_of_softmax(graph, "c", axis(1)), "accepted");
+  EXPECT_EQ(refusal_of_softmax(graph, "c", axis(-3)), "accepted");
+  for (const OnnxAttributes& other : {OnnxAttributes{}, axis(-1), axis(0), axis(2), axis(3)}) {
+    EXPECT_EQ(refusal_of_softmax(graph, "c", other), kNotOverClasses);
+  }
+  // Before 13, 1 was over height and width, too, and the default.
+  EXPECT_EQ(refusal_of_softmax(graph, "c", axis(1), 12), kNotOverClasses);
+  EXPECT_EQ(refusal_of_softmax(graph, "c", {}, 12), kNotOverClasses);
+  graph.input({std::nullopt, 2, 1, 1});
+  EXPECT_EQ(refusal_of_softmax(graph, "c", {}, 12), "accepted");
+  EXPECT_EQ(refusal_of_softmax(graph, "c", {}, 13), kNotOverClasses);
+}
+
+TEST(ImportOnnx, RefusesWeightsThatTwoLayersShare) {
+  const auto twice = [](const std::string& second) {
+    SmallGraph graph;
+    graph.array("w", {2, 2, 1, 1})
+        .array("v", {2, 2, 1, 1})
+        .array("b", {2})
+        .node("Identity", "again", {"w"})
+        .node("Conv", "c", {"image", "w", "b"})
+        .node("Conv", "d", {"c", second, "b"});
+    return refusal_of(std::move(graph));
+  };
+  EXPECT_EQ(twice("v"), "accepted");
+  for (const char* const same : {"w", "again"}) {
+    EXPECT_EQ(twice(same),
+              "my.onnx: operator Conv of node 'd' shares its weights with an earlier node, which "
+              "layers do not");
+  }
+}
+
+TEST(ImportOnnx, RefusesPoolsWithoutAWindow) {
+  SmallGraph graph;
+  graph.node("MaxPool", "p", {"image"}).node("Flatten", "f", {"p"}).head("f", 32);
+  EXPECT_EQ(refusal_of(graph), "my.onnx: operator MaxPool of node 'p' has no kernel_shape");
+}
+
+TEST(ImportOnnx, SqueezesHeightAndWidthAlone) {
+  const auto squeezed = [](const Sizes& axes) {
+    SmallGraph graph;
+    graph.input({std::nullopt, 2, 1, 1})
+        .integers("axes", axes)
+        .node("Squeeze", "q", {"image", "axes"})
+        .head("q", 2);
+    return refusal_of(std::move(graph));
+  };
+  EXPECT_EQ(squeezed({2, 3}), "accepted");
+  EXPECT_EQ(squeezed({-1, -2}), "accepted");
+  for (const Sizes& others : {Sizes{0, 2}, Sizes{2, -2}, Sizes{1, 3}, Sizes{3}, Sizes{}}) {
+    EXPECT_EQ(squeezed(others),
+              "my.onnx: operator Squeeze of node 'q' makes something else than one vector of each "
+              "image");
+  }
+}
+
+TEST(ImportOnnx, ReshapesToOneVectorOfEachImage) {
+  const auto reshaped = [](const Sizes& shape, std::int64_t allowzero) {
+    SmallGraph graph;
+    graph.integers("shape", shape)
+        .node("Reshape", "r", {"image", "shape"}, {{"allowzero", allowzero}})
+        .head("r", 32);
+    return refusal_of(std::move(graph));
+  };
+  EXPECT_EQ(reshaped({0, -1}, 0), "accepted");
+  EXPECT_EQ(reshaped({-1, 32}, 0), "accepted");
+  EXPECT_EQ(reshaped({-1, 32}, 1), "accepted");  // as PyTorch writes it
+  const std::string other =
+      "my.onnx: operator Reshape of node 'r' makes something else than one vector of each image";
+  EXPECT_EQ(reshaped({-1, -1}, 0), other);
+  EXPECT_EQ(reshaped({0, 32}, 1), other);
 }
 
 TEST(ImportOnnx, FollowsConstantsThatAreHandedOn) {
