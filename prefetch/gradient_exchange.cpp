@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "prefetch/operands.h"
+#include "prefetch/task_operands.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {

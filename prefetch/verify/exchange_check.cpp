@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "prefetch/gradient_exchange.h"
-#include "prefetch/operands.h"
+#include "prefetch/task_operands.h"
 
 namespace spillway::prefetch {
 namespace {
