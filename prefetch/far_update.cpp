@@ -130,6 +130,7 @@ std::vector<TaskId> far_updatable(const TaskGraph& graph, um::Bytes page) {
 }
 
 TaskGraph with_far_updates(TaskGraph graph, std::span<const TaskId> updates) {
+  um::expects(graph.exchanges.empty(), "a step of one rank");
   const Candidates candidates{graph, kSmallestPage};  // what moves in a page moves in smaller ones
   std::vector<bool> is_far(graph.tasks.size(), false);
   for (const TaskId task : updates) {

@@ -18,7 +18,7 @@ namespace spillway::prefetch {
 [[nodiscard]] std::vector<TaskId> far_updatable(const TaskGraph& graph, um::Bytes page);
 
 /// The same step with `updates` on the far side: TaskGraph::far_updates in their order, tasks
-/// without them. Blocks keep their ids; gradients become sent. Requires: far_updatable().
+/// without them. Blocks keep their ids; gradients become sent. Requires: far_updatable(), one rank.
 [[nodiscard]] TaskGraph with_far_updates(TaskGraph graph, std::span<const TaskId> updates);
 
 /// Bytes that an update on the far side reads and writes there.

@@ -6,19 +6,13 @@
 #include <string>
 #include <utility>
 
+#include "prefetch/task_operands.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {
 namespace {
 
 bool is_update(const Task& task) { return task.phase == Phase::kUpdate; }
-
-template <class Use>
-void for_each_operand(const Task& task, const Use& use) {
-  for (const auto* const ids : {&task.reads, &task.writes, &task.updates_once}) {
-    for (const DataId id : *ids) use(id);
-  }
-}
 
 // A gradient, and the last task before its update that touches it.
 struct Gradient {
@@ -28,8 +22,9 @@ struct Gradient {
 
 // In the order in which they are complete.
 std::vector<Gradient> find_gradients(const TaskGraph& graph) {
-  std::vector<bool> is_made(graph.data.size(), false);  // going backward
-  std::vector<bool> is_read(graph.data.size(), false);  // by an update
+  std::vector<bool> is_made(graph.data.size(), false);          // before updates
+  std::vector<bool> is_read(graph.data.size(), false);          // by an update
+  std::vector<bool> is_read_forward(graph.data.size(), false);  // so that it is no gradient
   std::vector<TaskId> last(graph.data.size());
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
@@ -38,13 +33,16 @@ std::vector<Gradient> find_gradients(const TaskGraph& graph) {
       continue;
     }
     for_each_operand(task, [&](DataId id) { last[static_cast<std::size_t>(id)] = TaskId(t); });
-    if (task.phase != Phase::kBackward) continue;
     for (const DataId id : task.writes) is_made[static_cast<std::size_t>(id)] = true;
+    if (task.phase != Phase::kForward) continue;
+    for (const DataId id : task.reads) is_read_forward[static_cast<std::size_t>(id)] = true;
   }
   std::vector<Gradient> gradients;
   for (std::size_t i = 0; i < graph.data.size(); ++i) {
     const bool is_tensor = graph.data[i].kind == DataKind::kTensor;
-    if (is_tensor && is_made[i] && is_read[i]) gradients.push_back({DataId(i), last[i]});
+    if (is_tensor && is_made[i] && is_read[i] && !is_read_forward[i]) {
+      gradients.push_back({DataId(i), last[i]});
+    }
   }
   std::ranges::stable_sort(gradients, {}, &Gradient::complete);
   return gradients;
@@ -84,11 +82,9 @@ class Needs {
       const auto i = static_cast<std::size_t>(id);
       need = std::max({need, exchange_[i], of_writers_[i]});
     });
-    for (const auto* const written : {&update.writes, &update.updates_once}) {
-      for (const DataId id : *written) {
-        need = std::max(need, of_readers_[static_cast<std::size_t>(id)]);
-      }
-    }
+    for_each_written(update, [&](DataId id) {
+      need = std::max(need, of_readers_[static_cast<std::size_t>(id)]);
+    });
     note(update, need);
     return need;
   }
@@ -103,11 +99,9 @@ class Needs {
     for_each_operand(task, [&](DataId id) {
       if (is_written_[static_cast<std::size_t>(id)]) refuse(id);
     });
-    for (const auto* const written : {&task.writes, &task.updates_once}) {
-      for (const DataId id : *written) {
-        if (is_read_[static_cast<std::size_t>(id)]) refuse(id);
-      }
-    }
+    for_each_written(task, [&](DataId id) {
+      if (is_read_[static_cast<std::size_t>(id)]) refuse(id);
+    });
   }
 
  private:
@@ -117,13 +111,11 @@ class Needs {
       of_readers_[i] = std::max(of_readers_[i], need);
       is_read_[i] = true;
     }
-    for (const auto* const written : {&update.writes, &update.updates_once}) {
-      for (const DataId id : *written) {
-        const auto i = static_cast<std::size_t>(id);
-        of_writers_[i] = std::max(of_writers_[i], need);
-        is_written_[i] = true;
-      }
-    }
+    for_each_written(update, [&](DataId id) {
+      const auto i = static_cast<std::size_t>(id);
+      of_writers_[i] = std::max(of_writers_[i], need);
+      is_written_[i] = true;
+    });
   }
 
   const TaskGraph& graph_;
@@ -133,6 +125,73 @@ class Needs {
   std::vector<bool> is_written_ = std::vector<bool>(of_writers_.size(), false);  // by an update
   std::vector<bool> is_read_ = std::vector<bool>(of_readers_.size(), false);
 };
+
+// By block, the last task so far that touches it, and the last that writes it.
+class LastUses {
+ public:
+  explicit LastUses(const TaskGraph& graph)
+      : touched_(graph.data.size(), 0), written_(graph.data.size(), 0) {}
+
+  // How many tasks must have run before `task` may, if it is to keep its order with all that were
+  // noted and share a block with it that one of both writes.
+  [[nodiscard]] std::size_t before(const Task& task) const {
+    std::size_t count = 0;
+    for_each_operand(
+        task, [&](DataId id) { count = std::max(count, written_[static_cast<std::size_t>(id)]); });
+    for_each_written(
+        task, [&](DataId id) { count = std::max(count, touched_[static_cast<std::size_t>(id)]); });
+    return count;
+  }
+
+  void note(const Task& task, TaskId id) {
+    const std::size_t count = static_cast<std::size_t>(id) + 1;
+    const auto raise = [&](std::vector<std::size_t>& uses, DataId block) {
+      std::size_t& last = uses[static_cast<std::size_t>(block)];
+      last = std::max(last, count);
+    };
+    for_each_operand(task, [&](DataId block) { raise(touched_, block); });
+    for_each_written(task, [&](DataId block) { raise(written_, block); });
+  }
+
+ private:
+  std::vector<std::size_t> touched_;  // by block: the number of the task, counted from 1
+  std::vector<std::size_t> written_;
+};
+
+// Updates that need the same exchange.
+struct UpdateGroup {
+  std::vector<TaskId> updates;
+  std::size_t not_before = 0;  // so many tasks have run, but for updates
+};
+
+// By what they need: 0 for no exchange, else the exchange counted from 1.
+std::vector<UpdateGroup> group_updates(const TaskGraph& graph) {
+  std::vector<UpdateGroup> groups(graph.exchanges.size() + 1);
+  Needs needs{graph};
+  LastUses uses{graph};  // by other tasks
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    const Task& task = graph.tasks[t];
+    if (!is_update(task)) {
+      needs.expect_independent(task);
+      uses.note(task, TaskId(t));
+      continue;
+    }
+    UpdateGroup& group = groups[needs.of(task)];
+    group.updates.push_back(TaskId(t));
+    group.not_before = std::max(group.not_before, uses.before(task));
+  }
+  return groups;
+}
+
+// True when all tasks that share a block, which one of them writes, are as they were.
+bool keeps_dependencies(const TaskGraph& graph, std::span<const TaskId> order) {
+  LastUses uses{graph};
+  return std::ranges::all_of(order, [&](TaskId task) {
+    const bool is_kept = uses.before(graph[task]) <= static_cast<std::size_t>(task);
+    uses.note(graph[task], task);
+    return is_kept;
+  });
+}
 
 bool updates_movable_state(const TaskGraph& graph) {
   return std::ranges::any_of(graph.tasks, [&](const Task& task) {
@@ -174,34 +233,28 @@ TaskGraph with_exchanges(TaskGraph graph, const BucketRule& rule) {
 }
 
 std::vector<TaskId> update_order(const TaskGraph& graph) {
-  std::vector<std::vector<TaskId>> updates(graph.exchanges.size() + 1);  // by what they need
-  Needs needs{graph};
-  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
-    if (is_update(graph.tasks[t])) {
-      updates[needs.of(graph.tasks[t])].push_back(TaskId(t));
-    } else {
-      needs.expect_independent(graph.tasks[t]);
-    }
-  }
+  const std::vector<UpdateGroup> groups = group_updates(graph);
   std::vector<TaskId> order;
-  std::size_t next = 0;  // of `updates`
-  const auto add_up_to = [&](std::size_t end) {
-    for (; next < end; ++next)
-      order.insert(order.end(), updates[next].begin(), updates[next].end());
+  std::size_t next = 0;  // of `groups`
+  const auto add_next = [&] {
+    const std::vector<TaskId>& updates = groups[next].updates;
+    order.insert(order.end(), updates.begin(), updates.end());
+    ++next;
   };
   const bool is_early = updates_movable_state(graph);
   std::size_t ready = 0;  // exchanges
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     if (!is_update(graph.tasks[t])) order.push_back(TaskId(t));
     while (ready < graph.exchanges.size() && graph.exchanges[ready].ready == TaskId(t)) ++ready;
-    if (is_early) add_up_to(ready);
+    while (is_early && next < ready && groups[next].not_before <= t + 1) add_next();
   }
-  add_up_to(updates.size());
+  while (next < groups.size()) add_next();
   return order;
 }
 
 TaskGraph in_order(TaskGraph graph, std::span<const TaskId> order) {
   um::expects(order.size() == graph.tasks.size(), "an order of all tasks");
+  um::expects(keeps_dependencies(graph, order), "an order in which tasks use what they did");
   std::vector<TaskId> place(order.size());
   std::vector<Task> tasks;
   tasks.reserve(order.size());

@@ -17,20 +17,20 @@ struct BucketRule {
   um::Bytes others{25ULL << 20U};
 };
 
-/// The same step as one rank's of several: with TaskGraph::exchanges of all gradients. A gradient
-/// is a tensor that going backward makes, and that an update reads. It becomes state that is always
-/// near, as the buckets of DistributedDataParallel are; what makes it is not run again.
+/// The same step as one rank's of several: with TaskGraph::exchanges of all gradients: tensors that
+/// updates read and that are made going backward, or by a loss, where no forward task reads them.
+/// They become state that is always near, as DDP's buckets are; what makes them is not run again.
 /// Tasks stay in order: see update_order(). Throws: um::Error where there are no gradients.
 [[nodiscard]] TaskGraph with_exchanges(TaskGraph graph, const BucketRule& rule = {});
 
 /// An order of the tasks of a graph with exchanges in which those of Phase::kUpdate leave time for
-/// them: at the end of the step, in order of the exchanges that they need. Where they update state
-/// that may be far, which would then come twice in a step, each one follows as soon as the bucket
-/// after its own is ready. All other tasks stay in order.
+/// them: at the end, in order of the exchanges that they need. Where they update state that may be
+/// far, which would then come twice in a step, each one follows as soon as the bucket after its own
+/// is ready and no task needs the old values any more. All other tasks stay in order.
 /// Throws: um::Error where a task uses what an earlier update writes, or overwrites what one reads.
 [[nodiscard]] std::vector<TaskId> update_order(const TaskGraph& graph);
 
-/// The graph with its tasks in this order.
+/// The graph with its tasks in this order, in which those that depend on each other keep theirs.
 [[nodiscard]] TaskGraph in_order(TaskGraph graph, std::span<const TaskId> order);
 
 /// Gives `plan` the exchanges of `graph` in order, each as soon as it is ready, and has the runs of

@@ -16,9 +16,7 @@
 namespace spillway::prefetch {
 namespace {
 
-using um::Bytes;
-
-double to_double(Bytes size) { return static_cast<double>(size.count()); }
+double to_double(um::Bytes size) { return static_cast<double>(size.count()); }
 
 // Rounded down, past what rounding errors may have added: a bound must not be too high.
 um::Nanoseconds at_least(double seconds) {
@@ -39,11 +37,11 @@ class StepModel {
       before_.push_back(before_.back() + times_.back());
     }
     const std::vector<Life> lives = find_lives(graph_, runs);
-    const Bytes pool = block_sizes_.pool(problem.budget);
-    for (const Bytes needed : demand(graph_, block_sizes_, runs, lives)) {
+    const um::Bytes pool = block_sizes_.pool(problem.budget);
+    for (const um::Bytes needed : demand(graph_, block_sizes_, runs, lives)) {
       missing_.push_back(to_double(um::saturating_difference(needed, pool)));
     }
-    for (const Bytes set : working_sets(graph_, block_sizes_, runs)) {
+    for (const um::Bytes set : working_sets(graph_, block_sizes_, runs)) {
       rooms_.push_back(to_double(um::saturating_difference(pool, set)));
     }
     intervals_ = find_timed_intervals(graph_, block_sizes_, lives, before_, problem.may_recompute);
@@ -221,15 +219,14 @@ class StepModel {
   // more. Before it at least `start`, after it at least `end` passes.
   [[nodiscard]] double at(Position t, const Curves& curves, double start, double end,
                           double min) const {
-    const auto& [head, tail, again] = curves;
     const double missing = missing_[t];
     const double after = compute() - before_[t + 1];
-    const auto bound = [&, &head = head, &tail = tail, &again = again](double moved) {
-      return std::max(start, head.time(moved)) + times_[t] +
-             std::max({end, after + again.time(missing - moved), tail.time(moved)});
+    const auto bound = [&](double moved) {
+      return std::max(start, curves.head.time(moved)) + times_[t] +
+             std::max({end, after + curves.again.time(missing - moved), curves.tail.time(moved)});
     };
     double best = bound(missing);
-    for (const double moved : divisions(t, start, end, head, tail, again)) {
+    for (const double moved : divisions(t, start, end, curves.head, curves.tail, curves.again)) {
       if (best <= min) return min;
       best = std::min(best, bound(moved));
     }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "prefetch/gradient_exchange.h"
+#include "prefetch/task_operands.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -21,12 +22,10 @@ std::vector<Nanoseconds> times_of_users(const TaskGraph& graph,
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
     used.clear();
-    for (const auto* const ids : {&task.reads, &task.writes, &task.updates_once}) {
-      for (const DataId id : *ids) {
-        const std::uint32_t e = exchange[static_cast<std::size_t>(id)];
-        if (e > 0 && TaskId(t) > graph.exchanges[e - 1].ready) used.push_back(e - 1);
-      }
-    }
+    for_each_operand(task, [&](DataId id) {
+      const std::uint32_t e = exchange[static_cast<std::size_t>(id)];
+      if (e > 0 && TaskId(t) > graph.exchanges[e - 1].ready) used.push_back(e - 1);
+    });
     std::ranges::sort(used);
     used.erase(std::unique(used.begin(), used.end()), used.end());
     for (const std::uint32_t e : used) users[e] += times[t];

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "prefetch/gradient_exchange.h"
+#include "prefetch/task_operands.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -53,13 +54,13 @@ class RunCheck {
     if (awaited_ >= ready_.size() || ready_[awaited_] > position) {
       return Violation{task.name + " waits for ever for an exchange between ranks"};
     }
-    for (const auto* const ids : {&task.reads, &task.writes, &task.updates_once}) {
-      for (const DataId id : *ids) {
-        if (is_sound(run.task, id, position)) continue;
-        return Violation{task.name + " uses " + graph_[id].name + " while ranks may exchange it"};
-      }
-    }
-    return std::nullopt;
+    std::optional<Violation> violation;
+    for_each_operand(task, [&](DataId id) {
+      if (violation || is_sound(run.task, id, position)) return;
+      violation =
+          Violation{task.name + " uses " + graph_[id].name + " while ranks may exchange it"};
+    });
+    return violation;
   }
 
  private:
@@ -85,6 +86,9 @@ std::optional<Violation> check_exchanges(const TaskGraph& graph, const Plan& pla
   if (auto violation = check_queue(graph, plan)) return violation;
   const bool waits = std::ranges::any_of(plan.runs, &TaskRun::after_exchanges);
   if (graph.exchanges.empty() && !waits) return std::nullopt;
+  if (!graph.exchanges.empty() && !graph.far_updates.empty()) {
+    return Violation{"updates on the far side do not wait for an exchange between ranks"};
+  }
   RunCheck check{graph, plan};
   for (std::uint32_t p = 0; p < plan.runs.size(); ++p) {
     if (auto violation = check.check(p)) return violation;

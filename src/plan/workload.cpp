@@ -97,6 +97,7 @@ std::unique_ptr<const Workload> Workload::with_moving_state(const SizeModel& siz
 
 std::unique_ptr<const Workload> Workload::with_far_updates(const SizeModel& size_model) const {
   um::expects(training_.size() == 1, "a batch that is not cut");
+  if (!training_.front().step.graph.exchanges.empty()) return nullptr;
   std::vector<RepeatedStep> training = training_;
   update_far(training.front().step, page_);
   if (training.front().step.far_launches.empty()) return nullptr;

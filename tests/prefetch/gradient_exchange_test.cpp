@@ -3,16 +3,21 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "prefetch/bounds/bounds.h"
 #include "prefetch/bounds/exchange_bound.h"
+#include "prefetch/far_update.h"
 #include "prefetch/interconnect.h"
 #include "prefetch/simulate/exchange_lane.h"
 #include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/planned.h"
 #include "tests/prefetch/three_layers.h"
+#include "um/error.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -68,6 +73,45 @@ TEST(GradientExchange, KeepsUpdatesThatDependOnEachOtherInOrder) {
   }
   for (const char* name : {"w1", "w2"}) make_offloadable(graph, find_block(graph, name));
   EXPECT_EQ(tasks_of(exchanged(std::move(graph), kBucketEach)), "f b2 b1 norm1 norm2 u2 u1");
+}
+
+// Uq and uk would follow bk otherwise, before dx, which reads the old weights.
+TEST(GradientExchange, UpdatesMovableStateWhenNobodyNeedsTheOldOne) {
+  TaskGraph graph = toy_graph("wq:1 wk:1 w0:1 t:1 gq:1 gk:1 d:1 g0:1",
+                              "t = f(w0, wq, wk); gq = bq(t); gk = bk(t); d = dx(t, wq, wk);"
+                              "g0 = b0(d); wq = uq(wq, gq); wk = uk(wk, gk); w0 = u0(w0, g0)");
+  for (std::size_t t = 1; t < graph.tasks.size(); ++t) {
+    graph.tasks[t].phase = t < 5 ? Phase::kBackward : Phase::kUpdate;
+  }
+  for (const char* name : {"w0", "wq", "wk"}) make_offloadable(graph, find_block(graph, name));
+  EXPECT_EQ(tasks_of(exchanged(std::move(graph), kBucketEach)), "f bq bk dx uq b0 uk u0");
+}
+
+TEST(GradientExchange, KeepsTasksInOrderThatShareWhatOneOfThemWrites) {
+  const TaskGraph graph = with_exchanges(three_layers(), kBucketEach);  // f b3 u3 b2 u2 b1 u1
+  const auto place = [&](std::vector<std::uint32_t> order) {
+    std::vector<TaskId> ids;
+    for (const std::uint32_t task : order) ids.push_back(TaskId{task});
+    return tasks_of(in_order(graph, ids));
+  };
+  EXPECT_EQ(place({0, 3, 1, 2, 5, 6, 4}), "f b2 b3 u3 b1 u1 u2");
+  EXPECT_THROW(static_cast<void>(place({0, 2, 1, 3, 4, 5, 6})), um::ContractError);  // u3 before b3
+  EXPECT_THROW(static_cast<void>(place({1, 0, 2, 3, 4, 5, 6})), um::ContractError);  // b3 before f
+  EXPECT_THROW(static_cast<void>(place({0, 1, 3, 4, 5, 6})), um::ContractError);
+}
+
+// As a loss over a vocabulary: the last layer's gradient is made going forward. An update that
+// reads what the way forward needs, such as t, makes no gradient of it.
+TEST(GradientExchange, CountsGradientsThatAreMadeGoingForward) {
+  TaskGraph graph = toy_graph("w1:1 w2:1 t:1 y:1 d:1 g1:1 g2:1",
+                              "t = f(w1); y, d, g2 = loss(t, w2); g1 = b1(d);"
+                              "w2 = u2(w2, g2, t); w1 = u1(w1, g1)");
+  graph.tasks[2].phase = Phase::kBackward;
+  graph.tasks[3].phase = graph.tasks[4].phase = Phase::kUpdate;
+  graph.tasks[1].is_recomputable = true;
+  const TaskGraph several = exchanged(std::move(graph), kBucketEach);
+  EXPECT_EQ(buckets_of(several), "g2 after loss, g1 after b1");
+  EXPECT_FALSE(several.tasks[1].is_recomputable);
 }
 
 TEST(GradientExchange, KeepsGradientsNearAndMakesThemOnce) {
@@ -251,6 +295,14 @@ TEST_F(ThreeExchanges, MustHaveGradientsThatStayNear) {
   graph.data[static_cast<std::size_t>(g2)].is_offloadable = true;
   plan.graph = fingerprint(graph);
   EXPECT_EQ(reason_against(graph, plan), "g2 may be far while ranks exchange it");
+}
+
+TEST_F(ThreeExchanges, AreNothingForUpdatesOnTheFarSide) {
+  EXPECT_THROW(static_cast<void>(with_far_updates(graph, {})), um::ContractError);
+  graph.far_updates.push_back({.name = "u4"});
+  plan.graph = fingerprint(graph);
+  EXPECT_EQ(reason_against(graph, plan),
+            "updates on the far side do not wait for an exchange between ranks");
 }
 
 TEST_F(ThreeExchanges, AreNothingForPageFaultsAlone) {

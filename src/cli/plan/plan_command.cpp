@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -95,7 +96,9 @@ void report(const PlanCommandFlags& options, const PlanSubject& subject,
   if (options.json == "-" || options.out == "-" || options.timeline == "-") return;
   fmt::print("{}\n", subject.title);
   print_figures(figures);
-  if (figures.contains("ranks")) print_ranks(figures.at("ranks"));
+  if (figures.contains("ranks")) {
+    print_ranks(figures.at("ranks"), Bytes{figures.at("budget_bytes").get<std::uint64_t>()});
+  }
 }
 
 // Of the sub-batch that needs most, one that does not fit before all that do.
@@ -154,6 +157,7 @@ bool plan_in_sub_batches(const PlanCommandFlags& options, const PlanSubject& sub
 
 // Before anything is built: what cannot be planned for several ranks.
 void expect_ranks(const PlanCommandFlags& options, const PlanRequest& request) {
+  options.ranks.expect_used();
   if (!options.ranks.are_several()) return;
   static_cast<void>(options.ranks.interconnect());
   expect_exchangeable(request);
@@ -225,7 +229,8 @@ void add_plan_command(CLI::App& app) {
   options->sub_batch.add_to_plan(*command);
   options->ranks.add_to(*command);
   command->add_option("--out", options->out,
-                      "Write the plan to this file, for spillway train --plan");
+                      "Write the plan to this file, for spillway train --plan, which takes no plan "
+                      "of several ranks yet");
   command->add_option("--timeline", options->timeline,
                       "Write a Chrome trace of the predicted step to this file; Perfetto opens it");
   command->add_option("--json", options->json,

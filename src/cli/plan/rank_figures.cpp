@@ -50,14 +50,20 @@ Bytes exchanged_bytes(const prefetch::TaskGraph& graph) {
   return size;
 }
 
+struct OneRank {
+  Nanoseconds time;
+  Bytes budget;
+};
+
 // Its gradients come and go in whole pages, which may take a few more than the budget of several.
-Nanoseconds time_of_one_rank(const SubjectFlags& flags, Bytes budget, const PlanRequest& request) {
+OneRank plan_one_rank(const SubjectFlags& flags, Bytes budget, const PlanRequest& request) {
   PlanSubject one = flags.open();
   one.choose_state(request);
   try {
-    return plan_best(one, budget, request).timeline.makespan();
+    return {plan_best(one, budget, request).timeline.makespan(), budget};
   } catch (const BudgetTooSmall& complaint) {
-    return plan_best(one, complaint.smallest(), request).timeline.makespan();
+    const Bytes smallest = complaint.smallest();
+    return {plan_best(one, smallest, request).timeline.makespan(), smallest};
   }
 }
 
@@ -79,7 +85,8 @@ json rank_figures(const RankFlags& ranks, const SubjectFlags& flags, const Plann
   const Nanoseconds exchange = length(timeline.exchanges);
   const Nanoseconds hidden = overlap(timeline.exchanges, timeline.runs);
   const double step = um::seconds(timeline.makespan());
-  const double one = um::seconds(time_of_one_rank(flags, budget, request));
+  const OneRank one_rank = plan_one_rank(flags, budget, request);
+  const double one = um::seconds(one_rank.time);
   const double unaware = um::seconds(time_of_unaware(subject, budget, request));
   json figures{
       {"count", interconnect.ranks},
@@ -91,6 +98,7 @@ json rank_figures(const RankFlags& ranks, const SubjectFlags& flags, const Plann
       {"exchange_seconds", um::seconds(exchange)},
       {"exchange_hidden", exchange.count() > 0 ? um::seconds(hidden) / um::seconds(exchange) : 1.0},
       {"one_rank_seconds", one},
+      {"one_rank_budget_bytes", one_rank.budget.count()},
       {"scaling_efficiency", one / step},
       {"unaware_seconds", unaware}};
   if (samples > 0) {
@@ -100,7 +108,7 @@ json rank_figures(const RankFlags& ranks, const SubjectFlags& flags, const Plann
   return figures;
 }
 
-void print_ranks(const json& ranks) {
+void print_ranks(const json& ranks, Bytes budget) {
   const auto time = [&](const char* key) {
     return duration_text(um::Nanoseconds{std::llround(1e9 * ranks.at(key).get<double>())});
   };
@@ -116,8 +124,10 @@ void print_ranks(const json& ranks) {
   if (ranks.contains("images_per_second")) {
     fmt::print("  all ranks        {:.1f} images/s\n", ranks.at("images_per_second").get<double>());
   }
-  fmt::print("  scaling          {:.1f} % of one rank's step, {}\n", percent("scaling_efficiency"),
-             time("one_rank_seconds"));
+  const Bytes of_one{ranks.at("one_rank_budget_bytes").get<std::uint64_t>()};
+  fmt::print("  scaling          {:.1f} %; one rank alone takes {} a step{}\n",
+             percent("scaling_efficiency"), time("one_rank_seconds"),
+             of_one == budget ? "" : ", within " + um::to_string(of_one));
   fmt::print("  unaware          {} by a plan that takes the exchange to cost nothing\n",
              time("unaware_seconds"));
 }

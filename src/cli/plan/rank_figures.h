@@ -23,7 +23,7 @@ namespace spillway::cli {
                                           um::Bytes budget, const PlanRequest& request,
                                           std::size_t samples);
 
-/// Prints them for people.
-void print_ranks(const nlohmann::json& ranks);
+/// Prints them for people; `budget` is that of the plan.
+void print_ranks(const nlohmann::json& ranks, um::Bytes budget);
 
 }  // namespace spillway::cli

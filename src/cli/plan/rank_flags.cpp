@@ -80,6 +80,20 @@ void RankFlags::add_to(CLI::App& app) {
       ->check(check_bucket)
       ->capture_default_str()
       ->group(kRanks);
+  for (const char* name :
+       {"--interconnect", "--interconnect-latency", "--exchange-on", "--bucket"}) {
+    between_.push_back(app.get_option(name)->needs("--ranks"));
+  }
+}
+
+void RankFlags::expect_used() const {
+  if (are_several()) return;
+  for (const CLI::Option* const option : between_) {
+    if (option->count() == 0) continue;
+    throw um::Error{option->get_name() +
+                    " says how several ranks exchange gradients; leave it out, or give --ranks 2 "
+                    "or more"};
+  }
 }
 
 prefetch::Interconnect RankFlags::interconnect() const {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/interconnect.h"
@@ -10,6 +11,7 @@
 
 namespace CLI {
 class App;
+class Option;
 }  // namespace CLI
 
 namespace spillway::cli {
@@ -25,10 +27,15 @@ struct RankFlags {
 
   void add_to(CLI::App& app);
 
+  /// Throws: um::Error where one rank, which has nobody to exchange with, is given how.
+  void expect_used() const;
   [[nodiscard]] bool are_several() const { return ranks > 1; }
   /// Throws: um::Error where several ranks have no bandwidth.
   [[nodiscard]] prefetch::Interconnect interconnect() const;
   [[nodiscard]] prefetch::BucketRule buckets() const;
+
+ private:
+  std::vector<const CLI::Option*> between_;  // ranks: of no use to one
 };
 
 /// Throws: um::Error when plans of several ranks cannot do what `request` asks for.

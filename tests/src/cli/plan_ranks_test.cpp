@@ -65,6 +65,20 @@ TEST_F(PlanRanks, CountsTheLinkThatMovesAndExchangesShare) {
             figures.at("makespan_seconds"));
 }
 
+TEST_F(PlanRanks, TellsWhatOneRankTakes) {
+  const Arguments ranks = "--ranks 8 --interconnect 5GB/s";
+  const json figures = planned_ranks(ranks);
+  EXPECT_EQ(figures.at("ranks").at("one_rank_budget_bytes"), figures.at("budget_bytes"));
+  expect_parts(succeed({kResnet, ranks}).output, {"scaling ", "%; one rank alone takes "});
+}
+
+// 20,000 rows of 64 floats and their gradients: lm_head's, too, which the loss makes going forward.
+TEST_F(PlanRanks, ExchangeWhatTheLossTrains) {
+  const Arguments llama = "plan --net llama:2,4,2,64,96,32 --vocabulary 20000 --batch 1";
+  const json figures = json_of({llama, "--machine a100 --ranks 2 --interconnect 25GB/s --json -"});
+  EXPECT_EQ(figures.at("ranks").at("gradient_bytes"), 10'487'040);
+}
+
 TEST_F(PlanRanks, HaveALaneInTheTimeline) {
   succeed({kResnet, "--ranks 4 --interconnect 10GB/s --timeline", path("timeline.json")});
   expect_parts(content("timeline.json"), {"exchange (between ranks)", "bucket 1", "bucket 3"});
@@ -121,6 +135,15 @@ TEST_F(PlanRanks, RefuseNumbersThatCannotBe) {
   expect_refused(kBadUsage, {two, "--interconnect-latency 2s"}, {"--interconnect-latency"});
   expect_refused(kBadUsage, {two, "--exchange-on both"}, {"--exchange-on"});
   expect_refused(kBadUsage, {two, "--bucket 0"}, {"--bucket"});
+}
+
+TEST_F(PlanRanks, RefuseToExchangeAlone) {
+  for (const Arguments& flag :
+       {Arguments{"--interconnect 25GB/s"}, Arguments{"--bucket 1MiB"},
+        Arguments{"--exchange-on own"}, Arguments{"--interconnect-latency 1us"}}) {
+    expect_refused(kBadUsage, {kResnet, flag}, {"--ranks"});
+    expect_refused(kFailure, {kResnet, flag, "--ranks 1"}, {"leave it out", "--ranks 2"});
+  }
 }
 
 TEST_F(PlanRanks, RefuseWhatIsPlannedForOneOnly) {

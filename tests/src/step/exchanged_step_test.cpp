@@ -26,6 +26,24 @@ Step one_rank(const OptimizerOptions& optimizer) {
                             {.batch = 2, .optimizer = optimizer});
 }
 
+// A loss over a vocabulary: the gradients of its table, or its biases, are made going forward.
+Workload text_workload(const std::string& name, const OptimizerOptions& optimizer) {
+  return {nets::build_network(name, {}), MachineSizeModel{}, {.batch = 2, .optimizer = optimizer}};
+}
+
+void expect_all_exchanged(const Step& step) {
+  um::Bytes parameters;
+  for (const StateBlock& block : step.state) {
+    if (block.role != StateRole::kParameters) continue;
+    for (const DataId id : block.ids) parameters += step.graph[id].size;
+  }
+  um::Bytes exchanged;
+  for (const prefetch::GradientExchange& exchange : step.graph.exchanges) {
+    exchanged += exchanged_bytes(step.graph, exchange);
+  }
+  EXPECT_EQ(exchanged, parameters);
+}
+
 Step several_ranks(const OptimizerOptions& optimizer) {
   Step step = one_rank(optimizer);
   exchange_gradients(step, {});
@@ -69,17 +87,16 @@ TEST_P(ExchangedStep, HasTheSameTasksWithUpdatesLast) {
 
 // Each trained layer's, once: as many bytes as parameters.
 TEST_P(ExchangedStep, ExchangesAllGradientsOnce) {
-  const Step step = several_ranks(optimizer);
-  um::Bytes parameters;
-  for (const StateBlock& block : step.state) {
-    if (block.role != StateRole::kParameters) continue;
-    for (const DataId id : block.ids) parameters += step.graph[id].size;
+  expect_all_exchanged(several_ranks(optimizer));
+  for (const char* name : {"llama:2,4,2,64,96,32", "bert-base"}) {
+    SCOPED_TRACE(name);
+    const MachineSizeModel size_model;
+    const auto several = text_workload(name, optimizer).with_exchanges(size_model, {});
+    expect_all_exchanged(several->training());
+    const auto far = several->with_moving_state(size_model);
+    expect_all_exchanged(far->training());
+    EXPECT_EQ(far->with_far_updates(size_model), nullptr);
   }
-  um::Bytes exchanged;
-  for (const prefetch::GradientExchange& exchange : step.graph.exchanges) {
-    exchanged += exchanged_bytes(step.graph, exchange);
-  }
-  EXPECT_EQ(exchanged, parameters);
 }
 
 // Where state may be far, updates follow a bucket later instead; nothing is updated far.
@@ -99,6 +116,18 @@ TEST_P(ExchangedStep, MovesItsStateLikeAnyOther) {
                                         }),
             has_norm);
   EXPECT_EQ(far->with_far_updates(size_model), nullptr);
+}
+
+// Its tables are large enough to be updated far by one rank.
+TEST(ExchangedLlama, UpdatesNothingOnTheFarSide) {
+  const MachineSizeModel size_model;
+  const Workload near{nets::build_network("llama:2,4,2,64,96,32", {.classes = 100'000}),
+                      size_model,
+                      {.batch = 2, .optimizer = AdamOptions{.decoupled = true}}};
+  EXPECT_NE(near.with_moving_state(size_model)->with_far_updates(size_model), nullptr);
+  const auto several = near.with_exchanges(size_model, {});
+  expect_all_exchanged(several->training());
+  EXPECT_EQ(several->with_moving_state(size_model)->with_far_updates(size_model), nullptr);
 }
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, ExchangedStep, testing::Values(0.0F, 1.0F));
