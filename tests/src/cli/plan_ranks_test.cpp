@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-const Arguments kResnet = "plan --net resnet18 --batch 64 --machine v100 --budget 40%";
+const Arguments kResnet = "plan --net resnet18 --batch 64 --machine v100 --budget 60%";
 
 json planned_ranks(const Arguments& more) { return json_of({kResnet, more, "--json -"}); }
 
