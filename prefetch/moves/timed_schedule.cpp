@@ -11,8 +11,8 @@
 #include "prefetch/moves/room.h"
 #include "prefetch/moves/run_conditions.h"
 #include "prefetch/moves/schedule.h"
-#include "prefetch/moves/virtual_lane.h"
 #include "prefetch/simulate/exchange_lane.h"
+#include "prefetch/simulate/virtual_lane.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {

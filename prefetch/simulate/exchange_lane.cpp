@@ -25,25 +25,19 @@ LinkShares link_shares(const ExchangeTime& exchange, bool is_duplex, bool offloa
 }
 
 bool ExchangeLane::start(std::uint32_t runs) {
-  if (is_busy_ || is_done() || plan_.exchanges[ended_].after_runs > runs) return false;
-  is_busy_ = true;
-  left_ =
-      static_cast<double>(profile_.exchanges.at(plan_.exchanges[ended_].exchange).alone.count());
+  if (is_busy() || is_done() || plan_.exchanges[ended_].after_runs > runs) return false;
+  lane_.start(profile_.exchanges.at(plan_.exchanges[ended_].exchange).alone);
   return true;
 }
 
 LinkShares ExchangeLane::shares(bool offloads, bool prefetches) const {
-  if (!is_busy_) return {};
+  if (!is_busy()) return {};
   return link_shares(profile_.exchanges[plan_.exchanges[ended_].exchange], profile_.link.is_duplex,
                      offloads, prefetches);
 }
 
 bool ExchangeLane::pass(double time, const LinkShares& shares) {
-  constexpr double kRounding = 1e-6;  // of a nanosecond
-  if (!is_busy_) return false;
-  left_ -= time * shares.exchange;
-  if (left_ > kRounding) return false;
-  is_busy_ = false;
+  if (!lane_.pass(time * shares.exchange)) return false;
   ++ended_;
   return true;
 }

@@ -6,6 +6,7 @@
 
 #include "prefetch/plan.h"
 #include "prefetch/profile.h"
+#include "prefetch/simulate/virtual_lane.h"
 
 namespace spillway::prefetch {
 
@@ -29,7 +30,7 @@ class ExchangeLane {
   /// Both must outlive it.
   ExchangeLane(const Plan& plan, const Profile& profile) : plan_{plan}, profile_{profile} {}
 
-  [[nodiscard]] bool is_busy() const { return is_busy_; }
+  [[nodiscard]] bool is_busy() const { return lane_.is_busy; }
   [[nodiscard]] bool is_done() const { return ended_ == plan_.exchanges.size(); }
   /// How many have ended; that one is under way, or next.
   [[nodiscard]] std::uint32_t ended() const { return ended_; }
@@ -39,7 +40,9 @@ class ExchangeLane {
   /// How fast everything goes now; all 1 when no exchange is under way.
   [[nodiscard]] LinkShares shares(bool offloads, bool prefetches) const;
   /// Nanoseconds until the one under way has ended, at this speed. Requires: is_busy().
-  [[nodiscard]] double time_left(const LinkShares& shares) const { return left_ / shares.exchange; }
+  [[nodiscard]] double time_left(const LinkShares& shares) const {
+    return lane_.left / shares.exchange;
+  }
   /// So many nanoseconds pass at this speed; true when an exchange ends.
   bool pass(double time, const LinkShares& shares);
 
@@ -47,8 +50,7 @@ class ExchangeLane {
   const Plan& plan_;
   const Profile& profile_;
   std::uint32_t ended_ = 0;
-  bool is_busy_ = false;
-  double left_ = 0;
+  VirtualLane lane_;
 };
 
 }  // namespace spillway::prefetch

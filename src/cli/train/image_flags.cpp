@@ -1,5 +1,7 @@
 #include "src/cli/train/image_flags.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <array>
 #include <map>
@@ -26,19 +28,16 @@ std::string check_part_above_zero(const std::string& text) {
   return complaint.empty() ? check_part(text) : complaint;
 }
 
-std::string check_hue(const std::string& text) {
+std::string check_at_most(const std::string& text, float most) {
   std::string complaint = check_amount(text);
-  return complaint.empty() && std::stod(text) > static_cast<double>(kMostHue)
-             ? text + " is above 0.5"
+  return complaint.empty() && std::stod(text) > static_cast<double>(most)
+             ? fmt::format("{} is above {}", text, most)
              : complaint;
 }
 
-std::string check_alpha(const std::string& text) {
-  std::string complaint = check_amount(text);
-  return complaint.empty() && std::stod(text) > static_cast<double>(kMostMixAlpha)
-             ? text + " is above 1000"
-             : complaint;
-}
+std::string check_hue(const std::string& text) { return check_at_most(text, kMostHue); }
+
+std::string check_alpha(const std::string& text) { return check_at_most(text, kMostMixAlpha); }
 
 // "10%"
 double percentage(const std::string& text) { return std::stod(text) / 100; }

@@ -9,7 +9,6 @@
 
 #include "nets/text/network_file.h"
 #include "src/cli/flags/complaint.h"
-#include "src/cli/flags/named_network.h"
 #include "src/cli/flags/number_checks.h"
 #include "src/cli/train/confusion_matrix.h"
 #include "src/data/open_dataset.h"
@@ -138,8 +137,9 @@ void TrainingFlags::add_checkpoint_to(CLI::App& command) {
       .add_flag(
           "--resume", checkpoint.resume,
           "Continue from the newest checkpoint that verifies, with its plan, optimizer, schedule, "
-          "dropout, sub-batches, threads, precision, evaluations, early stop and samples unless "
-          "flags change them")
+          "dropout, sub-batches, threads, precision, evaluations and early stop unless flags "
+          "change "
+          "them")
       ->needs(folder)
       ->excludes("--weights")
       ->group(kTraining);
@@ -199,20 +199,9 @@ TrainerOptions TrainingFlags::trainer() const {
           .initialisation = initial.rule_for(workload.net),
           .has_zero_gamma = initial.has_zero_gamma,
           .weights = initial.weights,
-          .first_values = first_values(),
+          .first_values = initial.values_of(workload.net, checkpoint.resume),
           .has_new_head = initial.has_new_head,
           .checkpoint = checkpoint};
-}
-
-// Those of an ONNX file, unless the user wants others.
-TensorSource TrainingFlags::first_values() const {
-  const bool wants_others = !initial.weights.empty() || initial.rule || checkpoint.resume;
-  if (!is_onnx_file(workload.net) || wants_others) return {};
-  if (initial.has_zero_gamma) {
-    throw um::Error{"--zero-gamma is for weights that are drawn, but those of " + workload.net +
-                    " are not; leave it out, or give --init"};
-  }
-  return onnx_weights(workload.net, initial.has_new_head);
 }
 
 PlanningOptions TrainingFlags::planning() const {

@@ -58,7 +58,6 @@ struct TrainingFlags {
 
  private:
   [[nodiscard]] PlanningOptions planning() const;
-  [[nodiscard]] TensorSource first_values() const;
   void choose_classes(const CLI::App& command);
   // Throws where a flag would do nothing.
   void expect_effects() const;

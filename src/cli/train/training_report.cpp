@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "src/cli/terminal/tell.h"
-#include "src/data/objective.h"
 #include "src/train/shortest_decimal.h"
 #include "um/nanoseconds.h"
 #include "um/text/count_of.h"

@@ -62,6 +62,20 @@ class RecipeTraining : public testing::Test {
     EXPECT_EQ(digest(folder_.file("halves"), tensor), digest(folder_.file("whole"), tensor));
   }
 
+  // A stop comes in that step, before its evaluation.
+  static void stop_in(std::uint64_t last, const TrainerOptions& options) {
+    std::stop_source source;
+    const TrainerEvents events{.on_step = [&](auto step, auto, const StepReport&) {
+      if (step == last) source.request_stop();
+    }};
+    EXPECT_THROW((Trainer{test::small_context(), options, events, source.get_token()}.run()),
+                 Interrupted);
+    EXPECT_TRUE(lacks_evaluation(options));
+  }
+  static bool lacks_evaluation(const TrainerOptions& options) {
+    return choose_checkpoint(options.checkpoint.folder).manifest.checkpoint.lacks_evaluation;
+  }
+
   test::TemporaryFolder folder_;
 };
 
@@ -147,16 +161,10 @@ TEST_F(RecipeTraining, MakesUpForAnEvaluationThatWasStopped) {
   TrainerOptions options = options_at_rest(9);
   options.patience = 2;
   options.checkpoint.folder = folder_.file("stopped");
-  std::stop_source source;
-  const TrainerEvents events{.on_step = [&](auto step, auto, const StepReport&) {
-    if (step == 2) source.request_stop();
-  }};
-  EXPECT_THROW((Trainer{test::small_context(), options, events, source.get_token()}.run()),
-               Interrupted);
-  EXPECT_TRUE(choose_checkpoint(options.checkpoint.folder).manifest.checkpoint.lacks_evaluation);
+  stop_in(2, options);
   options.checkpoint.resume = true;
   EXPECT_EQ((Trainer{test::small_context(), options}.run().steps), 3U);
-  EXPECT_FALSE(choose_checkpoint(options.checkpoint.folder).manifest.checkpoint.lacks_evaluation);
+  EXPECT_FALSE(lacks_evaluation(options));
 }
 
 // After the last step, too, behind which nothing is left to train.
@@ -164,17 +172,12 @@ TEST_F(RecipeTraining, MakesUpForTheLastEvaluation) {
   TrainerOptions options = options_at_rest(2);
   options.patience = 2;
   options.checkpoint.folder = folder_.file("stopped_last");
-  std::stop_source source;
-  const TrainerEvents events{.on_step = [&](auto step, auto, const StepReport&) {
-    if (step == 2) source.request_stop();
-  }};
-  EXPECT_THROW((Trainer{test::small_context(), options, events, source.get_token()}.run()),
-               Interrupted);
+  stop_in(2, options);
   options.checkpoint.resume = true;
   const TrainingSummary summary = Trainer{test::small_context(), options}.run();
   EXPECT_EQ(summary.steps, 2U);
   EXPECT_TRUE(summary.evaluation.has_value());
-  EXPECT_FALSE(choose_checkpoint(options.checkpoint.folder).manifest.checkpoint.lacks_evaluation);
+  EXPECT_FALSE(lacks_evaluation(options));
   EXPECT_THROW((Trainer{test::small_context(), options}), NothingLeft);
 }
 

@@ -1,21 +1,8 @@
 """How tools/bench/pytorch_budgets judges runs, over results that nobody measured."""
 
-import importlib.machinery
-import importlib.util
-import pathlib
-import sys
 import unittest
 
-BENCH = pathlib.Path(__file__).resolve().parents[3] / "tools" / "bench"
-sys.path.insert(0, str(BENCH))
-
-
-def tool(name):
-    """A program of tools/bench as a module."""
-    loader = importlib.machinery.SourceFileLoader(name, str(BENCH / name))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
-    loader.exec_module(module)
-    return module
+from bench_program import tool
 
 
 def result(allocated, resident=None, **others):

@@ -1,25 +1,13 @@
 """How tools/bench/fine_tune and from_scratch choose and judge, without a training."""
 
 import contextlib
-import importlib.machinery
-import importlib.util
 import io
 import pathlib
-import sys
 import tempfile
 import types
 import unittest
 
-BENCH = pathlib.Path(__file__).resolve().parents[3] / "tools" / "bench"
-sys.path.insert(0, str(BENCH))
-
-
-def tool(name):
-    """A program of tools/bench as a module."""
-    loader = importlib.machinery.SourceFileLoader(name, str(BENCH / name))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
-    loader.exec_module(module)
-    return module
+from bench_program import tool
 
 
 class FromScratch(unittest.TestCase):
