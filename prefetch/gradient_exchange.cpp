@@ -39,8 +39,7 @@ std::vector<Gradient> find_gradients(const TaskGraph& graph) {
   }
   std::vector<Gradient> gradients;
   for (std::size_t i = 0; i < graph.data.size(); ++i) {
-    const bool is_tensor = graph.data[i].kind == DataKind::kTensor;
-    if (is_tensor && is_made[i] && is_read[i] && !is_read_forward[i]) {
+    if (is_made[i] && is_read[i] && !is_read_forward[i]) {
       gradients.push_back({DataId(i), last[i]});
     }
   }

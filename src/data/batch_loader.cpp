@@ -22,6 +22,10 @@ std::uint64_t next_batch_number() {
   return ++last;
 }
 
+BatchPart part_or_all(const LoaderOptions& options, std::size_t batch) {
+  return options.part.value_or(BatchPart{.first = 0, .count = batch});
+}
+
 }  // namespace
 
 std::size_t usual_loader_threads() {
@@ -36,8 +40,8 @@ std::size_t usual_loader_threads() {
 BatchLoader::BatchLoader(const Dataset& dataset, std::size_t batch, std::uint64_t seed,
                          std::uint64_t first_step, const LoaderOptions& options)
     : BatchLoader{dataset,
-                  batch,
-                  training_order(dataset.size(), batch, seed),
+                  part_or_all(options, batch).count,
+                  part_of(training_order(dataset.size(), batch, seed), part_or_all(options, batch)),
                   first_step,
                   steps_per_epoch(dataset.size(), batch),
                   options,
@@ -61,6 +65,7 @@ BatchLoader::BatchLoader(const Dataset& dataset, std::size_t batch, BatchOrder o
               "a batch, threads, and room to load one ahead");
   um::expects(!mixing_.is_on() || (steps_in_epoch && !dataset.labels_pixels()),
               "batches to learn from, one label an image, where they are mixed");
+  um::expects(!mixing_.is_on() || !options.part, "whole batches, where images are mixed");
   slots_.reserve(1 + options.prefetch_depth);
   for (std::size_t i = 0; i < 1 + options.prefetch_depth; ++i) {
     slots_.push_back({.batch = empty_batch(*options.memory)});

@@ -28,6 +28,8 @@ struct LoaderOptions {
   /// In which batches are; outlives the loader.
   std::pmr::memory_resource* memory = std::pmr::new_delete_resource();
   MixOptions mixing = {};  ///< of batches for training, whose labels then are MixedLabels
+  /// What is loaded of each batch for training; nothing: all of it. Images of a part are not mixed.
+  std::optional<BatchPart> part = {};
 };
 
 /// Threads that load so fast as this machine can: one for each processor that this process may use,

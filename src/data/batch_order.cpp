@@ -1,6 +1,7 @@
 #include "src/data/batch_order.h"
 
 #include <string>
+#include <utility>
 
 #include "src/data/random/permutation.h"
 #include "um/error.h"
@@ -30,6 +31,12 @@ BatchOrder training_order(std::size_t size, std::size_t batch, std::uint64_t see
   return [=](std::uint64_t step, std::size_t place) -> std::optional<std::size_t> {
     const Permutation shuffle{size, seed, step / steps};
     return shuffle((step % steps) * batch + place);
+  };
+}
+
+BatchOrder part_of(BatchOrder order, const BatchPart& part) {
+  return [order = std::move(order), first = part.first](std::uint64_t step, std::size_t place) {
+    return order(step, first + place);
   };
 }
 

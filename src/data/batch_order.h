@@ -10,6 +10,12 @@ namespace spillway {
 /// The image at `place` of the batch of `step`, or nothing where the batch is padded.
 using BatchOrder = std::function<std::optional<std::size_t>(std::uint64_t step, std::size_t place)>;
 
+/// The images at places [first, first + count) of each batch.
+struct BatchPart {
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+
 /// Throws: um::Error when there are fewer images than a batch needs.
 void expect_batch(std::size_t size, std::size_t batch);
 
@@ -23,6 +29,9 @@ void expect_batch(std::size_t size, std::size_t batch);
 /// Every epoch in a shuffled order of its own, a function of `seed` and the epoch's number, so that
 /// a training can start at any step. Throws: as expect_batch().
 [[nodiscard]] BatchOrder training_order(std::size_t size, std::size_t batch, std::uint64_t seed);
+
+/// A part of each batch of `order`, as a batch of its own.
+[[nodiscard]] BatchOrder part_of(BatchOrder order, const BatchPart& part);
 
 /// Each image once, in order, then padding for ever.
 [[nodiscard]] BatchOrder evaluation_order(std::size_t size, std::size_t batch);

@@ -41,7 +41,7 @@ bool are_times_due(const um::Stream& stream, std::uint64_t step) {
 
 Executor::Executor(const Step& step, const prefetch::Plan& plan, const Backend& backend,
                    prefetch::StepMemory& memory, um::Stream& stream, std::stop_token stop,
-                   bool may_repeat)
+                   bool may_repeat, prefetch::ExchangeThread::Exchange exchange)
     : step_{step},
       plan_{plan},
       backend_{backend},
@@ -49,11 +49,12 @@ Executor::Executor(const Step& step, const prefetch::Plan& plan, const Backend& 
       stream_{stream},
       stop_{std::move(stop)},
       runner_{plan, memory, stream},
+      exchange_{std::move(exchange)},
       far_updates_{step, backend, memory},
       loads_{count_loads(step, plan)},
       kernels_(step.launches.size()) {
-  // What is repeated as one piece has no part that the processor computes.
-  may_repeat = may_repeat && plan.far_runs.empty();
+  // What is repeated as one piece has no part that the processor computes, or other ranks.
+  may_repeat = may_repeat && plan.far_runs.empty() && plan.exchanges.empty();
   if (may_repeat && memory.fixed_places() != nullptr) lanes_ = stream.make_lanes();
   if (lanes_ != nullptr) given_.emplace(plan, *memory.fixed_places(), *lanes_);
   stream_.enqueue([&] {
@@ -133,13 +134,13 @@ void Executor::walk(const StepContext& context, StepResult& result) {
     const auto block = [this](prefetch::DataId id) { return memory_.address(id); };
     run_one(position, context, {.block = block, .workspace = memory_.workspace()});
   };
-  const auto update = [this, &context](std::uint32_t far_update) {
-    far_updates_.run(far_update, context);
-  };
+  const prefetch::StepRunner::Beside beside{
+      .far_update = [&](std::uint32_t far_update) { far_updates_.run(far_update, context); },
+      .exchange = exchange_};
   if (takes_times_) {
-    result.timeline = runner_.run(launch, update);
+    result.timeline = runner_.run(launch, beside);
   } else {
-    runner_.run_untimed(launch, update);
+    runner_.run_untimed(launch, beside);
   }
   read_result(result);
 }

@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "prefetch/plan.h"
+#include "prefetch/runtime/runner/exchange_thread.h"
 #include "prefetch/runtime/given_step.h"
 #include "prefetch/runtime/step_memory.h"
-#include "prefetch/runtime/step_runner.h"
+#include "prefetch/runtime/runner/step_runner.h"
 #include "prefetch/simulate/timeline.h"
 #include "src/execute/far_updates.h"
 #include "src/ops/backend.h"
@@ -55,10 +56,11 @@ class Executor {
 
   /// Prepares the kernels, on `stream`. When `stop` is requested, the step under way ends with
   /// Interrupted after the current task, or where it is repeated as one piece before it begins.
-  /// Without `may_repeat` no step is given ahead.
+  /// Without `may_repeat` no step is given ahead. `exchange` makes an exchange of the plan's
+  /// between ranks, on a thread of its own.
   Executor(const Step& step, const prefetch::Plan& plan, const Backend& backend,
            prefetch::StepMemory& memory, um::Stream& stream, std::stop_token stop,
-           bool may_repeat = true);
+           bool may_repeat = true, prefetch::ExchangeThread::Exchange exchange = {});
 
   /// Calls `on_loaded`, in work of the stream, when the launches that load the batch have been
   /// given. Throws: Interrupted; um::Error when a move failed. After that nothing but destruction
@@ -91,6 +93,7 @@ class Executor {
   um::Stream& stream_;
   std::stop_token stop_;
   prefetch::StepRunner runner_;
+  prefetch::ExchangeThread::Exchange exchange_;
   FarUpdates far_updates_;
   std::unique_ptr<um::Lanes> lanes_;  // null where the plan is walked
   std::optional<prefetch::GivenStep> given_;

@@ -63,6 +63,8 @@ struct StepContext {
   float learning_rate = 0;
   const Batch* batch = nullptr;  ///< stays as it is until the step has ended
   std::size_t first_sample = 0;  ///< the step's in `batch`, of which it may be a part
+  /// Of a batch of several ranks: samples that stand before `batch`, which is this rank's part.
+  std::size_t samples_before = 0;
   /// Of the next step of this kind, where it is known: it is brought to the device meanwhile. Stays
   /// as it is until that step, or until Session::settle(). Null: nobody knows.
   const Batch* next_batch = nullptr;

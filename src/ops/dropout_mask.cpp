@@ -13,7 +13,8 @@ DropoutMask dropout_mask(const nets::Shape& image, float probability, std::uint3
                   static_cast<std::uint32_t>(context.seed >> 32U)},
           .step = context.step,
           .groups = (image.channels + DropoutMask::kGroup - 1) / DropoutMask::kGroup,
-          .first_pixel = context.first_sample * image.height * image.width};
+          .first_pixel =
+              (context.samples_before + context.first_sample) * image.height * image.width};
 }
 
 DropoutMask attention_mask(const AttentionGeometry& attention, const StepContext& context) {

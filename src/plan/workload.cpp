@@ -52,6 +52,15 @@ Bytes least_page(const Step& step) {
   return Bytes{std::bit_ceil(4 * step.graph[step.result].size.count() + 1)};
 }
 
+// Each kind so often as it is to run, one kind after the other.
+ShardSteps in_a_row(std::vector<RepeatedStep> steps) {
+  std::vector<std::size_t> sequence;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    sequence.insert(sequence.end(), steps[i].times, i);
+  }
+  return {.steps = std::move(steps), .sequence = std::move(sequence)};
+}
+
 }  // namespace
 
 Bytes step_page(const prefetch::TaskGraph& graph, const SizeModel& size_model) {
@@ -74,6 +83,15 @@ Workload::Workload(const nets::Network& network, const SizeModel& size_model,
                size_model} {}
 
 Workload::Workload(const nets::Network& network, const SizeModel& size_model,
+                   const StepOptions& options, const ShardedBatch& batch, ShardSteps shards,
+                   Bytes beside)
+    : Workload{{.size = batch.shard_size(), .steps = batch.own.count()},
+               std::move(shards),
+               make_evaluation_step(network, size_model, with_batch(options, batch.shard_size())),
+               beside,
+               size_model} {}
+
+Workload::Workload(const nets::Network& network, const SizeModel& size_model,
                    const EvaluationOnly& only)
     : Workload{only,
                make_evaluation_step(network, size_model,
@@ -87,12 +105,12 @@ Workload::Workload(const EvaluationOnly& only, Step evaluation, const SizeModel&
                size_model} {}
 
 std::unique_ptr<const Workload> Workload::with_moving_state(const SizeModel& size_model) const {
-  std::vector<RepeatedStep> training = training_;
-  for (RepeatedStep& part : training) let_state_move(part.step);
+  ShardSteps training{.steps = training_, .sequence = sequence_};
+  for (RepeatedStep& part : training.steps) let_state_move(part.step);
   Step evaluation = evaluation_;
   let_state_move(evaluation);
   return std::unique_ptr<const Workload>{
-      new Workload{batches_, std::move(training), std::move(evaluation), size_model}};
+      new Workload{batches_, std::move(training), std::move(evaluation), beside_, size_model}};
 }
 
 std::unique_ptr<const Workload> Workload::with_far_updates(const SizeModel& size_model) const {
@@ -116,8 +134,14 @@ std::unique_ptr<const Workload> Workload::with_exchanges(const SizeModel& size_m
 
 Workload::Workload(const prefetch::SubBatches& batches, std::vector<RepeatedStep> training,
                    Step evaluation, const SizeModel& size_model)
+    : Workload{batches, in_a_row(std::move(training)), std::move(evaluation), {}, size_model} {}
+
+Workload::Workload(const prefetch::SubBatches& batches, ShardSteps training, Step evaluation,
+                   Bytes beside, const SizeModel& size_model)
     : batches_{batches},
-      training_{std::move(training)},
+      training_{std::move(training.steps)},
+      sequence_{std::move(training.sequence)},
+      beside_{beside},
       evaluation_{std::move(evaluation)},
       page_{run_page(training_.front().step.graph, evaluation_, size_model)},
       evaluation_near_{near_of(evaluation_.graph)} {
@@ -127,7 +151,7 @@ Workload::Workload(const prefetch::SubBatches& batches, std::vector<RepeatedStep
     small = std::max(small, training_near_.back().small);
   }
   // All training steps have the same state, of which the evaluation's is a part.
-  common_near_ = training_near_.front().always - training_near_.front().small + small;
+  common_near_ = beside_ + training_near_.front().always - training_near_.front().small + small;
 
   const auto smallest_pool = [](const Near& near) { return near.need.smallest - near.always; };
   neediest_ = static_cast<std::size_t>(std::ranges::max_element(training_near_, {}, smallest_pool) -

@@ -9,6 +9,7 @@
 #include "prefetch/need.h"
 #include "src/ops/backend.h"
 #include "src/plan/step_to_plan.h"
+#include "src/step/shard_steps.h"
 #include "src/step/step.h"
 #include "src/step/sub_step.h"
 #include "um/bytes.h"
@@ -32,6 +33,11 @@ class Workload {
   /// Of a batch cut as `batches` says. Evaluation takes as many samples at a time.
   Workload(const nets::Network& network, const SizeModel& size_model, const StepOptions& options,
            const prefetch::SubBatches& batches);
+  /// Of one rank's shards of a batch, which keep `beside` always near besides the blocks of their
+  /// steps. Evaluation takes as many samples at a time as a shard has. Throws: um::Error where
+  /// nothing is trained.
+  Workload(const nets::Network& network, const SizeModel& size_model, const StepOptions& options,
+           const ShardedBatch& batch, ShardSteps shards, um::Bytes beside);
   /// Evaluation alone, of `batch` samples at a time: its step stands in for the training's too, so
   /// that there is neither a gradient nor anything of an optimizer.
   struct EvaluationOnly {
@@ -55,9 +61,11 @@ class Workload {
   Workload& operator=(const Workload&) = delete;
   ~Workload() = default;
 
-  /// What a batch runs, in order: one step, or the sub-steps of make_sub_steps().
+  /// What a batch runs: one step, or the sub-steps of make_sub_steps() or make_shard_steps().
   [[nodiscard]] const std::vector<RepeatedStep>& training_steps() const { return training_; }
-  /// The one that updates: the whole batch's, or its last sub-batch's.
+  /// Which of them, one after the other.
+  [[nodiscard]] const std::vector<std::size_t>& sequence() const { return sequence_; }
+  /// The one that updates: the whole batch's, or its last sub-batch's or shard's.
   [[nodiscard]] const Step& training() const { return training_.back().step; }
   [[nodiscard]] const Step& evaluation() const { return evaluation_; }
   [[nodiscard]] const prefetch::SubBatches& sub_batches() const { return batches_; }
@@ -84,8 +92,11 @@ class Workload {
 
  private:
   Workload(const EvaluationOnly& only, Step evaluation, const SizeModel& size_model);
+  // Steps in a row of each kind, one kind after the other.
   Workload(const prefetch::SubBatches& batches, std::vector<RepeatedStep> training, Step evaluation,
            const SizeModel& size_model);
+  Workload(const prefetch::SubBatches& batches, ShardSteps training, Step evaluation,
+           um::Bytes beside, const SizeModel& size_model);
 
   // What one step keeps always near, and needs.
   struct Near {
@@ -97,6 +108,8 @@ class Workload {
 
   prefetch::SubBatches batches_;
   std::vector<RepeatedStep> training_;
+  std::vector<std::size_t> sequence_;
+  um::Bytes beside_;  // always near, besides what the steps know
   Step evaluation_;
   um::Bytes page_;
   std::vector<Near> training_near_;  // by index

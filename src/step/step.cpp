@@ -96,6 +96,12 @@ bool is_layer_of(const std::string& pattern, const std::string& layer) {
 
 void exchange_gradients(Step& step, const prefetch::BucketRule& rule) {
   step.graph = prefetch::with_exchanges(std::move(step.graph), rule);
+  step.gradients.clear();
+  for (const prefetch::GradientExchange& exchange : step.graph.exchanges) {
+    step.gradients.insert(step.gradients.end(), exchange.gradients.begin(),
+                          exchange.gradients.end());
+  }
+  std::ranges::sort(step.gradients);
   order_updates(step);
 }
 

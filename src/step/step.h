@@ -95,7 +95,7 @@ struct Step {
   std::size_t judged_samples = 0;  ///< JudgedSamples behind these
   std::size_t given_logits = 0;    ///< floats behind these
   /// Of parameters, where they outlive the step, in the order of `graph`: of sub-steps
-  /// (sub_step.h).
+  /// (sub_step.h), and of one of several ranks' step.
   std::vector<prefetch::DataId> gradients;
 };
 
@@ -118,9 +118,9 @@ struct Step {
 [[nodiscard]] Step make_sampling_step(const nets::Network& network, const SizeModel& size_model,
                                       const StepOptions& options);
 
-/// Makes it the step of one of several ranks: gradients are exchanged (prefetch::with_exchanges()),
-/// and updates stand where they leave time for that (prefetch::update_order()). Throws: um::Error
-/// where nothing is trained.
+/// Makes it the step of one of several ranks: gradients outlive it (Step::gradients) and are
+/// exchanged (prefetch::with_exchanges()), and updates stand where they leave time for that
+/// (prefetch::update_order()). Throws: um::Error where nothing is trained.
 void exchange_gradients(Step& step, const prefetch::BucketRule& rule);
 
 /// Lets plans send parameters and the optimizer's numbers far. Running statistics and a staged

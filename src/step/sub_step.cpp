@@ -57,9 +57,10 @@ ParametersOf parameters_by_gradient(const Step& training) {
 
 class SubStepMaker {
  public:
-  SubStepMaker(const Step& training, SubStepPlace place)
+  SubStepMaker(const Step& training, SubStepPlace place, GradientParts gradient_parts)
       : training_{training},
         place_{place},
+        gradient_parts_{gradient_parts},
         parameters_{parameters_by_gradient(training)},
         // The type is named: g++ 12 destroys an unnamed nested aggregate twice when a later member
         // throws.
@@ -77,40 +78,65 @@ class SubStepMaker {
 
   Step make() {
     for (std::size_t t = 0; t < training_.launches.size(); ++t) {
-      copy(training_.graph.tasks[t], training_.launches[t]);
+      note_contribution(t);
+    }
+    for (std::size_t t = 0; t < training_.launches.size(); ++t) {
+      copy(t);
     }
     return std::move(made_);
   }
 
  private:
-  void copy(Task task, Launch launch) {
+  // The last task that contributes to a gradient completes it.
+  void note_contribution(std::size_t index) {
+    const Task& task = training_.graph.tasks[index];
+    if (task.phase == Phase::kUpdate) return;
+    for (const DataId id : task.writes) {
+      if (parameters_.contains(id)) completed_by_[id] = index;
+    }
+  }
+
+  void copy(std::size_t index) {
+    Task task = training_.graph.tasks[index];
+    Launch launch = training_.launches[index];
     if (task.phase == Phase::kUpdate) {
       if (place_ == SubStepPlace::kLast) add(std::move(task), std::move(launch));
       return;
     }
-    const std::vector<DataId> sums = made_anew(task);
-    if (place_ == SubStepPlace::kFirst || sums.empty()) {
+    if (place_ == SubStepPlace::kFirst) {
       add(std::move(task), std::move(launch));
       return;
     }
-    std::vector<DataId> parts;
+    const std::vector<DataId> sums = made_in_parts(task);
     for (const DataId sum : sums) {
-      parts.push_back(add_part(sum));
-      std::ranges::replace(task.writes, sum, parts.back());
-      std::ranges::replace(launch.operands, sum, parts.back());
+      const DataId part = find_part(sum);
+      std::ranges::replace(task.reads, sum, part);
+      std::ranges::replace(task.writes, sum, part);
+      std::ranges::replace(launch.operands, sum, part);
     }
     add(std::move(task), std::move(launch));
-    for (std::size_t i = 0; i < sums.size(); ++i) accumulate(sums[i], parts[i]);
+    for (const DataId sum : sums) {
+      const bool is_complete =
+          gradient_parts_ == GradientParts::kInPlace || completed_by_.at(sum) == index;
+      if (is_complete) accumulate(sum, find_part(sum));
+    }
   }
 
-  // The gradients that a task writes. One that it reads too, to add to it, is the sum itself.
-  [[nodiscard]] std::vector<DataId> made_anew(const Task& task) const {
+  // The gradients to which a task contributes in a tensor of their own. One that it reads too, to
+  // add to it, may be the sum itself.
+  [[nodiscard]] std::vector<DataId> made_in_parts(const Task& task) const {
     std::vector<DataId> made;
     for (const DataId id : task.writes) {
       const bool is_read = std::ranges::find(task.reads, id) != task.reads.end();
-      if (parameters_.contains(id) && !is_read) made.push_back(id);
+      const bool is_in_place = is_read && gradient_parts_ == GradientParts::kInPlace;
+      if (parameters_.contains(id) && !is_in_place) made.push_back(id);
     }
     return made;
+  }
+
+  DataId find_part(DataId sum) {
+    const auto found = parts_.find(sum);
+    return found != parts_.end() ? found->second : parts_.emplace(sum, add_part(sum)).first->second;
   }
 
   DataId add_part(DataId sum) {
@@ -141,14 +167,18 @@ class SubStepMaker {
 
   const Step& training_;
   SubStepPlace place_;
+  GradientParts gradient_parts_;
   ParametersOf parameters_;
+  std::map<DataId, std::size_t> completed_by_;  // tasks of the training step, by gradient
+  std::map<DataId, DataId> parts_;              // by gradient
   Step made_;
 };
 
 }  // namespace
 
-Step make_sub_step(const Step& training, SubStepPlace place, const nets::Network& network) {
-  Step made = SubStepMaker{training, place}.make();
+Step make_sub_step(const Step& training, SubStepPlace place, const nets::Network& network,
+                   GradientParts parts) {
+  Step made = SubStepMaker{training, place, parts}.make();
   expect_unique_names(made, network);
   return made;
 }

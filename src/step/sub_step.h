@@ -18,19 +18,29 @@ enum class SubStepPlace {
   kLast     ///< adds its own, and updates the parameters with the sums
 };
 
+/// How sub-steps add up a gradient to which several tasks contribute.
+enum class GradientParts {
+  kInPlace,  ///< each task adds its own to the sum
+  /// A sub-batch's gradient is complete before it is added to those of others: the same bits
+  /// whichever sub-batches have gone before, for a tensor that lives longer.
+  kWhole
+};
+
 /// The step of one sub-batch, graph and launches, from the training step of the sub-batch's size
 /// (moDNN section III-B). Gradients of parameters outlive it: they are state, always near, in
 /// Step::gradients. The first sub-step writes them; the others make a tensor each ("conv1.dw_part")
-/// which the task right behind ("conv1.accumulate") adds to the sum ("conv1.dw").
+/// which the task right behind the one that completes it ("conv1.accumulate") adds to the sum
+/// ("conv1.dw").
 ///
 /// Batch norm normalizes each sub-batch by its own statistics and moves its running statistics once
 /// a sub-batch, so a batch in sub-batches is then not the same training as the whole batch; see
 /// normalizes_by_batch().
 /// Throws: um::Error where the network's layers have names of which two parts would get one.
 [[nodiscard]] Step make_sub_step(const Step& training, SubStepPlace place,
-                                 const nets::Network& network);
+                                 const nets::Network& network,
+                                 GradientParts parts = GradientParts::kInPlace);
 
-/// A step that runs some times in a row in a batch.
+/// A step that runs some times in a batch.
 struct RepeatedStep {
   Step step;
   std::size_t times = 1;

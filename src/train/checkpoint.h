@@ -47,6 +47,8 @@ struct KeptSettings {
   bool deterministic = false;  ///< only kernels that give the same bits in each run
   /// Samples of a sub-batch; nothing where the batch is not cut. It cannot be given anew.
   std::optional<std::size_t> sub_batch;
+  /// RankOptions::shards; nothing where there are none. Likewise.
+  std::optional<std::size_t> shards = {};
   std::optional<float> dropout;  ///< of all layers that drop; nothing where they differ. Likewise
   std::optional<ImageOptions> images = {};  ///< of a training on a folder of images
   EvaluationRule evaluations = {};

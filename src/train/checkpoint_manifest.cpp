@@ -148,9 +148,9 @@ Precision read_precision(const JsonView& precision) {
   throw precision.error("is not fp32, tf32 or bf16");
 }
 
-std::optional<std::size_t> read_sub_batch(const JsonView& root) {
-  if (!root.has("sub_batch")) return std::nullopt;
-  const JsonView size = root.at("sub_batch");
+std::optional<std::size_t> read_count(const JsonView& root, const char* key) {
+  if (!root.has(key)) return std::nullopt;
+  const JsonView size = root.at(key);
   if (size.integer(root.at("batch").integer()) == 0) throw size.error("is zero");
   return size.integer();
 }
@@ -190,7 +190,8 @@ KeptSettings read_kept_settings(const JsonView& root) {
           .threads = read_threads(root.at("threads")),
           .precision = read_precision(root.at("precision")),
           .deterministic = root.at("deterministic").boolean(),
-          .sub_batch = read_sub_batch(root),
+          .sub_batch = read_count(root, "sub_batch"),
+          .shards = read_count(root, "shards"),
           .dropout = read_dropout(root),
           .images = read_kept_images(root),
           .evaluations = root.has("evaluations") ? read_evaluation_rule(root.at("evaluations"))
@@ -249,6 +250,7 @@ std::string to_text(const CheckpointManifest& manifest) {
               {"tensors", to_json(manifest.tensors)},
               {"plans", json::array()}};
   if (settings.sub_batch) object["sub_batch"] = *settings.sub_batch;
+  if (settings.shards) object["shards"] = *settings.shards;
   if (best) object["best"] = to_json(*best);
   if (!network_file.empty()) object["network_file"] = lines_of(network_file);
   if (is_unjudged) object["lacks_evaluation"] = true;

@@ -16,6 +16,8 @@
 #include "src/plan/sub_batch_choice.h"
 #include "src/plan/sub_batch_plans.h"
 #include "src/profile/measured_profile.h"
+#include "src/train/parts/rank_step.h"
+#include "src/train/parts/shared_profiles.h"
 
 namespace spillway {
 namespace {
@@ -66,13 +68,26 @@ PlannedSteps::PlannedSteps(const TrainerOptions& options, ExecutionContext& cont
   if (options.only_evaluates) {
     near_.emplace(options.network, *context.backend,
                   Workload::EvaluationOnly{options.step.batch, options.step.gives_logits});
+  } else if (options.ranks.are_used()) {
+    cut_for_ranks();
   } else {
     near_.emplace(options.network, *context.backend, options.step);
   }
-  const bool is_whole = SubBatchChoice{options.planning.sub_batch}.is_off();
+  const bool is_whole =
+      SubBatchChoice{options.planning.sub_batch}.is_off() && !options.ranks.are_used();
   choice_.emplace(*near_, *context.backend, is_whole ? request_ : with_state_near(request_));
   workload_ = &*near_;
   whole_need_ = choice_->need();
+}
+
+void PlannedSteps::cut_for_ranks() {
+  const RankOptions& ranks = options_.ranks;
+  const ShardedBatch batch = shard_batch(ranks, options_.step.batch);
+  ShardSteps shards =
+      make_shard_steps(options_.network, *context_.backend, options_.step, batch);
+  const Bytes beside = RankStep::near_memory(batch, ranks, shards.steps.back().step);
+  near_.emplace(options_.network, *context_.backend, options_.step, batch, std::move(shards),
+                beside);
 }
 
 void PlannedSteps::cut_batch() {
@@ -104,6 +119,9 @@ void PlannedSteps::plan(const PlanPath& path) {
     expect_feasible(workload_->neediest_to_plan(), limit);
   }
   profiles_ = find_profiles(limit);
+  if (options_.ranks.are_used()) {
+    share_profiles(options_.ranks, workload_->training_steps(), profiles_);
+  }
   if (stop_.stop_requested()) throw Interrupted{};
   if (!files.empty()) {
     plans_ = use_plans(std::move(files), *workload_, profiles_, limit, request_);
@@ -174,9 +192,16 @@ prefetch::NearNeed PlannedSteps::need_for(const prefetch::Plan* plan) const {
   return workload_ == choice_->far_updates() ? choice_->need() : workload_->need();
 }
 
+// Near memory that this process may use: ranks of one machine share it.
+Bytes PlannedSteps::available_memory() const {
+  const Bytes all = context_.device->available_memory();
+  if (!options_.ranks.are_used()) return all;
+  return Bytes{all.count() / options_.ranks.communicator->ranks_on_node()};
+}
+
 // The budget, or in resident mode, where none is given, what the run may at most turn out to need.
 Bytes PlannedSteps::find_limit(const prefetch::Plan* plan) const {
-  const Bytes available = context_.device->available_memory();
+  const Bytes available = available_memory();
   const bool is_given = options_.memory.budget != kAutomatic;
   if (request_.memory == MemoryMode::kResident && !is_given) return available;
   const Bytes limit =

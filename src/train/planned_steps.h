@@ -42,6 +42,8 @@ class PlannedSteps {
   [[nodiscard]] const Plans& plans() const { return plans_; }
 
  private:
+  void cut_for_ranks();
+  [[nodiscard]] um::Bytes available_memory() const;
   void expect_update_as_asked(const std::string& file) const;
   void expect_budget_kept(std::span<const PlanOfFile> files) const;
   [[nodiscard]] std::vector<PlanOfFile> read_plans(const PlanPath& files);

@@ -92,11 +92,18 @@ Session::Runner::Runner(const Step& step, const prefetch::StepLayout& layout, Se
              session.space_.pinned_buffer()},
       memory{session.space_.make_memory(layout, pinned)},
       staged_load{spillway::staged_load(step)},
-      executor{step, layout.plan, *context.backend, *memory, *context.compute, stop, may_repeat} {}
+      executor{step,
+               layout.plan,
+               *context.backend,
+               *memory,
+               *context.compute,
+               stop,
+               may_repeat,
+               [&session](std::uint32_t bucket) { session.rank_->exchange(bucket); }} {}
 
 Session::Session(ExecutionContext& context, const Workload& workload, const Plans& plans,
                  MemoryMode mode, const um::ManagedOptions& space, const std::stop_token& stop,
-                 StopAfter stop_after)
+                 StopAfter stop_after, const RankOptions& ranks)
     : batch_memory_{staged_bytes(workload) > um::Bytes{} ? *std::pmr::new_delete_resource()
                                                          : context.backend->batch_memory()},
       ledger_{plans.budget},
@@ -107,7 +114,9 @@ Session::Session(ExecutionContext& context, const Workload& workload, const Plan
       batches_{workload.sub_batches()},
       layouts_{layouts_of(workload, plans)},
       space_{*context.device, mode,         with_page(space, workload.page()),
-             layouts(),       near_memory_, ledger_} {
+             layouts(),       near_memory_, ledger_},
+      sequence_{workload.sequence()},
+      rank_stop_{stop} {
   const std::stop_token in_step = stop_after == StopAfter::kTask ? stop : std::stop_token{};
   evaluation_ = std::make_unique<Runner>(workload.evaluation(), layouts_.back(), *this, context,
                                          in_step, space.gpu.graph);
@@ -115,10 +124,10 @@ Session::Session(ExecutionContext& context, const Workload& workload, const Plan
     const RepeatedStep& part = workload.training_steps()[i];
     training_.push_back({.runner = std::make_unique<Runner>(part.step, layouts_[i], *this, context,
                                                             in_step, space.gpu.graph),
-                         .times = part.times,
                          .batch = part.batch});
     batch_ += part.times * part.batch;
   }
+  if (ranks.are_used()) join_ranks(workload, ranks);
   state_.reach_through([this](auto ids, um::Access access, const auto& use) {
     um::expects(!is_in_step_, "state of steps that came to their end");
     prefetch::StepMemory& memory = *training_.back().runner->memory;
@@ -142,8 +151,30 @@ void Session::give_state_to(prefetch::StepMemory& memory) {
   holder_ = &memory;
 }
 
+void Session::join_ranks(const Workload& workload, const RankOptions& ranks) {
+  const Step& last = workload.training();
+  const std::vector<std::byte*> addresses = state_.addresses(last);
+  std::vector<std::span<float>> statistics;
+  for (const StateBlock& block : last.state) {
+    if (block.role != StateRole::kStatistics) continue;
+    for (const prefetch::DataId id : block.ids) {
+      statistics.emplace_back(reinterpret_cast<float*>(addresses[static_cast<std::size_t>(id)]),
+                              last.graph[id].size.count() / sizeof(float));
+    }
+  }
+  batch_ = ranks.shards * workload.sub_batches().size;
+  rank_.emplace(shard_batch(ranks, batch_), ranks, gradients_.buckets(), std::move(statistics),
+                near_memory_);
+}
+
+BatchPart Session::own_samples() const {
+  if (!rank_) return {.first = 0, .count = batch_};
+  return {.first = rank_->batch().samples_before(), .count = rank_->batch().own_samples()};
+}
+
 StepReport Session::train(const StepContext& context) {
-  if (batches_.steps > 1) return train_in_parts(context);
+  if (rank_) return train_shards(context);
+  if (sequence_.size() > 1) return train_in_parts(context);
   Runner& runner = *training_.front().runner;
   Finished whole = run(runner, context, {.runner = &runner, .batch = context.next_batch});
   whole.report.counted = count_labels(*context.batch);
@@ -154,24 +185,45 @@ StepReport Session::train(const StepContext& context) {
 StepReport Session::train_in_parts(StepContext context) {
   um::expects(context.batch != nullptr, "a batch to train on");
   context.counted_labels = count_labels(*context.batch);
+  return run_parts(context);
+}
+
+StepReport Session::train_shards(StepContext context) {
+  um::expects(context.batch != nullptr, "samples to train on");
+  const auto begin = std::chrono::steady_clock::now();
+  const RankNews all = rank_->begin_batch(
+      {.counted = count_labels(*context.batch), .wants_stop = rank_stop_.stop_requested()});
+  context.counted_labels = all.counted;
+  context.samples_before = rank_->batch().samples_before();
+  StepReport whole = run_parts(context);
+  const ShardResult sum = rank_->end_batch();
+  whole.loss = sum.loss;
+  whole.correct = sum.correct;
+  whole.duration = std::chrono::steady_clock::now() - begin;
+  whole.is_last_wanted = all.wants_stop;
+  return whole;
+}
+
+// One sub-step after the other.
+StepReport Session::run_parts(StepContext context) {
   StepReport whole{.counted = *context.counted_labels,
                    .learning_rate = context.learning_rate,
                    .stalled = um::Nanoseconds{0}};
-  for (std::size_t p = 0; p < training_.size(); ++p) {
-    Part& part = training_[p];
-    for (std::size_t i = 0; i < part.times; ++i) {
-      const std::size_t follower = i + 1 < part.times ? p : p + 1;
-      const Next next =
-          follower < training_.size()
-              ? Next{.runner = training_[follower].runner.get(),
-                     .batch = context.batch,
-                     .first = context.first_sample + part.batch}
-              : Next{.runner = training_.front().runner.get(), .batch = context.next_batch};
-      Finished sub = run(*part.runner, context, next);
-      add(sub.report, whole);
-      if (sub.timeline) timeline_ = *std::move(sub.timeline);
-      context.first_sample += part.batch;
-    }
+  for (std::size_t i = 0; i < sequence_.size(); ++i) {
+    const Part& part = training_[sequence_[i]];
+    const Next next =
+        i + 1 < sequence_.size()
+            ? Next{.runner = training_[sequence_[i + 1]].runner.get(),
+                   .batch = context.batch,
+                   .first = context.first_sample + part.batch}
+            : Next{.runner = training_[sequence_.front()].runner.get(), .batch = context.next_batch};
+    const std::size_t shard = rank_ ? rank_->batch().own.first + i : 0;
+    if (rank_) rank_->begin_shard(shard);
+    Finished sub = run(*part.runner, context, next);
+    if (rank_) rank_->end_shard(shard, {.loss = sub.report.loss, .correct = sub.report.correct});
+    add(sub.report, whole);
+    if (sub.timeline) timeline_ = *std::move(sub.timeline);
+    context.first_sample += part.batch;
   }
   return whole;
 }

@@ -13,6 +13,7 @@
 #include "prefetch/runtime/pinned_blocks.h"
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_memory.h"
+#include "src/data/batch_loader.h"
 #include "src/execute/batch_stage.h"
 #include "src/execute/executor.h"
 #include "src/execute/step_space.h"
@@ -21,7 +22,9 @@
 #include "src/plan/memory_mode.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
-#include "src/train/gradient_sums.h"
+#include "src/train/parts/gradient_sums.h"
+#include "src/train/parts/rank_step.h"
+#include "src/train/parts/rank_training.h"
 #include "src/train/state.h"
 #include "um/counters.h"
 #include "um/ledger.h"
@@ -46,6 +49,7 @@ struct StepReport {
   um::Counters counters;  ///< what the step did to managed or copied memory
   um::Bytes near_peak;    ///< most near memory in use, everything included
   std::string problem;    ///< what the user should know of it; mostly nothing
+  bool is_last_wanted = false;  ///< a rank wants it to be the last one
 };
 
 /// Where a step that is under way ends when a stop is requested: after the task under way, with
@@ -60,20 +64,26 @@ class Session {
  public:
   /// All arguments but `stop` must outlive it. `space` gives far memory, link and paging. When
   /// `stop` is requested the step under way throws Interrupted, unless it goes on to its end as
-  /// `stop_after` says. Throws: um::Error; um::OutOfMemory.
+  /// `stop_after` says. With `ranks` this process trains some shards of each batch, which
+  /// `workload` has the steps of. Throws: um::Error; um::OutOfMemory.
   Session(ExecutionContext& context, const Workload& workload, const Plans& plans, MemoryMode mode,
           const um::ManagedOptions& space, const std::stop_token& stop = {},
-          StopAfter stop_after = StopAfter::kTask);
+          StopAfter stop_after = StopAfter::kTask, const RankOptions& ranks = {});
 
   /// Loads a batch, goes forward and backward, updates the weights. A batch that is cut goes one
   /// sub-batch after the other; each sample with a label counts for as much as in the whole batch.
+  /// Of several ranks, `context` has this one's samples, and the report is of all.
   /// After an exception nothing but destruction is allowed.
   StepReport train(const StepContext& context);
   /// Loads evaluation_batch() samples and goes forward.
   StepReport evaluate(const StepContext& context);
   /// Returns when no StepContext::next_batch is read any more.
   void settle() noexcept { stage_.settle(); }
-  [[nodiscard]] std::size_t batch() const { return batch_; }  ///< samples that train() loads
+  [[nodiscard]] std::size_t batch() const { return batch_; }  ///< samples of a step, of all ranks
+  /// Whether it trains some shards of each batch, RankOptions; others may have the rest.
+  [[nodiscard]] bool is_of_ranks() const { return rank_.has_value(); }
+  /// Which samples of a batch train() loads.
+  [[nodiscard]] BatchPart own_samples() const;
   [[nodiscard]] std::size_t evaluation_batch() const { return batches_.size; }
 
   /// Where batches are best, to be loaded from; outlives the session.
@@ -112,10 +122,9 @@ class Session {
     std::size_t first = 0;
   };
 
-  // Some times in a row in a batch, a sub-batch of so many samples each.
+  // A step of sub-batches of so many samples.
   struct Part {
     std::unique_ptr<Runner> runner;
-    std::size_t times;
     std::size_t batch;
   };
   struct Finished {
@@ -125,6 +134,9 @@ class Session {
 
   Finished run(Runner& runner, const StepContext& context, const Next& next);
   StepReport train_in_parts(StepContext context);
+  StepReport train_shards(StepContext context);
+  StepReport run_parts(StepContext context);
+  void join_ranks(const Workload& workload, const RankOptions& ranks);
   void give_state_to(prefetch::StepMemory& memory);
   [[nodiscard]] std::vector<const prefetch::StepLayout*> layouts() const;
 
@@ -139,6 +151,9 @@ class Session {
   std::vector<prefetch::StepLayout> layouts_;  // of the training steps, then the evaluation's
   StepSpace space_;
   std::vector<Part> training_;
+  std::vector<std::size_t> sequence_;  // of parts, in a batch
+  std::optional<RankStep> rank_;       // nothing: there is one
+  std::stop_token rank_stop_;
   std::unique_ptr<Runner> evaluation_;
   prefetch::StepMemory* holder_ = nullptr;  // of the state that moves; null: it is all far
   bool is_in_step_ = false;                 // also where its step has thrown

@@ -56,6 +56,9 @@ class State {
   /// same network) by DataId; null for tensors and for what moves.
   [[nodiscard]] std::vector<std::byte*> addresses(const Step& step) const;
 
+  /// All of what is always near.
+  [[nodiscard]] std::span<std::byte> near_bytes() { return block_.bytes(); }
+
   [[nodiscard]] bool has_averages() const;
   /// Exchanges parameters and their averages: twice leaves the bits as they were.
   void swap_averages();

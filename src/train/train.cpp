@@ -139,6 +139,7 @@ void train(Session& session, const DatasetPair& data, const TrainOptions& option
   if (options.evaluates_first && events.on_evaluation && progress.evaluate_late()) return;
   LoaderOptions loading = loader_options(session, options.loader_threads);
   loading.mixing = options.mixing;
+  if (session.is_of_ranks()) loading.part = session.own_samples();
   BatchLoader loader{*data.train, session.batch(), options.seed, options.first_step, loading};
   const SettledSession settled{session};
   for (std::uint64_t step = options.first_step; step < progress.last(); ++step) {

@@ -1,6 +1,7 @@
 #include "src/train/trainer.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <span>
@@ -14,7 +15,10 @@
 #include "src/plan/predicted_step.h"
 #include "src/plan/sub_batch_choice.h"
 #include "src/step/batch_norm_values.h"
+#include "src/files/sha256.h"
+#include "src/ranks/agreement.h"
 #include "src/train/checkpoint_key.h"
+#include "src/train/parts/first_rank.h"
 #include "src/train/text_model.h"
 
 namespace spillway {
@@ -32,8 +36,48 @@ DatasetPair open_data(const TrainerOptions& options) {
   return data;
 }
 
+void expect_trainable_by_ranks(const TrainerOptions& options) {
+  if (!options.ranks.are_used()) return;
+  static_cast<void>(shard_batch(options.ranks, options.step.batch));
+  if (!SubBatchChoice{options.planning.sub_batch}.is_off()) {
+    throw um::Error{"each shard of a batch is a sub-batch; leave out --sub-batch"};
+  }
+  if (!options.planning.plan_file.empty() || !options.planning.profile_file.empty()) {
+    throw um::Error{
+        "plans and profiles in files are of one rank; ranks measure and plan for themselves"};
+  }
+  if (options.training.mixing.is_on()) {
+    throw um::Error{
+        "mixup and CutMix mix images of different shards, which are on different ranks; leave them "
+        "out"};
+  }
+  if (options.planning.planner == "on-demand") {
+    throw um::Error{"page faults alone (--planner on-demand) are for one rank; leave out --shards"};
+  }
+}
+
+// Enough to tell one data set from another without reading all of it.
+std::string summary_of(const DatasetPair& data) {
+  std::string text;
+  for (const Dataset* const set : {data.train.get(), data.test.get()}) {
+    if (set == nullptr) continue;
+    std::vector<float> image(set->image().elements());
+    text += set->name() + ", " + std::to_string(set->size()) + " samples, " +
+            std::to_string(set->classes()) + " classes";
+    for (const std::size_t index : {std::size_t{0}, set->size() / 2, set->size() - 1}) {
+      set->read(index, image);
+      text += ", " + sha256_of(std::as_bytes(std::span{image})).substr(0, 8);
+    }
+    text += "; ";
+  }
+  return text;
+}
+
 TrainerOptions checked(TrainerOptions options) {
   expect_sub_batch(options.planning.sub_batch);
+  expect_trainable_by_ranks(options);
+  // The first rank alone writes files.
+  if (!is_first(options.ranks.communicator)) options.checkpoint.folder.clear();
   if (const auto file = file_of_one_step(options.planning, options.step.batch)) {
     throw um::Error{"a " + std::string{*file} +
                     " file is about one step, but a batch in sub-batches runs several; leave the "
@@ -80,6 +124,8 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
       data_{open_data(options_)},
       context_{open_context()} {
   options_.training = whole_training(options_.training, data_, options_.step.batch);
+  options_.training.first_step = 0;
+  expect_ranks_agree();
   expect_evaluation(options_, data_);
   steps_.emplace(options_, context_, events_, stop_);
   static_cast<void>(zeroed_norms(options_));  // throws now rather than after measuring
@@ -93,15 +139,19 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
   const std::string& folder = options_.checkpoint.folder;
   std::error_code ignored;
   const bool is_there = !folder.empty() && std::filesystem::exists(folder, ignored);
-  if (options_.checkpoint.resume || is_there) open_folder();
+  on_folder([&] {
+    if (options_.checkpoint.resume || is_there) open_folder();
+  });
   steps_->cut_batch();
   expect_values_to_normalize(options_.network, options_.step.batch, workload().sub_batches());
   steps_->plan(plan_files());
   expect_going_on();
   // A training that is refused leaves no folder behind.
-  if (!folder_ && !folder.empty()) open_folder();
+  on_folder([&] {
+    if (!folder_ && !folder.empty()) open_folder();
+  });
   session_.emplace(context_, workload(), plans(), options_.memory.mode, options_.memory.space,
-                   stop_, StopAfter::kStep);
+                   stop_, StopAfter::kStep, options_.ranks);
   expect_going_on();
   start();
 }
@@ -112,6 +162,7 @@ TrainingSummary Trainer::run() {
         {.on_step =
              [&](auto step, auto epoch, const StepReport& report) {
                steps.add(step, report);
+               if (report.is_last_wanted) stop_of_ranks_.request_stop();
                report_broken_files();
                if (events_.on_warning && !report.problem.empty())
                  events_.on_warning(report.problem);
@@ -128,7 +179,7 @@ TrainingSummary Trainer::run() {
                return take(step, evaluation);
              },
          .on_checkpoint = saving()},
-        stop_);
+        options_.ranks.are_used() ? stop_of_ranks_.get_token() : stop_);
   TrainingSummary summary = steps.summary();
   summary.predicted_step =
       predicted_step(workload(), steps_->profiles(), plans(), options_.memory.mode);
@@ -136,6 +187,10 @@ TrainingSummary Trainer::run() {
   if (data_.broken) summary.broken_files = data_.broken->count();
   summary.near_peak = session_->near_peak();
   summary.weights_sha256 = session_->state().sha256();
+  if (options_.ranks.are_used()) {
+    const std::array texts{NamedText{.name = "weights", .text = summary.weights_sha256}};
+    expect_agreement(*options_.ranks.communicator, texts);
+  }
   return summary;
 }
 
@@ -167,9 +222,62 @@ void Trainer::draw_state() {
                                zeroed_norms(options_));
 }
 
-// First values, or those of a file or of the checkpoint.
+// What ranks must have in common; a mistake shows before anything is measured.
+void Trainer::expect_ranks_agree() {
+  if (!options_.ranks.are_used()) return;
+  std::vector<NamedText> texts = options_.ranks.agreement;
+  texts.push_back({.name = "network", .text = nets::to_text(options_.network)});
+  texts.push_back({.name = "data", .text = summary_of(data_)});
+  texts.push_back({.name = "threads", .text = std::to_string(context_.threads)});
+  expect_agreement(*options_.ranks.communicator, texts);
+}
+
+// Work on the folder of checkpoints, which the first rank alone knows.
+void Trainer::on_folder(const std::function<void()>& work) {
+  if (!options_.ranks.are_used()) return work();
+  std::optional<NothingLeft> nothing;
+  on_first_rank(*options_.ranks.communicator, [&] {
+    try {
+      work();
+    } catch (const NothingLeft& all) {
+      nothing = all;
+    }
+  });
+  bool is_over = nothing.has_value();
+  share_first(*options_.ranks.communicator, is_over);
+  if (is_over) throw nothing.value_or(NothingLeft{"nothing is left to train", 0, {}});
+  share_choice();
+}
+
+// Where the first rank goes on.
+void Trainer::share_choice() {
+  struct Choice {
+    std::uint64_t first_step = 0;
+    bool evaluates_first = false;
+    bool has_best = false;
+    BestEvaluation best;
+  };
+  Choice choice{.first_step = options_.training.first_step,
+                .evaluates_first = options_.training.evaluates_first,
+                .has_best = best_.has_value(),
+                .best = best_.value_or(BestEvaluation{})};
+  share_first(*options_.ranks.communicator, choice);
+  options_.training.first_step = choice.first_step;
+  options_.training.evaluates_first = choice.evaluates_first;
+  best_ = choice.has_best ? std::optional{choice.best} : std::nullopt;
+}
+
+// On all ranks what the first one has.
 void Trainer::start() {
-  if (!chosen_) options_.training.first_step = 0;
+  if (!options_.ranks.are_used()) return fill_state();
+  Communicator& communicator = *options_.ranks.communicator;
+  on_first_rank(communicator, [&] { fill_state(); });
+  options_.first_values = {};
+  communicator.broadcast(session_->state().near_bytes(), 0);
+}
+
+// First values, or those of a file or of the checkpoint.
+void Trainer::fill_state() {
   if (chosen_) {
     folder_->load(*chosen_, session_->state());
   } else if (weights_) {
@@ -197,6 +305,7 @@ std::function<void(std::uint64_t)> Trainer::saving() {
 
 void Trainer::save(std::uint64_t step) {
   const prefetch::SubBatches& batches = workload().sub_batches();
+  const bool is_cut = batches.steps > 1 && !options_.ranks.are_used();
   folder_->save(
       {.key = key_,
        .settings = {.learning_rate = options_.training.learning_rate,
@@ -208,7 +317,9 @@ void Trainer::save(std::uint64_t step) {
                     .threads = context_.threads,
                     .precision = context_.precision,
                     .deterministic = context_.deterministic,
-                    .sub_batch = batches.steps > 1 ? std::optional{batches.size} : std::nullopt,
+                    .sub_batch = is_cut ? std::optional{batches.size} : std::nullopt,
+                    .shards = options_.ranks.are_used() ? std::optional{options_.ranks.shards}
+                                                        : std::nullopt,
                     .dropout = nets::dropout_of(options_.network),
                     .images = is_image_folder(options_.data) ? std::optional{options_.images}
                                                              : std::nullopt,
@@ -274,7 +385,8 @@ NothingLeft Trainer::nothing_left(const std::string& advice) const {
 PlannedSteps::PlanPath Trainer::plan_files() const {
   const std::string& given = options_.planning.plan_file;
   if (!given.empty()) return [given](std::size_t /*step*/) { return given; };
-  if (!options_.checkpoint.resume) return {};
+  // Of another number of ranks the steps are others.
+  if (!options_.checkpoint.resume || options_.ranks.are_used()) return {};
   return [this](std::size_t step) { return folder_->plan_path(*chosen_, step); };
 }
 

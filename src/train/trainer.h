@@ -79,7 +79,11 @@ class Trainer {
 
  private:
   [[nodiscard]] PlannedSteps::PlanPath plan_files() const;
+  void expect_ranks_agree();
+  void on_folder(const std::function<void()>& work);
+  void share_choice();
   void start();
+  void fill_state();
   void draw_state();
   [[nodiscard]] std::function<void(std::uint64_t)> saving();
   void save(std::uint64_t step);
@@ -94,6 +98,7 @@ class Trainer {
   TrainerOptions options_;
   TrainerEvents events_;
   std::stop_token stop_;
+  std::stop_source stop_of_ranks_;  // requested when all of them know of it
   DatasetPair data_;
   ExecutionContext context_;
   std::optional<PlannedSteps> steps_;

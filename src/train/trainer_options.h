@@ -16,6 +16,7 @@
 #include "src/train/best_evaluation.h"
 #include "src/train/checkpoint_folder.h"
 #include "src/train/initial_values.h"
+#include "src/train/parts/rank_training.h"
 #include "src/train/state.h"
 #include "src/train/train.h"
 #include "um/options.h"
@@ -84,6 +85,9 @@ struct TrainerOptions {
   TensorSource first_values;
   bool has_new_head = false;  ///< the last layer of `weights` may be of another size: it is drawn
   CheckpointOptions checkpoint;
+  /// Other ranks that train the same; `step.batch` is the batch of all of them. The first one alone
+  /// reads and writes checkpoints.
+  RankOptions ranks;
 };
 
 /// Throws: um::Error when images cannot be mixed with each other, as TrainOptions::mixing asks for.

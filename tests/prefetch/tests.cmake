@@ -113,27 +113,27 @@ target_compile_definitions(prefetch_file_tests PRIVATE
 spillway_test(prefetch_runtime_tests
   SOURCES prefetch/runtime/copy_memory_compaction_test.cpp
           prefetch/runtime/copy_memory_places_test.cpp prefetch/runtime/copy_memory_test.cpp
-          prefetch/runtime/early_offload_test.cpp prefetch/runtime/far_lane_test.cpp
+          prefetch/runtime/early_offload_test.cpp prefetch/runtime/runner/far_lane_test.cpp
           prefetch/runtime/managed_memory_test.cpp
           prefetch/runtime/plan_walker_test.cpp
           prefetch/runtime/state_between_steps_test.cpp prefetch/runtime/step_end_test.cpp
-          prefetch/runtime/step_equivalence_test.cpp prefetch/runtime/step_runner_test.cpp
-  LINK spillway::prefetch_planners spillway::prefetch_runtime spillway::um_host
+          prefetch/runtime/step_equivalence_test.cpp prefetch/runtime/runner/step_runner_test.cpp
+  LINK spillway::prefetch_planners spillway::prefetch_runtime_runner spillway::um_host
        spillway::um_host_managed rapidcheck
   TIMEOUT 300 TSAN)
 # Not under TSan: it takes mapping a page anew for a write.
 spillway_test(prefetch_runtime_memfd_tests
   SOURCES prefetch/runtime/step_equivalence_memfd_test.cpp
-  LINK spillway::prefetch_planners spillway::prefetch_runtime spillway::um_host rapidcheck
+  LINK spillway::prefetch_planners spillway::prefetch_runtime_runner spillway::um_host rapidcheck
   TIMEOUT 300)
 # Not under TSan, for both reasons.
 spillway_test(prefetch_far_state_tests
   SOURCES prefetch/runtime/far_state_test.cpp
-  LINK spillway::prefetch_planners spillway::prefetch_runtime spillway::um_host
+  LINK spillway::prefetch_planners spillway::prefetch_runtime_runner spillway::um_host
        spillway::um_host_managed rapidcheck
   TIMEOUT 300)
 # Not under TSan: `joint` makes its plans in TBB loops, whose hand-over TSan does not see.
 spillway_test(prefetch_step_layout_tests
   SOURCES prefetch/runtime/step_layout_test.cpp prefetch/runtime/step_program_test.cpp
-  LINK spillway::prefetch_planners spillway::prefetch_runtime spillway::um_host rapidcheck
+  LINK spillway::prefetch_planners spillway::prefetch_runtime_runner spillway::um_host rapidcheck
   TIMEOUT 300)

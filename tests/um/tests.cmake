@@ -75,16 +75,16 @@ if(SPILLWAY_HAS_CUDA)
   target_include_directories(um_cuda_space_tests SYSTEM PRIVATE ${CUPTI_INCLUDE_DIR})
   spillway_test(um_cuda_step_tests
   SOURCES um/cuda/failing_calls_test.cpp um/cuda/planned_step_test.cpp
-  LINK spillway::prefetch_runtime spillway::um_cuda
+  LINK spillway::prefetch_runtime_runner spillway::um_cuda
     TSAN)
   # Not under TSan: `joint` makes its plans in TBB loops, whose hand-over TSan does not see.
   spillway_test(um_cuda_order_tests
   SOURCES um/cuda/host_calls_test.cpp um/cuda/managed_calls_test.cpp
           um/cuda/ordered_steps_test.cpp
   LINK spillway::nets spillway::prefetch_files spillway::prefetch_planners
-       spillway::prefetch_runtime spillway::step spillway::um_cuda spillway::um_host)
+       spillway::prefetch_runtime_runner spillway::step spillway::um_cuda spillway::um_host)
   spillway_test(um_cuda_gpu_tests GPU
   SOURCES um/cuda/driver/check_gpu_test.cpp um/cuda/cuda_device_gpu_test.cpp
           um/cuda/managed/cuda_managed_memory_test.cpp
-  LINK spillway::prefetch_runtime spillway::um_cuda)
+  LINK spillway::prefetch_runtime_runner spillway::um_cuda)
 endif()

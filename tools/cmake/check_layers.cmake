@@ -51,6 +51,7 @@ endforeach()
 knows(prefetch/planners um/text ${for_planners} ${planners})
 knows(prefetch/learned ${for_planners} prefetch/planners)
 knows(prefetch/runtime um prefetch prefetch/simulate prefetch/placement)
+knows(prefetch/runtime/runner um prefetch prefetch/simulate prefetch/runtime)
 set(planning prefetch prefetch/files prefetch/verify prefetch/simulate prefetch/placement prefetch/moves
     prefetch/bounds prefetch/planners)
 
@@ -64,14 +65,16 @@ knows(src/data/random um)
 knows(src/data/images um um/machine nets src/data/random)
 knows(src/data/text um um/files src/files)
 knows(src/data um um/files nets src/files src/ops src/data/random src/data/images src/data/text)
-knows(src/step um nets prefetch prefetch/moves src/ops)
+knows(src/ranks um)
+knows(src/step um nets prefetch prefetch/moves src/ops src/ranks)
 knows(src/step/layers um nets src/ops src/step)
 knows(src/step/layers/sequences um nets src/ops src/step)
 knows(src/plan um um/text nets ${planning} prefetch/runtime src/ops src/step)
-knows(src/execute um nets prefetch prefetch/verify prefetch/simulate prefetch/runtime src/ops src/step src/plan)
+knows(src/execute um nets prefetch prefetch/verify prefetch/simulate prefetch/runtime prefetch/runtime/runner src/ops src/step src/plan)
 knows(src/profile um nets prefetch prefetch/files src/ops src/step src/plan src/execute)
+knows(src/train/parts um um/text prefetch src/ops src/ranks src/step)
 knows(src/train um um/files um/text nets nets/text ${planning} prefetch/runtime src/files src/ops src/data src/data/text
-      src/step src/plan src/execute src/profile src/weights)
+      src/ranks src/step src/plan src/execute src/profile src/train/parts src/weights)
 knows(src/evaluate um um/files nets nets/families nets/text prefetch src/data src/files src/ops src/step src/plan
       src/execute src/train src/weights)
 knows(src/sample um nets nets/families nets/text prefetch prefetch/files prefetch/planners prefetch/runtime src/data

@@ -10,7 +10,7 @@
 
 #include "prefetch/runtime/copy_memory.h"
 #include "prefetch/runtime/managed_memory.h"
-#include "prefetch/runtime/step_runner.h"
+#include "prefetch/runtime/runner/step_runner.h"
 #include "tests/gpu.h"
 #include "tests/um/device_contract.h"
 #include "tests/um/stream_contract.h"

@@ -10,7 +10,7 @@
 #include "prefetch/runtime/managed_memory.h"
 #include "prefetch/runtime/slab_address.h"
 #include "prefetch/runtime/step_layout.h"
-#include "prefetch/runtime/step_runner.h"
+#include "prefetch/runtime/runner/step_runner.h"
 #include "prefetch/verify/verify.h"
 #include "tests/um/cuda/declared_uses.h"
 #include "tests/um/cuda/recording_api.h"

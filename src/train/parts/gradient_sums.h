@@ -4,13 +4,15 @@
 #include <span>
 #include <vector>
 
+#include "src/ranks/tree_reduction.h"
 #include "src/step/step.h"
+#include "src/train/parts/shard_gradients.h"
 #include "um/memory.h"
 
 namespace spillway {
 
-/// The gradients of parameters that the sub-steps of a batch add up, in one block of near memory.
-/// The memory must outlive it.
+/// The gradients of parameters that the sub-steps of a batch add up, in one block of near memory:
+/// bucket after bucket where `step` exchanges them. The memory must outlive it.
 class GradientSums {
  public:
   /// Allocates Step::gradients of `step`, one of the sub-steps; nothing for another step. Throws:
@@ -21,8 +23,12 @@ class GradientSums {
   /// of the same batch, or has none.
   void place(const Step& step, std::span<std::byte*> addresses) const;
 
+  /// All of them as numbers, with zeros between. Requires: `step` exchanges them.
+  [[nodiscard]] GradientBuckets buckets() const;
+
  private:
-  std::vector<std::size_t> offsets_;
+  std::vector<std::size_t> offsets_;  // by Step::gradients
+  std::vector<NumberSlice> buckets_;
   um::Block block_;
 };
 

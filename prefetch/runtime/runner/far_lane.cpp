@@ -1,31 +1,19 @@
-#include "prefetch/runtime/far_lane.h"
+#include "prefetch/runtime/runner/far_lane.h"
 
 #include <cstddef>
-#include <utility>
 
 namespace spillway::prefetch {
 
 FarLane::FarLane(const Plan& plan, StepMemory& memory)
     : plan_{plan}, memory_{memory}, intervals_(plan.far_runs.size()) {
-  if (!plan.far_runs.empty()) thread_ = std::thread{[this] { work(); }};
-}
-
-FarLane::~FarLane() {
-  if (!thread_.joinable()) return;
-  {
-    const std::lock_guard lock{mutex_};
-    is_stopped_ = true;
-    changed_.notify_all();
-  }
-  thread_.join();
+  if (!plan.far_runs.empty()) thread_.emplace([this] { run_all(); });
 }
 
 void FarLane::begin_step(Clock::time_point begin, const Update& update) {
-  if (!thread_.joinable()) return;
-  const std::lock_guard lock{mutex_};
+  if (!thread_) return;
   begin_ = begin;
   update_ = &update;
-  changed_.notify_all();
+  thread_->begin();
 }
 
 void FarLane::end_step() {
@@ -34,21 +22,7 @@ void FarLane::end_step() {
 }
 
 void FarLane::abandon() noexcept {
-  std::unique_lock lock{mutex_};
-  changed_.wait(lock, [this] { return update_ == nullptr; });
-}
-
-void FarLane::work() {
-  std::unique_lock lock{mutex_};
-  while (true) {
-    changed_.wait(lock, [this] { return is_stopped_ || update_ != nullptr; });
-    if (update_ == nullptr) return;
-    lock.unlock();
-    run_all();
-    lock.lock();
-    update_ = nullptr;
-    changed_.notify_all();
-  }
+  if (thread_) thread_->wait();
 }
 
 void FarLane::run_all() {

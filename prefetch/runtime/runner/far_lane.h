@@ -1,15 +1,14 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <mutex>
-#include <thread>
+#include <optional>
 #include <vector>
 
 #include "prefetch/plan.h"
+#include "prefetch/runtime/runner/side_thread.h"
 #include "prefetch/runtime/step_memory.h"
 #include "prefetch/simulate/timeline.h"
 
@@ -26,12 +25,9 @@ class FarLane {
   using Clock = std::chrono::steady_clock;
 
   /// The thread inherits the affinity of the caller: construct it on one that is not bound to the
-  /// processors of the kernels. Both outlive it.
+  /// processors of the kernels. Both outlive it. To be destroyed while no step is under way, or
+  /// when its memory has failed.
   FarLane(const Plan& plan, StepMemory& memory);
-  FarLane(const FarLane&) = delete;
-  FarLane& operator=(const FarLane&) = delete;
-  /// Requires: no step is under way, or its memory has failed.
-  ~FarLane();
 
   /// `memory` has begun a step, at `begin`. `update` outlives it. Where an update fails the memory
   /// fails, too.
@@ -45,21 +41,18 @@ class FarLane {
   [[nodiscard]] const std::vector<Interval>& intervals() const { return intervals_; }
 
  private:
-  void work();
   void run_all();
 
   const Plan& plan_;
   StepMemory& memory_;
-  Clock::time_point begin_;          // of the step, which the lane reads while it is under way
-  std::vector<Interval> intervals_;  // which the lane writes meanwhile
-  std::exception_ptr failure_;       // likewise
+  // Of the step, which the thread reads while it is under way:
+  Clock::time_point begin_;
+  const Update* update_ = nullptr;
+  // What the thread writes meanwhile:
+  std::vector<Interval> intervals_;
+  std::exception_ptr failure_;
 
-  std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
-  const Update* update_ = nullptr;  // while a step is under way
-  bool is_stopped_ = false;
-
-  std::thread thread_;  // last: it uses all else
+  std::optional<SideThread> thread_;  // last: it uses all else
 };
 
 }  // namespace spillway::prefetch

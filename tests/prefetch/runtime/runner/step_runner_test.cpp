@@ -1,4 +1,4 @@
-#include "prefetch/runtime/step_runner.h"
+#include "prefetch/runtime/runner/step_runner.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "prefetch/runtime/far_lane.h"
+#include "prefetch/runtime/runner/far_lane.h"
 
 #include <gtest/gtest.h>
 

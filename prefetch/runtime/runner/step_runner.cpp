@@ -1,4 +1,4 @@
-#include "prefetch/runtime/step_runner.h"
+#include "prefetch/runtime/runner/step_runner.h"
 
 #include <exception>
 #include <utility>
@@ -21,6 +21,7 @@ std::vector<bool> awaited_runs(const Plan& plan, const StepMemory& memory) {
   }
   for (const Move& prefetch : plan.prefetches) await(prefetch.after.runs);
   for (const FarRun& far_run : plan.far_runs) await(far_run.after.runs);
+  for (const ExchangeRun& exchange : plan.exchanges) await(exchange.after_runs);
   return awaited;
 }
 
@@ -31,35 +32,39 @@ StepRunner::StepRunner(const Plan& plan, StepMemory& memory, um::Stream& stream)
       memory_{memory},
       stream_{stream},
       is_awaited_{awaited_runs(plan, memory)},
-      far_{plan, memory} {
-  um::expects(plan.exchanges.empty(), "a step of one rank");
-}
+      far_{plan, memory},
+      exchanges_{plan} {}
 
-Timeline StepRunner::run(const Launch& launch, const FarLane::Update& far_update) {
-  walk(launch, far_update, /*takes_times=*/true);
+Timeline StepRunner::run(const Launch& launch, const Beside& beside) {
+  walk(launch, beside, /*takes_times=*/true);
   Timeline moves = memory_.moves();
   return {.runs = timeline_.runs,
           .offloads = std::move(moves.offloads),
           .prefetches = std::move(moves.prefetches),
-          .far_runs = far_.intervals()};
+          .far_runs = far_.intervals(),
+          .exchanges = exchanges_.intervals()};
 }
 
-void StepRunner::walk(const Launch& launch, const FarLane::Update& far_update, bool takes_times) {
+void StepRunner::walk(const Launch& launch, const Beside& beside, bool takes_times) {
   begin();
-  um::expects(plan_.far_runs.empty() || far_update, "who makes updates on the far side");
-  far_.begin_step(begin_, far_update);
+  um::expects(plan_.far_runs.empty() || beside.far_update, "who makes updates on the far side");
+  far_.begin_step(begin_, beside.far_update);
+  exchanges_.begin_step(begin_, beside.exchange);
   try {
     launch_all(launch, takes_times);
   } catch (...) {
     if (!plan_.far_runs.empty()) memory_.fail(std::current_exception());
     far_.abandon();
+    exchanges_.abandon();
     throw;
   }
   far_.end_step();
+  exchanges_.end_step();
 }
 
 void StepRunner::launch_all(const Launch& launch, bool takes_times) {
   for (Position position = 0; position < plan_.runs.size(); ++position) {
+    exchanges_.wait_for(plan_.runs[position].after_exchanges);
     memory_.begin_run(position);
     Interval& interval = timeline_.runs[position];
     if (takes_times) {
@@ -98,7 +103,7 @@ void StepRunner::end_run(Position position) {
   }
   // Everything under the lock: once it is released the step may be through.
   const std::lock_guard lock{mutex_};
-  ++ended_;
+  exchanges_.end_run(++ended_);
   changed_.notify_all();
 }
 

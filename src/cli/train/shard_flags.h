@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/cli/flags/cli11.h"
+#include "src/ranks/communicator.h"
+#include "src/train/parts/rank_training.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace spillway::cli {
+
+/// The flags of a data-parallel training: the ranks that a launcher started, and the shards of a
+/// batch that they train.
+class ShardFlags {
+ public:
+  void add_to(CLI::App& app);
+
+  /// A training that goes on has the shards of its checkpoint. Throws: um::Error where others are
+  /// given, or there were none.
+  void restore(std::optional<std::size_t> kept, const std::string& folder);
+
+  /// Joins the other ranks, where there are some. To be called once, before anything that all of
+  /// them would print. Throws: um::Error, one sentence for the user.
+  void join(std::size_t batch);
+
+  [[nodiscard]] Communicator* communicator() const { return communicator_.get(); }
+  [[nodiscard]] bool are_used() const { return communicator_ != nullptr; }
+  /// Of a training whose command line was `arguments`. Requires: join().
+  [[nodiscard]] RankOptions options(const std::string& arguments) const;
+  /// Threads of the kernels, where nobody asks for a number: this rank's share of the processors
+  /// that it may use. All ranks call it.
+  [[nodiscard]] std::size_t usual_threads() const;
+
+ private:
+  [[nodiscard]] CommunicatorOptions limits() const;
+  [[nodiscard]] std::unique_ptr<Communicator> open() const;
+  void expect_used() const;
+
+  std::string ranks_;  // empty: not given
+  std::size_t shards_ = 0;
+  std::string bucket_ = "25MiB";
+  std::string reduction_ = "tree";
+  std::string time_limit_ = "5min";
+  std::vector<const CLI::Option*> of_shards_;  // of no use without
+  std::unique_ptr<Communicator> communicator_;
+};
+
+}  // namespace spillway::cli

@@ -1,0 +1,54 @@
+#include "src/step/shard_steps.h"
+
+#include <map>
+#include <utility>
+
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+enum class Kind { kBegins, kEnds, kLast };
+
+}  // namespace
+
+ShardSteps make_shard_steps(const nets::Network& network, const SizeModel& size_model,
+                            const StepOptions& options, const ShardedBatch& batch) {
+  um::expects(batch.own.count() > 0 && batch.batch == batch.shard_size() * batch.tree.shards(),
+              "shards of one size, of which a rank has some");
+  StepOptions own_options = options;
+  own_options.batch = batch.shard_size();
+  const Step whole = make_training_step(network, size_model, own_options);
+  const auto make = [&](SubStepPlace place) {
+    return make_sub_step(whole, place, network, GradientParts::kWhole);
+  };
+  const auto begins_node = [&](std::size_t shard) {
+    return batch.tree.merges_after(batch.own, shard) == 0;
+  };
+
+  ShardSteps made;
+  std::map<Kind, std::size_t> places;
+  const auto add = [&](Kind kind, const auto& make_step) {
+    const auto [place, is_new] = places.emplace(kind, made.steps.size());
+    if (is_new) {
+      made.steps.push_back({.step = make_step(), .times = 0, .batch = batch.shard_size()});
+    }
+    ++made.steps[place->second].times;
+    made.sequence.push_back(place->second);
+  };
+  for (std::size_t shard = batch.own.first; shard + 1 < batch.own.end; ++shard) {
+    if (begins_node(shard)) {
+      add(Kind::kBegins, [&] { return make(SubStepPlace::kFirst); });
+    } else {
+      add(Kind::kEnds, [&] { return make(SubStepPlace::kMiddle); });
+    }
+  }
+  add(Kind::kLast, [&] {
+    Step last = begins_node(batch.own.end - 1) ? whole : make(SubStepPlace::kLast);
+    exchange_gradients(last, batch.buckets);
+    return last;
+  });
+  return made;
+}
+
+}  // namespace spillway

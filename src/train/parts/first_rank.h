@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <type_traits>
+
+#include "src/ranks/communicator.h"
+
+namespace spillway {
+
+/// What only the first rank does, because it is about files that all of them would write.
+[[nodiscard]] inline bool is_first(const Communicator* communicator) {
+  return communicator == nullptr || communicator->rank() == 0;
+}
+
+/// Has the first rank do `work`. Throws: what it throws; on the other ranks um::Error with the same
+/// sentence.
+void on_first_rank(Communicator& communicator, const std::function<void()>& work);
+
+/// The first rank's `value`, on all ranks.
+template <class T>
+  requires std::is_trivially_copyable_v<T>
+void share_first(Communicator& communicator, T& value) {
+  communicator.broadcast(std::as_writable_bytes(std::span{&value, std::size_t{1}}), 0);
+}
+
+}  // namespace spillway

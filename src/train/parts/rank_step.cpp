@@ -1,0 +1,95 @@
+#include "src/train/parts/rank_step.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "prefetch/block_sizes.h"
+#include "src/train/parts/gather_shards.h"
+
+namespace spillway {
+namespace {
+
+using um::Bytes;
+
+// Of the state of this role in near memory.
+Bytes statistics_of(const Step& step) {
+  Bytes size;
+  for (const StateBlock& block : step.state) {
+    if (block.role != StateRole::kStatistics) continue;
+    for (const prefetch::DataId id : block.ids) size += step.graph[id].size;
+  }
+  return size;
+}
+
+// As GradientSums lays it out.
+Bytes bucket_size(const Step& step, const prefetch::GradientExchange& exchange) {
+  Bytes size;
+  for (const prefetch::DataId id : exchange.gradients) {
+    size += um::round_up(step.graph[id].size, prefetch::kNearAlignment);
+  }
+  return size;
+}
+
+}  // namespace
+
+Bytes RankStep::near_memory(const ShardedBatch& batch, const RankOptions& options,
+                            const Step& last) {
+  Bytes gradients;
+  Bytes largest;
+  for (const prefetch::GradientExchange& exchange : last.graph.exchanges) {
+    const Bytes size = bucket_size(last, exchange);
+    gradients += size;
+    largest = std::max(largest, size);
+  }
+  return um::round_up(ShardGradients::near_memory(batch, options, gradients, largest),
+                      prefetch::kNearAlignment) +
+         um::round_up(ShardStatistics::near_memory(batch, statistics_of(last)),
+                      prefetch::kNearAlignment);
+}
+
+RankStep::RankStep(const ShardedBatch& batch, const RankOptions& options, GradientBuckets gradients,
+                   std::vector<std::span<float>> statistics, um::Memory& memory)
+    : batch_{batch},
+      communicator_{*options.communicator},
+      gradients_{batch, options, std::move(gradients), memory},
+      statistics_{batch, communicator_, std::move(statistics), memory},
+      results_(batch.tree.shards()) {}
+
+RankNews RankStep::begin_batch(const RankNews& own) {
+  std::vector<RankNews> news(communicator_.ranks());
+  news[communicator_.rank()] = own;
+  // A rank is a shard of its own here.
+  gather_shards(communicator_, news.size(), sizeof(RankNews),
+                std::as_writable_bytes(std::span{news}));
+  RankNews all;
+  for (const RankNews& of_rank : news) {
+    all.counted += of_rank.counted;
+    all.wants_stop = all.wants_stop || of_rank.wants_stop;
+  }
+  return all;
+}
+
+void RankStep::begin_shard(std::size_t shard) {
+  gradients_.begin_shard(shard);
+  statistics_.begin_shard(shard);
+}
+
+void RankStep::end_shard(std::size_t shard, const ShardResult& result) {
+  gradients_.end_shard(shard);
+  statistics_.end_shard(shard);
+  results_[shard] = result;
+}
+
+ShardResult RankStep::end_batch() {
+  statistics_.end_batch();
+  gather_shards(communicator_, results_.size(), sizeof(ShardResult),
+                std::as_writable_bytes(std::span{results_}));
+  ShardResult all;
+  for (const ShardResult& result : results_) {
+    all.loss += result.loss;
+    all.correct += result.correct;
+  }
+  return all;
+}
+
+}  // namespace spillway

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "prefetch/gradient_exchange.h"
+#include "src/ranks/agreement.h"
+#include "src/ranks/communicator.h"
+#include "src/step/shard_steps.h"
+
+namespace spillway {
+
+/// How ranks add up the gradients of their shards.
+enum class RankReduction {
+  kTree,    ///< in one order (ShardTree): the same bits for any number of ranks
+  kFastest  ///< as the library of the ranks likes; bits depend on how many they are
+};
+
+/// A training that this process is one rank of.
+struct RankOptions {
+  Communicator* communicator = nullptr;  ///< null: it is the only one, and there are no shards
+  /// So many equal parts of a batch are each trained as a sub-batch, by one of the ranks: what a
+  /// training comes to depends on them, and not on the ranks.
+  std::size_t shards = 1;
+  prefetch::BucketRule buckets;
+  RankReduction reduction = RankReduction::kTree;
+  std::vector<NamedText> agreement;  ///< what else must be the same on all ranks
+
+  [[nodiscard]] bool are_used() const { return communicator != nullptr; }
+};
+
+/// What this rank trains of a batch. Throws: um::Error, one sentence for the user, where the batch
+/// cannot be cut so, or a rank would have nothing to do.
+[[nodiscard]] ShardedBatch shard_batch(const RankOptions& options, std::size_t batch);
+
+}  // namespace spillway

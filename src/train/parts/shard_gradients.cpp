@@ -1,0 +1,95 @@
+#include "src/train/parts/shard_gradients.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+using um::Bytes;
+
+Bytes scratch_size(const TreeReduction& reduction, RankReduction rule, Bytes largest_bucket) {
+  return rule == RankReduction::kTree
+             ? reduction.scratch_size(largest_bucket.count() / sizeof(float))
+             : Bytes{};
+}
+
+Bytes largest(const GradientBuckets& gradients) {
+  std::size_t count = 0;
+  for (const NumberSlice& bucket : gradients.buckets) count = std::max(count, bucket.count);
+  return Bytes{count * sizeof(float)};
+}
+
+void add_to(std::span<float> sum, std::span<const float> other) {
+  std::ranges::transform(other, sum, sum.begin(), std::plus<>{});
+}
+
+}  // namespace
+
+Bytes ShardGradients::near_memory(const ShardedBatch& batch, const RankOptions& options,
+                                  Bytes gradients, Bytes largest_bucket) {
+  const TreeReduction reduction{*options.communicator, batch.tree.shards()};
+  return batch.waiting_sums() * gradients +
+         scratch_size(reduction, options.reduction, largest_bucket);
+}
+
+ShardGradients::ShardGradients(const ShardedBatch& batch, const RankOptions& options,
+                               GradientBuckets gradients, um::Memory& memory)
+    : batch_{batch},
+      rule_{options.reduction},
+      reduction_{*options.communicator, batch.tree.shards()},
+      gradients_{std::move(gradients)} {
+  const Bytes size = near_memory(batch, options, Bytes{gradients_.numbers.size_bytes()},
+                                 largest(gradients_));
+  if (size > Bytes{}) block_ = um::Block{memory, size};
+}
+
+void ShardGradients::begin_shard(std::size_t shard) {
+  if (shard == batch_.own.first) {
+    waits_ = 0;
+    return;
+  }
+  if (merges_after(shard) == 0) std::ranges::copy(gradients_.numbers, waiting(waits_++).begin());
+}
+
+void ShardGradients::end_shard(std::size_t shard) {
+  if (shard + 1 == batch_.own.end) return;  // exchange() has done it
+  // The first sum is the step's own.
+  for (std::size_t i = 1; i < merges_after(shard); ++i) {
+    add_to(gradients_.numbers, waiting(--waits_));
+  }
+}
+
+void ShardGradients::exchange(std::uint32_t bucket) {
+  const NumberSlice& slice = gradients_.buckets.at(bucket);
+  const auto part = [&](std::span<float> numbers) {
+    return numbers.subspan(slice.first, slice.count);
+  };
+  const std::span<float> sum = part(gradients_.numbers);
+  std::size_t waits = waits_;
+  for (std::size_t i = 1; i < merges_after(batch_.own.end - 1); ++i) {
+    add_to(sum, part(waiting(--waits)));
+  }
+  std::vector<std::span<const float>> nodes;
+  for (std::size_t i = 0; i < waits; ++i) nodes.emplace_back(part(waiting(i)));
+  nodes.emplace_back(sum);
+  const std::span<float> total = waits > 0 ? part(waiting(0)) : sum;
+  if (rule_ == RankReduction::kTree) {
+    const std::size_t numbers = gradients_.numbers.size() * batch_.waiting_sums();
+    reduction_.all_reduce(nodes, total, block_.bytes().subspan(numbers * sizeof(float)));
+  } else {
+    reduction_.fast_all_reduce(nodes, total);
+  }
+  if (waits > 0) std::ranges::copy(total, sum.begin());
+}
+
+std::span<float> ShardGradients::waiting(std::size_t place) const {
+  const std::size_t count = gradients_.numbers.size();
+  um::expects(place < batch_.waiting_sums(), "room for a sum that waits");
+  return {reinterpret_cast<float*>(block_.data()) + place * count, count};
+}
+
+}  // namespace spillway

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "src/ranks/tree_reduction.h"
+#include "src/step/shard_steps.h"
+#include "src/train/parts/rank_training.h"
+#include "um/bytes.h"
+#include "um/memory.h"
+
+namespace spillway {
+
+/// Where the gradients are that the sub-steps of a batch add up: floats, bucket after bucket.
+struct GradientBuckets {
+  std::span<float> numbers;          ///< of all
+  std::vector<NumberSlice> buckets;  ///< by TaskGraph::exchanges
+};
+
+/// Adds up the gradients of one rank's shards in the order of the ShardTree, and with those of other
+/// ranks. The sub-steps write and add to the node that is being made; the nodes before it, whose
+/// sums are not yet due, wait in memory of their own.
+///
+/// Thread safety: exchange() on one thread while the last shard's step is under way; else none.
+class ShardGradients {
+ public:
+  /// Near memory that it takes, for gradients of so many bytes in all, and in the largest bucket.
+  [[nodiscard]] static um::Bytes near_memory(const ShardedBatch& batch,
+                                             const RankOptions& options, um::Bytes gradients,
+                                             um::Bytes largest_bucket);
+
+  /// Keeps references to the communicator of `options` and to the numbers of `gradients`. Throws:
+  /// um::OutOfMemory.
+  ShardGradients(const ShardedBatch& batch, const RankOptions& options, GradientBuckets gradients,
+                 um::Memory& memory);
+
+  /// To be called before and after the step of each shard of this rank, in order.
+  void begin_shard(std::size_t shard);
+  void end_shard(std::size_t shard);
+  /// Of the last shard's step: the gradients of a bucket, complete on this rank, become the sums
+  /// over all shards. Throws: what Communicator throws.
+  void exchange(std::uint32_t bucket);
+
+ private:
+  [[nodiscard]] std::span<float> waiting(std::size_t place) const;
+  [[nodiscard]] std::size_t merges_after(std::size_t shard) const {
+    return batch_.tree.merges_after(batch_.own, shard);
+  }
+
+  ShardedBatch batch_;
+  RankReduction rule_;
+  TreeReduction reduction_;
+  GradientBuckets gradients_;
+  um::Block block_;  // of sums that wait, then the reduction's scratch
+  std::size_t waits_ = 0;
+};
+
+}  // namespace spillway
