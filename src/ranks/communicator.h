@@ -5,22 +5,13 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
 
 namespace spillway {
 
-/// Where a rank stands among the others. A node is a machine, known by its name.
-struct RankPlace {
-  std::size_t rank = 0;   ///< counts from 0
-  std::size_t ranks = 1;  ///< of the whole training
-  std::string node;
-  std::size_t rank_on_node = 0;  ///< among the ranks of this node, by rank
-  std::size_t ranks_on_node = 1;
-};
-
 /// How an end of a Communicator is opened.
 struct CommunicatorOptions {
-  /// How long a call waits while nothing at all comes, or is taken.
+  /// How long a call waits while nothing at all comes in and nothing is taken from it.
   std::chrono::milliseconds time_limit = std::chrono::minutes{5};
 };
 
@@ -42,15 +33,18 @@ class Communicator {
   Communicator& operator=(const Communicator&) = delete;
   virtual ~Communicator() = default;
 
-  [[nodiscard]] const RankPlace& place() const { return place_; }
-  [[nodiscard]] std::size_t rank() const { return place_.rank; }
-  [[nodiscard]] std::size_t ranks() const { return place_.ranks; }
-  [[nodiscard]] const std::string& node() const { return place_.node; }
-  [[nodiscard]] std::size_t rank_on_node() const { return place_.rank_on_node; }
-  [[nodiscard]] std::size_t ranks_on_node() const { return place_.ranks_on_node; }
+  [[nodiscard]] std::size_t rank() const { return rank_; }
+  [[nodiscard]] std::size_t ranks() const { return nodes_.size(); }
+  /// The name of the machine, or container, that this rank is on.
+  [[nodiscard]] const std::string& node() const { return nodes_[rank_]; }
+  /// Those of all ranks, by rank.
+  [[nodiscard]] const std::vector<std::string>& nodes() const { return nodes_; }
+  /// The place of this rank among those of its node, which are in order.
+  [[nodiscard]] std::size_t rank_on_node() const { return rank_on_node_; }
+  [[nodiscard]] std::size_t ranks_on_node() const { return ranks_on_node_; }
 
-  /// From `root` to all; the same size everywhere. Each rank sends and receives at most twice that,
-  /// however many ranks there are.
+  /// From `root` to all; the same size everywhere. Of more than some kilobytes, no rank sends or
+  /// receives more than twice, however many ranks there are.
   void broadcast(std::span<std::byte> bytes, std::size_t root);
 
   /// Piece r of `sends` goes to rank r; what rank r sent to this one comes to piece r of
@@ -68,11 +62,18 @@ class Communicator {
   [[noreturn]] virtual void abort(std::string_view sentence) = 0;
 
  protected:
-  explicit Communicator(RankPlace place) : place_{std::move(place)} {}
+  /// Requires: `rank` is less than the number of nodes.
+  Communicator(std::vector<std::string> nodes, std::size_t rank);
 
  private:
-  RankPlace place_;
+  std::vector<std::string> nodes_;
+  std::size_t rank_;
+  std::size_t rank_on_node_ = 0;
+  std::size_t ranks_on_node_ = 0;
 };
+
+/// Piece r of `pieces`, which is rank r's, to all ranks, in place. Sizes are the same everywhere.
+void all_gather(Communicator& communicator, ReceivedPieces pieces);
 
 /// Returns when all ranks have come here.
 void wait_for_all(Communicator& communicator);

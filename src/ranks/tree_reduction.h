@@ -69,12 +69,25 @@ class TreeReduction {
   void fast_all_reduce(NodeSums nodes, std::span<float> sum) const;
 
  private:
+  // Numbers [offset, offset + count) of each rank's slice of n, as far as it has so many.
+  struct Piece {
+    std::size_t n = 0;
+    std::size_t offset = 0;
+    std::size_t count = 0;
+  };
+
   [[nodiscard]] std::size_t rank() const { return communicator_.rank(); }
+  // This rank's piece of the nodes of all others to `scratch`, in order of nodes.
+  void receive_piece(NodeSums nodes, const Piece& piece, float* scratch) const;
+  // Adds up these and its own.
+  void add_piece(NodeSums nodes, const Piece& piece, float* scratch, float* sum) const;
 
   Communicator& communicator_;
   ShardTree tree_;
   ShardRange own_shards_;
   std::vector<std::vector<ShardRange>> covers_;  // by rank
+  std::size_t received_nodes_ = 0;               // of all others
+  std::size_t rounds_ = 0;                       // exchanges of a piece: the most nodes of a rank
 };
 
 }  // namespace spillway
