@@ -24,6 +24,7 @@ class ThreadRanks {
   [[nodiscard]] std::unique_ptr<Communicator> end(std::size_t rank);
 
  private:
+  class End;
   class Exchange;
 
   std::vector<std::string> nodes_;
