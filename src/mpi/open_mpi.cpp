@@ -1,0 +1,60 @@
+#include "src/mpi/open_mpi.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "src/mpi/mpi_plugin.h"
+#include "src/plugin/plug_in.h"
+
+namespace spillway {
+namespace {
+
+// How many ranks the launcher started, where it says so: Open MPI's mpirun, one that speaks PMI
+// (MPICH's, Intel's), Slurm's srun. SLURM_NTASKS is no sign: a batch script that starts one
+// ordinary process has it, too.
+std::optional<std::size_t> launched_ranks() {
+  for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    const char* const value = std::getenv(name);
+    if (value == nullptr) continue;
+    const std::string_view text = value;
+    std::size_t ranks = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ranks);
+    if (error == std::errc{} && end == text.data() + text.size() && ranks > 0) return ranks;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool started_with_ranks() {
+  return launched_ranks().value_or(1) > 1 || std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr ||
+         std::getenv("PMI_SIZE") != nullptr || std::getenv("PMIX_RANK") != nullptr;
+}
+
+std::unique_ptr<Communicator> open_mpi(const CommunicatorOptions& options) {
+  const std::string file = "libspillway_mpi.so";
+  std::error_code error;  // without /proc the system knows places, too
+  const std::filesystem::path program =
+      std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  void* const library = load_plug_in(
+      {.file = file,
+       .folders = {program, program / SPILLWAY_LIBRARIES_FROM_PROGRAMS},
+       .build_function = kMpiBuildFunction,
+       .build = SPILLWAY_BUILD,
+       .if_absent = "this build has no MPI side (" + file +
+                    " was not found); build it where Open MPI is, or start one process without "
+                    "mpirun",
+       .if_broken = "if Open MPI's libraries are installed elsewhere, put their folder in "
+                    "LD_LIBRARY_PATH, or start one process without mpirun",
+       .if_foreign = "install both from the same, or start one process without mpirun"});
+  const auto plugin =
+      reinterpret_cast<MpiPluginFunction>(address_in(library, kMpiPluginFunction));
+  return plugin()->open(options, launched_ranks());
+}
+
+}  // namespace spillway

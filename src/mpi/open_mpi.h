@@ -1,0 +1,21 @@
+#pragma once
+
+#include <memory>
+
+#include "src/ranks/communicator.h"
+
+namespace spillway {
+
+/// True where a launcher (mpirun, Slurm's srun, another PMI) started this process as one rank of
+/// several. Reads the environment; loads nothing.
+[[nodiscard]] bool started_with_ranks();
+
+/// This rank's end of MPI's world, by libspillway_mpi.so, which is loaded from beside the program,
+/// from where it is installed, or from where the system looks for libraries. At its end it takes
+/// leave of MPI, so it can be opened once in a process. It ends before main() does; where it ends
+/// by an exception, the launcher ends the other ranks.
+/// Throws: um::Error, one sentence that says what to do, where the library is not there, cannot be
+/// loaded or is of another build, or where MPI cannot be used.
+[[nodiscard]] std::unique_ptr<Communicator> open_mpi(const CommunicatorOptions& options = {});
+
+}  // namespace spillway

@@ -1,0 +1,62 @@
+#include "src/ranks/communicator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+constexpr std::size_t kSentWhole = 16384;  // bytes that `root` sends to each rank itself
+
+}  // namespace
+
+Communicator::Communicator(std::vector<std::string> nodes, std::size_t rank)
+    : nodes_{std::move(nodes)}, rank_{rank} {
+  um::expects(rank_ < nodes_.size(), "a rank that is one of all");
+  for (std::size_t r = 0; r < nodes_.size(); ++r) {
+    if (nodes_[r] != nodes_[rank_]) continue;
+    if (r < rank_) ++rank_on_node_;
+    ++ranks_on_node_;
+  }
+}
+
+void Communicator::broadcast(std::span<std::byte> bytes, std::size_t root) {
+  um::expects(root < ranks(), "a root that is one of the ranks");
+  std::vector<std::span<const std::byte>> sends(ranks());
+  std::vector<std::span<std::byte>> receives(ranks());
+  if (bytes.size() <= kSentWhole) {
+    if (rank_ == root) std::fill(sends.begin(), sends.end(), std::span<const std::byte>{bytes});
+    sends[rank_] = {};
+    if (rank_ != root) receives[root] = bytes;
+    exchange(sends, receives);
+    return;
+  }
+  std::vector<std::span<std::byte>> pieces;  // each rank gets one from root, and passes it on
+  for (std::size_t r = 0; r < ranks(); ++r) {
+    const std::size_t first = bytes.size() / ranks() * r + std::min(r, bytes.size() % ranks());
+    const std::size_t size = bytes.size() / ranks() + (r < bytes.size() % ranks() ? 1 : 0);
+    pieces.push_back(bytes.subspan(first, size));
+    if (rank_ == root && r != root) sends[r] = pieces[r];
+  }
+  if (rank_ != root) receives[root] = pieces[rank_];
+  exchange(sends, receives);
+  all_gather(*this, pieces);
+}
+
+void all_gather(Communicator& communicator, ReceivedPieces pieces) {
+  um::expects(pieces.size() == communicator.ranks(), "a piece of each rank");
+  std::vector<std::span<const std::byte>> sends(pieces.size(), pieces[communicator.rank()]);
+  std::vector<std::span<std::byte>> receives(pieces.begin(), pieces.end());
+  sends[communicator.rank()] = {};  // is where it belongs
+  receives[communicator.rank()] = {};
+  communicator.exchange(sends, receives);
+}
+
+void wait_for_all(Communicator& communicator) {
+  communicator.exchange(std::vector<std::span<const std::byte>>(communicator.ranks()),
+                        std::vector<std::span<std::byte>>(communicator.ranks()));
+}
+
+}  // namespace spillway

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace spillway {
+
+/// "rank 1 on node-a", "ranks 0 to 3 on node-a, rank 6 on node-b and 12 others". `nodes` are the
+/// nodes' names by rank. Requires: `ranks` is in order and not empty.
+[[nodiscard]] std::string rank_names(std::span<const std::size_t> ranks,
+                                     std::span<const std::string> nodes);
+
+/// The sentence of rank `rank`, which has heard nothing of the `silent` ranks for `time_limit`.
+[[nodiscard]] std::string silence(std::size_t rank, std::span<const std::size_t> silent,
+                                  std::span<const std::string> nodes,
+                                  std::chrono::milliseconds time_limit);
+
+}  // namespace spillway

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/ranks/communicator.h"
+
+namespace spillway {
+
+/// Ranks that are threads of one process: for tests, and for programs without MPI. Each thread takes
+/// its end. The group outlives its ends.
+class ThreadRanks {
+ public:
+  /// All on one node.
+  explicit ThreadRanks(std::size_t ranks, const CommunicatorOptions& options = {});
+  /// Rank r on node `nodes[r]`.
+  explicit ThreadRanks(std::vector<std::string> nodes, const CommunicatorOptions& options = {});
+  ~ThreadRanks();
+
+  [[nodiscard]] std::size_t ranks() const { return nodes_.size(); }
+  /// The end of a rank, for one thread. Requires: asked for once a rank.
+  [[nodiscard]] std::unique_ptr<Communicator> end(std::size_t rank);
+
+ private:
+  class End;
+  class Exchange;
+
+  std::vector<std::string> nodes_;
+  std::unique_ptr<Exchange> exchange_;
+};
+
+}  // namespace spillway

@@ -1,0 +1,172 @@
+#include "src/ranks/tree_reduction.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+constexpr std::size_t kUnit = 16;                    // numbers, 64 bytes: slices begin at one
+constexpr std::size_t kLargestPiece = 256UL * 1024;  // numbers of a slice that are added at a time
+
+// At least as many numbers as any rank's slice of n has, a multiple of kUnit.
+std::size_t largest_slice(std::size_t n, std::size_t ranks) {
+  const std::size_t units = (n + kUnit - 1) / kUnit;
+  return (units + ranks - 1) / ranks * kUnit;
+}
+
+std::size_t largest_piece(std::size_t n, std::size_t ranks) {
+  return std::min(largest_slice(n, ranks), kLargestPiece);
+}
+
+// What of `slice` is in the piece that begins `offset` numbers behind the slice's begin.
+NumberSlice piece_of(const NumberSlice& slice, std::size_t offset, std::size_t piece) {
+  const std::size_t from = std::min(offset, slice.count);
+  return {slice.first + from, std::min(piece, slice.count - from)};
+}
+
+void add(float* __restrict to, const float* __restrict numbers, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) to[i] += numbers[i];
+}
+
+void copy(float* to, const float* from, std::size_t count) {
+  if (to != from && count > 0) std::memcpy(to, from, count * sizeof(float));
+}
+
+// A partial sum on the stack. What is sent by others may be added to; what is this rank's may not.
+struct PartialSum {
+  const float* numbers = nullptr;
+  float* writable = nullptr;  // the same place, or null
+};
+
+// The sum of two nodes that are one's halves, one of which came from another rank, in its place.
+PartialSum sum_of(const PartialSum& left, const PartialSum& right, std::size_t count) {
+  const bool into_left = left.writable != nullptr;
+  const PartialSum& sum = into_left ? left : right;
+  add(sum.writable, into_left ? right.numbers : left.numbers, count);  // a + b is b + a
+  return sum;
+}
+
+}  // namespace
+
+TreeReduction::TreeReduction(Communicator& communicator, std::size_t shards)
+    : communicator_{communicator},
+      tree_{shards},
+      own_shards_{shards_of_rank(shards, communicator.ranks(), communicator.rank())} {
+  for (std::size_t r = 0; r < communicator.ranks(); ++r) {
+    covers_.push_back(tree_.cover(shards_of_rank(shards, communicator.ranks(), r)));
+    if (r != rank()) received_nodes_ += covers_[r].size();
+    rounds_ = std::max(rounds_, covers_[r].size());
+  }
+}
+
+NumberSlice TreeReduction::slice(std::size_t rank, std::size_t n) const {
+  const std::size_t ranks = communicator_.ranks();
+  um::expects(rank < ranks, "a rank that is one of all");
+  const std::size_t units = (n + kUnit - 1) / kUnit;
+  const std::size_t first = std::min(n, kUnit * (units * rank / ranks));
+  return {first, std::min(n, kUnit * (units * (rank + 1) / ranks)) - first};
+}
+
+um::Bytes TreeReduction::scratch_size(std::size_t n) const {
+  return um::Bytes{received_nodes_ * largest_piece(n, communicator_.ranks()) * sizeof(float)};
+}
+
+void TreeReduction::receive_piece(NodeSums nodes, const Piece& piece, float* scratch) const {
+  const std::size_t ranks = communicator_.ranks();
+  for (std::size_t round = 0; round < rounds_; ++round) {
+    std::vector<std::span<const std::byte>> sends(ranks);
+    std::vector<std::span<std::byte>> receives(ranks);
+    std::size_t place = round;  // among the nodes of others
+    for (std::size_t r = 0; r < ranks; ++r) {
+      if (r == rank()) continue;
+      const NumberSlice sent = piece_of(slice(r, piece.n), piece.offset, piece.count);
+      if (round < nodes.size()) {
+        sends[r] = std::as_bytes(nodes[round].subspan(sent.first, sent.count));
+      }
+      const NumberSlice own = piece_of(own_slice(piece.n), piece.offset, piece.count);
+      if (round < covers_[r].size()) {
+        receives[r] = std::as_writable_bytes(std::span{scratch + place * piece.count, own.count});
+      }
+      place += covers_[r].size();
+    }
+    communicator_.exchange(sends, receives);
+  }
+}
+
+void TreeReduction::add_piece(NodeSums nodes, const Piece& piece, float* scratch,
+                              float* sum) const {
+  const NumberSlice own = piece_of(own_slice(piece.n), piece.offset, piece.count);
+  std::vector<PartialSum> stack;
+  for (std::size_t r = 0; r < covers_.size(); ++r) {
+    for (std::size_t i = 0; i < covers_[r].size(); ++i) {
+      if (r == rank()) {
+        stack.push_back({.numbers = nodes[i].data() + own.first});
+      } else {
+        stack.push_back({.numbers = scratch, .writable = scratch});
+        scratch += piece.count;
+      }
+      for (std::size_t m = tree_.merges_after(tree_.root(), covers_[r][i]); m > 0; --m) {
+        const PartialSum right = stack.back();
+        stack.pop_back();
+        stack.back() = sum_of(stack.back(), right, own.count);
+      }
+    }
+  }
+  copy(sum, stack.back().numbers, own.count);
+}
+
+void TreeReduction::reduce_scatter(NodeSums nodes, std::size_t n, std::span<float> sum,
+                                   std::span<std::byte> scratch) const {
+  um::expects(nodes.size() == own_nodes().size(), "a partial sum of each of this rank's nodes");
+  for (const std::span<const float> node : nodes) um::expects(node.size() == n, "n numbers each");
+  um::expects(sum.size() == own_slice(n).count, "a sum of this rank's slice");
+  um::expects(scratch.size() >= scratch_size(n).count() &&
+                  std::bit_cast<std::uintptr_t>(scratch.data()) % alignof(float) == 0,
+              "scratch of scratch_size(), aligned");
+  auto* const numbers = reinterpret_cast<float*>(scratch.data());
+  const std::size_t count = largest_piece(n, communicator_.ranks());
+  for (std::size_t offset = 0; offset < largest_slice(n, communicator_.ranks()); offset += count) {
+    const Piece piece{.n = n, .offset = offset, .count = count};
+    receive_piece(nodes, piece, numbers);
+    add_piece(nodes, piece, numbers, sum.data() + std::min(offset, sum.size()));
+  }
+}
+
+void TreeReduction::all_gather(std::span<float> numbers) const {
+  std::vector<std::span<std::byte>> pieces;
+  for (std::size_t r = 0; r < communicator_.ranks(); ++r) {
+    const NumberSlice of_rank = slice(r, numbers.size());
+    pieces.push_back(std::as_writable_bytes(numbers.subspan(of_rank.first, of_rank.count)));
+  }
+  spillway::all_gather(communicator_, pieces);
+}
+
+void TreeReduction::all_reduce(NodeSums nodes, std::span<float> sum,
+                               std::span<std::byte> scratch) const {
+  const NumberSlice own = own_slice(sum.size());
+  reduce_scatter(nodes, sum.size(), sum.subspan(own.first, own.count), scratch);
+  all_gather(sum);
+}
+
+void TreeReduction::fast_all_reduce(NodeSums nodes, std::span<float> sum) const {
+  um::expects(nodes.size() == own_nodes().size(), "a partial sum of each of this rank's nodes");
+  for (const std::span<const float> node : nodes) {
+    um::expects(node.size() == sum.size(), "as many numbers in each node as in the sum");
+  }
+  if (nodes.empty()) {
+    std::fill(sum.begin(), sum.end(), 0.0F);
+  } else {
+    copy(sum.data(), nodes[0].data(), sum.size());
+    for (const std::span<const float> node : nodes.subspan(1)) {
+      add(sum.data(), node.data(), sum.size());
+    }
+  }
+  communicator_.sum(sum);
+}
+
+}  // namespace spillway

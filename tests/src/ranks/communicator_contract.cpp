@@ -1,0 +1,183 @@
+#include "tests/src/ranks/communicator_contract.h"
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "src/ranks/agreement.h"
+#include "src/ranks/gather_texts.h"
+#include "src/ranks/tree_reduction.h"
+#include "tests/refusal.h"
+#include "tests/src/ranks/shard_numbers.h"
+
+namespace spillway::testing {
+namespace {
+
+void require(bool holds, const std::string& what) {
+  if (!holds) throw std::runtime_error{what};
+}
+
+// Byte i of what `from` says to `to`.
+std::byte said(std::size_t from, std::size_t to, std::size_t i) {
+  return static_cast<std::byte>(from * 31 + to * 7 + i * 3 + i / 251);
+}
+
+void broadcasts(Communicator& communicator) {
+  for (std::size_t root = 0; root < communicator.ranks(); ++root) {
+    for (const std::size_t size : {0, 1, 16384, 16385, 1'000'003}) {
+      std::vector<std::byte> bytes(size);
+      for (std::size_t i = 0; i < size; ++i) {
+        if (communicator.rank() == root) bytes[i] = said(root, 0, i);
+      }
+      communicator.broadcast(bytes, root);
+      for (std::size_t i = 0; i < size; ++i) {
+        require(bytes[i] == said(root, 0, i), "byte " + std::to_string(i) + " is another");
+      }
+    }
+  }
+}
+
+// From 0 bytes, of which there are several, to more than 1 MB, another size for each pair of ranks.
+std::size_t size_between(std::size_t from, std::size_t to) {
+  return (from + to) % 3 == 0 ? 0 : (from * 5 + to) * 100'003 + 1;
+}
+
+void exchanges_uneven_pieces(Communicator& communicator) {
+  std::vector<std::vector<std::byte>> sent(communicator.ranks());
+  std::vector<std::vector<std::byte>> received(communicator.ranks());
+  std::vector<std::span<const std::byte>> sends;
+  std::vector<std::span<std::byte>> receives;
+  for (std::size_t r = 0; r < communicator.ranks(); ++r) {
+    sent[r].resize(size_between(communicator.rank(), r));
+    for (std::size_t i = 0; i < sent[r].size(); ++i) sent[r][i] = said(communicator.rank(), r, i);
+    received[r].resize(size_between(r, communicator.rank()));
+    sends.emplace_back(sent[r]);
+    receives.emplace_back(received[r]);
+  }
+  communicator.exchange(sends, receives);
+  for (std::size_t r = 0; r < communicator.ranks(); ++r) {
+    for (std::size_t i = 0; i < received[r].size(); ++i) {
+      require(received[r][i] == said(r, communicator.rank(), i),
+              "byte " + std::to_string(i) + " from rank " + std::to_string(r) + " is another");
+    }
+  }
+}
+
+// Whole numbers, whose sums are exact in any order.
+void sums(Communicator& communicator) {
+  for (const std::size_t n : {0, 1, 5, 100'000}) {
+    std::vector<float> numbers(n);
+    for (std::size_t i = 0; i < n; ++i) numbers[i] = static_cast<float>(i + communicator.rank());
+    communicator.sum(numbers);
+    const std::size_t ranks = communicator.ranks();
+    for (std::size_t i = 0; i < n; ++i) {
+      require(numbers[i] == static_cast<float>(ranks * i + ranks * (ranks - 1) / 2),
+              "the sum of number " + std::to_string(i) + " is another");
+    }
+  }
+}
+
+void gathers_texts(Communicator& communicator) {
+  const auto text_of = [](std::size_t rank) { return std::string(rank * rank * 100, 'a'); };
+  const std::vector<std::string> texts = gather_texts(communicator, text_of(communicator.rank()));
+  require(texts.size() == communicator.ranks(), "a text of each rank");
+  for (std::size_t r = 0; r < texts.size(); ++r) require(texts[r] == text_of(r), "the same text");
+}
+
+void tells_places(Communicator& communicator) {
+  const std::vector<std::string> nodes = gather_texts(communicator, communicator.node());
+  require(nodes == communicator.nodes(), "nodes by rank");
+  const std::string own = std::to_string(communicator.rank_on_node()) + " of " +
+                          std::to_string(communicator.ranks_on_node());
+  const std::vector<std::string> places = gather_texts(communicator, own);
+  std::size_t before = 0;
+  for (std::size_t r = 0; r < communicator.rank(); ++r) {
+    if (nodes[r] == communicator.node()) ++before;
+  }
+  require(communicator.rank_on_node() == before, "ranks of a node in order");
+  require(before < communicator.ranks_on_node(), "one of the ranks of its node");
+}
+
+void agrees(Communicator& communicator) {
+  const std::vector<NamedText> texts = {{"flags", "--net lenet"}, {"threads", ""}};
+  expect_agreement(communicator, texts);
+}
+
+// All ranks are refused alike, and go on afterwards.
+void disagrees(Communicator& communicator) {
+  if (communicator.ranks() == 1) return;
+  const bool is_last = communicator.rank() + 1 == communicator.ranks();
+  const std::vector<NamedText> texts = {{"data", "digits"}, {"threads", is_last ? "2" : "1"}};
+  const std::string sentence = test::refusal([&] {
+    expect_agreement(communicator, texts);
+    return true;
+  });
+  require(sentence.find("the ranks differ in threads: rank") == 0, sentence);
+  require(sentence.find("data") == std::string::npos, sentence);
+  for (const std::string& other : gather_texts(communicator, sentence)) {
+    require(other == sentence, "another sentence: " + other);
+  }
+}
+
+// The sums of shards as one rank makes them, one after the other, with a stack.
+void reduces(Communicator& communicator, std::size_t shards, std::size_t n) {
+  const std::vector<float> expected = tree_sum(shards, n);
+  const TreeReduction reduction{communicator, shards};
+  std::vector<std::byte> scratch(reduction.scratch_size(n).count());
+  std::vector<std::vector<float>> sums =
+      range_sums(reduction.tree(), reduction.own_shards(), n);
+  std::vector<std::span<const float>> nodes(sums.begin(), sums.end());
+  const std::string size = std::to_string(shards) + " shards of " + std::to_string(n);
+
+  std::vector<float> apart(n);
+  reduction.all_reduce(nodes, apart, scratch);
+  require(same_bits(apart, expected), size + ": other bits");
+
+  const NumberSlice own = reduction.own_slice(n);
+  std::vector<float> sliced(n);
+  const std::span<float> slice = std::span{sliced}.subspan(own.first, own.count);
+  reduction.reduce_scatter(nodes, n, slice, scratch);
+  reduction.all_gather(sliced);
+  require(same_bits(sliced, expected), size + ": other bits of slices");
+
+  std::vector<float> fast(n);
+  reduction.fast_all_reduce(nodes, fast);
+  for (std::size_t i = 0; i < n; ++i) {  // of numbers in [-1, 1]
+    require(std::abs(fast[i] - expected[i]) <= 1e-6F * static_cast<float>(shards * shards),
+            size + ": the fast sum is another");
+  }
+  if (sums.empty()) return;
+  reduction.all_reduce(nodes, sums[0], scratch);  // in place
+  require(same_bits(sums[0], expected), size + ": other bits in place");
+}
+
+void reduces_by_the_tree(Communicator& communicator) {
+  for (const std::size_t shards : {1, 2, 3, 4, 7, 8, 13, 16}) {
+    for (const std::size_t n : {0, 1, 17, 1000}) reduces(communicator, shards, n);
+  }
+}
+
+// Slices of more than one piece.
+void reduces_many_numbers(Communicator& communicator) { reduces(communicator, 6, 1'500'007); }
+
+constexpr std::array<Promise, 9> kContract = {{
+    {"broadcasts", broadcasts},
+    {"exchanges_uneven_pieces", exchanges_uneven_pieces},
+    {"sums", sums},
+    {"gathers_texts", gathers_texts},
+    {"tells_places", tells_places},
+    {"agrees", agrees},
+    {"disagrees", disagrees},
+    {"reduces_by_the_tree", reduces_by_the_tree},
+    {"reduces_many_numbers", reduces_many_numbers},
+}};
+
+}  // namespace
+
+std::span<const Promise> communicator_contract() { return kContract; }
+
+}  // namespace spillway::testing

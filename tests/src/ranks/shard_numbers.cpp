@@ -1,0 +1,54 @@
+#include "tests/src/ranks/shard_numbers.h"
+
+#include <cstring>
+#include <random>
+#include <utility>
+
+namespace spillway::testing {
+namespace {
+
+std::vector<float> sum_of(std::vector<float> left, const std::vector<float>& right) {
+  for (std::size_t i = 0; i < left.size(); ++i) left[i] += right[i];
+  return left;
+}
+
+std::vector<float> node_sum(const ShardRange& node, std::size_t n) {
+  if (node.count() == 1) return shard_numbers(node.first, n);
+  std::size_t half = 1;  // the largest power of two below the count
+  while (half * 2 < node.count()) half *= 2;
+  return sum_of(node_sum({node.first, node.first + half}, n),
+                node_sum({node.first + half, node.end}, n));
+}
+
+}  // namespace
+
+std::vector<float> shard_numbers(std::size_t shard, std::size_t n) {
+  std::mt19937 random{static_cast<std::mt19937::result_type>(shard + 1)};
+  std::vector<float> numbers(n);
+  for (float& number : numbers) {  // a distribution's bits are the library's
+    number = static_cast<float>(static_cast<double>(random()) / 2147483647.5 - 1);
+  }
+  return numbers;
+}
+
+std::vector<std::vector<float>> range_sums(const ShardTree& tree, const ShardRange& range,
+                                           std::size_t n) {
+  std::vector<std::vector<float>> stack;
+  for (std::size_t shard = range.first; shard < range.end; ++shard) {
+    stack.push_back(shard_numbers(shard, n));
+    for (std::size_t merges = tree.merges_after(range, shard); merges > 0; --merges) {
+      const std::vector<float> top = std::move(stack.back());
+      stack.pop_back();
+      stack.back() = sum_of(std::move(stack.back()), top);
+    }
+  }
+  return stack;
+}
+
+std::vector<float> tree_sum(std::size_t shards, std::size_t n) { return node_sum({0, shards}, n); }
+
+bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
+
+}  // namespace spillway::testing

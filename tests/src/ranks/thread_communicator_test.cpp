@@ -1,0 +1,94 @@
+#include "src/ranks/thread_communicator.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "tests/src/ranks/communicator_contract.h"
+#include "tests/src/ranks/on_ranks.h"
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace testing;
+
+TEST(ThreadRanks, KeepWhatACommunicatorPromises) {
+  for (std::size_t ranks = 1; ranks <= 5; ++ranks) {
+    ThreadRanks group{ranks};
+    for (const Promise& promise : communicator_contract()) {
+      EXPECT_EQ(on_ranks(group, promise.check), no_errors(group)) << promise.name;
+    }
+  }
+}
+
+TEST(ThreadRanks, StandOnTheNodesThatTheyAreGiven) {
+  ThreadRanks group{{"a", "b", "a"}};
+  const auto places = [&](std::size_t rank) {
+    const auto end = group.end(rank);
+    return end->node() + std::to_string(end->rank_on_node()) + std::to_string(end->ranks_on_node());
+  };
+  EXPECT_EQ(places(0), "a02");
+  EXPECT_EQ(places(1), "b01");
+  EXPECT_EQ(places(2), "a12");
+}
+
+class SilentRank : public ::testing::TestWithParam<void (*)(Communicator&)> {};
+
+// Rank 1 never comes: all others say so, and so it hears when it comes after all.
+TEST_P(SilentRank, IsNamedWithItsNode) {
+  ThreadRanks group{{"a", "b", "b"}, {.time_limit = 50ms}};
+  const auto errors = on_ranks(group, [](Communicator& communicator) {
+    if (communicator.rank() != 1) GetParam()(communicator);
+  });
+  for (const std::size_t rank : {0, 2}) {
+    EXPECT_NE(errors[rank].find("has waited 0.05 s, and nothing came from rank 1 on b: "),
+              std::string::npos)
+        << errors[rank];
+  }
+  EXPECT_THROW(GetParam()(*group.end(1)), um::Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    InEachCall, SilentRank,
+    ::testing::Values([](Communicator& communicator) { wait_for_all(communicator); },
+                      [](Communicator& communicator) {
+                        std::array<float, 3> numbers{};
+                        communicator.sum(numbers);
+                      },
+                      [](Communicator& communicator) {
+                        std::array<std::byte, 3> bytes{};
+                        communicator.broadcast(bytes, 0);
+                      },
+                      [](Communicator& communicator) {
+                        std::vector<std::byte> bytes(100'000);
+                        communicator.broadcast(bytes, 2);
+                      }));
+
+TEST(ThreadRanks, EndTogetherWhereOneGivesUp) {
+  ThreadRanks group{{"a", "b", "b"}};
+  const auto errors = on_ranks(group, [](Communicator& communicator) {
+    if (communicator.rank() == 1) communicator.abort("the disk is full");
+    wait_for_all(communicator);
+  });
+  EXPECT_EQ(errors, (std::vector<std::string>{"rank 1 on b ended: the disk is full",
+                                              "the disk is full",
+                                              "rank 1 on b ended: the disk is full"}));
+}
+
+TEST(ThreadRanks, DoNotCutWhatIsLongerThanItsReceiverExpects) {
+  ThreadRanks group{2, {.time_limit = 50ms}};
+  const auto errors = on_ranks(group, [](Communicator& communicator) {
+    std::vector<std::byte> bytes(communicator.rank() == 0 ? 5 : 4);
+    communicator.broadcast(bytes, 0);
+  });
+  EXPECT_NE(errors[1].find("a message of the size that its receiver expects"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace spillway
