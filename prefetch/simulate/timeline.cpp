@@ -7,6 +7,19 @@
 
 namespace spillway::prefetch {
 
+ExchangeShare exchange_share(const Timeline& timeline) {
+  ExchangeShare share;
+  for (const Interval& exchange : timeline.exchanges) {
+    share.exchanging += exchange.end - exchange.begin;
+    for (const Interval& run : timeline.runs) {
+      const um::Nanoseconds both =
+          std::min(run.end, exchange.end) - std::max(run.begin, exchange.begin);
+      share.beside_runs += std::max(both, um::Nanoseconds{0});
+    }
+  }
+  return share;
+}
+
 std::vector<MemorySample> memory_curve(const TaskGraph& graph, const Plan& plan,
                                        const Timeline& timeline) {
   std::vector<MemorySample> curve;

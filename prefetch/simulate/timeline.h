@@ -36,6 +36,14 @@ struct Timeline {
   }
 };
 
+/// Time in which ranks exchanged gradients, and of it, in which a task ran, too.
+struct ExchangeShare {
+  um::Nanoseconds exchanging{0};
+  um::Nanoseconds beside_runs{0};
+};
+
+[[nodiscard]] ExchangeShare exchange_share(const Timeline& timeline);
+
 /// Near memory in use from one moment on.
 struct MemorySample {
   um::Nanoseconds time{0};

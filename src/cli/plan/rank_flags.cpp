@@ -1,7 +1,6 @@
 #include "src/cli/plan/rank_flags.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <charconv>
 #include <system_error>
 
@@ -42,19 +41,13 @@ std::string check_latency(const std::string& text) {
   return "'" + text + "' is no latency of up to a second: give one such as 5us";
 }
 
-std::string check_bucket(const std::string& text) {
-  const auto size = um::parse_bytes(text);
-  if (size && *size > um::Bytes{}) return {};
-  return "'" + text + "' is no size of a bucket: give one such as 25MiB";
-}
-
 }  // namespace
 
 void RankFlags::add_to(CLI::App& app) {
   app.add_option("--ranks", ranks,
                  "Plan the step of one of so many processors that train together, each with its "
                  "own --batch: gradients become sums over all of them by a ring all-reduce, bucket "
-                 "by bucket, beside the rest of the backward pass. spillway train has no ranks yet")
+                 "by bucket, beside the rest of the backward pass")
       ->check(check_ranks)
       ->capture_default_str()
       ->group(kRanks);
@@ -74,12 +67,7 @@ void RankFlags::add_to(CLI::App& app) {
       ->check(CLI::IsMember({"link", "own"}))
       ->capture_default_str()
       ->group(kRanks);
-  app.add_option("--bucket", bucket,
-                 "Gradients are exchanged in buckets of at least this size, in the order in which "
-                 "they are complete; the first bucket has at least 1 MiB, or this if it is less")
-      ->check(check_bucket)
-      ->capture_default_str()
-      ->group(kRanks);
+  bucket.add_to(app, kRanks);
   for (const char* name :
        {"--interconnect", "--interconnect-latency", "--exchange-on", "--bucket"}) {
     between_.push_back(app.get_option(name)->needs("--ranks"));
@@ -106,13 +94,6 @@ prefetch::Interconnect RankFlags::interconnect() const {
           .bandwidth = *rate,
           .latency = parse_duration(latency).value(),
           .shares_link = exchange_on == "link"};
-}
-
-prefetch::BucketRule RankFlags::buckets() const {
-  prefetch::BucketRule rule{.first = prefetch::BucketRule{}.first,
-                            .others = um::parse_bytes(bucket).value()};
-  rule.first = std::min(rule.first, rule.others);
-  return rule;
 }
 
 void expect_exchangeable(const PlanRequest& request) {

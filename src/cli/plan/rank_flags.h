@@ -6,6 +6,7 @@
 
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/interconnect.h"
+#include "src/cli/flags/bucket_flag.h"
 #include "src/cli/flags/cli11.h"
 #include "src/plan/plans.h"
 
@@ -23,7 +24,7 @@ struct RankFlags {
   std::string bandwidth;
   std::string latency = "5us";
   std::string exchange_on = "link";
-  std::string bucket = "25MiB";
+  BucketFlag bucket;
 
   void add_to(CLI::App& app);
 
@@ -32,7 +33,7 @@ struct RankFlags {
   [[nodiscard]] bool are_several() const { return ranks > 1; }
   /// Throws: um::Error where several ranks have no bandwidth.
   [[nodiscard]] prefetch::Interconnect interconnect() const;
-  [[nodiscard]] prefetch::BucketRule buckets() const;
+  [[nodiscard]] prefetch::BucketRule buckets() const { return bucket.rule(); }
 
  private:
   std::vector<const CLI::Option*> between_;  // ranks: of no use to one

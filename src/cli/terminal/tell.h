@@ -11,6 +11,9 @@ namespace spillway::cli {
 /// result must not end the work on it.
 void tell(std::string_view text) noexcept;
 
+/// From now on tell() writes nothing: another process says the same.
+void be_silent() noexcept;
+
 /// The same with fmt's format strings.
 template <typename First, typename... Others>
 void tell(fmt::format_string<First, Others...> format, First&& first, Others&&... others) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/cli/flags/bucket_flag.h"
 #include "src/cli/flags/cli11.h"
 #include "src/ranks/communicator.h"
 #include "src/train/parts/rank_training.h"
@@ -45,9 +46,9 @@ class ShardFlags {
 
   std::string ranks_;  // empty: not given
   std::size_t shards_ = 0;
-  std::string bucket_ = "25MiB";
+  BucketFlag bucket_;
   std::string reduction_ = "tree";
-  std::string time_limit_ = "5min";
+  std::string time_limit_ = "300s";
   std::vector<const CLI::Option*> of_shards_;  // of no use without
   std::unique_ptr<Communicator> communicator_;
 };

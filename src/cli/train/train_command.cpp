@@ -3,18 +3,21 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "prefetch/files/json.h"
 #include "prefetch/simulate/chrome_trace.h"
 #include "prefetch/simulate/simulate.h"
+#include "prefetch/simulate/timeline.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/terminal/arena_report.h"
 #include "src/cli/terminal/interrupt.h"
@@ -30,6 +33,7 @@
 #include "src/step/sub_step.h"
 #include "src/step/unread_tasks.h"
 #include "src/train/checkpoint_choice.h"
+#include "src/train/parts/first_rank.h"
 #include "src/train/settings_json.h"
 #include "src/train/shortest_decimal.h"
 #include "src/train/trainer.h"
@@ -45,6 +49,7 @@ struct TrainCommandFlags {
   TrainingFlags flags;
   std::string trace;
   std::string json;
+  std::string arguments;  // of the command line, all together
 };
 
 // One training, from its setup to the last line of its report.
@@ -52,7 +57,7 @@ class Training {
  public:
   Training(const TrainCommandFlags& options, std::stop_token stop)
       : options_{options},
-        trainer_{[&options] { return options.flags.device.open(); }, options.flags.trainer(),
+        trainer_{[&options] { return options.flags.device.open(); }, options.flags.trainer(options.arguments),
                  events(), std::move(stop)} {
     progress_.end();
   }
@@ -106,6 +111,7 @@ class Training {
     const prefetch::PlanFacts facts = facts_of(trainer_.plans(), workload());
     tell("{} ({} parameters) at batch {} on {}\n", network().name,
          nets::count_parameters(network()), batch(), trainer_.context().backend->description());
+    describe_ranks();
     describe_sub_batches();
     tell("{}; budget {} (smallest feasible {}, all near {})\n",
          trainer_.session().memory_description(), um::to_string(trainer_.plans().budget),
@@ -144,8 +150,20 @@ class Training {
          nets::count_parameters(network()), um::count_of(frozen.layers, "layer"));
   }
 
+  void describe_ranks() const {
+    const RankOptions& ranks = trainer_.options().ranks;
+    if (!ranks.are_used()) return;
+    tell("each batch in {} of {} on {}; gradients in {}\n", um::count_of(ranks.shards, "shard"),
+         um::count_of(sub_batches().size, is_of_text() ? "text" : "image"),
+         um::count_of(ranks.communicator->ranks(), "rank"),
+         um::count_of(trainer_.graph().exchanges.size(), "bucket"));
+    if (normalizes_by_batch(trainer_.graph())) {
+      tell("note: batch norm's statistics are of each shard alone, whatever the ranks\n");
+    }
+  }
+
   void describe_sub_batches() const {
-    if (sub_batches().steps == 1) return;
+    if (sub_batches().steps == 1 || trainer_.options().ranks.are_used()) return;
     tell("each batch in {} sub-batches of {}{}\n", sub_batches().steps,
          um::count_of(sub_batches().size, is_of_text() ? "text" : "image"),
          batch() % sub_batches().size == 0 ? "" : ", the last one smaller");
@@ -202,11 +220,24 @@ class Training {
                 {"page_bytes", workload().page().count()},
                 {"steps", summary.steps},
                 {"weights_sha256", summary.weights_sha256}};
+    if (options.ranks.are_used()) result["ranks"] = ranks_json(options.ranks);
     if (const auto use = trainer_.session().arena_use()) result["placement"] = places_json(*use);
     if (normalizes_by_batch(trainer_.graph())) {
-      result["batch_norm_statistics"] = sub_batches().steps > 1 ? "per sub-batch" : "per batch";
+      result["batch_norm_statistics"] = options.ranks.are_used() ? "per shard"
+                                        : sub_batches().steps > 1 ? "per sub-batch"
+                                                                  : "per batch";
     }
     return result;
+  }
+
+  [[nodiscard]] json ranks_json(const RankOptions& ranks) const {
+    const ExchangeShare share = exchange_share(trainer_.session().timeline());
+    return {{"ranks", ranks.communicator->ranks()},
+            {"shards", ranks.shards},
+            {"buckets", trainer_.graph().exchanges.size()},
+            {"reduction", ranks.reduction == RankReduction::kTree ? "tree" : "fastest"},
+            {"exchange_seconds", um::seconds(share.exchanging)},
+            {"hidden_exchange_seconds", um::seconds(share.beside_runs)}};
   }
 
   void write_trace() const {
@@ -251,25 +282,57 @@ void report_nothing_left(const TrainCommandFlags& options, const NothingLeft& al
                                    {"weights_sha256", all.weights_sha256()}}}});
 }
 
-void train(TrainCommandFlags& options) {
-  TrainingFlags& flags = options.flags;
-  flags.expect_files_of_all_steps();
+void expect_writable_outputs(const TrainCommandFlags& options) {
+  const TrainingFlags& flags = options.flags;
   expect_one_standard_output({{"--json", options.json},
                               {"--trace", options.trace},
                               {"--confusion", options.flags.confusion}});
   expect_writable(options.json);
   expect_writable(options.trace);
   expect_writable(options.flags.confusion);
+  if (flags.checkpoint.resume || flags.checkpoint.folder.empty()) return;
+  expect_no_checkpoint(flags.checkpoint.folder);
+  expect_writable_folder(flags.checkpoint.folder);
+}
+
+// What one rank says, or writes, is what all of them would.
+void join_ranks(TrainCommandFlags& options) {
+  TrainingFlags& flags = options.flags;
+  flags.shards.join(flags.workload.batch);
+  if (is_first(flags.shards.communicator())) return;
+  be_silent();
+  options.json.clear();
+  options.trace.clear();
+  flags.confusion.clear();
+}
+
+void run_training(TrainCommandFlags& options) {
+  TrainingFlags& flags = options.flags;
+  if (is_first(flags.shards.communicator())) expect_writable_outputs(options);
   flags.memory.expect_far();
-  if (!flags.checkpoint.resume && !flags.checkpoint.folder.empty()) {
-    expect_no_checkpoint(flags.checkpoint.folder);
-    expect_writable_folder(flags.checkpoint.folder);
+  if (flags.shards.are_used() && flags.device.threads == 0) {
+    flags.device.threads = static_cast<int>(flags.shards.usual_threads());
   }
   const Interrupt interrupt;
   try {
     Training{options, interrupt.token()}.run();
   } catch (const NothingLeft& all) {
     report_nothing_left(options, all);
+  }
+}
+
+// What goes wrong on one rank ends all of them, which wait for it. Where all fail alike the first
+// one says so before the others have anything to say.
+void train(TrainCommandFlags& options) {
+  options.flags.expect_files_of_all_steps();
+  join_ranks(options);
+  Communicator* const communicator = options.flags.shards.communicator();
+  if (communicator == nullptr || communicator->ranks() == 1) return run_training(options);
+  try {
+    run_training(options);
+  } catch (const um::Error& error) {
+    if (!is_first(communicator)) std::this_thread::sleep_for(std::chrono::milliseconds{500});
+    communicator->abort(error.what());
   }
 }
 
@@ -294,6 +357,7 @@ void add_train_command(CLI::App& app) {
       "Example: spillway train --net resnet50 --batch 32 --steps 20 --budget 40% --json -");
   command->callback([options, command] {
     options->flags.complete(*command);
+    options->arguments = command->config_to_str();
     train(*options);
   });
 }

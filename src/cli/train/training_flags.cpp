@@ -41,6 +41,7 @@ void TrainingFlags::add_to(CLI::App& command) {
   memory.add_graph_to(command);
   plan.add_to(command);
   sub_batch.add_to_train(command);
+  shards.add_to(command);
   add_files_to(command);
 }
 
@@ -137,7 +138,7 @@ void TrainingFlags::add_checkpoint_to(CLI::App& command) {
       .add_flag(
           "--resume", checkpoint.resume,
           "Continue from the newest checkpoint that verifies, with its plan, optimizer, schedule, "
-          "dropout, sub-batches, threads, precision, evaluations and early stop unless flags "
+          "dropout, sub-batches, shards, threads, precision, evaluations and early stop unless flags "
           "change "
           "them")
       ->needs(folder)
@@ -184,7 +185,7 @@ void TrainingFlags::expect_effects() const {
   }
 }
 
-TrainerOptions TrainingFlags::trainer() const {
+TrainerOptions TrainingFlags::trainer(const std::string& arguments) const {
   return {.network = workload.network(),
           .data = data,
           .tokenizer = tokenizer,
@@ -201,7 +202,8 @@ TrainerOptions TrainingFlags::trainer() const {
           .weights = initial.weights,
           .first_values = initial.values_of(workload.net, checkpoint.resume),
           .has_new_head = initial.has_new_head,
-          .checkpoint = checkpoint};
+          .checkpoint = checkpoint,
+          .ranks = shards.options(arguments)};
 }
 
 PlanningOptions TrainingFlags::planning() const {
@@ -230,6 +232,7 @@ void TrainingFlags::restore_settings(const CLI::App& command) {
   if (command.count("--precision") == 0) device.precision = to_string(kept.precision);
   if (command.count("--deterministic") == 0) device.deterministic = kept.deterministic;
   restore_sub_batch(kept.sub_batch, command.count("--sub-batch") > 0);
+  shards.restore(kept.shards, checkpoint.folder);
   restore_dropout(kept.dropout);
   restore_state(command, kept);
   restore_evaluations(command, kept.evaluations);

@@ -14,6 +14,7 @@
 #include "src/cli/flags/workload_flags.h"
 #include "src/cli/train/image_flags.h"
 #include "src/cli/train/initial_flags.h"
+#include "src/cli/train/shard_flags.h"
 #include "src/train/checkpoint.h"
 #include "src/train/trainer.h"
 
@@ -42,6 +43,7 @@ struct TrainingFlags {
   LearningRateFlags learning_rate;
   TrainOptions train;
   CheckpointOptions checkpoint;
+  ShardFlags shards;
 
   void add_to(CLI::App& command);
 
@@ -50,8 +52,9 @@ struct TrainingFlags {
   /// cuts its batch otherwise; CLI::ValidationError when flags do not fit each other.
   void complete(const CLI::App& command);
 
-  /// What the library is asked for. Throws: um::Error when there is no such network.
-  [[nodiscard]] TrainerOptions trainer() const;
+  /// What the library is asked for by a command line of `arguments`. Throws: um::Error when there
+  /// is no such network.
+  [[nodiscard]] TrainerOptions trainer(const std::string& arguments) const;
 
   /// Throws: um::Error when files are given that are of one step, and a batch may run several.
   void expect_files_of_all_steps() const;

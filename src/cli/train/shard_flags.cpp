@@ -1,0 +1,174 @@
+#include "src/cli/train/shard_flags.h"
+
+#include <sched.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <system_error>
+
+#include "src/cli/flags/duration.h"
+#include "src/cli/flags/number_checks.h"
+#include "src/files/file_digest.h"
+#include "src/mpi/open_mpi.h"
+#include "src/ranks/gather_texts.h"
+#include "src/ranks/thread_communicator.h"
+#include "um/error.h"
+#include "um/files/input_file.h"
+#include "um/text/count_of.h"
+
+namespace spillway::cli {
+namespace {
+
+constexpr const char* kRanks = "Ranks";
+constexpr std::size_t kMostUsualShards = 8;
+
+std::optional<std::size_t> number_of(const std::string& text) {
+  std::size_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, status] = std::from_chars(text.data(), end, number);
+  if (status != std::errc{} || stop != end || number == 0) return std::nullopt;
+  return number;
+}
+
+std::string check_ranks(const std::string& text) {
+  if (text == "auto" || number_of(text)) return {};
+  return "'" + text + "' is no number of ranks: give auto, or as many as mpirun starts";
+}
+
+std::string check_time_limit(const std::string& text) {
+  const auto time = parse_duration(text);
+  if (time && *time >= std::chrono::seconds{1}) return {};
+  return "'" + text + "' is no time limit: give at least a second, such as 30s";
+}
+
+// The largest power of two that divides the batch, and no more than there are ranks to use.
+std::size_t usual_shards(std::size_t batch) {
+  std::size_t shards = 1;
+  while (2 * shards <= kMostUsualShards && batch % (2 * shards) == 0) shards *= 2;
+  return shards;
+}
+
+// The processors that this process may use, as text.
+std::string usable_processors() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  std::string text;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return text;
+  for (std::size_t i = 0; i < CPU_SETSIZE; ++i) text += CPU_ISSET(i, &allowed) ? '1' : '0';
+  return text.substr(0, text.find_last_of('1') + 1);
+}
+
+}  // namespace
+
+void ShardFlags::add_to(CLI::App& app) {
+  app.add_option("--ranks", ranks_,
+                 "Train together with the other processes that mpirun or srun started, each of "
+                 "which has some shards of every batch: auto, or their number. --batch is that of "
+                 "all of them, and --budget that of each")
+      ->check(check_ranks)
+      ->type_name("N")
+      ->group(kRanks);
+  const auto add = [&](const CLI::Option* option) { of_shards_.push_back(option); };
+  app.add_option("--shards", shards_,
+                 "Cut each batch into so many equal shards, whose gradients are added up in one "
+                 "order: results depend on their number, and not on the ranks that share them. "
+                 "Batch norms see one shard at a time (default with --ranks: the largest power of "
+                 "two, at most 8, that divides the batch)")
+      ->check(check_whole_number_from_one)
+      ->type_name("N")
+      ->group(kRanks);
+  add(bucket_.add_to(app, kRanks));
+  add(app.add_option("--reduction", reduction_,
+                     "tree: gradients are added up in the order of the shards, for the same bits "
+                     "with any number of ranks; fastest: as the MPI library likes")
+          ->check(CLI::IsMember({"tree", "fastest"}))
+          ->capture_default_str()
+          ->group(kRanks));
+  add(app.add_option("--rank-timeout", time_limit_,
+                     "End the training when nothing comes from a rank for so long, e.g. 30s")
+          ->check(check_time_limit)
+          ->capture_default_str()
+          ->group(kRanks));
+}
+
+void ShardFlags::restore(std::optional<std::size_t> kept, const std::string& folder) {
+  if (!kept) {
+    if (shards_ == 0 && ranks_.empty()) return;
+    throw um::Error{"the checkpoint in " + folder +
+                    " is of a training without shards, which cannot change; leave out --ranks and "
+                    "--shards"};
+  }
+  if (shards_ > 0 && shards_ != *kept) {
+    throw um::Error{"the checkpoint in " + folder + " is of a training with --shards " +
+                    std::to_string(*kept) + ", which cannot change; leave out --shards"};
+  }
+  shards_ = *kept;
+}
+
+void ShardFlags::expect_used() const {
+  if (!ranks_.empty() || shards_ > 0) return;
+  for (const CLI::Option* const option : of_shards_) {
+    if (option->count() == 0) continue;
+    throw um::Error{option->get_name() +
+                    " says how the shards of a batch are trained; leave it out, or give --shards "
+                    "or --ranks"};
+  }
+}
+
+CommunicatorOptions ShardFlags::limits() const {
+  return {.time_limit = std::chrono::duration_cast<std::chrono::milliseconds>(
+              parse_duration(time_limit_).value())};
+}
+
+std::unique_ptr<Communicator> ShardFlags::open() const {
+  if (ranks_.empty()) {
+    if (started_with_ranks()) {
+      throw um::Error{
+          "this process was started as one of several ranks, each of which would train for itself; "
+          "give --ranks auto"};
+    }
+    return shards_ > 0 ? ThreadRanks{1}.end(0) : nullptr;
+  }
+  const std::optional<std::size_t> wanted = number_of(ranks_);
+  if (!started_with_ranks()) {
+    if (wanted.value_or(1) == 1) return ThreadRanks{1}.end(0);
+    throw um::Error{"--ranks " + ranks_ + " is for so many processes: start them with mpirun -n " +
+                    ranks_ + " spillway train ... --ranks auto"};
+  }
+  std::unique_ptr<Communicator> opened = open_mpi(limits());
+  if (wanted && *wanted != opened->ranks()) {
+    throw um::Error{"--ranks " + ranks_ + ", but " + um::count_of(opened->ranks(), "process") +
+                    " were started; give --ranks auto, or start as many"};
+  }
+  return opened;
+}
+
+void ShardFlags::join(std::size_t batch) {
+  expect_used();
+  communicator_ = open();
+  if (are_used() && shards_ == 0) shards_ = usual_shards(batch);
+}
+
+RankOptions ShardFlags::options(const std::string& arguments) const {
+  if (!are_used()) return {};
+  const um::InputFile program{"/proc/self/exe"};
+  return {.communicator = communicator_.get(),
+          .shards = shards_,
+          .buckets = bucket_.rule(),
+          .reduction = reduction_ == "tree" ? RankReduction::kTree : RankReduction::kFastest,
+          .agreement = {{.name = "program", .text = sha256_of(program)},
+                        {.name = "command line", .text = arguments}}};
+}
+
+std::size_t ShardFlags::usual_threads() const {
+  const std::string own = usable_processors();
+  const auto processors = static_cast<std::size_t>(std::ranges::count(own, '1'));
+  const std::string place = communicator_->node() + " " + own;
+  const std::vector<std::string> places = gather_texts(*communicator_, place);
+  const auto sharing = static_cast<std::size_t>(std::ranges::count(places, place));
+  return std::max(processors / sharing, std::size_t{1});
+}
+
+}  // namespace spillway::cli
