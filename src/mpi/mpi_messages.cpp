@@ -175,7 +175,6 @@ std::vector<std::size_t> MpiMessages::give_up(Pending& pending) {
     silent.push_back(pending.ranks[i]);
     const auto guard = lock();
     if (pending.sizes[i]) MPI_Cancel(&pending.requests[i]);
-    MPI_Request_free(&pending.requests[i]);
   }
   std::sort(silent.begin(), silent.end());
   silent.erase(std::unique(silent.begin(), silent.end()), silent.end());
