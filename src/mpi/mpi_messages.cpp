@@ -128,23 +128,23 @@ void MpiMessages::receive(std::span<std::byte> bytes, std::size_t from, Pending&
   });
 }
 
-// False when all are done. `moved`: how many have been since the last look.
-bool MpiMessages::test(Pending& pending, std::size_t& moved) {
-  std::vector<int> done(pending.requests.size());
-  std::vector<MPI_Status> statuses(pending.requests.size());
+// False when there are none any more.
+bool MpiMessages::look(Pending& pending) {
+  pending.moved.resize(pending.requests.size());
+  pending.statuses.resize(pending.requests.size());
   int count = 0;
   {
     const auto guard = lock();
     check_mpi(MPI_Testsome(static_cast<int>(pending.requests.size()), pending.requests.data(),
-                           &count, done.data(), statuses.data()),
+                           &count, pending.moved.data(), pending.statuses.data()),
               "a message of MPI's failed");
   }
   if (count == MPI_UNDEFINED) return false;
-  moved = static_cast<std::size_t>(count);
-  for (std::size_t i = 0; i < moved; ++i) {
-    const std::optional<int>& size = pending.sizes[static_cast<std::size_t>(done[i])];
+  pending.moved.resize(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < pending.moved.size(); ++i) {
+    const std::optional<int>& size = pending.sizes[static_cast<std::size_t>(pending.moved[i])];
     int received = 0;
-    MPI_Get_count(&statuses[i], MPI_BYTE, &received);
+    MPI_Get_count(&pending.statuses[i], MPI_BYTE, &received);
     um::expects(!size || *size == received, "a message of the size that its receiver expects");
   }
   return true;
@@ -153,9 +153,8 @@ bool MpiMessages::test(Pending& pending, std::size_t& moved) {
 std::vector<std::size_t> MpiMessages::wait(Pending& pending, std::chrono::milliseconds time_limit) {
   Pauses pauses;
   auto last = Clock::now();
-  std::size_t moved = 0;
-  while (test(pending, moved)) {
-    if (moved > 0) {
+  while (look(pending)) {
+    if (!pending.moved.empty()) {
       pauses.restart();
       last = Clock::now();
     } else if (Clock::now() - last > time_limit) {
@@ -175,7 +174,6 @@ std::vector<std::size_t> MpiMessages::give_up(Pending& pending) {
     silent.push_back(pending.ranks[i]);
     const auto guard = lock();
     if (pending.sizes[i]) MPI_Cancel(&pending.requests[i]);
-    MPI_Request_free(&pending.requests[i]);
   }
   std::sort(silent.begin(), silent.end());
   silent.erase(std::unique(silent.begin(), silent.end()), silent.end());

@@ -49,6 +49,10 @@ class MpiMessages {
     std::vector<MPI_Request> requests;
     std::vector<std::size_t> ranks;
     std::vector<std::optional<int>> sizes;  // bytes to receive; nothing: it is sent
+
+    // What the last look at them found.
+    std::vector<int> moved;
+    std::vector<MPI_Status> statuses;
   };
 
   void learn_nodes();
@@ -58,7 +62,7 @@ class MpiMessages {
   void receive(std::span<std::byte> bytes, std::size_t from, Pending& pending);
   // The ranks from which nothing has come for the time limit, in order; none: all has moved.
   std::vector<std::size_t> wait(Pending& pending, std::chrono::milliseconds time_limit);
-  bool test(Pending& pending, std::size_t& moved);
+  [[nodiscard]] bool look(Pending& pending);
   std::vector<std::size_t> give_up(Pending& pending);
   std::vector<std::size_t> move_all(SentPieces sends, ReceivedPieces receives,
                                     std::chrono::milliseconds time_limit);

@@ -70,7 +70,7 @@ std::string differences(std::span<const std::string> texts, std::span<const std:
 void expect_agreement(Communicator& communicator, std::span<const NamedText> texts) {
   um::expects(!texts.empty(), "at least one text to compare");
   std::string names;
-  for (const NamedText& named : texts) names += named.name + "\n";
+  for (const NamedText& named : texts) names += (names.empty() ? "" : ", ") + named.name;
   std::vector<NamedText> compared = {{"what they compare", names}};
   compared.insert(compared.end(), texts.begin(), texts.end());
 

@@ -148,6 +148,11 @@ spillway_test(sample_tests
   LINK spillway::host spillway::nets_text spillway::prefetch_planners spillway::sample
        spillway::um_host nlohmann_json::nlohmann_json)
 
+# What ranks are connected by; those are threads.
+spillway_test(interconnect_tests
+  SOURCES src/profile/interconnect_profiler_test.cpp
+  LINK spillway::profile)
+
 # Updates on the far side.
 spillway_test(far_update_training_tests
   SOURCES src/train/far_update_training_test.cpp

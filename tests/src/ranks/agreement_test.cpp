@@ -52,8 +52,8 @@ TEST(Agreement, NeverCutsACharacter) {
 
 TEST(Agreement, ComparesNoTextsOfDifferentNames) {
   EXPECT_EQ(sentence({{"data", "x"}}, {{"flags", "x"}}),
-            "the ranks differ in what they compare: ranks 0 and 1 on a have 'data?', rank 2 on b has "
-            "'flags?'");
+            "the ranks differ in what they compare: ranks 0 and 1 on a have 'data', rank 2 on b has "
+            "'flags'");
 }
 
 TEST(Agreement, TellsAFewTextsApart) {

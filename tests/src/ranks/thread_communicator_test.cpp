@@ -38,37 +38,36 @@ TEST(ThreadRanks, StandOnTheNodesThatTheyAreGiven) {
   EXPECT_EQ(places(2), "a12");
 }
 
-class SilentRank : public ::testing::TestWithParam<void (*)(Communicator&)> {};
-
-// Rank 1 never comes: all others say so, and so it hears when it comes after all.
-TEST_P(SilentRank, IsNamedWithItsNode) {
-  ThreadRanks group{{"a", "b", "b"}, {.time_limit = 50ms}};
-  const auto errors = on_ranks(group, [](Communicator& communicator) {
-    if (communicator.rank() != 1) GetParam()(communicator);
-  });
-  for (const std::size_t rank : {0, 2}) {
-    EXPECT_NE(errors[rank].find("has waited 0.05 s, and nothing came from rank 1 on b: "),
-              std::string::npos)
-        << errors[rank];
-  }
-  EXPECT_THROW(GetParam()(*group.end(1)), um::Error);
+void sum_three(Communicator& communicator) {
+  std::array<float, 3> numbers{};
+  communicator.sum(numbers);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    InEachCall, SilentRank,
-    ::testing::Values([](Communicator& communicator) { wait_for_all(communicator); },
-                      [](Communicator& communicator) {
-                        std::array<float, 3> numbers{};
-                        communicator.sum(numbers);
-                      },
-                      [](Communicator& communicator) {
-                        std::array<std::byte, 3> bytes{};
-                        communicator.broadcast(bytes, 0);
-                      },
-                      [](Communicator& communicator) {
-                        std::vector<std::byte> bytes(100'000);
-                        communicator.broadcast(bytes, 2);
-                      }));
+void broadcast_little(Communicator& communicator) {
+  std::array<std::byte, 3> bytes{};
+  communicator.broadcast(bytes, 0);
+}
+
+void broadcast_much(Communicator& communicator) {
+  std::vector<std::byte> bytes(100'000);
+  communicator.broadcast(bytes, 2);
+}
+
+// Rank 1 never comes: all others say so, and so it hears when it comes after all.
+TEST(ThreadRanks, NameTheOneThatIsSilent) {
+  for (const auto call : {wait_for_all, sum_three, broadcast_little, broadcast_much}) {
+    ThreadRanks group{{"a", "b", "b"}, {.time_limit = 50ms}};
+    const auto errors = on_ranks(group, [&](Communicator& communicator) {
+      if (communicator.rank() != 1) call(communicator);
+    });
+    for (const std::size_t rank : {0, 2}) {
+      EXPECT_NE(errors[rank].find("has waited 0.05 s, and nothing came from rank 1 on b: "),
+                std::string::npos)
+          << errors[rank];
+    }
+    EXPECT_THROW(call(*group.end(1)), um::Error);
+  }
+}
 
 TEST(ThreadRanks, EndTogetherWhereOneGivesUp) {
   ThreadRanks group{{"a", "b", "b"}};

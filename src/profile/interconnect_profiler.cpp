@@ -1,0 +1,78 @@
+#include "src/profile/interconnect_profiler.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "src/ranks/tree_reduction.h"
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+using um::Bytes;
+using um::Nanoseconds;
+
+constexpr int kTries = 8;
+constexpr std::array<Bytes, 3> kSizes{Bytes{512}, Bytes{1U << 20U}, Bytes{25U << 20U}};
+
+Nanoseconds slowest(Communicator& communicator, Nanoseconds own) {
+  std::vector<std::int64_t> times(communicator.ranks());
+  times[communicator.rank()] = own.count();
+  std::vector<std::span<std::byte>> pieces;
+  for (std::int64_t& time : times) pieces.push_back(std::as_writable_bytes(std::span{&time, 1}));
+  all_gather(communicator, pieces);
+  return Nanoseconds{*std::max_element(times.begin(), times.end())};
+}
+
+Nanoseconds shortest_time(Communicator& communicator, Bytes size) {
+  const TreeReduction reduction{communicator, communicator.ranks()};  // a shard for each rank
+  std::vector<float> numbers(size / Bytes{sizeof(float)});
+  std::vector<std::byte> scratch(reduction.scratch_size(numbers.size()).count());
+  const std::array<std::span<const float>, 1> nodes{numbers};
+  Nanoseconds shortest = Nanoseconds::max();
+  for (int i = 0; i < kTries; ++i) {
+    wait_for_all(communicator);
+    const auto start = std::chrono::steady_clock::now();
+    reduction.all_reduce(nodes, numbers, scratch);
+    shortest =
+        std::min(shortest, slowest(communicator, std::chrono::steady_clock::now() - start));
+  }
+  return shortest;
+}
+
+}  // namespace
+
+std::vector<AllReduceTime> time_all_reduces(Communicator& communicator) {
+  std::vector<AllReduceTime> times;
+  for (const Bytes size : kSizes) {
+    times.push_back({.size = size, .time = shortest_time(communicator, size)});
+  }
+  return times;
+}
+
+prefetch::Interconnect fitted_interconnect(std::size_t ranks,
+                                           std::span<const AllReduceTime> times) {
+  um::expects(ranks > 1 && times.size() > 1 && times.front().size < times.back().size,
+              "times of two sizes, between at least two ranks");
+  const auto count = static_cast<double>(ranks);
+  const auto messages = 2 * (count - 1);
+  const auto bytes = static_cast<double>((times.back().size - times.front().size).count());
+  // A large one that is not slower than a small one: as if it took a nanosecond.
+  const Nanoseconds longer = std::max(Nanoseconds{1}, times.back().time - times.front().time);
+  const double rate = messages / count * bytes / um::seconds(longer);
+  const double of_bytes =
+      messages / count * static_cast<double>(times.front().size.count()) / rate * 1e9;
+  const double latency = (static_cast<double>(times.front().time.count()) - of_bytes) / messages;
+  return {.ranks = static_cast<std::uint32_t>(ranks),
+          .bandwidth = um::Bandwidth{rate},
+          .latency = Nanoseconds{static_cast<std::int64_t>(std::max(0.0, latency))}};
+}
+
+prefetch::Interconnect measure_interconnect(Communicator& communicator) {
+  return fitted_interconnect(communicator.ranks(), time_all_reduces(communicator));
+}
+
+}  // namespace spillway

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "prefetch/interconnect.h"
+#include "src/ranks/communicator.h"
+#include "um/bytes.h"
+#include "um/nanoseconds.h"
+
+namespace spillway {
+
+/// How long the sum of so many bytes of all ranks takes.
+struct AllReduceTime {
+  um::Bytes size;
+  um::Nanoseconds time{0};
+};
+
+/// Times all-reduces by the tree (TreeReduction) of some hundred bytes, a mebibyte and a bucket of
+/// gradients: the shortest of a few each, of which each is its slowest rank's. All ranks call this,
+/// and get the same. Throws: what `communicator` throws.
+[[nodiscard]] std::vector<AllReduceTime> time_all_reduces(Communicator& communicator);
+
+/// The interconnect whose prefetch::all_reduce_time() is that of the smallest and the largest of
+/// `times`, which are in order. Requires: at least two ranks, and two times of different sizes.
+[[nodiscard]] prefetch::Interconnect fitted_interconnect(std::size_t ranks,
+                                                         std::span<const AllReduceTime> times);
+
+/// Both: what the ranks of `communicator` are connected by. Requires: at least two ranks.
+[[nodiscard]] prefetch::Interconnect measure_interconnect(Communicator& communicator);
+
+}  // namespace spillway

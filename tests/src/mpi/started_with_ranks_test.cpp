@@ -1,0 +1,45 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "src/mpi/open_mpi.h"
+
+namespace spillway {
+namespace {
+
+/// An environment without a launcher's variables.
+class StartedWithRanks : public ::testing::Test {
+ protected:
+  StartedWithRanks() { forget(); }
+  ~StartedWithRanks() override { forget(); }
+
+  static void forget() {
+    for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK",
+                                   "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}) {
+      unsetenv(name);
+    }
+  }
+  [[nodiscard]] static bool with(const std::string& name, const std::string& value) {
+    forget();
+    setenv(name.c_str(), value.c_str(), 1);
+    return started_with_ranks();
+  }
+};
+
+TEST_F(StartedWithRanks, KnowsLaunchersByTheirVariables) {
+  EXPECT_FALSE(started_with_ranks());
+  EXPECT_TRUE(with("OMPI_COMM_WORLD_SIZE", "4"));
+  EXPECT_TRUE(with("PMI_SIZE", "2"));
+  EXPECT_TRUE(with("PMIX_RANK", "0"));
+  EXPECT_TRUE(with("SLURM_STEP_NUM_TASKS", "8"));
+}
+
+TEST_F(StartedWithRanks, IsFalseInABatchScriptOfSlurm) {
+  EXPECT_FALSE(with("SLURM_NTASKS", "8"));
+  EXPECT_FALSE(with("SLURM_STEP_NUM_TASKS", "1"));
+  EXPECT_FALSE(with("SLURM_STEP_NUM_TASKS", "many"));
+}
+
+}  // namespace
+}  // namespace spillway

@@ -1,0 +1,35 @@
+# What ranks say to each other, as threads of one process.
+add_library(communicator_contract STATIC
+  src/ranks/communicator_contract.cpp src/ranks/shard_numbers.cpp)
+target_include_directories(communicator_contract PRIVATE ${PROJECT_SOURCE_DIR})
+target_link_libraries(communicator_contract PUBLIC spillway::ranks PRIVATE spillway_flags)
+spillway_test(ranks_tests
+  SOURCES src/ranks/agreement_test.cpp src/ranks/rank_names_test.cpp src/ranks/shard_tree_test.cpp
+          src/ranks/thread_communicator_test.cpp src/ranks/tree_reduction_test.cpp
+          src/mpi/started_with_ranks_test.cpp
+  LINK communicator_contract spillway::mpi rapidcheck
+  TSAN)
+
+# As processes, over MPI. Sanitizers see MPI's own leaks and know nothing of its memory.
+if(SPILLWAY_HAS_MPI AND MPIEXEC_EXECUTABLE AND NOT SPILLWAY_SANITIZE)
+  add_executable(rank_program src/mpi/rank_program.cpp)
+  target_include_directories(rank_program PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(rank_program PRIVATE
+    communicator_contract spillway::files spillway::mpi spillway_flags)
+  add_dependencies(rank_program spillway_mpi_plugin)
+  spillway_test(mpi_tests
+    SOURCES src/mpi/mpi_test.cpp
+    LINK spillway::um_core
+    WHOLE TIMEOUT 300)
+  add_dependencies(mpi_tests rank_program)
+  target_compile_definitions(mpi_tests PRIVATE
+    SPILLWAY_MPIRUN="${MPIEXEC_EXECUTABLE}"
+    SPILLWAY_PLUG_IN_FOLDER="${PROJECT_BINARY_DIR}/bin"
+    SPILLWAY_RANK_PROGRAM="$<TARGET_FILE:rank_program>")
+  set_tests_properties(mpi_tests PROPERTIES LABELS "cpu;mpi" PROCESSORS 2)
+  add_test(NAME mpi_plugin_symbols
+    COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DPREFIX=spillway_mpi
+      -DLIBRARY=$<TARGET_FILE:spillway_mpi_plugin>
+      -P ${CMAKE_CURRENT_SOURCE_DIR}/src/cuda/check_plugin_symbols.cmake)
+  set_tests_properties(mpi_plugin_symbols PROPERTIES LABELS cpu)
+endif()
