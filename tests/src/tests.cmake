@@ -141,6 +141,11 @@ spillway_test(training_tests
   LINK spillway::files spillway::host spillway::prefetch_planners spillway::profile
        spillway::train spillway::um_host)
 
+# One training on several ranks.
+spillway_test(rank_training_tests
+  SOURCES src/train/parts/rank_training_test.cpp
+  LINK spillway::host spillway::prefetch_planners spillway::ranks spillway::train spillway::um_host)
+
 # Texts that a network continues.
 spillway_test(sample_tests
   SOURCES src/network_in_memory.cpp src/sample/next_token_model_test.cpp

@@ -246,7 +246,7 @@ TEST(RankTraining, RefusesWhatShardsCannotDo) {
   EXPECT_NE(
       refusal([](auto& options) { options.planning.state = StateRule::kFar; }).find("--state far"),
       std::string::npos);
-  EXPECT_NE(refusal([](auto& options) { options.training.mixing.mixup = 0.2; }).find("mixup"),
+  EXPECT_NE(refusal([](auto& options) { options.training.mixing.mixup = 0.2F; }).find("mixup"),
             std::string::npos);
 }
 
