@@ -25,7 +25,7 @@ Bytes resident_need(const Workload& workload, const Plans& plans) {
     add(workload.training_steps()[i].step.graph, plans.training[i]);
   }
   add(workload.evaluation().graph, plans.evaluation);
-  return state + buffer + slab;
+  return workload.beside() + state + buffer + slab;
 }
 
 }  // namespace spillway

@@ -77,6 +77,8 @@ class Workload {
     return training_to_plan(training_.size() - 1);
   }
 
+  /// What is always near besides the blocks of the steps.
+  [[nodiscard]] um::Bytes beside() const { return beside_; }
   /// What training and evaluation together need; `largest_task` is a task of the training step that
   /// needs most.
   [[nodiscard]] const prefetch::NearNeed& need() const { return need_; }

@@ -13,6 +13,7 @@
 #include "prefetch/planners/catalogue.h"
 #include "src/execute/executor.h"
 #include "src/plan/budget.h"
+#include "src/plan/near_plan.h"
 #include "src/plan/sub_batch_choice.h"
 #include "src/plan/sub_batch_plans.h"
 #include "src/profile/measured_profile.h"
@@ -166,8 +167,12 @@ std::vector<PlanOfFile> PlannedSteps::read_plans(const PlanPath& path) {
       workload_ = other;
     }
     if (i == 0) expect_update_as_asked(name);
-    files.push_back({.plan = prefetch::read_plan(file, workload_->training_steps()[i].step.graph),
-                     .name = name});
+    const prefetch::TaskGraph& graph = workload_->training_steps()[i].step.graph;
+    files.push_back({.plan = prefetch::read_plan(file, graph), .name = name});
+    if (request_.memory != MemoryMode::kResident || graph.far_updates.empty()) continue;
+    // There is no far side.
+    files.back().plan = near_plan(graph, files.back().plan, near_->training().graph);
+    workload_ = &*near_;
   }
   return files;
 }

@@ -105,6 +105,23 @@ TEST(FarUpdateOfARun, GoesOnFromACheckpoint) {
   }
 }
 
+// Where all is near, updates are, too, whatever the plan of the checkpoint says.
+TEST(FarUpdateOfARun, GoesOnWhereThereIsNoFarSide) {
+  for (const MemoryMode mode : {MemoryMode::kManaged, MemoryMode::kCopy}) {
+    const test::TemporaryFolder folder;
+    TrainerOptions options = linear_options(mode, UpdateRule::kFar, optimizer_named("adam"), 2);
+    options.checkpoint.folder = folder.file("checkpoint");
+    Trainer{test::small_context(), options}.run();
+    options =
+        linear_options(MemoryMode::kResident, UpdateRule::kAuto, optimizer_named("adam"), 4);
+    options.checkpoint = {.folder = folder.file("checkpoint"), .resume = true};
+    const TrainingSummary summary = Trainer{test::small_context(), options}.run();
+    EXPECT_EQ(summary.steps_run, 2U);
+    EXPECT_LE(summary.near_peak, summary.budget);
+    EXPECT_EQ(summary.weights_sha256, resident_weights_with(optimizer_named("adam")));
+  }
+}
+
 // One that updated near goes on with updates on the far side, and the other way round: with the
 // plan of the other side, as the folder's own is of the side that it left off at.
 class GoesOnWhereAnotherSideLeftOff : public testing::Test {
