@@ -231,7 +231,7 @@ class Training {
   }
 
   [[nodiscard]] json ranks_json(const RankOptions& ranks) const {
-    const ExchangeShare share = exchange_share(trainer_.session().timeline());
+    const prefetch::ExchangeShare share = prefetch::exchange_share(trainer_.session().timeline());
     return {{"ranks", ranks.communicator->ranks()},
             {"shards", ranks.shards},
             {"buckets", trainer_.graph().exchanges.size()},

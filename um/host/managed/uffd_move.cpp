@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <optional>
@@ -37,6 +38,9 @@ const unsigned long kUffdioMove = _IOWR(UFFDIO, 0x05, UffdioMove);
 constexpr BackOff::Pauses kWaits{.first = std::chrono::microseconds{10},
                                  .longest = std::chrono::milliseconds{10},
                                  .total = std::chrono::seconds{10}};
+
+constexpr std::size_t kSmallPage = (4_KiB).count();  // the processor's
+constexpr std::size_t kLargestPage = (2_MiB).count();
 
 bool is_for_the_moment(int reason) { return reason == EAGAIN || reason == EBUSY; }
 
@@ -102,6 +106,24 @@ void UffdMove::register_range(Range range) const {
   }
 }
 
+// Linux 6.18 miscounts where it compacts memory meanwhile: it moves small pages, says that it moved
+// fewer, or none, and finds them in its way when it is asked for the rest. What it moved has left
+// its source and is at its destination, where nothing was before.
+std::size_t UffdMove::skip_moved(const std::byte* to, const std::byte* from,
+                                 std::size_t moved) const noexcept {
+  std::array<unsigned char, kLargestPage / kSmallPage> there{};
+  std::array<unsigned char, kLargestPage / kSmallPage> left{};
+  const auto look = [&](const std::byte* memory, auto& resident) {
+    return mincore(const_cast<std::byte*>(memory), page_, resident.data()) == 0;
+  };
+  if (!look(to, there) || !look(from, left)) return moved;
+  const auto has_moved = [&](std::size_t small) {
+    return (there[small] & 1U) != 0 && (left[small] & 1U) == 0;
+  };
+  while (moved < page_ && has_moved(moved / kSmallPage)) moved += kSmallPage;
+  return moved;
+}
+
 int UffdMove::move(std::byte* to, std::byte* from) const noexcept {
   BackOff waits{kWaits};
   for (std::size_t moved = 0; moved < page_;) {
@@ -112,6 +134,12 @@ int UffdMove::move(std::byte* to, std::byte* from) const noexcept {
                        .move = 0};
     if (calls_.ioctl(descriptor_, kUffdioMove, &request) == 0) return 0;
     const int reason = errno;
+    if (reason == EEXIST) {
+      const std::size_t there = skip_moved(to, from, moved);
+      if (there == moved) return reason;
+      moved = there;
+      continue;
+    }
     if (!is_for_the_moment(reason)) return reason;
     if (request.move > 0) {  // a part of the page: the rest at once
       moved += static_cast<std::size_t>(request.move);

@@ -30,6 +30,10 @@ class UffdMove final : public PageMapper {
   void open();
   void prepare();
   void register_range(Range range) const;
+  /// How much of a page is at `to` already, of which so much is known to be, although the kernel
+  /// says that it is not.
+  [[nodiscard]] std::size_t skip_moved(const std::byte* to, const std::byte* from,
+                                       std::size_t moved) const noexcept;
   /// Returns 0 or an errno.
   [[nodiscard]] int move(std::byte* to, std::byte* from) const noexcept;
   void move_or_die(std::byte* to, std::byte* from) const noexcept;

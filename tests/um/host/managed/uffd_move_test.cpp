@@ -4,9 +4,11 @@
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 #include "um/error.h"
 #include "um/host/managed/uffd_probe.h"
@@ -93,6 +95,59 @@ TEST_F(UffdMoveOfARefusingKernel, DoesNotWaitForWhatWillNotPass) {
   EXPECT_DEATH(move_what_is_not_there(),
                "spillway: the kernel refuses to move a page of managed memory: ENOENT, No such "
                "file or directory; try --paging memfd\n");
+}
+
+/// A kernel that moves all it is asked for and then says that it moved less, as Linux 6.18 does.
+class MiscountingKernel {
+ public:
+  explicit MiscountingKernel(std::int64_t counted) : counted_{counted} {}
+
+  [[nodiscard]] UffdCalls calls() {
+    return {.ioctl = [this](int descriptor, unsigned long request, void* argument) {
+      constexpr unsigned kMove = 0x05;
+      const int result = ioctl(descriptor, request, argument);
+      if (_IOC_NR(request) != kMove || result != 0 || !miscounts) return result;
+      miscounts = false;
+      // linux/userfaultfd.h's uffdio_move: dst, src, len, mode, move.
+      static_cast<std::int64_t*>(argument)[4] = counted_;
+      errno = counted_ > 0 ? EAGAIN : EEXIST;
+      return -1;
+    }};
+  }
+
+  bool miscounts = false;  // the next time
+
+ private:
+  std::int64_t counted_;  // a negative errno where it counted none
+};
+
+TEST(UffdMoveOfAMiscountingKernel, GoesOnBehindWhatHasMoved) {
+  if (const auto reason = probe_uffd_move()) GTEST_SKIP() << *reason;
+  constexpr std::size_t kLarge = (64_KiB).count();
+  for (const std::int64_t counted :
+       {std::int64_t{4096}, std::int64_t{61440}, std::int64_t{-EEXIST}}) {
+    MiscountingKernel kernel{counted};
+    UffdMove moves{{.page = Bytes{kLarge}, .pages = 2, .slots = 1}, kernel.calls()};
+    std::ranges::fill(moves.slot(0), std::byte{7});
+    kernel.miscounts = true;
+    moves.map(1, 0);
+    EXPECT_EQ(std::ranges::count(moves.region().subspan(kLarge, kLarge), std::byte{7}),
+              std::ptrdiff_t{kLarge});
+    kernel.miscounts = true;
+    moves.unmap(1, 0);
+    EXPECT_EQ(std::ranges::count(moves.slot(0), std::byte{7}), std::ptrdiff_t{kLarge});
+  }
+}
+
+TEST(UffdMoveOfAMiscountingKernel, EndsTheProcessWhereSomethingElseIsInTheWay) {
+  if (const auto reason = probe_uffd_move()) GTEST_SKIP() << *reason;
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto move_over_another = [] {
+    UffdMove moves{{.page = 64_KiB, .pages = 1, .slots = 2}};
+    moves.map(0, 0);
+    moves.map(0, 1);
+  };
+  EXPECT_DEATH(move_over_another(), "EEXIST, File exists; try --paging memfd");
 }
 
 TEST_F(UffdMoveOfARefusingKernel, IsNotUsedWhereTheTrialOfItIsRefused) {
