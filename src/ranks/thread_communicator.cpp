@@ -59,7 +59,6 @@ class ThreadRanks::Exchange {
     const std::lock_guard lock{mutex_};
     if (over_.empty()) over_ = rank_names(own, nodes_) + " ended: " + std::string{sentence};
     changed_.notify_all();
-    refuse_what_is_over();
   }
 
  private:

@@ -23,10 +23,11 @@ std::vector<float> node_sum(const ShardRange& node, std::size_t n) {
 }  // namespace
 
 std::vector<float> shard_numbers(std::size_t shard, std::size_t n) {
-  std::mt19937 random{static_cast<std::mt19937::result_type>(shard + 1)};
+  std::minstd_rand random{static_cast<std::minstd_rand::result_type>(shard + 1)};
+  random.discard(10);
   std::vector<float> numbers(n);
   for (float& number : numbers) {  // a distribution's bits are the library's
-    number = static_cast<float>(static_cast<double>(random()) / 2147483647.5 - 1);
+    number = static_cast<float>(static_cast<double>(random()) / 1073741823.5 - 1);
   }
   return numbers;
 }
