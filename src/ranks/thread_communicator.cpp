@@ -195,8 +195,7 @@ ThreadRanks::ThreadRanks(std::size_t ranks, const CommunicatorOptions& options)
     : ThreadRanks{std::vector<std::string>(ranks, this_node()), options} {}
 
 ThreadRanks::ThreadRanks(std::vector<std::string> nodes, const CommunicatorOptions& options)
-    : nodes_{std::move(nodes)},
-      exchange_{std::make_unique<Exchange>(nodes_, options.time_limit)} {
+    : nodes_{std::move(nodes)}, exchange_{std::make_unique<Exchange>(nodes_, options.time_limit)} {
   um::expects(!nodes_.empty(), "at least one rank");
 }
 

@@ -128,8 +128,7 @@ void reduces(Communicator& communicator, std::size_t shards, std::size_t n) {
   const std::vector<float> expected = tree_sum(shards, n);
   const TreeReduction reduction{communicator, shards};
   std::vector<std::byte> scratch(reduction.scratch_size(n).count());
-  std::vector<std::vector<float>> sums =
-      range_sums(reduction.tree(), reduction.own_shards(), n);
+  std::vector<std::vector<float>> sums = range_sums(reduction.tree(), reduction.own_shards(), n);
   std::vector<std::span<const float>> nodes(sums.begin(), sums.end());
   const std::string size = std::to_string(shards) + " shards of " + std::to_string(n);
 

@@ -49,7 +49,8 @@ std::vector<std::vector<float>> range_sums(const ShardTree& tree, const ShardRan
 std::vector<float> tree_sum(std::size_t shards, std::size_t n) { return node_sum({0, shards}, n); }
 
 bool same_bits(std::span<const float> a, std::span<const float> b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
 }  // namespace spillway::testing
