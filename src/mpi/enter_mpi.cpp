@@ -49,8 +49,8 @@ bool enter() {
   }
   if (level < MPI_THREAD_SERIALIZED) {
     throw um::Error{
-        "this MPI lets only one thread of a process call it, but gradients are exchanged by another "
-        "one than the first: use an MPI that was built with MPI_THREAD_SERIALIZED"};
+        "this MPI lets only one thread of a process call it, but gradients are exchanged by "
+        "another one than the first: use an MPI that was built with MPI_THREAD_SERIALIZED"};
   }
   return is_in == 0;
 }

@@ -13,6 +13,8 @@ class MpiCommunicator final : public Communicator {
  public:
   /// Requires: MPI has been entered. Where it `leaves_mpi`, this object leaves it.
   MpiCommunicator(std::unique_ptr<MpiMessages> messages, bool leaves_mpi);
+  MpiCommunicator(const MpiCommunicator&) = delete;
+  MpiCommunicator& operator=(const MpiCommunicator&) = delete;
   ~MpiCommunicator() override;
 
   void exchange(SentPieces sends, ReceivedPieces receives) override;

@@ -88,7 +88,8 @@ void MpiMessages::learn_nodes() {
   std::copy(node.begin(), node.end(), own.begin());
   std::vector<Name> names(ranks());
   std::vector<std::span<std::byte>> receives;
-  for (Name& name : names) receives.push_back(std::as_writable_bytes(std::span{name}));
+  receives.reserve(names.size());
+  for (Name& name : names) receives.emplace_back(std::as_writable_bytes(std::span{name}));
   exchange(std::vector(ranks(), std::as_bytes(std::span<const char>{own})), receives);
   for (std::size_t r = 0; r < ranks(); ++r) {
     nodes_[r] = {names[r].begin(), std::find(names[r].begin(), names[r].end(), '\0')};
@@ -165,8 +166,8 @@ std::vector<std::size_t> MpiMessages::wait(Pending& pending, std::chrono::millis
   return {};
 }
 
-// Takes back what has not begun to come. What has cannot be taken back, so that the memory may still
-// be written to in a later call of MPI: there is none but abort().
+// Takes back what has not begun to come. What has cannot be taken back, so that the memory may
+// still be written to in a later call of MPI: there is none but abort().
 std::vector<std::size_t> MpiMessages::give_up(Pending& pending) {
   std::vector<std::size_t> silent;
   for (std::size_t i = 0; i < pending.requests.size(); ++i) {

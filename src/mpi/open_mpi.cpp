@@ -52,8 +52,7 @@ std::unique_ptr<Communicator> open_mpi(const CommunicatorOptions& options) {
        .if_broken = "if Open MPI's libraries are installed elsewhere, put their folder in "
                     "LD_LIBRARY_PATH, or start one process without mpirun",
        .if_foreign = "install both from the same, or start one process without mpirun"});
-  const auto plugin =
-      reinterpret_cast<MpiPluginFunction>(address_in(library, kMpiPluginFunction));
+  const auto plugin = reinterpret_cast<MpiPluginFunction>(address_in(library, kMpiPluginFunction));
   return plugin()->open(options, launched_ranks());
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/ranks/gather_values.h"
 #include "src/ranks/tree_reduction.h"
 #include "um/error.h"
 
@@ -19,11 +20,7 @@ constexpr int kTries = 8;
 constexpr std::array<Bytes, 3> kSizes{Bytes{512}, Bytes{1U << 20U}, Bytes{25U << 20U}};
 
 Nanoseconds slowest(Communicator& communicator, Nanoseconds own) {
-  std::vector<std::int64_t> times(communicator.ranks());
-  times[communicator.rank()] = own.count();
-  std::vector<std::span<std::byte>> pieces;
-  for (std::int64_t& time : times) pieces.push_back(std::as_writable_bytes(std::span{&time, 1}));
-  all_gather(communicator, pieces);
+  const std::vector<std::int64_t> times = gather_values(communicator, std::int64_t{own.count()});
   return Nanoseconds{*std::max_element(times.begin(), times.end())};
 }
 
@@ -37,8 +34,7 @@ Nanoseconds shortest_time(Communicator& communicator, Bytes size) {
     wait_for_all(communicator);
     const auto start = std::chrono::steady_clock::now();
     reduction.all_reduce(nodes, numbers, scratch);
-    shortest =
-        std::min(shortest, slowest(communicator, std::chrono::steady_clock::now() - start));
+    shortest = std::min(shortest, slowest(communicator, std::chrono::steady_clock::now() - start));
   }
   return shortest;
 }
@@ -47,6 +43,7 @@ Nanoseconds shortest_time(Communicator& communicator, Bytes size) {
 
 std::vector<AllReduceTime> time_all_reduces(Communicator& communicator) {
   std::vector<AllReduceTime> times;
+  times.reserve(kSizes.size());
   for (const Bytes size : kSizes) {
     times.push_back({.size = size, .time = shortest_time(communicator, size)});
   }

@@ -20,8 +20,8 @@ constexpr std::size_t kTexts = 4;  // that one sentence tells apart
 std::size_t common_prefix(std::span<const std::string> texts) {
   std::size_t common = texts[0].size();
   for (const std::string& text : texts) {
-    const auto [end, of_first] = std::mismatch(text.begin(), text.end(), texts[0].begin(),
-                                               texts[0].end());
+    const auto [end, of_first] =
+        std::mismatch(text.begin(), text.end(), texts[0].begin(), texts[0].end());
     common = std::min(common, static_cast<std::size_t>(end - text.begin()));
   }
   return common;

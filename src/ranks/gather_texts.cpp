@@ -5,16 +5,14 @@
 #include <cstdint>
 #include <span>
 
+#include "src/ranks/gather_values.h"
+
 namespace spillway {
 
 std::vector<std::string> gather_texts(Communicator& communicator, std::string_view text) {
-  std::vector<std::uint64_t> sizes(communicator.ranks());
-  sizes[communicator.rank()] = text.size();
-  std::vector<std::span<std::byte>> pieces;
-  for (std::uint64_t& size : sizes) pieces.push_back(std::as_writable_bytes(std::span{&size, 1}));
-  all_gather(communicator, pieces);
-
+  const auto sizes = gather_values(communicator, std::uint64_t{text.size()});
   std::vector<std::string> texts(communicator.ranks());
+  std::vector<std::span<std::byte>> pieces(texts.size());
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
     texts[rank].resize(sizes[rank]);
     pieces[rank] = std::as_writable_bytes(std::span{texts[rank]});

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "um/error.h"
 
 namespace spillway {
@@ -21,9 +23,9 @@ std::size_t neighbours(std::span<const std::size_t> ranks, std::span<const std::
 
 std::string name_of(std::span<const std::size_t> group, const std::string& node) {
   const std::size_t last = group.size() - 1;
-  std::string text = last == 0 ? fmt::format("rank {}", group[0])
-                               : fmt::format("ranks {} {} {}", group[0], last == 1 ? "and" : "to",
-                                             group[last]);
+  std::string text =
+      last == 0 ? fmt::format("rank {}", group[0])
+                : fmt::format("ranks {} {} {}", group[0], last == 1 ? "and" : "to", group[last]);
   return node.empty() ? text : text + " on " + node;
 }
 
@@ -46,10 +48,10 @@ std::string rank_names(std::span<const std::size_t> ranks, std::span<const std::
 
 std::string silence(std::size_t rank, std::span<const std::size_t> silent,
                     std::span<const std::string> nodes, std::chrono::milliseconds time_limit) {
-  const std::size_t own[] = {rank};
+  const std::array<std::size_t, 1> own{rank};
   return fmt::format(
-      "{} has waited {:g} s, and nothing came from {}: what is named hangs, has ended, or cannot be "
-      "reached",
+      "{} has waited {:g} s, and nothing came from {}: what is named hangs, has ended, or cannot "
+      "be reached",
       rank_names(own, nodes), static_cast<double>(time_limit.count()) * 1e-3,
       rank_names(silent, nodes));
 }

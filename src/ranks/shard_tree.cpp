@@ -9,9 +9,7 @@ namespace spillway {
 namespace {
 
 // Where a node of more than one shard is split.
-std::size_t middle(const ShardRange& node) {
-  return node.first + std::bit_floor(node.count() - 1);
-}
+std::size_t middle(const ShardRange& node) { return node.first + std::bit_floor(node.count() - 1); }
 
 bool overlap(const ShardRange& a, const ShardRange& b) {
   return a.first < b.end && b.first < a.end;

@@ -17,13 +17,13 @@ struct ShardRange {
   friend bool operator==(const ShardRange&, const ShardRange&) = default;
 };
 
-/// What rank `rank` of `ranks` computes: shards [S r / R, S (r + 1) / R). Empty for some ranks where
-/// there are more ranks than shards.
+/// What rank `rank` of `ranks` computes: shards [S r / R, S (r + 1) / R). Empty for some ranks
+/// where there are more ranks than shards.
 [[nodiscard]] ShardRange shards_of_rank(std::size_t shards, std::size_t ranks, std::size_t rank);
 
 /// The order in which what S shards give is added up, whoever computes which: a binary tree with
-/// shards as its leaves. Its root is [0, S). A node [a, b) of more than one shard is the sum of [a, m)
-/// and [m, b), in this order, with m = a + the largest power of two below b - a.
+/// shards as its leaves. Its root is [0, S). A node [a, b) of more than one shard is the sum of
+/// [a, m) and [m, b), in this order, with m = a + the largest power of two below b - a.
 ///
 /// So a rank adds up its range one shard after the other with a stack: it pushes shard i, and then,
 /// merges_after(range, i) times, replaces the two topmost by their sum. At the end of the range the

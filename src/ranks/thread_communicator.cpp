@@ -59,7 +59,6 @@ class ThreadRanks::Exchange {
     const std::lock_guard lock{mutex_};
     if (over_.empty()) over_ = rank_names(own, nodes_) + " ended: " + std::string{sentence};
     changed_.notify_all();
-    refuse_what_is_over();
   }
 
  private:
@@ -196,8 +195,7 @@ ThreadRanks::ThreadRanks(std::size_t ranks, const CommunicatorOptions& options)
     : ThreadRanks{std::vector<std::string>(ranks, this_node()), options} {}
 
 ThreadRanks::ThreadRanks(std::vector<std::string> nodes, const CommunicatorOptions& options)
-    : nodes_{std::move(nodes)},
-      exchange_{std::make_unique<Exchange>(nodes_, options.time_limit)} {
+    : nodes_{std::move(nodes)}, exchange_{std::make_unique<Exchange>(nodes_, options.time_limit)} {
   um::expects(!nodes_.empty(), "at least one rank");
 }
 

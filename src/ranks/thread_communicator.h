@@ -9,14 +9,16 @@
 
 namespace spillway {
 
-/// Ranks that are threads of one process: for tests, and for programs without MPI. Each thread takes
-/// its end. The group outlives its ends.
+/// Ranks that are threads of one process: for tests, and for programs without MPI. Each thread
+/// takes its end. The group outlives its ends.
 class ThreadRanks {
  public:
   /// All on one node.
   explicit ThreadRanks(std::size_t ranks, const CommunicatorOptions& options = {});
   /// Rank r on node `nodes[r]`.
   explicit ThreadRanks(std::vector<std::string> nodes, const CommunicatorOptions& options = {});
+  ThreadRanks(const ThreadRanks&) = delete;
+  ThreadRanks& operator=(const ThreadRanks&) = delete;
   ~ThreadRanks();
 
   [[nodiscard]] std::size_t ranks() const { return nodes_.size(); }

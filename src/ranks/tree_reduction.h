@@ -26,9 +26,9 @@ using NodeSums = std::span<const std::span<const float>>;
 /// of ranks, of which each computes shards_of_rank(). All ranks call the same functions in the same
 /// order with the same n.
 ///
-/// Each rank owns a slice of the n numbers: it receives this slice of everybody's partial sums, adds
-/// them up (reduce_scatter), and sends the result to all (all_gather). A rank sends and receives n
-/// numbers for each node of its cover, and n more: 2 n where each rank's shards are one node.
+/// Each rank owns a slice of the n numbers: it receives this slice of everybody's partial sums,
+/// adds them up (reduce_scatter), and sends the result to all (all_gather). A rank sends n numbers
+/// for each node of its cover, and n more: 2 n where each rank's shards are one node.
 ///
 /// Throws: what Communicator throws. Thread safety: one thread at a time.
 class TreeReduction {
@@ -60,8 +60,8 @@ class TreeReduction {
   /// Each rank's slice of `numbers` to all ranks, in place.
   void all_gather(std::span<float> numbers) const;
 
-  /// The sum of all n numbers into `sum`, which may be the first node's memory, and shares no memory
-  /// with any other node. Requires: as reduce_scatter().
+  /// The sum of all n numbers into `sum`, which may be the first node's memory, and shares no
+  /// memory with any other node. Requires: as reduce_scatter().
   void all_reduce(NodeSums nodes, std::span<float> sum, std::span<std::byte> scratch) const;
 
   /// The same by Communicator::sum(): faster, but the bits depend on the number of ranks. `sum` may

@@ -15,6 +15,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// For root, too; with the plug-in where the system looks for it.
+const std::string kEnvironment =
+    "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+    "LD_LIBRARY_PATH=" SPILLWAY_PLUG_IN_FOLDER " ";
+
 struct Outcome {
   int exit_code;
   std::string output;
@@ -44,9 +49,7 @@ class Mpi : public ::testing::Test {
   }
 
   [[nodiscard]] Outcome run_ranks(std::size_t ranks, const std::string& arguments) const {
-    return run("env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-               "LD_LIBRARY_PATH=" SPILLWAY_PLUG_IN_FOLDER " " SPILLWAY_MPIRUN
-               " --oversubscribe --bind-to none -n " +
+    return run(kEnvironment + SPILLWAY_MPIRUN " --oversubscribe --bind-to none -n " +
                std::to_string(ranks) + " " SPILLWAY_RANK_PROGRAM " " + arguments);
   }
 
@@ -119,16 +122,13 @@ TEST_F(Mpi, EndsAllRanksWithTheSentenceOfOne) {
 }
 
 TEST_F(Mpi, RunsAloneWithoutALauncher) {
-  const Outcome outcome = run("env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-                              "LD_LIBRARY_PATH=" SPILLWAY_PLUG_IN_FOLDER " " SPILLWAY_RANK_PROGRAM
-                              " contract 60000");
+  const Outcome outcome = run(kEnvironment + SPILLWAY_RANK_PROGRAM " contract 60000");
   expect_success(outcome, std::string{"started alone\n"} + kContract);
 }
 
 TEST_F(Mpi, SaysWhatToDoWhereTheLauncherIsOfAnotherMpi) {
-  const Outcome outcome = run("env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-                              "SLURM_STEP_NUM_TASKS=4 LD_LIBRARY_PATH=" SPILLWAY_PLUG_IN_FOLDER
-                              " " SPILLWAY_RANK_PROGRAM " contract 60000");
+  const Outcome outcome =
+      run(kEnvironment + "SLURM_STEP_NUM_TASKS=4 " SPILLWAY_RANK_PROGRAM " contract 60000");
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_NE(outcome.errors.find("the launcher started 4 processes, but MPI sees this one alone"),
             std::string::npos)

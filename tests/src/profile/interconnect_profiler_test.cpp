@@ -17,8 +17,8 @@ using um::Nanoseconds;
 // 4 ranks send 6 messages, 1.5 times the bytes: 1.5 MB more in 1 ms more are 1.5 GB/s, which 1000
 // bytes need a microsecond of; the rest of 61 us is six latencies.
 TEST(FittedInterconnect, PredictsTheTimesThatItIsMadeOf) {
-  const std::array<AllReduceTime, 2> times = {{{Bytes{1000}, Nanoseconds{61'000}},
-                                               {Bytes{1'001'000}, Nanoseconds{1'061'000}}}};
+  const std::array<AllReduceTime, 2> times = {
+      {{Bytes{1000}, Nanoseconds{61'000}}, {Bytes{1'001'000}, Nanoseconds{1'061'000}}}};
   const prefetch::Interconnect interconnect = fitted_interconnect(4, times);
   EXPECT_EQ(interconnect.ranks, 4U);
   EXPECT_NEAR(interconnect.bandwidth.bytes_per_second(), 1.5e9, 1);
@@ -31,8 +31,8 @@ TEST(FittedInterconnect, PredictsTheTimesThatItIsMadeOf) {
 }
 
 TEST(FittedInterconnect, IsNeverSlowerThanNothing) {
-  const std::array<AllReduceTime, 2> times = {{{Bytes{4}, Nanoseconds{50}},
-                                               {Bytes{4000}, Nanoseconds{40}}}};
+  const std::array<AllReduceTime, 2> times = {
+      {{Bytes{4}, Nanoseconds{50}}, {Bytes{4000}, Nanoseconds{40}}}};
   const prefetch::Interconnect interconnect = fitted_interconnect(2, times);
   EXPECT_GT(interconnect.bandwidth.bytes_per_second(), 0);
   EXPECT_GE(interconnect.latency, Nanoseconds{0});

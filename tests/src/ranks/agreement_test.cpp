@@ -28,9 +28,10 @@ TEST(Agreement, SaysWhatDiffersAndWhere) {
 }
 
 TEST(Agreement, SaysAllThatDiffers) {
-  EXPECT_EQ(sentence({{"data", "x"}, {"threads", "1"}}, {{"data", ""}, {"threads", "2"}}),
-            "the ranks differ in data: ranks 0 and 1 on a have 'x', rank 2 on b has nothing; and in "
-            "threads: ranks 0 and 1 on a have '1', rank 2 on b has '2'");
+  EXPECT_EQ(
+      sentence({{"data", "x"}, {"threads", "1"}}, {{"data", ""}, {"threads", "2"}}),
+      "the ranks differ in data: ranks 0 and 1 on a have 'x', rank 2 on b has nothing; and in "
+      "threads: ranks 0 and 1 on a have '1', rank 2 on b has '2'");
 }
 
 TEST(Agreement, ShowsLongTextsAroundTheFirstDifference) {
@@ -51,9 +52,10 @@ TEST(Agreement, NeverCutsACharacter) {
 }
 
 TEST(Agreement, ComparesNoTextsOfDifferentNames) {
-  EXPECT_EQ(sentence({{"data", "x"}}, {{"flags", "x"}}),
-            "the ranks differ in what they compare: ranks 0 and 1 on a have 'data', rank 2 on b has "
-            "'flags'");
+  EXPECT_EQ(
+      sentence({{"data", "x"}}, {{"flags", "x"}}),
+      "the ranks differ in what they compare: ranks 0 and 1 on a have 'data', rank 2 on b has "
+      "'flags'");
 }
 
 TEST(Agreement, TellsAFewTextsApart) {

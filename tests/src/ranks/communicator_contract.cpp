@@ -128,8 +128,7 @@ void reduces(Communicator& communicator, std::size_t shards, std::size_t n) {
   const std::vector<float> expected = tree_sum(shards, n);
   const TreeReduction reduction{communicator, shards};
   std::vector<std::byte> scratch(reduction.scratch_size(n).count());
-  std::vector<std::vector<float>> sums =
-      range_sums(reduction.tree(), reduction.own_shards(), n);
+  std::vector<std::vector<float>> sums = range_sums(reduction.tree(), reduction.own_shards(), n);
   std::vector<std::span<const float>> nodes(sums.begin(), sums.end());
   const std::string size = std::to_string(shards) + " shards of " + std::to_string(n);
 
@@ -150,9 +149,9 @@ void reduces(Communicator& communicator, std::size_t shards, std::size_t n) {
     require(std::abs(fast[i] - expected[i]) <= 1e-6F * static_cast<float>(shards * shards),
             size + ": the fast sum is another");
   }
-  if (sums.empty()) return;
-  reduction.all_reduce(nodes, sums[0], scratch);  // in place
-  require(same_bits(sums[0], expected), size + ": other bits in place");
+  std::vector<float>& in_place = sums.empty() ? apart : sums[0];
+  reduction.all_reduce(nodes, in_place, scratch);
+  require(same_bits(in_place, expected), size + ": other bits in place");
 }
 
 void reduces_by_the_tree(Communicator& communicator) {
@@ -162,7 +161,7 @@ void reduces_by_the_tree(Communicator& communicator) {
 }
 
 // Slices of more than one piece.
-void reduces_many_numbers(Communicator& communicator) { reduces(communicator, 6, 1'500'007); }
+void reduces_many_numbers(Communicator& communicator) { reduces(communicator, 5, 1'100'003); }
 
 constexpr std::array<Promise, 9> kContract = {{
     {"broadcasts", broadcasts},

@@ -11,8 +11,8 @@
 
 namespace spillway::testing {
 
-/// Runs `work` on each rank of a group, each in a thread of its own. What each threw, by rank; empty
-/// where it threw nothing.
+/// Runs `work` on each rank of a group, each in a thread of its own. What each threw, by rank;
+/// empty where it threw nothing.
 [[nodiscard]] inline std::vector<std::string> on_ranks(
     ThreadRanks& group, const std::function<void(Communicator&)>& work) {
   std::vector<std::string> errors(group.ranks());

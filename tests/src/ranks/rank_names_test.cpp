@@ -15,7 +15,8 @@ TEST(RankNames, GroupNeighboursOfANode) {
   const std::vector<std::string> nodes = {"a", "a", "a", "b", "b", "b"};
   EXPECT_EQ(rank_names(Ranks{1}, nodes), "rank 1 on a");
   EXPECT_EQ(rank_names(Ranks{0, 1}, nodes), "ranks 0 and 1 on a");
-  EXPECT_EQ(rank_names(Ranks{1, 2, 3, 5}, nodes), "ranks 1 and 2 on a, rank 3 on b and rank 5 on b");
+  EXPECT_EQ(rank_names(Ranks{1, 2, 3, 5}, nodes),
+            "ranks 1 and 2 on a, rank 3 on b and rank 5 on b");
   EXPECT_EQ(rank_names(Ranks{0, 1, 2, 4}, nodes), "ranks 0 to 2 on a and rank 4 on b");
 }
 

@@ -23,10 +23,11 @@ std::vector<float> node_sum(const ShardRange& node, std::size_t n) {
 }  // namespace
 
 std::vector<float> shard_numbers(std::size_t shard, std::size_t n) {
-  std::mt19937 random{static_cast<std::mt19937::result_type>(shard + 1)};
+  std::minstd_rand random{static_cast<std::minstd_rand::result_type>(shard + 1)};
+  random.discard(10);
   std::vector<float> numbers(n);
   for (float& number : numbers) {  // a distribution's bits are the library's
-    number = static_cast<float>(static_cast<double>(random()) / 2147483647.5 - 1);
+    number = static_cast<float>(static_cast<double>(random()) / 1073741823.5 - 1);
   }
   return numbers;
 }
@@ -48,7 +49,8 @@ std::vector<std::vector<float>> range_sums(const ShardTree& tree, const ShardRan
 std::vector<float> tree_sum(std::size_t shards, std::size_t n) { return node_sum({0, shards}, n); }
 
 bool same_bits(std::span<const float> a, std::span<const float> b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
 }  // namespace spillway::testing

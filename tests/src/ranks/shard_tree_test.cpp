@@ -61,7 +61,8 @@ TEST(ShardTree, TellsHowManySumsFollowAShard) {
   const ShardTree tree{8};
   const auto merges = [&](const ShardRange& range) {
     std::vector<std::size_t> all;
-    for (std::size_t i = range.first; i < range.end; ++i) all.push_back(tree.merges_after(range, i));
+    for (std::size_t i = range.first; i < range.end; ++i)
+      all.push_back(tree.merges_after(range, i));
     return all;
   };
   EXPECT_EQ(merges({0, 8}), (std::vector<std::size_t>{0, 1, 0, 2, 0, 1, 0, 3}));

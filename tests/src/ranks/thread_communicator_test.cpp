@@ -75,9 +75,9 @@ TEST(ThreadRanks, EndTogetherWhereOneGivesUp) {
     if (communicator.rank() == 1) communicator.abort("the disk is full");
     wait_for_all(communicator);
   });
-  EXPECT_EQ(errors, (std::vector<std::string>{"rank 1 on b ended: the disk is full",
-                                              "the disk is full",
-                                              "rank 1 on b ended: the disk is full"}));
+  EXPECT_EQ(errors,
+            (std::vector<std::string>{"rank 1 on b ended: the disk is full", "the disk is full",
+                                      "rank 1 on b ended: the disk is full"}));
 }
 
 TEST(ThreadRanks, DoNotCutWhatIsLongerThanItsReceiverExpects) {
