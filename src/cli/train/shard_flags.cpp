@@ -13,7 +13,6 @@
 #include "src/files/file_digest.h"
 #include "src/mpi/open_mpi.h"
 #include "src/ranks/gather_texts.h"
-#include "src/ranks/thread_communicator.h"
 #include "um/error.h"
 #include "um/files/input_file.h"
 #include "um/text/count_of.h"
@@ -122,18 +121,18 @@ CommunicatorOptions ShardFlags::limits() const {
               parse_duration(time_limit_).value())};
 }
 
-std::unique_ptr<Communicator> ShardFlags::open() const {
+std::unique_ptr<Communicator> ShardFlags::open() {
   if (ranks_.empty()) {
     if (started_with_ranks()) {
       throw um::Error{
           "this process was started as one of several ranks, each of which would train for itself; "
           "give --ranks auto"};
     }
-    return shards_ > 0 ? ThreadRanks{1}.end(0) : nullptr;
+    return shards_ > 0 ? alone_.end(0) : nullptr;
   }
   const std::optional<std::size_t> wanted = number_of(ranks_);
   if (!started_with_ranks()) {
-    if (wanted.value_or(1) == 1) return ThreadRanks{1}.end(0);
+    if (wanted.value_or(1) == 1) return alone_.end(0);
     throw um::Error{"--ranks " + ranks_ + " is for so many processes: start them with mpirun -n " +
                     ranks_ + " spillway train ... --ranks auto"};
   }

@@ -9,6 +9,7 @@
 #include "src/cli/flags/bucket_flag.h"
 #include "src/cli/flags/cli11.h"
 #include "src/ranks/communicator.h"
+#include "src/ranks/thread_communicator.h"
 #include "src/train/parts/rank_training.h"
 
 namespace CLI {
@@ -41,7 +42,7 @@ class ShardFlags {
 
  private:
   [[nodiscard]] CommunicatorOptions limits() const;
-  [[nodiscard]] std::unique_ptr<Communicator> open() const;
+  [[nodiscard]] std::unique_ptr<Communicator> open();
   void expect_used() const;
 
   std::string ranks_;  // empty: not given
@@ -50,6 +51,7 @@ class ShardFlags {
   std::string reduction_ = "tree";
   std::string time_limit_ = "300s";
   std::vector<const CLI::Option*> of_shards_;  // of no use without
+  ThreadRanks alone_{1};  // of a process that has no other rank
   std::unique_ptr<Communicator> communicator_;
 };
 
