@@ -15,7 +15,7 @@ if(SPILLWAY_HAS_MPI AND MPIEXEC_EXECUTABLE AND NOT SPILLWAY_SANITIZE)
   add_executable(rank_program src/mpi/rank_program.cpp)
   target_include_directories(rank_program PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(rank_program PRIVATE
-    communicator_contract spillway::files spillway::mpi spillway_flags)
+    communicator_contract spillway::files spillway::mpi spillway::profile spillway_flags)
   add_dependencies(rank_program spillway_mpi_plugin)
   spillway_test(mpi_tests
     SOURCES src/mpi/mpi_test.cpp
@@ -23,6 +23,7 @@ if(SPILLWAY_HAS_MPI AND MPIEXEC_EXECUTABLE AND NOT SPILLWAY_SANITIZE)
     WHOLE TIMEOUT 300)
   add_dependencies(mpi_tests rank_program)
   target_compile_definitions(mpi_tests PRIVATE
+    SPILLWAY_TWO_NODES="${CMAKE_CURRENT_SOURCE_DIR}/src/mpi/two_nodes"
     SPILLWAY_MPIRUN="${MPIEXEC_EXECUTABLE}"
     SPILLWAY_PLUG_IN_FOLDER="${PROJECT_BINARY_DIR}/bin"
     SPILLWAY_RANK_PROGRAM="$<TARGET_FILE:rank_program>")
