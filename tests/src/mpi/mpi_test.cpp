@@ -126,6 +126,11 @@ TEST_F(Mpi, EndsAllRanksWithTheSentenceOfOne) {
 
 constexpr int kNoNodes = 77;  // what two_nodes ends with where it cannot make any
 
+TEST_F(Mpi, EndsWhileAnotherThreadWaits) {
+  const Outcome outcome = run_ranks(2, "give_up_beside 600000 1");
+  expect_failure(outcome, " ended: the disk is full\n");
+}
+
 TEST_F(Mpi, KeepsWhatACommunicatorPromisesBetweenTwoNodes) {
   const Outcome outcome =
       run(kEnvironment + SPILLWAY_TWO_NODES " never " SPILLWAY_MPIRUN " " SPILLWAY_RANK_PROGRAM
@@ -157,12 +162,14 @@ TEST_F(Mpi, SaysWhatToDoWhereTheLauncherIsOfAnotherMpi) {
       << outcome.errors;
 }
 
-TEST_F(Mpi, SaysWhatToDoWhereItIsAbsent) {
-  const Outcome outcome = run("env LD_LIBRARY_PATH= " SPILLWAY_RANK_PROGRAM " contract 60000");
+TEST_F(Mpi, IsRefusedWhereItIsOfAnotherBuild) {
+  const Outcome outcome = run("env LD_LIBRARY_PATH=" SPILLWAY_FOREIGN_FOLDER
+                              " " SPILLWAY_RANK_PROGRAM " contract 60000");
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_EQ(outcome.errors,
-            "rank_program: this build has no MPI side (libspillway_mpi.so was not found); build it "
-            "where Open MPI is, or start one process without mpirun\n");
+  EXPECT_EQ(
+      outcome.errors,
+      "rank_program: libspillway_mpi.so is of another build of spillway; install both from the "
+      "same, or start one process without mpirun\n");
 }
 
 }  // namespace

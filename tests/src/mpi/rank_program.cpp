@@ -138,6 +138,14 @@ void give_up(Communicator& communicator, std::size_t number) {
   wait_for_all(communicator);
 }
 
+// While another thread of its own waits for the others, which do not come.
+void give_up_beside(Communicator& communicator, std::size_t number) {
+  while (communicator.rank() != number) std::this_thread::sleep_for(std::chrono::hours{1});
+  std::thread thread{[&] { wait_for_all(communicator); }};
+  std::this_thread::sleep_for(std::chrono::milliseconds{100});
+  communicator.abort("the disk is full");
+}
+
 void fault_handlers(Communicator& communicator, std::size_t) {
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT}) {
     struct sigaction action {};
@@ -159,6 +167,7 @@ Work work_of(const std::string& name) {
   if (name == "die") return die;
   if (name == "throw_alone") return throw_alone;
   if (name == "give_up") return give_up;
+  if (name == "give_up_beside") return give_up_beside;
   if (name == "fault_handlers") return fault_handlers;
   throw std::invalid_argument{"no such work: " + name};
 }
