@@ -201,7 +201,7 @@ void MpiMessages::exchange(SentPieces sends, ReceivedPieces receives) {
   um::expects(sends[rank_].size() == receives[rank_].size(), "what it sends to itself fits");
   refuse_after_failure();
   const std::vector<std::size_t> silent = move_all(sends, receives, time_limit_);
-  if (!silent.empty()) fail(silence(rank_, silent, nodes_, time_limit_));
+  if (!silent.empty()) fail(silence(silent, nodes_, time_limit_));
   std::copy(sends[rank_].begin(), sends[rank_].end(), receives[rank_].begin());
 }
 
@@ -230,7 +230,7 @@ void MpiMessages::fail_in_sum() {
   const std::vector<std::span<const std::byte>> nothing(ranks());
   std::vector<std::size_t> silent =
       move_all(nothing, std::vector<std::span<std::byte>>(ranks()), patience);
-  if (!silent.empty()) fail(silence(rank_, silent, nodes_, time_limit_));
+  if (!silent.empty()) fail(silence(silent, nodes_, time_limit_));
   fail("a sum over all ranks, all of which are there, has not come for the time limit");
 }
 

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 #include "um/error.h"
 
 namespace spillway {
@@ -46,14 +44,11 @@ std::string rank_names(std::span<const std::size_t> ranks, std::span<const std::
   return ranks.empty() ? text : text + fmt::format(" and {} more", ranks.size());
 }
 
-std::string silence(std::size_t rank, std::span<const std::size_t> silent,
-                    std::span<const std::string> nodes, std::chrono::milliseconds time_limit) {
-  const std::array<std::size_t, 1> own{rank};
-  return fmt::format(
-      "{} has waited {:g} s, and nothing came from {}: what is named hangs, has ended, or cannot "
-      "be reached",
-      rank_names(own, nodes), static_cast<double>(time_limit.count()) * 1e-3,
-      rank_names(silent, nodes));
+std::string silence(std::span<const std::size_t> silent, std::span<const std::string> nodes,
+                    std::chrono::milliseconds time_limit) {
+  return fmt::format("nothing has come from {} for {:g} s: {}, or cannot be reached",
+                     rank_names(silent, nodes), static_cast<double>(time_limit.count()) * 1e-3,
+                     silent.size() == 1 ? "it hangs, has ended" : "they hang, have ended");
 }
 
 }  // namespace spillway

@@ -12,8 +12,8 @@ namespace spillway {
 [[nodiscard]] std::string rank_names(std::span<const std::size_t> ranks,
                                      std::span<const std::string> nodes);
 
-/// The sentence of rank `rank`, which has heard nothing of the `silent` ranks for `time_limit`.
-[[nodiscard]] std::string silence(std::size_t rank, std::span<const std::size_t> silent,
+/// The sentence of a rank that has heard nothing of the `silent` ones for `time_limit`.
+[[nodiscard]] std::string silence(std::span<const std::size_t> silent,
                                   std::span<const std::string> nodes,
                                   std::chrono::milliseconds time_limit);
 

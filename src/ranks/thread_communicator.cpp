@@ -47,7 +47,7 @@ class ThreadRanks::Exchange {
       }
       const bool in_time = changed_.wait_until(lock, last + time_limit_) != std::cv_status::timeout;
       if (over_.empty() && !in_time && !has_news(rank, has_come)) {
-        over_ = silence(rank, silent(rank, has_come), nodes_, time_limit_);
+        over_ = silence(silent(rank, has_come), nodes_, time_limit_);
         changed_.notify_all();
       }
       if (!over_.empty()) leave(lock, rank);

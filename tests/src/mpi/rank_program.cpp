@@ -15,6 +15,8 @@
 
 #include "src/files/sha256.h"
 #include "src/mpi/open_mpi.h"
+#include "src/profile/interconnect_profiler.h"
+#include "src/ranks/gather_values.h"
 #include "src/ranks/tree_reduction.h"
 #include "tests/src/ranks/communicator_contract.h"
 #include "tests/src/ranks/shard_numbers.h"
@@ -83,6 +85,30 @@ void large_message(Communicator& communicator, std::size_t number) {
   say(communicator, "received");
 }
 
+// Microseconds and megabytes a second.
+void interconnect(Communicator& communicator, std::size_t) {
+  for (const AllReduceTime& time : time_all_reduces(communicator)) {
+    say(communicator, std::to_string(time.size.count()) +
+                          " bytes: " + std::to_string(time.time.count() / 1000) + " us");
+  }
+  const prefetch::Interconnect measured = measure_interconnect(communicator);
+  say(communicator, std::to_string(measured.latency.count() / 1000) + " us, " +
+                        std::to_string(measured.bandwidth.bytes_per_second() / 1e6) + " MB/s");
+}
+
+// Meets the others `number` times, with pauses in which each rank is late once in a while.
+void rounds(Communicator& communicator, std::size_t number) {
+  for (std::size_t i = 0; i < number; ++i) {
+    const std::size_t late = i % (communicator.ranks() + 1);
+    if (late == communicator.rank()) std::this_thread::sleep_for(std::chrono::milliseconds{5});
+    const auto values = gather_values(communicator, i * 1000 + communicator.rank());
+    for (std::size_t r = 0; r < values.size(); ++r) {
+      if (values[r] != i * 1000 + r) throw std::logic_error{"a value of another round"};
+    }
+  }
+  say(communicator, "met");
+}
+
 // Rank `number` does not come.
 void hang(Communicator& communicator, std::size_t number) {
   while (communicator.rank() == number) std::this_thread::sleep_for(std::chrono::hours{1});
@@ -112,6 +138,14 @@ void give_up(Communicator& communicator, std::size_t number) {
   wait_for_all(communicator);
 }
 
+// While another thread of its own waits for the others, which do not come.
+void give_up_beside(Communicator& communicator, std::size_t number) {
+  while (communicator.rank() != number) std::this_thread::sleep_for(std::chrono::hours{1});
+  std::thread thread{[&] { wait_for_all(communicator); }};
+  std::this_thread::sleep_for(std::chrono::milliseconds{100});
+  communicator.abort("the disk is full");
+}
+
 void fault_handlers(Communicator& communicator, std::size_t) {
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT}) {
     struct sigaction action {};
@@ -126,11 +160,14 @@ Work work_of(const std::string& name) {
   if (name == "contract_in_a_thread") return contract_in_a_thread;
   if (name == "digest") return digest;
   if (name == "large_message") return large_message;
+  if (name == "interconnect") return interconnect;
+  if (name == "rounds") return rounds;
   if (name == "hang") return hang;
   if (name == "hang_before_sum") return hang_before_sum;
   if (name == "die") return die;
   if (name == "throw_alone") return throw_alone;
   if (name == "give_up") return give_up;
+  if (name == "give_up_beside") return give_up_beside;
   if (name == "fault_handlers") return fault_handlers;
   throw std::invalid_argument{"no such work: " + name};
 }

@@ -21,6 +21,11 @@ void require(bool holds, const std::string& what) {
   if (!holds) throw std::runtime_error{what};
 }
 
+// The same of number `index` of many.
+void require(bool holds, const char* what, std::size_t index) {
+  if (!holds) throw std::runtime_error{what + std::string{": number "} + std::to_string(index)};
+}
+
 // Byte i of what `from` says to `to`.
 std::byte said(std::size_t from, std::size_t to, std::size_t i) {
   return static_cast<std::byte>(from * 31 + to * 7 + i * 3 + i / 251);
@@ -35,7 +40,7 @@ void broadcasts(Communicator& communicator) {
       }
       communicator.broadcast(bytes, root);
       for (std::size_t i = 0; i < size; ++i) {
-        require(bytes[i] == said(root, 0, i), "byte " + std::to_string(i) + " is another");
+        require(bytes[i] == said(root, 0, i), "another byte", i);
       }
     }
   }
@@ -61,8 +66,7 @@ void exchanges_uneven_pieces(Communicator& communicator) {
   communicator.exchange(sends, receives);
   for (std::size_t r = 0; r < communicator.ranks(); ++r) {
     for (std::size_t i = 0; i < received[r].size(); ++i) {
-      require(received[r][i] == said(r, communicator.rank(), i),
-              "byte " + std::to_string(i) + " from rank " + std::to_string(r) + " is another");
+      require(received[r][i] == said(r, communicator.rank(), i), "another byte", i);
     }
   }
 }
@@ -75,8 +79,8 @@ void sums(Communicator& communicator) {
     communicator.sum(numbers);
     const std::size_t ranks = communicator.ranks();
     for (std::size_t i = 0; i < n; ++i) {
-      require(numbers[i] == static_cast<float>(ranks * i + ranks * (ranks - 1) / 2),
-              "the sum of number " + std::to_string(i) + " is another");
+      require(numbers[i] == static_cast<float>(ranks * i + ranks * (ranks - 1) / 2), "another sum",
+              i);
     }
   }
 }
@@ -91,15 +95,15 @@ void gathers_texts(Communicator& communicator) {
 void tells_places(Communicator& communicator) {
   const std::vector<std::string> nodes = gather_texts(communicator, communicator.node());
   require(nodes == communicator.nodes(), "nodes by rank");
-  const std::string own = std::to_string(communicator.rank_on_node()) + " of " +
-                          std::to_string(communicator.ranks_on_node());
-  const std::vector<std::string> places = gather_texts(communicator, own);
   std::size_t before = 0;
-  for (std::size_t r = 0; r < communicator.rank(); ++r) {
-    if (nodes[r] == communicator.node()) ++before;
+  std::size_t all = 0;
+  for (std::size_t r = 0; r < nodes.size(); ++r) {
+    if (nodes[r] != communicator.node()) continue;
+    ++all;
+    if (r < communicator.rank()) ++before;
   }
   require(communicator.rank_on_node() == before, "ranks of a node in order");
-  require(before < communicator.ranks_on_node(), "one of the ranks of its node");
+  require(communicator.ranks_on_node() == all, "as many ranks as are on the node");
 }
 
 void agrees(Communicator& communicator) {
@@ -147,7 +151,7 @@ void reduces(Communicator& communicator, std::size_t shards, std::size_t n) {
   reduction.fast_all_reduce(nodes, fast);
   for (std::size_t i = 0; i < n; ++i) {  // of numbers in [-1, 1]
     require(std::abs(fast[i] - expected[i]) <= 1e-6F * static_cast<float>(shards * shards),
-            size + ": the fast sum is another");
+            "another fast sum", i);
   }
   std::vector<float>& in_place = sums.empty() ? apart : sums[0];
   reduction.all_reduce(nodes, in_place, scratch);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -30,6 +31,15 @@ TEST(RankNames, StayShortWhereManyAreMeant) {
 
 TEST(RankNames, GoWithoutANodeBeforeItIsKnown) {
   EXPECT_EQ(rank_names(Ranks{1, 2}, std::vector<std::string>(3)), "ranks 1 and 2");
+}
+
+TEST(Silence, NamesAllThatAreSilent) {
+  using namespace std::chrono_literals;
+  const std::vector<std::string> nodes = {"a", "a", "b"};
+  EXPECT_EQ(
+      silence(Ranks{1, 2}, nodes, 1500ms),
+      "nothing has come from rank 1 on a and rank 2 on b for 1.5 s: they hang, have ended, or "
+      "cannot be reached");
 }
 
 }  // namespace

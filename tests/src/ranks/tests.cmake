@@ -6,7 +6,7 @@ target_link_libraries(communicator_contract PUBLIC spillway::ranks PRIVATE spill
 spillway_test(ranks_tests
   SOURCES src/ranks/agreement_test.cpp src/ranks/rank_names_test.cpp src/ranks/shard_tree_test.cpp
           src/ranks/thread_communicator_test.cpp src/ranks/tree_reduction_test.cpp
-          src/mpi/started_with_ranks_test.cpp
+          src/mpi/open_mpi_test.cpp
   LINK communicator_contract spillway::mpi rapidcheck
   TSAN)
 
@@ -15,14 +15,20 @@ if(SPILLWAY_HAS_MPI AND MPIEXEC_EXECUTABLE AND NOT SPILLWAY_SANITIZE)
   add_executable(rank_program src/mpi/rank_program.cpp)
   target_include_directories(rank_program PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(rank_program PRIVATE
-    communicator_contract spillway::files spillway::mpi spillway_flags)
+    communicator_contract spillway::files spillway::mpi spillway::profile spillway_flags)
   add_dependencies(rank_program spillway_mpi_plugin)
   spillway_test(mpi_tests
     SOURCES src/mpi/mpi_test.cpp
     LINK spillway::um_core
     WHOLE TIMEOUT 300)
-  add_dependencies(mpi_tests rank_program)
+  add_library(foreign_mpi_plug_in MODULE src/mpi/foreign_plug_in.cpp)
+  set_target_properties(foreign_mpi_plug_in PROPERTIES
+    OUTPUT_NAME spillway_mpi LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/foreign_mpi)
+  target_link_libraries(foreign_mpi_plug_in PRIVATE spillway_flags)
+  add_dependencies(mpi_tests foreign_mpi_plug_in rank_program)
   target_compile_definitions(mpi_tests PRIVATE
+    SPILLWAY_TWO_NODES="${CMAKE_CURRENT_SOURCE_DIR}/src/mpi/two_nodes"
+    SPILLWAY_FOREIGN_FOLDER="${CMAKE_CURRENT_BINARY_DIR}/foreign_mpi"
     SPILLWAY_MPIRUN="${MPIEXEC_EXECUTABLE}"
     SPILLWAY_PLUG_IN_FOLDER="${PROJECT_BINARY_DIR}/bin"
     SPILLWAY_RANK_PROGRAM="$<TARGET_FILE:rank_program>")

@@ -1,9 +1,11 @@
+#include "src/mpi/open_mpi.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <string>
 
-#include "src/mpi/open_mpi.h"
+#include "tests/refusal.h"
 
 namespace spillway {
 namespace {
@@ -39,6 +41,14 @@ TEST_F(StartedWithRanks, IsFalseInABatchScriptOfSlurm) {
   EXPECT_FALSE(with("SLURM_NTASKS", "8"));
   EXPECT_FALSE(with("SLURM_STEP_NUM_TASKS", "1"));
   EXPECT_FALSE(with("SLURM_STEP_NUM_TASKS", "many"));
+}
+
+// It is not beside the tests.
+TEST(OpenMpi, SaysWhatToDoWithoutItsLibrary) {
+  EXPECT_EQ(
+      test::refusal([] { return open_mpi(); }),
+      "this build has no MPI side (libspillway_mpi.so was not found); build it where Open MPI "
+      "is, or start one process without mpirun");
 }
 
 }  // namespace
