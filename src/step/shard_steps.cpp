@@ -1,5 +1,6 @@
 #include "src/step/shard_steps.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -12,6 +13,16 @@ enum class Kind { kBegins, kEnds, kLast };
 
 }  // namespace
 
+std::size_t ShardedBatch::waiting_sums() const {
+  std::size_t waits = 0;
+  std::size_t most = 0;
+  for (std::size_t shard = own.first; shard < own.end; ++shard) {
+    if (shard > own.first && begins_node(shard)) most = std::max(most, ++waits);
+    waits -= sums_due_after(shard);
+  }
+  return most;
+}
+
 ShardSteps make_shard_steps(const nets::Network& network, const SizeModel& size_model,
                             const StepOptions& options, const ShardedBatch& batch) {
   um::expects(batch.own.count() > 0 && batch.batch == batch.shard_size() * batch.tree.shards(),
@@ -21,9 +32,6 @@ ShardSteps make_shard_steps(const nets::Network& network, const SizeModel& size_
   const Step whole = make_training_step(network, size_model, own_options);
   const auto make = [&](SubStepPlace place) {
     return make_sub_step(whole, place, network, GradientParts::kWhole);
-  };
-  const auto begins_node = [&](std::size_t shard) {
-    return batch.tree.merges_after(batch.own, shard) == 0;
   };
 
   ShardSteps made;
@@ -37,14 +45,14 @@ ShardSteps make_shard_steps(const nets::Network& network, const SizeModel& size_
     made.sequence.push_back(place->second);
   };
   for (std::size_t shard = batch.own.first; shard + 1 < batch.own.end; ++shard) {
-    if (begins_node(shard)) {
+    if (batch.begins_node(shard)) {
       add(Kind::kBegins, [&] { return make(SubStepPlace::kFirst); });
     } else {
       add(Kind::kEnds, [&] { return make(SubStepPlace::kMiddle); });
     }
   }
   add(Kind::kLast, [&] {
-    Step last = begins_node(batch.own.end - 1) ? whole : make(SubStepPlace::kLast);
+    Step last = batch.begins_node(batch.own.end - 1) ? whole : make(SubStepPlace::kLast);
     exchange_gradients(last, batch.buckets);
     return last;
   });

@@ -22,8 +22,18 @@ struct ShardedBatch {
   /// Samples of this rank, and those of the batch that stand before them.
   [[nodiscard]] std::size_t own_samples() const { return own.count() * shard_size(); }
   [[nodiscard]] std::size_t samples_before() const { return own.first * shard_size(); }
-  /// The most partial sums of gradients that wait beside the one that is being made.
-  [[nodiscard]] std::size_t waiting_sums() const { return tree.stack_depth(own) - 1; }
+  /// Whether this rank's shard begins a node of the tree, so that the sums before it have to wait.
+  [[nodiscard]] bool begins_node(std::size_t shard) const {
+    return tree.merges_after(own, shard) == 0;
+  }
+  /// Sums that had to wait and are to be added when the gradients of this rank's shard are in
+  /// theirs, which are those of the shard before where it does not begin a node.
+  [[nodiscard]] std::size_t sums_due_after(std::size_t shard) const {
+    const std::size_t merges = tree.merges_after(own, shard);
+    return merges > 0 ? merges - 1 : 0;
+  }
+  /// The most sums that wait at a time.
+  [[nodiscard]] std::size_t waiting_sums() const;
 };
 
 /// The steps that a rank's shards take, one after the other, each on samples of its own.

@@ -52,13 +52,14 @@ void ShardGradients::begin_shard(std::size_t shard) {
     waits_ = 0;
     return;
   }
-  if (merges_after(shard) == 0) std::ranges::copy(gradients_.numbers, waiting(waits_++).begin());
+  if (batch_.begins_node(shard)) {
+    std::ranges::copy(gradients_.numbers, waiting(waits_++).begin());
+  }
 }
 
 void ShardGradients::end_shard(std::size_t shard) {
   if (shard + 1 == batch_.own.end) return;  // exchange() has done it
-  // The first sum is the step's own.
-  for (std::size_t i = 1; i < merges_after(shard); ++i) {
+  for (std::size_t i = 0; i < batch_.sums_due_after(shard); ++i) {
     add_to(gradients_.numbers, waiting(--waits_));
   }
 }
@@ -70,7 +71,7 @@ void ShardGradients::exchange(std::uint32_t bucket) {
   };
   const std::span<float> sum = part(gradients_.numbers);
   std::size_t waits = waits_;
-  for (std::size_t i = 1; i < merges_after(batch_.own.end - 1); ++i) {
+  for (std::size_t i = 0; i < batch_.sums_due_after(batch_.own.end - 1); ++i) {
     add_to(sum, part(waiting(--waits)));
   }
   std::vector<std::span<const float>> nodes;

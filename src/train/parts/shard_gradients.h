@@ -45,9 +45,6 @@ class ShardGradients {
 
  private:
   [[nodiscard]] std::span<float> waiting(std::size_t place) const;
-  [[nodiscard]] std::size_t merges_after(std::size_t shard) const {
-    return batch_.tree.merges_after(batch_.own, shard);
-  }
 
   ShardedBatch batch_;
   RankReduction rule_;
