@@ -28,7 +28,12 @@ struct LoaderOptions {
   /// In which batches are; outlives the loader.
   std::pmr::memory_resource* memory = std::pmr::new_delete_resource();
   MixOptions mixing = {};  ///< of batches for training, whose labels then are MixedLabels
+  bool has_bytes = false;  ///< batches have Batch::bytes. Requires: can_load_bytes()
 };
+
+/// Whether batches of `dataset`, mixed like this, may have Batch::bytes: they stand for the same
+/// numbers. Numbers of mixed images are no bytes.
+[[nodiscard]] bool can_load_bytes(const Dataset& dataset, const MixOptions& mixing);
 
 /// Threads that load so fast as this machine can: one for each processor that this process may use,
 /// at most 16.
@@ -101,6 +106,7 @@ class BatchLoader {
   [[nodiscard]] bool is_whole(const Slot& slot) const;
 
   const Dataset& dataset_;
+  const ByteImages* bytes_;  // null where batches have floats
   std::size_t batch_;
   BatchOrder order_;
   std::optional<std::uint64_t> steps_in_epoch_;  // nothing: there is one epoch

@@ -15,11 +15,12 @@ namespace spillway {
 
 /// staged (only where it is staged: SizeModel::staged_bytes() bytes) -> x, labels (int32). Copies
 /// images and labels of StepContext::batch, from first_sample on, or what Backend::stage() made of
-/// them.
+/// them. Bytes become their numbers, and images without a label become zero then.
 struct LoadBatch {
   TensorShape x;
   std::size_t labels_each = 1;  ///< of an image
   bool is_staged = false;
+  bool has_bytes = false;  ///< the images are Batch::bytes
 
   [[nodiscard]] std::size_t label_count() const { return x.batch * labels_each; }
 
@@ -33,7 +34,10 @@ struct LoadBatch {
     T x, labels;
   };
   [[nodiscard]] std::size_t read_count() const { return is_staged ? 1 : 0; }
-  [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 0); }
+  [[nodiscard]] OperationCost cost() const {
+    const um::Bytes read = has_bytes ? um::Bytes{x.elements()} : float_bytes(x.elements());
+    return {.flops = 0, .traffic = read + float_bytes(x.elements())};
+  }
 };
 
 [[nodiscard]] inline OperationCost pool_cost(const TensorShape& x, const TensorShape& y,

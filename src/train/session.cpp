@@ -37,10 +37,12 @@ std::vector<std::byte*> addresses(const Step& step, const State& state,
   return all;
 }
 
-// Null where the step's batch is not staged.
-const LoadBatch* staged_load(const Step& step) {
-  return step.staged ? std::get_if<LoadBatch>(&step.launches.front().operation) : nullptr;
+const LoadBatch& load_of(const Step& step) {
+  return std::get<LoadBatch>(step.launches.front().operation);
 }
+
+// Null where the step's batch is not staged.
+const LoadBatch* staged_load(const Step& step) { return step.staged ? &load_of(step) : nullptr; }
 
 um::Bytes staged_bytes(const Workload& workload) {
   um::Bytes max;
@@ -97,7 +99,8 @@ Session::Runner::Runner(const Step& step, const prefetch::StepLayout& layout, Se
 Session::Session(ExecutionContext& context, const Workload& workload, const Plans& plans,
                  MemoryMode mode, const um::ManagedOptions& space, const std::stop_token& stop,
                  StopAfter stop_after)
-    : batch_memory_{staged_bytes(workload) > um::Bytes{} ? *std::pmr::new_delete_resource()
+    : loads_bytes_{load_of(workload.evaluation()).has_bytes},
+      batch_memory_{staged_bytes(workload) > um::Bytes{} ? *std::pmr::new_delete_resource()
                                                          : context.backend->batch_memory()},
       ledger_{plans.budget},
       near_memory_{context.device->memory(), ledger_},

@@ -76,6 +76,8 @@ class Session {
   [[nodiscard]] std::size_t batch() const { return batch_; }  ///< samples that train() loads
   [[nodiscard]] std::size_t evaluation_batch() const { return batches_.size; }
 
+  /// Whether batches are to have Batch::bytes.
+  [[nodiscard]] bool loads_bytes() const { return loads_bytes_; }
   /// Where batches are best, to be loaded from; outlives the session.
   [[nodiscard]] std::pmr::memory_resource& batch_memory() const { return batch_memory_; }
 
@@ -128,6 +130,7 @@ class Session {
   void give_state_to(prefetch::StepMemory& memory);
   [[nodiscard]] std::vector<const prefetch::StepLayout*> layouts() const;
 
+  bool loads_bytes_;
   std::pmr::memory_resource& batch_memory_;
   um::Ledger ledger_;
   um::LimitedMemory near_memory_;

@@ -9,6 +9,7 @@
 
 #include "nets/residual_norms.h"
 #include "nets/text/network_text.h"
+#include "src/data/batch_loader.h"
 #include "src/data/first_samples.h"
 #include "src/data/open_dataset.h"
 #include "src/plan/predicted_step.h"
@@ -80,6 +81,8 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
       data_{open_data(options_)},
       context_{open_context()} {
   options_.training = whole_training(options_.training, data_, options_.step.batch);
+  options_.step.has_byte_images =
+      can_load_bytes(*data_.train, options_.training.mixing) && data_.test->as_bytes() != nullptr;
   expect_evaluation(options_, data_);
   steps_.emplace(options_, context_, events_, stop_);
   static_cast<void>(zeroed_norms(options_));  // throws now rather than after measuring

@@ -69,7 +69,8 @@ struct TrainerOptions {
   std::size_t train_samples = 0;   ///< learn from the first so many alone; 0: from all
   /// Evaluations in a row without a better one that end the training; 0: it goes on.
   std::uint64_t patience = 0;
-  /// The batch, the optimizer, the convolution algorithms; `mixes_labels` is not looked at.
+  /// The batch, the optimizer, the convolution algorithms; neither `mixes_labels` nor, of a
+  /// training, `has_byte_images` is looked at.
   StepOptions step;
   MemoryOptions memory;
   PlanningOptions planning;

@@ -12,7 +12,8 @@ spillway_test(data_tests
 
 # Images' files, and folders of them.
 spillway_test(image_tests
-  SOURCES src/data/broken_images_test.cpp src/data/broken_kinds.cpp src/data/image_folder_test.cpp
+  SOURCES src/data/broken_images_test.cpp src/data/broken_kinds.cpp src/data/byte_images_test.cpp
+          src/data/image_folder_test.cpp
           src/data/images/augmentation_test.cpp src/data/images/crop_test.cpp
           src/data/images/decode_golden_test.cpp src/data/images/exif_test.cpp
   LINK spillway::data golden_files nlohmann_json::nlohmann_json ZLIB::ZLIB
