@@ -5,7 +5,7 @@ spillway_test(data_tests
           src/data/resize_test.cpp
           src/data/synthetic_test.cpp
           src/files/safetensors_test.cpp src/files/sha256_test.cpp
-          src/numbers/narrow_floats_test.cpp
+          src/numbers/narrow_floats_test.cpp src/numbers/rotary_angles_test.cpp
   LINK spillway::data spillway::files spillway::numbers ZLIB::ZLIB
   SEPARATE src/data/mixing_test.cpp
   TSAN)

@@ -75,12 +75,12 @@ knows(src/train um um/files um/text nets nets/text ${planning} prefetch/runtime 
 knows(src/evaluate um um/files nets nets/families nets/text prefetch src/data src/files src/ops src/step src/plan
       src/execute src/train src/weights)
 knows(src/sample um nets nets/families nets/text prefetch prefetch/files prefetch/planners prefetch/runtime src/data
-      src/data/random src/data/text src/ops src/step src/plan src/execute src/train)
+      src/data/random src/data/text src/evaluate src/ops src/step src/plan src/execute src/train)
 
 knows(src/host/layout um src/ops)
 knows(src/host/kernels um src/ops src/host/layout)
 knows(src/host/kernels/updates um src/ops src/host/layout src/host/kernels)
-knows(src/host/kernels/sequences um um/machine src/ops src/host/layout src/host/kernels)
+knows(src/host/kernels/sequences um um/machine src/numbers src/ops src/host/layout src/host/kernels)
 knows(src/host um src/ops src/host/layout src/host/kernels src/host/kernels/updates)
 knows(src/cuda/layout um um/cuda/driver src/ops)
 knows(src/cuda/kernels um um/cuda/driver src/ops src/cuda/layout)
