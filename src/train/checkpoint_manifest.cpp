@@ -224,7 +224,7 @@ std::string plan_file(std::uint64_t step, std::size_t index, std::size_t count) 
 // A path of the user's that is no UTF-8 is written as well as it can be.
 std::string sealed(json object) {
   object.erase(kSeal);
-  object = json::parse(object.dump(-1, ' ', false, json::error_handler_t::replace));
+  object = prefetch::as_utf8(object);
   object[kSeal] = digest_of(object);
   return object.dump(1) + '\n';
 }

@@ -38,11 +38,6 @@ struct PredictCommandFlags {
   bool has_logits = false;
 };
 
-// Text that may not be UTF-8, as JSON can have it.
-json printable(const std::string& text) {
-  return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace));
-}
-
 void expect_classes_of_images(const nets::Network& network) {
   if (!network.reads_text() && network.labels() == nets::square(1)) return;
   throw um::Error{"network " + network.name +
@@ -101,7 +96,7 @@ class Predicting {
           fmt::format(" (label {})", image.label));
     });
     tell_broken(opened);
-    write(printable(data->name()));
+    write(prefetch::as_utf8(data->name()));
   }
 
   void of_files() {
@@ -110,7 +105,7 @@ class Predicting {
     files.samples = open_image_files(paths, image_task(evaluator_->trained()), files.broken);
     const auto take = [&](const JudgedImage& image) {
       const std::string& path = paths.at(image.index);
-      add({{"file", printable(path)}}, path, image, "");
+      add({{"file", prefetch::as_utf8(path)}}, path, image, "");
     };
     try {
       judge(*files.samples, take);
@@ -166,6 +161,7 @@ void expect_files_or_data(const CLI::App& command, const PredictCommandFlags& fl
 
 void run_predictions(const CLI::App& command, PredictCommandFlags& flags) {
   expect_files_or_data(command, flags);
+  flags.common.memory.expect_effects(command);
   if (flags.has_logits && flags.common.json.empty()) {
     throw CLI::ValidationError{"--logits", "is of --json; give --json FILE"};
   }
