@@ -98,7 +98,10 @@ void add_evaluate_command(CLI::App& app) {
       "Of a training with --ema, the averages of the weights are evaluated, unless "
       "--raw-weights is given.\n"
       "Example: spillway evaluate run1 --data idx:/data/mnist --budget 40% --json -");
-  command->callback([flags] { run_evaluation(*flags); });
+  command->callback([flags, command] {
+    flags->common.memory.expect_effects(*command);
+    run_evaluation(*flags);
+  });
 }
 
 }  // namespace spillway::cli

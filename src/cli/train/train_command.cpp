@@ -50,10 +50,10 @@ struct TrainCommandFlags {
 // One training, from its setup to the last line of its report.
 class Training {
  public:
-  Training(const TrainCommandFlags& options, std::stop_token stop)
+  Training(const TrainCommandFlags& options, TrainerOptions asked, std::stop_token stop)
       : options_{options},
-        trainer_{[&options] { return options.flags.device.open(); }, options.flags.trainer(),
-                 events(), std::move(stop)} {
+        trainer_{[&options] { return options.flags.device.open(); }, std::move(asked), events(),
+                 std::move(stop)} {
     progress_.end();
   }
 
@@ -240,10 +240,11 @@ class Training {
 };
 
 // What is known of a training without making it ready.
-void report_nothing_left(const TrainCommandFlags& options, const NothingLeft& all) {
+void report_nothing_left(const TrainCommandFlags& options, const std::string& network,
+                         const NothingLeft& all) {
   tell("{}\n", all.what());
   JsonLines{options.json}.write({{"summary",
-                                  {{"network", options.flags.workload.network().name},
+                                  {{"network", network},
                                    {"batch", options.flags.workload.batch},
                                    {"seed", options.flags.train.seed},
                                    {"steps", all.steps()},
@@ -266,10 +267,12 @@ void train(TrainCommandFlags& options) {
     expect_writable_folder(flags.checkpoint.folder);
   }
   const Interrupt interrupt;
+  TrainerOptions asked = flags.trainer();
+  const std::string network = asked.network.name;
   try {
-    Training{options, interrupt.token()}.run();
+    Training{options, std::move(asked), interrupt.token()}.run();
   } catch (const NothingLeft& all) {
-    report_nothing_left(options, all);
+    report_nothing_left(options, network, all);
   }
 }
 

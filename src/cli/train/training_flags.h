@@ -50,7 +50,8 @@ struct TrainingFlags {
   /// cuts its batch otherwise; CLI::ValidationError when flags do not fit each other.
   void complete(const CLI::App& command);
 
-  /// What the library is asked for. Throws: um::Error when there is no such network.
+  /// What the library is asked for. Throws: um::Error when there is no such network, or of an image
+  /// it says more than a class, which no confusion matrix is of.
   [[nodiscard]] TrainerOptions trainer() const;
 
   /// Throws: um::Error when files are given that are of one step, and a batch may run several.
