@@ -26,7 +26,7 @@ namespace spillway {
 struct Batch {
   /// Tells it from all other batches of the process, whatever their address; 0: nothing does.
   std::uint64_t number = 0;
-  std::pmr::vector<float> images;  ///< (N, C, H, W), dense; empty where there are `bytes`
+  std::pmr::vector<float> images = {};  ///< (N, C, H, W), dense; empty where there are `bytes`
   /// Instead of `images`, where each image has one label: (N, C, H, W), each byte of a channel
   /// standing for a number of `byte_numbers`. An image whose label is negative is zero, whatever
   /// its bytes are.

@@ -66,7 +66,8 @@ PlannedSteps::PlannedSteps(const TrainerOptions& options, ExecutionContext& cont
       request_{request_of(options)} {
   if (options.only_evaluates) {
     near_.emplace(options.network, *context.backend,
-                  Workload::EvaluationOnly{options.step.batch, options.step.gives_logits});
+                  Workload::EvaluationOnly{options.step.batch, options.step.gives_logits,
+                                           options.step.has_byte_images});
     choose_state();
   } else {
     build(options.step, prefetch::cut(options.step.batch, options.step.batch));

@@ -27,7 +27,6 @@
 #include "src/train/session.h"
 #include "src/train/train.h"
 #include "tests/refusal.h"
-#include "tests/src/byte_dataset.h"
 #include "tests/um/cuda/late_gpu.h"
 #include "tests/um/cuda/recording_api.h"
 #include "um/cuda/cuda_device.h"
@@ -49,29 +48,6 @@ TEST(GpuTraining, GivesTheHostsBitsInEveryMode) {
       EXPECT_TRUE(trained.kept_budget) << to_string(mode) << ' ' << planner;
       EXPECT_EQ(trained.counters.bytes_offloaded > Bytes{}, mode != MemoryMode::kResident);
     }
-  }
-}
-
-std::unique_ptr<Dataset> byte_images() {
-  return std::make_unique<ByteDataset>(kImage, kClasses, 3 * kBatch);
-}
-
-// Images that are uploaded as bytes, and become floats on the device; on the host as well.
-TEST(GpuTraining, LearnsTheSameOfBytes) {
-  const auto trained = [](Opened opened, MemoryMode mode, bool has_bytes) {
-    return train(std::move(opened), mode, {.has_bytes = has_bytes, .data = byte_images});
-  };
-  const auto expected = trained(this_machine(), MemoryMode::kResident, false).numbers();
-  EXPECT_EQ(trained(this_machine(), MemoryMode::kResident, true).numbers(), expected);
-  for (const MemoryMode mode : {MemoryMode::kResident, MemoryMode::kManaged, MemoryMode::kCopy}) {
-    const Trained of_bytes = trained(recorded_gpu(um::RecordingApi::h200()), mode, true);
-    EXPECT_EQ(of_bytes.numbers(), expected) << to_string(mode);
-    EXPECT_TRUE(of_bytes.kept_budget) << to_string(mode);
-    const Trained of_floats = trained(recorded_gpu(um::RecordingApi::h200()), mode, false);
-    EXPECT_EQ(of_floats.numbers(), expected) << to_string(mode);
-    const Bytes labels{kBatch * sizeof(std::int32_t)};
-    const Bytes table = float_bytes(kImage.channels * kByteValues);
-    EXPECT_EQ(4 * (of_bytes.staged - labels - table), of_floats.staged - labels);
   }
 }
 

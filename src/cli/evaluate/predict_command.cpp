@@ -66,14 +66,11 @@ void expect_fitting(const TrainedNetwork& trained, const PredictCommandFlags& fl
 class Predicting {
  public:
   Predicting(const PredictCommandFlags& flags, const Interrupt& interrupt)
-      : flags_{flags},
-        interrupt_{interrupt},
-        evaluator_{flags.common.open(progress_, token(), [&](const TrainedNetwork& trained) {
-          expect_fitting(trained, flags);
-        })} {
-    const Checkpoint& checkpoint = evaluator_->trained().checkpoint.manifest.checkpoint;
-    options_ = {
-        .top = flags.top, .has_logits = flags.has_logits, .class_names = checkpoint.class_names};
+      : flags_{flags}, interrupt_{interrupt}, trained_{flags.common.open_network()} {
+    expect_fitting(trained_, flags);
+    options_ = {.top = flags.top,
+                .has_logits = flags.has_logits,
+                .class_names = trained_.checkpoint.manifest.checkpoint.class_names};
   }
 
   void run() {
@@ -87,10 +84,16 @@ class Predicting {
  private:
   [[nodiscard]] std::stop_token token() const { return interrupt_.token(); }
 
+  void make_ready_for(const Dataset& data) {
+    ProgressLine progress;
+    evaluator_ = flags_.common.make_evaluator(trained_, data, progress, token());
+  }
+
   void of_data_set() {
-    JudgedData opened = flags_.common.open_data(*evaluator_);
+    JudgedData opened = flags_.common.open_data(trained_);
     const std::size_t count = std::min(flags_.count, opened.samples->size());
     const std::unique_ptr<Dataset> data = first_samples(std::move(opened.samples), count);
+    make_ready_for(*data);
     judge(*data, [&](const JudgedImage& image) {
       add({{"item", image.index}, {"label", image.label}}, std::to_string(image.index), image,
           fmt::format(" (label {})", image.label));
@@ -102,7 +105,8 @@ class Predicting {
   void of_files() {
     JudgedData files{.broken = std::make_shared<BrokenFiles>(OnBroken::kSkip)};
     const std::vector<std::string>& paths = flags_.files;
-    files.samples = open_image_files(paths, image_task(evaluator_->trained()), files.broken);
+    files.samples = open_image_files(paths, image_task(trained_), files.broken);
+    make_ready_for(*files.samples);
     const auto take = [&](const JudgedImage& image) {
       const std::string& path = paths.at(image.index);
       add({{"file", prefetch::as_utf8(path)}}, path, image, "");
@@ -137,13 +141,13 @@ class Predicting {
   void write(const json& data) const {
     if (flags_.common.json.empty()) return;
     prefetch::write_json(
-        {{"network", evaluator_->trained().network.name}, {"data", data}, {"items", items_}},
+        {{"network", trained_.network.name}, {"data", data}, {"items", items_}},
         flags_.common.json);
   }
 
   const PredictCommandFlags& flags_;
   const Interrupt& interrupt_;
-  ProgressLine progress_;
+  TrainedNetwork trained_;
   std::unique_ptr<Evaluator> evaluator_;
   PredictionOptions options_;
   json items_ = json::array();
