@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,16 @@
 #include "src/ops/tensor.h"
 
 namespace spillway {
+
+/// The label of an image that two images are mixed in, as it lies among the labels of a batch.
+struct MixedLabel {
+  std::int32_t first;   ///< negative: the image does not count
+  std::int32_t second;  ///< a class wherever the first one is
+  float part;           ///< of the second one, 0 to 1; the first one has the rest
+};
+
+/// Numbers of 32 bits that a MixedLabel takes the place of.
+inline constexpr std::size_t kMixedLabelNumbers = sizeof(MixedLabel) / sizeof(std::int32_t);
 
 /// staged (only where it is staged: SizeModel::staged_bytes() bytes) -> x, labels (int32). Copies
 /// images and labels of StepContext::batch, from first_sample on, or what Backend::stage() made of

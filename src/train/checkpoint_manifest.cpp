@@ -80,22 +80,6 @@ std::string read_lines(const JsonView& lines) {
   return text;
 }
 
-json to_json(const BestEvaluation& best) {
-  return {{"step", best.step},
-          {"loss", best.loss},
-          {"accuracy", best.accuracy},
-          {"evaluations_since", best.evaluations_since}};
-}
-
-std::optional<BestEvaluation> read_best(const JsonView& root) {
-  if (!root.has("best")) return std::nullopt;
-  const JsonView view = root.at("best");
-  return BestEvaluation{.step = view.at("step").integer(),
-                        .loss = view.at("loss").number(),
-                        .accuracy = view.at("accuracy").number(),
-                        .evaluations_since = view.at("evaluations_since").integer()};
-}
-
 // The network's text as a list of lines.
 json to_json(const KeptTextModel& model) {
   json object{{"network_file", lines_of(model.network)}};

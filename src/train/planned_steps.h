@@ -32,7 +32,8 @@ class PlannedSteps {
   /// The file of the plan of a training step, by its number.
   using PlanPath = std::function<std::string(std::size_t step)>;
   /// Measures and plans; where there are files of plans, reads these instead. Where plans or
-  /// profiles of files are of images that are floats, they become that. To be called once. Throws: um::Error, one sentence for the user; Interrupted.
+  /// profiles of files are of images that are floats, they become that. To be called once. Throws:
+  /// um::Error, one sentence for the user; Interrupted.
   void plan(const PlanPath& files);
 
   [[nodiscard]] const Workload& workload() const { return *workload_; }

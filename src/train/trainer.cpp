@@ -40,9 +40,9 @@ TrainerOptions checked(TrainerOptions options) {
                     " file is about one step, but a batch in sub-batches runs several; leave the "
                     "file out, or turn sub-batches off"};
   }
-  if (!options.weights.empty() && options.checkpoint.resume) {
+  if (!options.initial.weights.empty() && options.checkpoint.resume) {
     throw um::Error{"a training that goes on has the weights of its checkpoint, not those of " +
-                    options.weights};
+                    options.initial.weights};
   }
   expect_mixable(options);
   options.step.mixes_labels = options.training.mixing.is_on();
@@ -51,7 +51,7 @@ TrainerOptions checked(TrainerOptions options) {
 
 // Those whose gamma begins as 0.
 std::vector<std::string> zeroed_norms(const TrainerOptions& options) {
-  if (!options.has_zero_gamma) return {};
+  if (!options.initial.has_zero_gamma) return {};
   std::vector<std::string> norms = nets::residual_norms(options.network);
   if (!norms.empty()) return norms;
   throw um::Error{"network " + options.network.name +
@@ -87,11 +87,11 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
   steps_.emplace(options_, context_, events_, stop_);
   static_cast<void>(zeroed_norms(options_));  // throws now rather than after measuring
   expect_going_on();
-  if (!options_.weights.empty()) {
-    weights_.emplace(options_.weights,
+  if (!options_.initial.weights.empty()) {
+    weights_.emplace(options_.initial.weights,
                      NamedNetwork{.name = options_.network.name,
                                   .arrays = weight_tensors(workload().training())},
-                     options_.has_new_head);
+                     options_.initial.has_new_head);
   }
   const std::string& folder = options_.checkpoint.folder;
   std::error_code ignored;
@@ -166,7 +166,7 @@ void Trainer::report_broken_files() {
 }
 
 void Trainer::draw_state() {
-  session_->state().initialise(options_.training.seed, options_.initialisation,
+  session_->state().initialise(options_.training.seed, options_.initial.rule,
                                zeroed_norms(options_));
 }
 
@@ -181,9 +181,9 @@ void Trainer::start() {
         [&](const std::string& name, std::span<float> tensor) { weights_->read(name, tensor); });
   } else {
     draw_state();
-    has_first_values_ = options_.first_values != nullptr;
-    if (has_first_values_) session_->state().start_from(options_.first_values);
-    options_.first_values = {};  // which holds them all
+    has_first_values_ = options_.initial.values != nullptr;
+    if (has_first_values_) session_->state().start_from(options_.initial.values);
+    options_.initial.values = {};  // which holds them all
   }
   if (!folder_) return;
   const std::vector<RepeatedStep>& steps = workload().training_steps();

@@ -59,6 +59,19 @@ struct CheckpointOptions {
   bool resume = false;
 };
 
+/// Which parameters a training begins with.
+struct InitialOptions {
+  Initialisation rule = Initialisation::kXavier;  ///< of parameters that are drawn
+  bool has_zero_gamma = false;                    ///< of the last batch norm of each residual block
+  /// A safetensors file of Hugging Face's or torchvision's to take them from (WeightFile); empty:
+  /// they are drawn. It does not go with CheckpointOptions::resume.
+  std::string weights;
+  bool has_new_head = false;  ///< the last layer of `weights` may be of another size: it is drawn
+  /// Where they and running statistics come from instead, whose arrays it may leave as they are
+  /// drawn; empty: from nowhere. It is not asked where a training goes on.
+  TensorSource values;
+};
+
 /// What to train, on which data, within which memory, and for how long.
 struct TrainerOptions {
   nets::Network network;
@@ -74,16 +87,8 @@ struct TrainerOptions {
   StepOptions step;
   MemoryOptions memory;
   PlanningOptions planning;
-  TrainOptions training;                                    ///< `first_step` is not looked at
-  Initialisation initialisation = Initialisation::kXavier;  ///< of parameters that are drawn
-  bool has_zero_gamma = false;  ///< of the last batch norm of each residual block, at first
-  /// A safetensors file of Hugging Face's or torchvision's to take the first parameters from
-  /// (WeightFile); empty: they are drawn. It does not go with CheckpointOptions::resume.
-  std::string weights;
-  /// Where the first parameters and running statistics come from instead, whose arrays it may leave
-  /// as they are drawn; empty: from nowhere. It is not asked where a training goes on.
-  TensorSource first_values;
-  bool has_new_head = false;  ///< the last layer of `weights` may be of another size: it is drawn
+  TrainOptions training;  ///< `first_step` is not looked at
+  InitialOptions initial;
   CheckpointOptions checkpoint;
 };
 

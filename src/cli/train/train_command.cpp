@@ -24,22 +24,19 @@
 #include "src/cli/train/json_lines.h"
 #include "src/cli/train/recipe.h"
 #include "src/cli/train/training_flags.h"
+#include "src/cli/train/training_json.h"
 #include "src/cli/train/training_report.h"
 #include "src/plan/batch_facts.h"
 #include "src/step/batch_norm_values.h"
 #include "src/step/sub_step.h"
 #include "src/step/unread_tasks.h"
 #include "src/train/checkpoint_choice.h"
-#include "src/train/settings_json.h"
-#include "src/train/shortest_decimal.h"
 #include "src/train/trainer.h"
 #include "src/weights/weight_file.h"
 #include "um/text/count_of.h"
 
 namespace spillway::cli {
 namespace {
-
-using nlohmann::json;
 
 struct TrainCommandFlags {
   TrainingFlags flags;
@@ -65,7 +62,7 @@ class Training {
                               .last = last_step(training, trainer_.data(), batch())},
                     trainer_.plans().budget);
     const TrainingSummary summary = trainer_.run();
-    report_->finish(to_json(summary), summary);
+    report_->finish(training_json(trainer_, summary, options_.flags.memory.far), summary);
     write_confusion(summary);
     write_trace();
   }
@@ -160,53 +157,6 @@ class Training {
           "makes zeros of it; give a --sub-batch that divides the batch\n",
           *layer);
     }
-  }
-
-  // What was trained, how, and what it came to; the report adds the times.
-  [[nodiscard]] json to_json(const TrainingSummary& summary) const {
-    const TrainerOptions& options = trainer_.options();
-    const prefetch::PlanFacts facts = facts_of(trainer_.plans(), workload());
-    json result{{"network", network().name},
-                {"parameters", nets::count_parameters(network())},
-                {"batch", batch()},
-                {"sub_batch", sub_batches().size},
-                {"sub_steps", sub_batches().steps},
-                {"image", nets::to_string(network().input())},
-                {"classes", network().classes()},
-                {"data", trainer_.data().train->name()},
-                {"broken_files", summary.broken_files},
-                {"seed", options.training.seed},
-                {"learning_rate", shortest_decimal(options.training.learning_rate.rate)},
-                {"schedule", spillway::to_json(options.training.learning_rate)},
-                {"optimizer", spillway::to_json(options.step.optimizer)},
-                {"initialisation", name_of(options.initialisation)},
-                {"label_smoothing", shortest_decimal(options.step.label_smoothing)},
-                {"mixing", spillway::to_json(options.training.mixing)},
-                {"average_decay", options.step.average_decay},
-                {"frozen_parameters", count_frozen(workload().training()).parameters},
-                {"device", trainer_.context().device->name()},
-                {"backend", trainer_.context().backend->description()},
-                {"memory", to_string(memory())},
-                {"memory_description", trainer_.session().memory_description()},
-                {"far", options_.flags.memory.far},
-                {"planner", trainer_.plan().planner},
-                {"algorithms", facts.algorithms},
-                {"recomputed_tasks", facts.recomputed_tasks},
-                {"planned_offload_bytes", facts.offloaded.count()},
-                {"planned_prefetch_bytes", facts.prefetched.count()},
-                {"profile", trainer_.profile().source},
-                {"budget_bytes", summary.budget.count()},
-                {"min_budget_bytes", trainer_.need().smallest.count()},
-                {"resident_bytes", trainer_.need().resident.count()},
-                {"near_peak_bytes", summary.near_peak.count()},
-                {"page_bytes", workload().page().count()},
-                {"steps", summary.steps},
-                {"weights_sha256", summary.weights_sha256}};
-    if (const auto use = trainer_.session().arena_use()) result["placement"] = places_json(*use);
-    if (normalizes_by_batch(trainer_.graph())) {
-      result["batch_norm_statistics"] = sub_batches().steps > 1 ? "per sub-batch" : "per batch";
-    }
-    return result;
   }
 
   void write_trace() const {

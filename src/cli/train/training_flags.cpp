@@ -200,11 +200,11 @@ TrainerOptions TrainingFlags::trainer() const {
               MemoryOptions{.budget = plan.budget, .mode = memory.mode(), .space = memory.space()},
           .planning = planning(),
           .training = train,
-          .initialisation = initial.rule_for(workload.net),
-          .has_zero_gamma = initial.has_zero_gamma,
-          .weights = initial.weights,
-          .first_values = initial.values_of(opened, checkpoint.resume),
-          .has_new_head = initial.has_new_head,
+          .initial = {.rule = initial.rule_for(workload.net),
+                      .has_zero_gamma = initial.has_zero_gamma,
+                      .weights = initial.weights,
+                      .has_new_head = initial.has_new_head,
+                      .values = initial.values_of(opened, checkpoint.resume)},
           .checkpoint = checkpoint};
 }
 
