@@ -124,8 +124,7 @@ void write_network(const ExportFlags& flags) {
   const fs::path place = place_for(flags);
   OnnxModel model = export_onnx(trained.network, weights_of(trained));
   if (!checkpoint.class_names.empty()) {
-    model.metadata["class_names"] =
-        prefetch::as_utf8(checkpoint.class_names).dump();
+    model.metadata["class_names"] = prefetch::as_utf8(checkpoint.class_names).dump();
   }
   const std::size_t tensors = model.tensors.size();
   write_onnx(std::move(model), place);

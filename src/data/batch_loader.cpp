@@ -103,9 +103,8 @@ const Batch* BatchLoader::peek() {
 }
 
 um::Bytes BatchLoader::bytes() const {
-  const std::size_t each =
-      dataset_.image().elements() * (bytes_ != nullptr ? 1 : sizeof(float)) +
-      label_numbers() * sizeof(std::int32_t);
+  const std::size_t each = dataset_.image().elements() * (bytes_ != nullptr ? 1 : sizeof(float)) +
+                           label_numbers() * sizeof(std::int32_t);
   return um::Bytes{slots_.size() * batch_ * each};
 }
 

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-
 namespace spillway {
 
 Evaluator::Evaluator(ExecutionContext context, TrainedNetwork trained, TrainerOptions options,

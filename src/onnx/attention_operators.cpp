@@ -86,8 +86,9 @@ Angles angles_of(const WrittenLayer& layer, const Heads& heads, float base) {
   const auto tokens = static_cast<std::size_t>(heads.tokens);
   const auto pairs = static_cast<std::size_t>(heads.width / 2);
   const RotaryAngles angles{tokens, pairs, base};
-  return {.cosines = layer.graph().floats(layer.part("cosines"), {tokens, 1, pairs}, angles.cosines),
-          .sines = layer.graph().floats(layer.part("sines"), {tokens, 1, pairs}, angles.sines)};
+  return {
+      .cosines = layer.graph().floats(layer.part("cosines"), {tokens, 1, pairs}, angles.cosines),
+      .sines = layer.graph().floats(layer.part("sines"), {tokens, 1, pairs}, angles.sines)};
 }
 
 }  // namespace

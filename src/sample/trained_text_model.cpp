@@ -93,7 +93,9 @@ TrainedTextModel open_text_model(const fs::path& folder, const std::string& toke
                                  ", but the tokenizer in " + tokenizer + " has " +
                                  std::to_string(codec->size()) + " tokens");
   }
-  return {.network = std::move(entry), .codec = std::move(codec), .checkpoint = std::move(chosen),
+  return {.network = std::move(entry),
+          .codec = std::move(codec),
+          .checkpoint = std::move(chosen),
           .uses_weights = uses_weights};
 }
 

@@ -100,11 +100,11 @@ TrainerOptions EvaluationFlags::options_for(const TrainedNetwork& trained) const
 }
 
 std::unique_ptr<Evaluator> EvaluationFlags::make_evaluator(TrainedNetwork trained,
-                                                           const Dataset& data,
+                                                           const Dataset& samples,
                                                            ProgressLine& progress,
                                                            std::stop_token stop) const {
   TrainerOptions options = options_for(trained);
-  options.step.has_byte_images = data.as_bytes() != nullptr;
+  options.step.has_byte_images = samples.as_bytes() != nullptr;
   TrainerEvents events{.on_measuring = [&progress](double part) {
     progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part));
   }};

@@ -51,9 +51,9 @@ struct EvaluationFlags {
   /// The data as the user named it, or the training's. Throws: um::Error, also where its classes
   /// are not those of the training.
   [[nodiscard]] JudgedData open_data(const TrainedNetwork& trained) const;
-  /// Makes the network ready to judge `data`, which takes time. Throws: um::Error; Interrupted.
+  /// Makes the network ready to judge `samples`, which takes time. Throws: um::Error; Interrupted.
   [[nodiscard]] std::unique_ptr<Evaluator> make_evaluator(TrainedNetwork trained,
-                                                          const Dataset& data,
+                                                          const Dataset& samples,
                                                           ProgressLine& progress,
                                                           std::stop_token stop) const;
 

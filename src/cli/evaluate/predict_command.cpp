@@ -140,9 +140,8 @@ class Predicting {
 
   void write(const json& data) const {
     if (flags_.common.json.empty()) return;
-    prefetch::write_json(
-        {{"network", trained_.network.name}, {"data", data}, {"items", items_}},
-        flags_.common.json);
+    prefetch::write_json({{"network", trained_.network.name}, {"data", data}, {"items", items_}},
+                         flags_.common.json);
   }
 
   const PredictCommandFlags& flags_;

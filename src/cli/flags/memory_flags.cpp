@@ -32,13 +32,18 @@ struct FlagOfModes {
   bool is_of_copy;
   bool is_of_resident;
 };
-constexpr std::array kFlagsOfModes{
-    FlagOfModes{"--planner", true, false},       FlagOfModes{"--recompute", true, false},
-    FlagOfModes{"--state", true, false},         FlagOfModes{"--update", true, false},
-    FlagOfModes{"--far", true, false},           FlagOfModes{"--far-checksums", true, false},
-    FlagOfModes{"--link-bandwidth", true, false}, FlagOfModes{"--link-latency", true, false},
-    FlagOfModes{"--fault-latency", false, false}, FlagOfModes{"--paging", false, false},
-    FlagOfModes{"--oversubscribe", false, false}, FlagOfModes{"--discard", false, false}};
+constexpr std::array kFlagsOfModes{FlagOfModes{"--planner", true, false},
+                                   FlagOfModes{"--recompute", true, false},
+                                   FlagOfModes{"--state", true, false},
+                                   FlagOfModes{"--update", true, false},
+                                   FlagOfModes{"--far", true, false},
+                                   FlagOfModes{"--far-checksums", true, false},
+                                   FlagOfModes{"--link-bandwidth", true, false},
+                                   FlagOfModes{"--link-latency", true, false},
+                                   FlagOfModes{"--fault-latency", false, false},
+                                   FlagOfModes{"--paging", false, false},
+                                   FlagOfModes{"--oversubscribe", false, false},
+                                   FlagOfModes{"--discard", false, false}};
 
 std::string check_far(const std::string& text) {
   if (text == "ram" || (text.starts_with("file:") && text.size() > 5)) return {};

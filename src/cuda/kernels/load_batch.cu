@@ -20,8 +20,7 @@ struct Images {
 template <class T>
 struct Elements {
   const T* images;
-  __device__ float operator()(std::size_t /*image*/, std::size_t /*channel*/,
-                              std::size_t i) const {
+  __device__ float operator()(std::size_t /*image*/, std::size_t /*channel*/, std::size_t i) const {
     return load_one(images, i);
   }
 };

@@ -59,8 +59,7 @@ void ImagePipeline::evaluate(std::span<const std::byte> file, std::span<float> i
   standardise(evaluated(file), image);
 }
 
-void ImagePipeline::evaluate(std::span<const std::byte> file,
-                             std::span<std::uint8_t> image) const {
+void ImagePipeline::evaluate(std::span<const std::byte> file, std::span<std::uint8_t> image) const {
   separate(evaluated(file), image);
 }
 
@@ -90,9 +89,7 @@ bool ImagePipeline::augments_bytes() const {
 ImagePipeline::Pixels ImagePipeline::evaluated(std::span<const std::byte> file) const {
   return decode_crop(
       file,
-      [&](const nets::Extent& whole) {
-        return central_crop(whole, extent(), options_.eval_crop);
-      },
+      [&](const nets::Extent& whole) { return central_crop(whole, extent(), options_.eval_crop); },
       Reduction::kFine);
 }
 

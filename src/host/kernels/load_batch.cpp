@@ -27,7 +27,8 @@ void load_image(const Layout& layout, const LoadBatch& op, const Batch& batch, s
   const nets::Shape& shape = op.x.image;
   if (!op.has_bytes) {
     const float* const image = batch.images.data() + n * shape.elements();
-    put_image(layout, shape, [image](auto /*c*/, auto i) { return image[i]; }, x);
+    put_image(
+        layout, shape, [image](auto /*c*/, auto i) { return image[i]; }, x);
   } else if (batch.labels[n * op.labels_each] < 0) {
     std::fill_n(x, layout.padded(shape).elements(), T{});
   } else {

@@ -79,9 +79,9 @@ TEST_F(BadPath, OutputsOfTheOtherSubcommandsAreTriedFirst) {
 }
 
 TEST_F(BadPath, RefusedTrainingLeavesNothingBehind) {
-  const Arguments outputs = {
-      "--json",       folder_.file("lines.json"), "--trace", folder_.file("trace.json"),
-      "--checkpoint", folder_.file("a/b")};
+  const Arguments outputs = {"--json",       folder_.file("lines.json"),
+                             "--trace",      folder_.file("trace.json"),
+                             "--checkpoint", folder_.file("a/b")};
   const Arguments far = {"--far", "file:" + folder_.path().string()};
   expect_refused(1, small_training({outputs, far, "--budget 1KiB"}), {"too small"});
   expect_refused(1, small_training({outputs, far, "--data", "idx:" + nowhere()}), {"no file"});

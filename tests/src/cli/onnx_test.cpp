@@ -85,8 +85,8 @@ TEST_F(OnnxFiles, AreReadOnce) {
   succeed({"nets", file("net.onnx")});
   const std::size_t once = openings.count();
   EXPECT_GE(once, 1U);
-  succeed(training(file("net.onnx"),
-                   {"--steps 1 --eval-every 1 --confusion", file("confusion.csv")}));
+  succeed(
+      training(file("net.onnx"), {"--steps 1 --eval-every 1 --confusion", file("confusion.csv")}));
   EXPECT_EQ(openings.count(), once);
 }
 

@@ -89,7 +89,8 @@ TEST_F(Sample, WritesItsTextAsJson) {
 
 // Weights of the same bits with and without averages, which are close to the first weights.
 TEST_F(Sample, UsesTheAveragesUnlessRawWeightsAreWanted) {
-  const Arguments net{"--net gpt:1,2,16,32 --vocabulary 256 --optimizer sgd --lr 0.5 --data", text()};
+  const Arguments net{"--net gpt:1,2,16,32 --vocabulary 256 --optimizer sgd --lr 0.5 --data",
+                      text()};
   const std::string plain = trained("plain", net);
   const std::string averaged = trained("averaged", {net, "--ema 0.99"});
   const auto sampled = [](const std::string& path, const Arguments& more) {

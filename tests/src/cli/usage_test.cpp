@@ -136,9 +136,9 @@ TEST(BadUsage, RefusesWhatAnotherScheduleHas) {
 }
 
 TEST(BadUsage, RefusesWhatAnotherMemoryModeHas) {
-  const std::vector<std::string> of_moves{"--planner capacity", "--recompute auto", "--state near",
-                                          "--update auto",      "--far ram",        "--far-checksums off",
-                                          "--link-bandwidth 2GB/s", "--link-latency 1us"};
+  const std::vector<std::string> of_moves{
+      "--planner capacity", "--recompute auto",    "--state near",           "--update auto",
+      "--far ram",          "--far-checksums off", "--link-bandwidth 2GB/s", "--link-latency 1us"};
   const std::vector<std::string> of_managed{"--fault-latency 1us", "--paging memfd",
                                             "--oversubscribe", "--discard on"};
   const auto expect_useless = [](const Arguments& command, const std::string& memory,
@@ -156,8 +156,9 @@ TEST(BadUsage, RefusesWhatAnotherMemoryModeHas) {
   expect_useless("profile --net lenet --batch 2", "resident", {"--far ram", "--paging memfd"});
   expect_useless("plan --net lenet --batch 2 --machine v100", "resident",
                  {"--planner capacity", "--state far"});
-  succeed({"train --net lenet --batch 2 --steps 1 --memory copy --planner capacity --far ram "
-           "--far-checksums off --link-latency 1us --recompute off --state near --update near"});
+  succeed(
+      {"train --net lenet --batch 2 --steps 1 --memory copy --planner capacity --far ram "
+       "--far-checksums off --link-latency 1us --recompute off --state near --update near"});
 }
 
 TEST(BadUsage, ListsWhatAFlagMayBe) {

@@ -118,8 +118,8 @@ class StoredBytes : public testing::Test {
 };
 
 TEST_F(StoredBytes, HaveTheBitsOfTheirFloats) {
-  for (const auto& [kind, image] : {std::pair{"cifar10", nets::Shape{3, 32, 32}},
-                                    std::pair{"idx", nets::Shape{1, 16, 16}}}) {
+  for (const auto& [kind, image] :
+       {std::pair{"cifar10", nets::Shape{3, 32, 32}}, std::pair{"idx", nets::Shape{1, 16, 16}}}) {
     const DatasetPair data = open(kind, image);
     expect_same_bits(*data.train);
     expect_same_bits(*data.test);

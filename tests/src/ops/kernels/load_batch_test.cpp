@@ -46,7 +46,8 @@ TEST_P(BatchLoading, TakesItsPartOfALargerBatch) { expect_loaded(batch(3), 2); }
 TEST_P(BatchLoading, MakesOfBytesTheNumbersThatTheyStandFor) {
   std::vector<float> numbers(shape_.image.channels * kByteValues);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    numbers[i] = (static_cast<float>(i % kByteValues) / 255.0F - 0.4F) / (0.2F + static_cast<float>(i));
+    numbers[i] =
+        (static_cast<float>(i % kByteValues) / 255.0F - 0.4F) / (0.2F + static_cast<float>(i));
   }
   for (const std::size_t first : {0U, 1U}) {
     Batch of_floats = batch(1);
