@@ -19,23 +19,21 @@
 namespace spillway::test {
 namespace {
 
-using Numbers = std::vector<float>;
-
-struct Shown {
-  Numbers image;
+struct ShownImage {
+  std::vector<float> image;
   std::int32_t label = 0;
-  friend bool operator==(const Shown&, const Shown&) = default;
+  friend bool operator==(const ShownImage&, const ShownImage&) = default;
 };
 
-Shown shown(const Dataset& data, std::size_t index, std::uint64_t epoch) {
-  Shown result{.image = Numbers(data.image().elements(), 77)};
+ShownImage image_of_floats(const Dataset& data, std::size_t index, std::uint64_t epoch) {
+  ShownImage result{.image = std::vector<float>(data.image().elements(), 77)};
   data.show(index, epoch, result.image, {&result.label, 1});
   return result;
 }
 
 // As whoever gets the bytes makes numbers of them.
-Shown shown_as_bytes(const Dataset& data, std::size_t index, std::uint64_t epoch) {
-  Shown result{.image = Numbers(data.image().elements())};
+ShownImage image_of_bytes(const Dataset& data, std::size_t index, std::uint64_t epoch) {
+  ShownImage result{.image = std::vector<float>(data.image().elements())};
   std::vector<std::uint8_t> bytes(result.image.size(), 77);
   const ByteImages& images = *data.as_bytes();
   images.show_bytes(index, epoch, bytes, {&result.label, 1});
@@ -47,7 +45,8 @@ void expect_same_bits(const Dataset& data) {
   ASSERT_NE(data.as_bytes(), nullptr) << data.name();
   for (std::size_t i = 0; i < data.size(); ++i) {
     for (const std::uint64_t epoch : {0U, 1U}) {
-      EXPECT_EQ(shown_as_bytes(data, i, epoch), shown(data, i, epoch)) << data.name() << ' ' << i;
+      EXPECT_EQ(image_of_bytes(data, i, epoch), image_of_floats(data, i, epoch))
+          << data.name() << ' ' << i;
     }
   }
 }
@@ -70,7 +69,7 @@ TEST(ByteImages, OfAFolderHaveTheBitsOfItsFloats) {
       const DatasetPair data = open_images(
           tree, {.augmentation = *augmentation, .on_broken = OnBroken::kSkip}, channels);
       ASSERT_EQ(data.train->size(), 5U);
-      EXPECT_EQ(shown_as_bytes(*data.train, 2, 0).label, -1);
+      EXPECT_EQ(image_of_bytes(*data.train, 2, 0).label, -1);
       expect_same_bits(*data.train);
       expect_same_bits(*data.test);
       expect_same_bits(*first_samples(open_images(tree, {}, channels).train, 2));
