@@ -9,7 +9,7 @@
 namespace spillway::cuda {
 namespace {
 
-constexpr um::Bytes kAlignment{256};
+constexpr um::Bytes kPartAlignment{256};
 
 std::size_t image_element(bool is_bf16, const LoadBatch& op) {
   if (op.has_bytes) return 1;
@@ -24,8 +24,8 @@ um::Bytes byte_numbers_size(const LoadBatch& op) {
 
 StagedBatch::StagedBatch(Precision precision, const LoadBatch& op)
     : labels_bytes_{op.label_count() * sizeof(std::int32_t)},
-      byte_numbers_{um::round_up(labels_bytes_, kAlignment)},
-      images_{um::round_up(byte_numbers_ + byte_numbers_size(op), kAlignment)},
+      byte_numbers_{um::round_up(labels_bytes_, kPartAlignment)},
+      images_{um::round_up(byte_numbers_ + byte_numbers_size(op), kPartAlignment)},
       is_bf16_{precision == Precision::kBf16 && op.x.image.form != nets::Form::kTokens},
       image_bytes_{op.x.elements() * image_element(is_bf16_, op)} {}
 
