@@ -99,6 +99,11 @@ void JsonFile::expect_format(const std::string& format, std::uint64_t version) c
   }
 }
 
+nlohmann::json as_utf8(const nlohmann::json& value) {
+  return nlohmann::json::parse(
+      value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
 void write_json(const nlohmann::json& value, const std::string& path) {
   if (path == "-") {
     std::cout << value.dump() << std::endl;

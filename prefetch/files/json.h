@@ -61,6 +61,10 @@ class JsonFile {
   nlohmann::json value_;
 };
 
+/// The same, where a byte of a text that is no UTF-8 becomes U+FFFD: users name files as they like,
+/// and write_json() writes UTF-8 alone.
+[[nodiscard]] nlohmann::json as_utf8(const nlohmann::json& value);
+
 /// Writes `value` to `path` ("-": standard output), as um::write_output() does.
 /// Throws: um::Error when that fails.
 void write_json(const nlohmann::json& value, const std::string& path);

@@ -124,9 +124,7 @@ void write_network(const ExportFlags& flags) {
   const fs::path place = place_for(flags);
   OnnxModel model = export_onnx(trained.network, weights_of(trained));
   if (!checkpoint.class_names.empty()) {
-    model.metadata["class_names"] =
-        nlohmann::json(checkpoint.class_names)
-            .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    model.metadata["class_names"] = prefetch::as_utf8(checkpoint.class_names).dump();
   }
   const std::size_t tensors = model.tensors.size();
   write_onnx(std::move(model), place);

@@ -168,7 +168,7 @@ struct NetsFlags {
 
 nets::CatalogueEntry open_one(const NetsFlags& flags) {
   if (flags.auxiliary_heads) expect_built_in(flags.name);
-  return open_named_network(flags.name);
+  return open_named_network(flags.name).entry;
 }
 
 // All that have a name, with heads those that have heads, and a member of each family.

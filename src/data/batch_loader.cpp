@@ -28,6 +28,10 @@ BatchPart part_or_all(const LoaderOptions& options, std::size_t batch) {
 
 }  // namespace
 
+bool can_load_bytes(const Dataset& dataset, const MixOptions& mixing) {
+  return !mixing.is_on() && dataset.as_bytes() != nullptr;
+}
+
 std::size_t usual_loader_threads() {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {  // more than a set has room for
@@ -55,6 +59,7 @@ BatchLoader::BatchLoader(const Dataset& dataset, std::size_t batch, BatchOrder o
                          std::uint64_t first_step, std::optional<std::uint64_t> steps_in_epoch,
                          const LoaderOptions& options, std::uint64_t seed)
     : dataset_{dataset},
+      bytes_{options.has_bytes ? dataset.as_bytes() : nullptr},
       batch_{batch},
       order_{std::move(order)},
       steps_in_epoch_{steps_in_epoch},
@@ -66,6 +71,7 @@ BatchLoader::BatchLoader(const Dataset& dataset, std::size_t batch, BatchOrder o
   um::expects(!mixing_.is_on() || (steps_in_epoch && !dataset.labels_pixels()),
               "batches to learn from, one label an image, where they are mixed");
   um::expects(!mixing_.is_on() || !options.part, "whole batches, where images are mixed");
+  um::expects(!options.has_bytes || can_load_bytes(dataset, mixing_), "images that are bytes");
   slots_.reserve(1 + options.prefetch_depth);
   for (std::size_t i = 0; i < 1 + options.prefetch_depth; ++i) {
     slots_.push_back({.batch = empty_batch(*options.memory)});
@@ -102,8 +108,8 @@ const Batch* BatchLoader::peek() {
 }
 
 um::Bytes BatchLoader::bytes() const {
-  const std::size_t each =
-      dataset_.image().elements() * sizeof(float) + label_numbers() * sizeof(std::int32_t);
+  const std::size_t each = dataset_.image().elements() * (bytes_ != nullptr ? 1 : sizeof(float)) +
+                           label_numbers() * sizeof(std::int32_t);
   return um::Bytes{slots_.size() * batch_ * each};
 }
 
@@ -153,7 +159,13 @@ void BatchLoader::open(Slot& slot) {
   slot.begun = 0;
   slot.done = 0;
   slot.batch.number = next_batch_number();
-  slot.batch.images.resize(batch_ * dataset_.image().elements());
+  const std::size_t elements = batch_ * dataset_.image().elements();
+  if (bytes_ != nullptr) {
+    slot.batch.bytes.resize(elements);
+    slot.batch.byte_numbers = bytes_->byte_numbers();
+  } else {
+    slot.batch.images.resize(elements);
+  }
   slot.batch.labels.resize(batch_ * label_numbers());
   slot.batch.is_mixed = mixing_.is_on();
   slot.is_mixed = false;
@@ -167,13 +179,19 @@ std::exception_ptr BatchLoader::read(const Image& image) const {
     return std::span{all}.subspan(at * each, each);
   };
   const std::span<float> pixels = part_of(slot->batch.images);
+  const std::span<std::uint8_t> bytes = part_of(slot->batch.bytes);
   const std::span<std::int32_t> labels = part_of(slot->batch.labels).first(labels_each(dataset_));
   try {
     if (const std::optional<std::size_t> index = order_(slot->step, place)) {
       const std::uint64_t epoch = steps_in_epoch_ ? slot->step / *steps_in_epoch_ : 0;
-      dataset_.show(*index, epoch, pixels, labels);
+      if (bytes_ != nullptr) {
+        bytes_->show_bytes(*index, epoch, bytes, labels);
+      } else {
+        dataset_.show(*index, epoch, pixels, labels);
+      }
     } else {
       std::ranges::fill(pixels, 0.0F);
+      std::ranges::fill(bytes, std::uint8_t{0});
       std::ranges::fill(labels, -1);
     }
   } catch (...) {

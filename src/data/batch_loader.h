@@ -30,7 +30,12 @@ struct LoaderOptions {
   MixOptions mixing = {};  ///< of batches for training, whose labels then are MixedLabels
   /// What is loaded of each batch for training; nothing: all of it. Images of a part are not mixed.
   std::optional<BatchPart> part = {};
+  bool has_bytes = false;  ///< batches have Batch::bytes. Requires: can_load_bytes()
 };
+
+/// Whether batches of `dataset`, mixed like this, may have Batch::bytes: they stand for the same
+/// numbers. Numbers of mixed images are no bytes.
+[[nodiscard]] bool can_load_bytes(const Dataset& dataset, const MixOptions& mixing);
 
 /// Threads that load so fast as this machine can: one for each processor that this process may use,
 /// at most 16.
@@ -103,6 +108,7 @@ class BatchLoader {
   [[nodiscard]] bool is_whole(const Slot& slot) const;
 
   const Dataset& dataset_;
+  const ByteImages* bytes_;  // null where batches have floats
   std::size_t batch_;
   BatchOrder order_;
   std::optional<std::uint64_t> steps_in_epoch_;  // nothing: there is one epoch

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/files/file_digest.h"
+#include "src/numbers/byte_numbers.h"
 #include "um/error.h"
 #include "um/files/input_file.h"
 
@@ -48,7 +49,7 @@ std::vector<std::uint8_t> read_labels(const um::InputFile& file) {
   return labels;
 }
 
-class Cifar10 final : public Dataset {
+class Cifar10 final : public Dataset, private ByteImages {
  public:
   Cifar10(const std::filesystem::path& folder, const std::vector<std::string>& names,
           std::size_t classes)
@@ -69,15 +70,12 @@ class Cifar10 final : public Dataset {
 
   void read(std::size_t index, std::span<float> image) const override {
     um::expects(index < size() && image.size() == kImage.elements(), "an image and room for it");
-    const auto end = std::upper_bound(ends_.begin(), ends_.end(), index);
-    const auto file = static_cast<std::size_t>(end - ends_.begin());
-    const std::size_t place = index - (file == 0 ? 0 : ends_[file - 1]);
     std::vector<std::uint8_t> bytes(image.size());
-    files_[file].read(place * kRecord + 1, std::as_writable_bytes(std::span{bytes}));
-    std::transform(bytes.begin(), bytes.end(), image.begin(),
-                   [](std::uint8_t byte) { return static_cast<float>(byte) / 255.0F; });
+    read_bytes(index, bytes);
+    look_up(bytes, byte_numbers_, image);
   }
 
+  [[nodiscard]] const ByteImages* as_bytes() const override { return this; }
   [[nodiscard]] std::string content_sha256() const override {
     std::string digests = "CIFAR-10";
     for (const um::InputFile& file : files_) digests += ' ' + sha256_of(file);
@@ -85,11 +83,26 @@ class Cifar10 final : public Dataset {
   }
 
  private:
+  [[nodiscard]] std::span<const float> byte_numbers() const override { return byte_numbers_; }
+  void show_bytes(std::size_t index, std::uint64_t /*epoch*/, std::span<std::uint8_t> bytes,
+                  std::span<std::int32_t> labels) const override {
+    read_bytes(index, bytes);
+    labels[0] = label(index);
+  }
+
+  void read_bytes(std::size_t index, std::span<std::uint8_t> bytes) const {
+    const auto end = std::upper_bound(ends_.begin(), ends_.end(), index);
+    const auto file = static_cast<std::size_t>(end - ends_.begin());
+    const std::size_t place = index - (file == 0 ? 0 : ends_[file - 1]);
+    files_[file].read(place * kRecord + 1, std::as_writable_bytes(bytes));
+  }
+
   std::filesystem::path folder_;
   std::size_t classes_;
   std::vector<um::InputFile> files_;
   std::vector<std::size_t> ends_;  // images in this file and those before it
   std::vector<std::uint8_t> labels_;
+  std::vector<float> byte_numbers_ = unit_numbers(kImage.channels);
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "nets/shape.h"
 #include "src/data/broken_files.h"
+#include "src/data/images/byte_images.h"
 
 namespace spillway {
 
@@ -48,6 +49,8 @@ class Dataset {
     read(index, image);
     this->labels(index, labels);
   }
+  /// The same images as bytes, with one label each; null where no bytes stand for their numbers.
+  [[nodiscard]] virtual const ByteImages* as_bytes() const { return nullptr; }
   /// SHA-256 of what the images and labels are made of, wherever they lie: of the bytes of their
   /// files, or of what they are drawn from. This one reads every image. Throws: um::Error.
   [[nodiscard]] virtual std::string content_sha256() const;

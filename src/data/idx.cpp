@@ -12,6 +12,7 @@
 
 #include "src/data/unpacked_file.h"
 #include "src/files/file_digest.h"
+#include "src/numbers/byte_numbers.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -96,7 +97,7 @@ std::vector<std::uint8_t> read_labels(const UnpackedFile& file, std::size_t imag
   return labels;
 }
 
-class IdxDataset final : public Dataset {
+class IdxDataset final : public Dataset, private ByteImages {
  public:
   IdxDataset(const std::filesystem::path& folder, const std::string& split, std::size_t classes)
       : images_{open_part(folder, split + "-images-idx3-ubyte")}, classes_{classes} {
@@ -123,12 +124,11 @@ class IdxDataset final : public Dataset {
   void read(std::size_t index, std::span<float> image) const override {
     um::expects(index < size() && image.size() == image_.elements(), "an image and room for it");
     std::vector<std::uint8_t> bytes(image.size());
-    images_.read(kHeader + std::uint64_t{index} * bytes.size(),
-                 std::as_writable_bytes(std::span{bytes}));
-    std::transform(bytes.begin(), bytes.end(), image.begin(),
-                   [](std::uint8_t byte) { return static_cast<float>(byte) / 255.0F; });
+    read_bytes(index, bytes);
+    look_up(bytes, byte_numbers_, image);
   }
 
+  [[nodiscard]] const ByteImages* as_bytes() const override { return this; }
   [[nodiscard]] std::string content_sha256() const override {
     return sha256_of("IDX " + images_.sha256() + ' ' +
                      sha256_of(std::as_bytes(std::span{labels_})));
@@ -137,10 +137,22 @@ class IdxDataset final : public Dataset {
  private:
   static constexpr std::uint64_t kHeader = 16;
 
+  [[nodiscard]] std::span<const float> byte_numbers() const override { return byte_numbers_; }
+  void show_bytes(std::size_t index, std::uint64_t /*epoch*/, std::span<std::uint8_t> bytes,
+                  std::span<std::int32_t> labels) const override {
+    read_bytes(index, bytes);
+    labels[0] = label(index);
+  }
+
+  void read_bytes(std::size_t index, std::span<std::uint8_t> bytes) const {
+    images_.read(kHeader + std::uint64_t{index} * bytes.size(), std::as_writable_bytes(bytes));
+  }
+
   UnpackedFile images_;
   std::size_t classes_;
   nets::Shape image_;
   std::vector<std::uint8_t> labels_;
+  std::vector<float> byte_numbers_ = unit_numbers(1);
 };
 
 }  // namespace

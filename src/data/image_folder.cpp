@@ -46,7 +46,7 @@ bool is_of_the_machine(const um::Error& error) {
   return of_system != nullptr && of_system->code() != EACCES && of_system->code() != ENOENT;
 }
 
-class ImageFolder final : public Dataset {
+class ImageFolder final : public Dataset, private ByteImages {
  public:
   // `broken` is shared by both parts, and by whoever reports what is in it. Without a folder, the
   // files' paths are whole.
@@ -72,7 +72,13 @@ class ImageFolder final : public Dataset {
 
   void read(std::size_t index, std::span<float> image) const override { read_as(index, 0, image); }
   void show(std::size_t index, std::uint64_t epoch, std::span<float> image,
-            std::span<std::int32_t> labels) const override;
+            std::span<std::int32_t> labels) const override {
+    show_as(index, epoch, image, labels);
+  }
+  /// Not where an augmentation makes other numbers of them.
+  [[nodiscard]] const ByteImages* as_bytes() const override {
+    return is_augmented_ && !pipeline_.augments_bytes() ? nullptr : this;
+  }
   [[nodiscard]] std::string content_sha256() const override;
 
  private:
@@ -82,7 +88,20 @@ class ImageFolder final : public Dataset {
             .eval_crop = task.options.eval_crop.value_or(is_small ? 1.0F : kUsualEvalCrop)};
   }
 
-  void read_as(std::size_t index, std::uint64_t epoch, std::span<float> image) const;
+  [[nodiscard]] std::span<const float> byte_numbers() const override {
+    return pipeline_.byte_numbers();
+  }
+  void show_bytes(std::size_t index, std::uint64_t epoch, std::span<std::uint8_t> bytes,
+                  std::span<std::int32_t> labels) const override {
+    show_as(index, epoch, bytes, labels);
+  }
+
+  // As numbers, or as bytes.
+  template <class T>
+  void read_as(std::size_t index, std::uint64_t epoch, std::span<T> image) const;
+  template <class T>
+  void show_as(std::size_t index, std::uint64_t epoch, std::span<T> image,
+               std::span<std::int32_t> labels) const;
 
   fs::path folder_;
   std::vector<ImageFile> files_;
@@ -94,7 +113,8 @@ class ImageFolder final : public Dataset {
 };
 
 // What is drawn depends on the file's place in the list, not on who reads it when.
-void ImageFolder::read_as(std::size_t index, std::uint64_t epoch, std::span<float> image) const {
+template <class T>
+void ImageFolder::read_as(std::size_t index, std::uint64_t epoch, std::span<T> image) const {
   const fs::path path = folder_ / files_.at(index).path;
   const FileBytes content = read_whole(path);
   const std::span<const std::byte> bytes{content.bytes.get(), content.size};
@@ -110,15 +130,16 @@ void ImageFolder::read_as(std::size_t index, std::uint64_t epoch, std::span<floa
 }
 
 // A broken image is as one of nothing, whose label does not count.
-void ImageFolder::show(std::size_t index, std::uint64_t epoch, std::span<float> image,
-                       std::span<std::int32_t> labels) const {
+template <class T>
+void ImageFolder::show_as(std::size_t index, std::uint64_t epoch, std::span<T> image,
+                          std::span<std::int32_t> labels) const {
   try {
     read_as(index, epoch, image);
     labels[0] = label(index);
   } catch (const um::Error& error) {
     if (is_of_the_machine(error)) throw;
     broken_->add(error.what());
-    std::ranges::fill(image, 0.0F);
+    std::ranges::fill(image, T{});
     labels[0] = -1;
   }
 }

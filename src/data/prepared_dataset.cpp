@@ -47,6 +47,14 @@ PreparedDataset::PreparedDataset(std::unique_ptr<Dataset> stored, ChannelStatist
   um::expects(
       !stored_->labels_pixels() || (shape.height == image_.height && shape.width == image_.width),
       "labelled pixels keep their places");
+  if (const ByteImages* const bytes = stored_->as_bytes()) {
+    byte_numbers_.assign(bytes->byte_numbers().begin(), bytes->byte_numbers().end());
+    standardise(byte_numbers_);  // as an image of a value each, so that they have its bits
+  }
+}
+
+const ByteImages* PreparedDataset::as_bytes() const {
+  return stored_->as_bytes() != nullptr && stored_->image() == image_ ? this : nullptr;
 }
 
 void PreparedDataset::read(std::size_t index, std::span<float> image) const {

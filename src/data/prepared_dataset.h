@@ -20,7 +20,7 @@ struct ChannelStatistics {
 
 /// A data set made ready for a network: each channel has its mean subtracted and is divided by its
 /// standard deviation, and the image is resized.
-class PreparedDataset final : public Dataset {
+class PreparedDataset final : public Dataset, private ByteImages {
  public:
   /// `stored` holds values between 0 and 1. Requires: statistics of each of its channels; that it
   /// labels pixels only where the images keep their size.
@@ -39,15 +39,23 @@ class PreparedDataset final : public Dataset {
   void labels(std::size_t index, std::span<std::int32_t> labels) const override {
     stored_->labels(index, labels);
   }
+  /// Not where images are resized.
+  [[nodiscard]] const ByteImages* as_bytes() const override;
   [[nodiscard]] std::string content_sha256() const override { return stored_->content_sha256(); }
 
  private:
+  [[nodiscard]] std::span<const float> byte_numbers() const override { return byte_numbers_; }
+  void show_bytes(std::size_t index, std::uint64_t epoch, std::span<std::uint8_t> bytes,
+                  std::span<std::int32_t> labels) const override {
+    stored_->as_bytes()->show_bytes(index, epoch, bytes, labels);
+  }
   void standardise(std::span<float> image) const;
 
   std::unique_ptr<Dataset> stored_;
   ChannelStatistics statistics_;
   nets::Shape image_;
   Resize resize_;
+  std::vector<float> byte_numbers_;  // empty where the stored images are no bytes
 };
 
 }  // namespace spillway

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "src/data/open_dataset.h"
-
 namespace spillway {
 
 Evaluator::Evaluator(ExecutionContext context, TrainedNetwork trained, TrainerOptions options,
@@ -20,10 +18,6 @@ Evaluator::Evaluator(ExecutionContext context, TrainedNetwork trained, TrainerOp
   session_.emplace(context_, steps_->workload(), steps_->plans(), options_.memory.mode,
                    options_.memory.space, stop_);
   load_weights(trained_, session_->state());
-}
-
-DatasetPair Evaluator::open_data(const std::string& spec) const {
-  return open_dataset(spec, dataset_options(options_, /*batch=*/1));
 }
 
 Evaluation Evaluator::evaluate(const Dataset& data, const EvaluateOptions& options) {

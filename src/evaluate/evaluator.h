@@ -26,9 +26,7 @@ class Evaluator {
   Evaluator(ExecutionContext context, TrainedNetwork trained, TrainerOptions options,
             TrainerEvents events = {}, std::stop_token stop = {});
 
-  /// The data that a user names, for this network. Throws: as open_dataset() does.
-  [[nodiscard]] DatasetPair open_data(const std::string& spec) const;
-  /// Throws: Interrupted.
+  /// Requires: `data` can be loaded as StepOptions::has_byte_images says. Throws: Interrupted.
   [[nodiscard]] Evaluation evaluate(const Dataset& data, const EvaluateOptions& options);
 
   [[nodiscard]] const TrainedNetwork& trained() const { return trained_; }

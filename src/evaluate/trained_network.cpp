@@ -49,13 +49,11 @@ TrainedNetwork open_trained_network(const fs::path& folder, bool wants_best) {
 }
 
 // The files have been verified by their digests.
-TensorSource weights_of(const TrainedNetwork& trained) {
-  const CheckpointManifest& manifest = trained.checkpoint.manifest;
-  const fs::path path = trained.checkpoint.path.parent_path() / manifest.tensors.name;
+TensorSource weights_of(const ChosenCheckpoint& checkpoint, bool uses_weights) {
+  const fs::path path = checkpoint.path.parent_path() / checkpoint.manifest.tensors.name;
   // shared: function objects are copied
-  return [path, uses_weights = trained.uses_weights,
-          file = std::make_shared<const SafetensorsReader>(path)](const std::string& name,
-                                                                  std::span<float> tensor) {
+  return [path, uses_weights, file = std::make_shared<const SafetensorsReader>(path)](
+             const std::string& name, std::span<float> tensor) {
     std::optional<std::size_t> found;
     if (!uses_weights) found = file->find(average_of(name));
     if (!found) found = file->find(name);

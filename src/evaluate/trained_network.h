@@ -21,10 +21,13 @@ struct TrainedNetwork {
 [[nodiscard]] TrainedNetwork open_trained_network(const std::filesystem::path& folder,
                                                   bool wants_best);
 
-/// Its weights, or their moving averages where the checkpoint has some, unless `uses_weights`, and
-/// its running statistics. What is returned throws um::Error where a tensor is missing, has another
-/// size or is not finite.
-[[nodiscard]] TensorSource weights_of(const TrainedNetwork& trained);
+/// The weights in a checkpoint, or their moving averages where it has some, unless `uses_weights`,
+/// and its running statistics. What is returned throws um::Error where a tensor is missing, has
+/// another size or is not finite.
+[[nodiscard]] TensorSource weights_of(const ChosenCheckpoint& checkpoint, bool uses_weights);
+[[nodiscard]] inline TensorSource weights_of(const TrainedNetwork& trained) {
+  return weights_of(trained.checkpoint, trained.uses_weights);
+}
 
 /// Fills `state`, of an evaluation, with the weights, or with their moving averages where the
 /// checkpoint has some. Throws: um::Error as State::load() does.

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "prefetch/plan.h"
-#include "prefetch/runtime/runner/exchange_thread.h"
 #include "prefetch/runtime/given_step.h"
-#include "prefetch/runtime/step_memory.h"
+#include "prefetch/runtime/runner/exchange_thread.h"
 #include "prefetch/runtime/runner/step_runner.h"
+#include "prefetch/runtime/step_memory.h"
 #include "prefetch/simulate/timeline.h"
 #include "src/execute/far_updates.h"
 #include "src/ops/backend.h"

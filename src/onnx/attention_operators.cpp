@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/numbers/rotary_angles.h"
 #include "src/onnx/sequence_operators.h"
 
 namespace spillway {
@@ -84,18 +85,10 @@ struct Angles {
 Angles angles_of(const WrittenLayer& layer, const Heads& heads, float base) {
   const auto tokens = static_cast<std::size_t>(heads.tokens);
   const auto pairs = static_cast<std::size_t>(heads.width / 2);
-  std::vector<float> cosines;
-  std::vector<float> sines;
-  for (std::size_t t = 0; t < tokens; ++t) {
-    for (std::size_t j = 0; j < pairs; ++j) {
-      const double exponent = -static_cast<double>(j) / static_cast<double>(pairs);
-      const double angle = static_cast<double>(t) * std::pow(static_cast<double>(base), exponent);
-      cosines.push_back(static_cast<float>(std::cos(angle)));
-      sines.push_back(static_cast<float>(std::sin(angle)));
-    }
-  }
-  return {.cosines = layer.graph().floats(layer.part("cosines"), {tokens, 1, pairs}, cosines),
-          .sines = layer.graph().floats(layer.part("sines"), {tokens, 1, pairs}, sines)};
+  const RotaryAngles angles{tokens, pairs, base};
+  return {
+      .cosines = layer.graph().floats(layer.part("cosines"), {tokens, 1, pairs}, angles.cosines),
+      .sines = layer.graph().floats(layer.part("sines"), {tokens, 1, pairs}, angles.sines)};
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/numbers/byte_numbers.h"
 #include "src/ops/far_kernel.h"
 #include "src/ops/operation.h"
 #include "src/ops/parameter.h"
@@ -25,7 +26,12 @@ namespace spillway {
 struct Batch {
   /// Tells it from all other batches of the process, whatever their address; 0: nothing does.
   std::uint64_t number = 0;
-  std::pmr::vector<float> images;  ///< (N, C, H, W), dense
+  std::pmr::vector<float> images = {};  ///< (N, C, H, W), dense; empty where there are `bytes`
+  /// Instead of `images`, where each image has one label: (N, C, H, W), each byte of a channel
+  /// standing for a number of `byte_numbers`. An image whose label is negative is zero, whatever
+  /// its bytes are.
+  std::pmr::vector<std::uint8_t> bytes = {};
+  std::span<const float> byte_numbers = {};  ///< (C, kByteValues)
   /// (N), or (N, H, W): one for each pixel. Negative: does not count, such as the border between
   /// two things, or the padding of a last batch.
   std::pmr::vector<std::int32_t> labels;
@@ -44,16 +50,20 @@ struct Batch {
 [[nodiscard]] inline Batch empty_batch(std::pmr::memory_resource& memory) {
   return {.number = 0,
           .images = std::pmr::vector<float>(&memory),
+          .bytes = std::pmr::vector<std::uint8_t>(&memory),
           .labels = std::pmr::vector<std::int32_t>(&memory)};
 }
 
-/// True when `batch` has as many labels as it needs, `labels_each` an image, and the samples of a
-/// tensor `x` of images, from number `first` on.
-[[nodiscard]] inline bool has_all_samples(const Batch& batch, const TensorShape& x,
-                                          std::size_t labels_each, std::size_t first) {
-  const std::size_t count = batch.labels.size() / labels_each;
-  return batch.labels.size() == count * labels_each &&
-         batch.images.size() == count * x.image.elements() && first + x.batch <= count;
+/// True when `batch` has as many labels as it needs for its images, and the samples that are to be
+/// loaded, from number `first` on.
+[[nodiscard]] inline bool has_all_samples(const Batch& batch, const LoadBatch& load,
+                                          std::size_t first) {
+  const nets::Shape& image = load.x.image;
+  const std::size_t count = batch.labels.size() / load.labels_each;
+  const std::size_t numbers = load.has_bytes ? batch.bytes.size() : batch.images.size();
+  return batch.labels.size() == count * load.labels_each && numbers == count * image.elements() &&
+         (!load.has_bytes || batch.byte_numbers.size() == image.channels * kByteValues) &&
+         first + load.x.batch <= count;
 }
 
 /// What kernels need to know of the step they run in.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -13,13 +14,24 @@
 
 namespace spillway {
 
+/// The label of an image that two images are mixed in, as it lies among the labels of a batch.
+struct MixedLabel {
+  std::int32_t first;   ///< negative: the image does not count
+  std::int32_t second;  ///< a class wherever the first one is
+  float part;           ///< of the second one, 0 to 1; the first one has the rest
+};
+
+/// Numbers of 32 bits that a MixedLabel takes the place of.
+inline constexpr std::size_t kMixedLabelNumbers = sizeof(MixedLabel) / sizeof(std::int32_t);
+
 /// staged (only where it is staged: SizeModel::staged_bytes() bytes) -> x, labels (int32). Copies
 /// images and labels of StepContext::batch, from first_sample on, or what Backend::stage() made of
-/// them.
+/// them. Bytes become their numbers, and images without a label become zero then.
 struct LoadBatch {
   TensorShape x;
   std::size_t labels_each = 1;  ///< of an image
   bool is_staged = false;
+  bool has_bytes = false;  ///< the images are Batch::bytes
 
   [[nodiscard]] std::size_t label_count() const { return x.batch * labels_each; }
 
@@ -33,7 +45,10 @@ struct LoadBatch {
     T x, labels;
   };
   [[nodiscard]] std::size_t read_count() const { return is_staged ? 1 : 0; }
-  [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 0); }
+  [[nodiscard]] OperationCost cost() const {
+    const um::Bytes read = has_bytes ? um::Bytes{x.elements()} : float_bytes(x.elements());
+    return {.flops = 0, .traffic = read + float_bytes(x.elements())};
+  }
 };
 
 [[nodiscard]] inline OperationCost pool_cost(const TensorShape& x, const TensorShape& y,

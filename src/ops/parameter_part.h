@@ -5,6 +5,7 @@
 #include <string>
 
 #include "src/ops/operation_row.h"
+#include "src/ops/parameter.h"
 #include "um/bytes.h"
 
 namespace spillway {
@@ -30,6 +31,16 @@ struct ParameterPart {
 [[nodiscard]] inline OperationCost share_of(const OperationCost& whole, const ParameterPart& part) {
   return {.flops = whole.flops / static_cast<double>(part.count),
           .traffic = um::Bytes{whole.traffic.count() / part.count}};
+}
+
+/// Of an operation on a part of so many blocks of parameters.
+[[nodiscard]] inline OperationCost update_cost(const ParameterSpec& parameters,
+                                               const ParameterPart& part, double flops_each,
+                                               std::size_t blocks) {
+  const std::size_t count = element_count(parameters);
+  return share_of(
+      {.flops = flops_each * static_cast<double>(count), .traffic = float_bytes(blocks * count)},
+      part);
 }
 
 /// A stretch of the floats of a stored block.

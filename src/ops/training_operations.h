@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include "src/ops/operation_row.h"
 #include "src/ops/optimizer.h"
@@ -10,16 +9,6 @@
 #include "src/ops/tensor.h"
 
 namespace spillway {
-
-/// The label of an image that two images are mixed in, as it lies among the labels of a batch.
-struct MixedLabel {
-  std::int32_t first;   ///< negative: the image does not count
-  std::int32_t second;  ///< a class wherever the first one is
-  float part;           ///< of the second one, 0 to 1; the first one has the rest
-};
-
-/// Numbers of 32 bits that a MixedLabel takes the place of.
-inline constexpr std::size_t kMixedLabelNumbers = sizeof(MixedLabel) / sizeof(std::int32_t);
 
 /// logits (N, C, H, W), labels (N, H, W int32), result (only where it accumulates) -> result (float
 /// loss, float number of correct predictions), dlogits (gradient of the loss). The loss is `weight`
@@ -162,16 +151,6 @@ struct VocabularyLogits {
             .traffic = float_bytes(numbers + logit_count())};
   }
 };
-
-/// Of an operation on a part of so many blocks of parameters.
-[[nodiscard]] inline OperationCost update_cost(const ParameterSpec& parameters,
-                                               const ParameterPart& part, double flops_each,
-                                               std::size_t blocks) {
-  const std::size_t count = element_count(parameters);
-  return share_of(
-      {.flops = flops_each * static_cast<double>(count), .traffic = float_bytes(blocks * count)},
-      part);
-}
 
 /// parameters, momentum, dparameters -> parameters, momentum (optimizer.h). Of a part of the
 /// parameters, `parameters` is the whole block; momentum and dparameters are blocks of the part.

@@ -16,12 +16,12 @@ prefetch::Plan near_plan(const prefetch::TaskGraph& graph, const prefetch::Plan&
   for (const prefetch::TaskRun& run : plan.runs) {
     if (!run.is_recomputation) algorithms.emplace(graph[run.task].name, run.algorithm);
   }
-  prefetch::Plan made{.planner = plan.planner,
-                      .graph = fingerprint(near),
-                      .budget = near_need(near, prefetch::BlockSizes{near, plan.page})
-                                    .peak_with_workspace,
-                      .page = plan.page,
-                      .runs = prefetch::runs_in_order(near)};
+  prefetch::Plan made{
+      .planner = plan.planner,
+      .graph = fingerprint(near),
+      .budget = near_need(near, prefetch::BlockSizes{near, plan.page}).peak_with_workspace,
+      .page = plan.page,
+      .runs = prefetch::runs_in_order(near)};
   for (std::uint32_t position = 0; position < made.runs.size(); ++position) {
     prefetch::TaskRun& run = made.runs[position];
     run.after = {.runs = position};

@@ -95,7 +95,9 @@ Workload::Workload(const nets::Network& network, const SizeModel& size_model,
                    const EvaluationOnly& only)
     : Workload{only,
                make_evaluation_step(network, size_model,
-                                    {.batch = only.batch, .gives_logits = only.gives_logits}),
+                                    {.batch = only.batch,
+                                     .has_byte_images = only.has_byte_images,
+                                     .gives_logits = only.gives_logits}),
                size_model} {}
 
 Workload::Workload(const EvaluationOnly& only, Step evaluation, const SizeModel& size_model)

@@ -41,10 +41,11 @@ class Workload {
   /// Evaluation alone, of `batch` samples at a time: its step stands in for the training's too, so
   /// that there is neither a gradient nor anything of an optimizer.
   struct EvaluationOnly {
-    explicit EvaluationOnly(std::size_t samples, bool has_logits = false)
-        : batch{samples}, gives_logits{has_logits} {}
+    explicit EvaluationOnly(std::size_t samples, bool has_logits = false, bool has_bytes = false)
+        : batch{samples}, gives_logits{has_logits}, has_byte_images{has_bytes} {}
     std::size_t batch;
-    bool gives_logits;  ///< StepOptions::gives_logits
+    bool gives_logits;     ///< StepOptions::gives_logits
+    bool has_byte_images;  ///< likewise
   };
   Workload(const nets::Network& network, const SizeModel& size_model, const EvaluationOnly& only);
   /// The same steps, whose state plans may send far: let_state_move().

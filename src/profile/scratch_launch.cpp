@@ -41,7 +41,13 @@ ScratchLaunch::ScratchLaunch(const Step& step, prefetch::TaskId task, std::uint3
   const Launch& launch = step.launches[static_cast<std::size_t>(task)];
   kernel_ = backend.prepare(launch.operation, traits.algorithms[algorithm].name);
   if (const auto* load = std::get_if<LoadBatch>(&launch.operation); load && !load->is_staged) {
-    batch_.images.assign(load->x.elements(), 0.F);
+    if (load->has_bytes) {
+      byte_numbers_.resize(load->x.image.channels * kByteValues);
+      batch_.byte_numbers = byte_numbers_;
+      batch_.bytes.assign(load->x.elements(), 0);
+    } else {
+      batch_.images.assign(load->x.elements(), 0.F);
+    }
     batch_.labels.assign(load->label_count(), 0);
   }
   backend.begin_step({});

@@ -34,6 +34,7 @@ class ScratchLaunch {
 
  private:
   const Backend& backend_;
+  std::vector<float> byte_numbers_;  // of the batch
   Batch batch_;
   std::unique_ptr<Kernel> kernel_;
   std::vector<ScratchRing::Piece> pieces_;  // the workspace is the last

@@ -5,6 +5,7 @@
 
 #include "nets/text/network_file.h"
 #include "src/data/text/byte_pairs.h"
+#include "src/evaluate/trained_network.h"
 #include "src/sample/next_token_model.h"
 #include "src/train/checkpoint_check.h"
 #include "um/error.h"
@@ -77,7 +78,8 @@ std::unique_ptr<TextCodec> open_codec(const fs::path& folder, const std::string&
 
 }  // namespace
 
-TrainedTextModel open_text_model(const fs::path& folder, const std::string& tokenizer) {
+TrainedTextModel open_text_model(const fs::path& folder, const std::string& tokenizer,
+                                 bool uses_weights) {
   ChosenCheckpoint chosen = find_checkpoint(folder);
   const Checkpoint& checkpoint = chosen.manifest.checkpoint;
   nets::CatalogueEntry entry = read_entry(chosen.path, text_model_in(folder, checkpoint));
@@ -91,12 +93,14 @@ TrainedTextModel open_text_model(const fs::path& folder, const std::string& toke
                                  ", but the tokenizer in " + tokenizer + " has " +
                                  std::to_string(codec->size()) + " tokens");
   }
-  return {.network = std::move(entry), .codec = std::move(codec), .checkpoint = std::move(chosen)};
+  return {.network = std::move(entry),
+          .codec = std::move(codec),
+          .checkpoint = std::move(chosen),
+          .uses_weights = uses_weights};
 }
 
 void load_weights(const TrainedTextModel& model, State& state) {
-  const CheckpointManifest& manifest = model.checkpoint.manifest;
-  state.load(model.checkpoint.path.parent_path() / manifest.tensors.name, manifest.tensor_digests);
+  state.start_from(weights_of(model.checkpoint, model.uses_weights));
 }
 
 }  // namespace spillway

@@ -17,6 +17,7 @@ struct TrainedTextModel {
   nets::CatalogueEntry network;
   std::unique_ptr<TextCodec> codec;
   ChosenCheckpoint checkpoint;
+  bool uses_weights = false;  ///< themselves, where the checkpoint has their averages, too
 };
 
 /// Reads the newest checkpoint in `folder` that verifies. `tokenizer` is the folder of the byte
@@ -24,9 +25,11 @@ struct TrainedTextModel {
 /// is no checkpoint, it is damaged, its network does not say what follows a text, or it was trained
 /// with another tokenizer than that.
 [[nodiscard]] TrainedTextModel open_text_model(const std::filesystem::path& folder,
-                                               const std::string& tokenizer);
+                                               const std::string& tokenizer,
+                                               bool uses_weights = false);
 
-/// Fills `state` with the weights. Throws: as State::load() does.
+/// Fills `state` with the weights, or with their moving averages where the checkpoint has some,
+/// unless `uses_weights`. Throws: as weights_of() says.
 void load_weights(const TrainedTextModel& model, State& state);
 
 }  // namespace spillway

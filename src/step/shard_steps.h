@@ -43,10 +43,10 @@ struct ShardSteps {
 };
 
 /// The steps of one rank of a data-parallel training. Gradients of the node that is being added up
-/// (ShardTree) are state, always near, in Step::gradients: a shard whose node begins writes them, and
-/// one that ends a larger node adds its own, complete, to those of the node before. The last step
-/// exchanges them with other ranks (exchange_gradients()) and updates. Requires: the batch is cut
-/// evenly. Throws: um::Error where nothing is trained.
+/// (ShardTree) are state, always near, in Step::gradients: a shard whose node begins writes them,
+/// and one that ends a larger node adds its own, complete, to those of the node before. The last
+/// step exchanges them with other ranks (exchange_gradients()) and updates. Requires: the batch is
+/// cut evenly. Throws: um::Error where nothing is trained.
 [[nodiscard]] ShardSteps make_shard_steps(const nets::Network& network, const SizeModel& size_model,
                                           const StepOptions& options, const ShardedBatch& batch);
 

@@ -34,8 +34,9 @@ struct StepOptions {
   ConvolutionAlgorithm convolution = ConvolutionAlgorithm::kAuto;
   AttentionAlgorithm attention = AttentionAlgorithm::kAuto;
   OptimizerOptions optimizer;
-  float label_smoothing = 0;  ///< of all losses in training, below 1
-  bool mixes_labels = false;  ///< batches to learn from have MixedLabels, one for each image
+  float label_smoothing = 0;     ///< of all losses in training, below 1
+  bool mixes_labels = false;     ///< batches to learn from have MixedLabels, one for each image
+  bool has_byte_images = false;  ///< batches have Batch::bytes
   /// Of the exponential moving average of parameters that a training step keeps beside each block
   /// ("conv1.average"): average += (1 - decay) (parameters - average) after each update. 0: none.
   double average_decay = 0;

@@ -180,7 +180,9 @@ void StepBuilder::emit_load() {
   const nets::Extent labels = network_.labels();
   const std::size_t labels_each = labels.height * labels.width;
   um::expects(!mixes_labels() || labels_each == 1, "one label to mix for each image");
-  LoadBatch operation{.x = shape, .labels_each = mixes_labels() ? kMixedLabelNumbers : labels_each};
+  LoadBatch operation{.x = shape,
+                      .labels_each = mixes_labels() ? kMixedLabelNumbers : labels_each,
+                      .has_bytes = options_.has_byte_images};
   const um::Bytes staged = size_model_.staged_bytes(operation);
   if (staged > um::Bytes{}) {
     operation.is_staged = true;

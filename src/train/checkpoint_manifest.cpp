@@ -80,22 +80,6 @@ std::string read_lines(const JsonView& lines) {
   return text;
 }
 
-json to_json(const BestEvaluation& best) {
-  return {{"step", best.step},
-          {"loss", best.loss},
-          {"accuracy", best.accuracy},
-          {"evaluations_since", best.evaluations_since}};
-}
-
-std::optional<BestEvaluation> read_best(const JsonView& root) {
-  if (!root.has("best")) return std::nullopt;
-  const JsonView view = root.at("best");
-  return BestEvaluation{.step = view.at("step").integer(),
-                        .loss = view.at("loss").number(),
-                        .accuracy = view.at("accuracy").number(),
-                        .evaluations_since = view.at("evaluations_since").integer()};
-}
-
 // The network's text as a list of lines.
 json to_json(const KeptTextModel& model) {
   json object{{"network_file", lines_of(model.network)}};
@@ -225,7 +209,7 @@ std::string plan_file(std::uint64_t step, std::size_t index, std::size_t count) 
 // A path of the user's that is no UTF-8 is written as well as it can be.
 std::string sealed(json object) {
   object.erase(kSeal);
-  object = json::parse(object.dump(-1, ' ', false, json::error_handler_t::replace));
+  object = prefetch::as_utf8(object);
   object[kSeal] = digest_of(object);
   return object.dump(1) + '\n';
 }

@@ -1,6 +1,7 @@
 #include "src/train/planned_steps.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstddef>
 #include <string_view>
@@ -68,27 +69,38 @@ PlannedSteps::PlannedSteps(const TrainerOptions& options, ExecutionContext& cont
       request_{request_of(options)} {
   if (options.only_evaluates) {
     near_.emplace(options.network, *context.backend,
-                  Workload::EvaluationOnly{options.step.batch, options.step.gives_logits});
-  } else if (options.ranks.are_used()) {
-    cut_for_ranks();
+                  Workload::EvaluationOnly{options.step.batch, options.step.gives_logits,
+                                           options.step.has_byte_images});
+    choose_state();
   } else {
-    near_.emplace(options.network, *context.backend, options.step);
+    build(options.step, prefetch::cut(options.step.batch, options.step.batch));
   }
-  const bool is_whole =
-      SubBatchChoice{options.planning.sub_batch}.is_off() && !options.ranks.are_used();
-  choice_.emplace(*near_, *context.backend, is_whole ? request_ : with_state_near(request_));
-  workload_ = &*near_;
   whole_need_ = choice_->need();
 }
 
-void PlannedSteps::cut_for_ranks() {
+void PlannedSteps::build(const StepOptions& step, const prefetch::SubBatches& batches) {
+  choice_.reset();
+  if (options_.ranks.are_used()) {
+    build_shards(step);
+  } else {
+    near_.emplace(options_.network, *context_.backend, step, batches);
+  }
+  choose_state();
+}
+
+void PlannedSteps::build_shards(const StepOptions& step) {
   const RankOptions& ranks = options_.ranks;
-  const ShardedBatch batch = shard_batch(ranks, options_.step.batch);
-  ShardSteps shards =
-      make_shard_steps(options_.network, *context_.backend, options_.step, batch);
+  const ShardedBatch batch = shard_batch(ranks, step.batch);
+  ShardSteps shards = make_shard_steps(options_.network, *context_.backend, step, batch);
   const Bytes beside = RankStep::near_memory(batch, ranks, shards.steps.back().step);
-  near_.emplace(options_.network, *context_.backend, options_.step, batch, std::move(shards),
-                beside);
+  near_.emplace(options_.network, *context_.backend, step, batch, std::move(shards), beside);
+}
+
+void PlannedSteps::choose_state() {
+  const bool is_whole =
+      SubBatchChoice{options_.planning.sub_batch}.is_off() && !options_.ranks.are_used();
+  choice_.emplace(*near_, *context_.backend, is_whole ? request_ : with_state_near(request_));
+  workload_ = &*near_;
 }
 
 void PlannedSteps::cut_batch() {
@@ -102,14 +114,30 @@ void PlannedSteps::cut_batch() {
                            .budget = find_limit(nullptr),
                            .request = request_}};
   const prefetch::SubBatches batches = choice.resolve(options_.step.batch, planner);
-  if (batches.steps == 1) return;
-  choice_.reset();
-  near_.emplace(options_.network, *context_.backend, options_.step, batches);
-  choice_.emplace(*near_, *context_.backend, with_state_near(request_));
-  workload_ = &*near_;
+  if (batches.steps > 1) build(options_.step, batches);
+}
+
+// Files that were made without a look at the data are of images that are floats.
+void PlannedSteps::take_floats_for(const PlanPath& path) {
+  if (!options_.step.has_byte_images) return;
+  const std::string& profile = options_.planning.profile_file;
+  const bool fits = (!path || is_of_these(path(0))) && (profile.empty() || is_of_these(profile));
+  if (fits) return;
+  StepOptions step = options_.step;
+  step.has_byte_images = false;
+  build(step, prefetch::SubBatches{near_->sub_batches()});
+  if (near_->sub_batches().steps == 1) whole_need_ = choice_->need();
+}
+
+bool PlannedSteps::is_of_these(const std::string& name) const {
+  const prefetch::JsonFile file{name};
+  return std::ranges::any_of(
+      std::array{&*near_, &choice_->far(), choice_->far_updates()},
+      [&](const Workload* steps) { return steps != nullptr && is_plan_of(*steps, file); });
 }
 
 void PlannedSteps::plan(const PlanPath& path) {
+  take_floats_for(path);
   std::vector<PlanOfFile> files = read_plans(path);
   expect_budget_kept(files);
   const Bytes limit = find_limit(files.empty() ? nullptr : &files.back().plan);

@@ -31,8 +31,9 @@ class PlannedSteps {
   void cut_batch();
   /// The file of the plan of a training step, by its number.
   using PlanPath = std::function<std::string(std::size_t step)>;
-  /// Measures and plans; where there are files of plans, reads these instead. To be called once.
-  /// Throws: um::Error, one sentence for the user; Interrupted.
+  /// Measures and plans; where there are files of plans, reads these instead. Where plans or
+  /// profiles of files are of images that are floats, they become that. To be called once. Throws:
+  /// um::Error, one sentence for the user; Interrupted.
   void plan(const PlanPath& files);
 
   [[nodiscard]] const Workload& workload() const { return *workload_; }
@@ -42,7 +43,11 @@ class PlannedSteps {
   [[nodiscard]] const Plans& plans() const { return plans_; }
 
  private:
-  void cut_for_ranks();
+  void build(const StepOptions& step, const prefetch::SubBatches& batches);
+  void build_shards(const StepOptions& step);
+  void choose_state();
+  void take_floats_for(const PlanPath& files);
+  [[nodiscard]] bool is_of_these(const std::string& file) const;
   [[nodiscard]] um::Bytes available_memory() const;
   void expect_update_as_asked(const std::string& file) const;
   void expect_budget_kept(std::span<const PlanOfFile> files) const;

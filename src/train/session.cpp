@@ -37,10 +37,12 @@ std::vector<std::byte*> addresses(const Step& step, const State& state,
   return all;
 }
 
-// Null where the step's batch is not staged.
-const LoadBatch* staged_load(const Step& step) {
-  return step.staged ? std::get_if<LoadBatch>(&step.launches.front().operation) : nullptr;
+const LoadBatch& load_of(const Step& step) {
+  return std::get<LoadBatch>(step.launches.front().operation);
 }
+
+// Null where the step's batch is not staged.
+const LoadBatch* staged_load(const Step& step) { return step.staged ? &load_of(step) : nullptr; }
 
 um::Bytes staged_bytes(const Workload& workload) {
   um::Bytes max;
@@ -104,7 +106,8 @@ Session::Runner::Runner(const Step& step, const prefetch::StepLayout& layout, Se
 Session::Session(ExecutionContext& context, const Workload& workload, const Plans& plans,
                  MemoryMode mode, const um::ManagedOptions& space, const std::stop_token& stop,
                  StopAfter stop_after, const RankOptions& ranks)
-    : batch_memory_{staged_bytes(workload) > um::Bytes{} ? *std::pmr::new_delete_resource()
+    : loads_bytes_{load_of(workload.evaluation()).has_bytes},
+      batch_memory_{staged_bytes(workload) > um::Bytes{} ? *std::pmr::new_delete_resource()
                                                          : context.backend->batch_memory()},
       ledger_{plans.budget},
       near_memory_{context.device->memory(), ledger_},
@@ -211,12 +214,12 @@ StepReport Session::run_parts(StepContext context) {
                    .stalled = um::Nanoseconds{0}};
   for (std::size_t i = 0; i < sequence_.size(); ++i) {
     const Part& part = training_[sequence_[i]];
-    const Next next =
-        i + 1 < sequence_.size()
-            ? Next{.runner = training_[sequence_[i + 1]].runner.get(),
-                   .batch = context.batch,
-                   .first = context.first_sample + part.batch}
-            : Next{.runner = training_[sequence_.front()].runner.get(), .batch = context.next_batch};
+    const Next next = i + 1 < sequence_.size()
+                          ? Next{.runner = training_[sequence_[i + 1]].runner.get(),
+                                 .batch = context.batch,
+                                 .first = context.first_sample + part.batch}
+                          : Next{.runner = training_[sequence_.front()].runner.get(),
+                                 .batch = context.next_batch};
     const std::size_t shard = rank_ ? rank_->batch().own.first + i : 0;
     if (rank_) rank_->begin_shard(shard);
     Finished sub = run(*part.runner, context, next);

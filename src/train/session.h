@@ -46,9 +46,9 @@ struct StepReport {
   um::Nanoseconds data_wait{0};  ///< before it, for its batch to be loaded
   /// Of it, time in which no kernel ran; where the step's times were taken.
   std::optional<um::Nanoseconds> stalled;
-  um::Counters counters;  ///< what the step did to managed or copied memory
-  um::Bytes near_peak;    ///< most near memory in use, everything included
-  std::string problem;    ///< what the user should know of it; mostly nothing
+  um::Counters counters;        ///< what the step did to managed or copied memory
+  um::Bytes near_peak;          ///< most near memory in use, everything included
+  std::string problem;          ///< what the user should know of it; mostly nothing
   bool is_last_wanted = false;  ///< a rank wants it to be the last one
 };
 
@@ -86,6 +86,8 @@ class Session {
   [[nodiscard]] BatchPart own_samples() const;
   [[nodiscard]] std::size_t evaluation_batch() const { return batches_.size; }
 
+  /// Whether batches are to have Batch::bytes.
+  [[nodiscard]] bool loads_bytes() const { return loads_bytes_; }
   /// Where batches are best, to be loaded from; outlives the session.
   [[nodiscard]] std::pmr::memory_resource& batch_memory() const { return batch_memory_; }
 
@@ -140,6 +142,7 @@ class Session {
   void give_state_to(prefetch::StepMemory& memory);
   [[nodiscard]] std::vector<const prefetch::StepLayout*> layouts() const;
 
+  bool loads_bytes_;
   std::pmr::memory_resource& batch_memory_;
   um::Ledger ledger_;
   um::LimitedMemory near_memory_;

@@ -210,6 +210,22 @@ EvaluationRule read_evaluation_rule(const JsonView& view) {
   return rule;
 }
 
+json to_json(const BestEvaluation& best) {
+  return {{"step", best.step},
+          {"loss", best.loss},
+          {"accuracy", best.accuracy},
+          {"evaluations_since", best.evaluations_since}};
+}
+
+std::optional<BestEvaluation> read_best(const JsonView& root) {
+  if (!root.has("best")) return std::nullopt;
+  const JsonView view = root.at("best");
+  return BestEvaluation{.step = view.at("step").integer(),
+                        .loss = view.at("loss").number(),
+                        .accuracy = view.at("accuracy").number(),
+                        .evaluations_since = view.at("evaluations_since").integer()};
+}
+
 json to_json(const MixOptions& mixing) {
   return {{"mixup", shortest_decimal(mixing.mixup)}, {"cutmix", shortest_decimal(mixing.cutmix)}};
 }

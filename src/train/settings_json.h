@@ -8,6 +8,7 @@
 #include "src/data/image_folder.h"
 #include "src/data/mixing.h"
 #include "src/ops/optimizer.h"
+#include "src/train/best_evaluation.h"
 #include "src/train/checkpoint.h"
 #include "src/train/learning_rate.h"
 
@@ -36,6 +37,11 @@ namespace spillway {
 /// {"every": 100, "patience": 3, "keeps_best": true}; and back. Throws: likewise.
 [[nodiscard]] nlohmann::json to_json(const EvaluationRule& rule);
 [[nodiscard]] EvaluationRule read_evaluation_rule(const prefetch::JsonView& json);
+
+/// {"step": 100, "loss": 0.5, ...}; and back, of the "best" in `root`, nothing where there is none.
+/// Throws: likewise.
+[[nodiscard]] nlohmann::json to_json(const BestEvaluation& best);
+[[nodiscard]] std::optional<BestEvaluation> read_best(const prefetch::JsonView& root);
 
 /// {"mixup": 0.2, "cutmix": 1.0}; and back, of the "mixing" in `root`, nothing where there is none.
 /// Throws: likewise.

@@ -123,6 +123,13 @@ std::uint64_t last_step(const TrainOptions& options, const DatasetPair& data, st
   return earlier_end(options, steps_per_epoch(data.train->size(), batch));
 }
 
+TrainOptions whole_training(TrainOptions options, const DatasetPair& data, std::size_t batch) {
+  if (!options.steps && !options.epochs) options.epochs = 1;
+  options.learning_rate =
+      for_whole_training(options.learning_rate, last_step(options, data, batch));
+  return options;
+}
+
 bool is_evaluation_due(const TrainOptions& options, const DatasetPair& data, std::size_t batch,
                        std::uint64_t step) {
   if (options.evaluate_every == 0) return false;

@@ -56,6 +56,11 @@ struct TrainEvents {
 [[nodiscard]] std::uint64_t last_step(const TrainOptions& options, const DatasetPair& data,
                                       std::size_t batch);
 
+/// `options` with an end, one epoch where they have none, and the learning rate's schedule for so
+/// long a training.
+[[nodiscard]] TrainOptions whole_training(TrainOptions options, const DatasetPair& data,
+                                          std::size_t batch);
+
 /// Whether an evaluation follows step number `step`, from 1, of a training in batches of `batch`.
 [[nodiscard]] bool is_evaluation_due(const TrainOptions& options, const DatasetPair& data,
                                      std::size_t batch, std::uint64_t step);

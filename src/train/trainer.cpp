@@ -1,7 +1,6 @@
 #include "src/train/trainer.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <span>
@@ -10,20 +9,18 @@
 
 #include "nets/residual_norms.h"
 #include "nets/text/network_text.h"
+#include "src/data/batch_loader.h"
 #include "src/data/first_samples.h"
 #include "src/data/open_dataset.h"
 #include "src/plan/predicted_step.h"
 #include "src/plan/sub_batch_choice.h"
 #include "src/step/batch_norm_values.h"
-#include "src/files/sha256.h"
-#include "src/ranks/agreement.h"
 #include "src/train/checkpoint_key.h"
 #include "src/train/parts/first_rank.h"
+#include "src/train/parts/rank_agreement.h"
 #include "src/train/text_model.h"
 
 namespace spillway {
-
-using um::Bytes;
 
 namespace {
 
@@ -36,77 +33,13 @@ DatasetPair open_data(const TrainerOptions& options) {
   return data;
 }
 
-void expect_trainable_by_ranks(const TrainerOptions& options) {
-  if (!options.ranks.are_used()) return;
-  static_cast<void>(shard_batch(options.ranks, options.step.batch));
-  if (!SubBatchChoice{options.planning.sub_batch}.is_off()) {
-    throw um::Error{"each shard of a batch is a sub-batch; leave out --sub-batch"};
-  }
-  if (!options.planning.plan_file.empty() || !options.planning.profile_file.empty()) {
-    throw um::Error{
-        "plans and profiles in files are of one rank; ranks measure and plan for themselves"};
-  }
-  if (options.training.mixing.is_on()) {
-    throw um::Error{
-        "mixup and CutMix mix images of different shards, which are on different ranks; leave them "
-        "out"};
-  }
-  if (options.planning.planner == "on-demand") {
-    throw um::Error{"page faults alone (--planner on-demand) are for one rank; leave out --shards"};
-  }
-}
-
-// Enough to tell one data set from another without reading all of it.
-std::string summary_of(const DatasetPair& data) {
-  std::string text;
-  for (const Dataset* const set : {data.train.get(), data.test.get()}) {
-    if (set == nullptr) continue;
-    std::vector<float> image(set->image().elements());
-    text += set->name() + ", " + std::to_string(set->size()) + " samples, " +
-            std::to_string(set->classes()) + " classes";
-    for (const std::size_t index : {std::size_t{0}, set->size() / 2, set->size() - 1}) {
-      set->read(index, image);
-      text += ", " + sha256_of(std::as_bytes(std::span{image})).substr(0, 8);
-    }
-    text += "; ";
-  }
-  return text;
-}
-
-TrainerOptions checked(TrainerOptions options) {
-  expect_sub_batch(options.planning.sub_batch);
-  expect_trainable_by_ranks(options);
-  // The first rank alone writes files.
-  if (!is_first(options.ranks.communicator)) options.checkpoint.folder.clear();
-  if (const auto file = file_of_one_step(options.planning, options.step.batch)) {
-    throw um::Error{"a " + std::string{*file} +
-                    " file is about one step, but a batch in sub-batches runs several; leave the "
-                    "file out, or turn sub-batches off"};
-  }
-  if (!options.weights.empty() && options.checkpoint.resume) {
-    throw um::Error{"a training that goes on has the weights of its checkpoint, not those of " +
-                    options.weights};
-  }
-  expect_mixable(options);
-  options.step.mixes_labels = options.training.mixing.is_on();
-  return options;
-}
-
 // Those whose gamma begins as 0.
 std::vector<std::string> zeroed_norms(const TrainerOptions& options) {
-  if (!options.has_zero_gamma) return {};
+  if (!options.initial.has_zero_gamma) return {};
   std::vector<std::string> norms = nets::residual_norms(options.network);
   if (!norms.empty()) return norms;
   throw um::Error{"network " + options.network.name +
                   " has no residual block that ends with a batch norm; leave out --zero-gamma"};
-}
-
-// With an end, and the learning rate's schedule for so long a training.
-TrainOptions whole_training(TrainOptions options, const DatasetPair& data, std::size_t batch) {
-  if (!options.steps && !options.epochs) options.epochs = 1;
-  options.learning_rate =
-      for_whole_training(options.learning_rate, last_step(options, data, batch));
-  return options;
 }
 
 }  // namespace
@@ -118,23 +51,25 @@ Trainer::Trainer(ExecutionContext context, TrainerOptions options, TrainerEvents
 
 Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerOptions options,
                  TrainerEvents events, std::stop_token stop)
-    : options_{checked(std::move(options))},
+    : options_{checked_options(std::move(options))},
       events_{std::move(events)},
       stop_{std::move(stop)},
       data_{open_data(options_)},
       context_{open_context()} {
   options_.training = whole_training(options_.training, data_, options_.step.batch);
   options_.training.first_step = 0;
-  expect_ranks_agree();
+  expect_ranks_agree(options_.ranks, options_.network, data_, context_.threads);
+  options_.step.has_byte_images =
+      can_load_bytes(*data_.train, options_.training.mixing) && data_.test->as_bytes() != nullptr;
   expect_evaluation(options_, data_);
   steps_.emplace(options_, context_, events_, stop_);
   static_cast<void>(zeroed_norms(options_));  // throws now rather than after measuring
   expect_going_on();
-  if (!options_.weights.empty()) {
-    weights_.emplace(options_.weights,
+  if (!options_.initial.weights.empty()) {
+    weights_.emplace(options_.initial.weights,
                      NamedNetwork{.name = options_.network.name,
                                   .arrays = weight_tensors(workload().training())},
-                     options_.has_new_head);
+                     options_.initial.has_new_head);
   }
   const std::string& folder = options_.checkpoint.folder;
   std::error_code ignored;
@@ -187,10 +122,7 @@ TrainingSummary Trainer::run() {
   if (data_.broken) summary.broken_files = data_.broken->count();
   summary.near_peak = session_->near_peak();
   summary.weights_sha256 = session_->state().sha256();
-  if (options_.ranks.are_used()) {
-    const std::array texts{NamedText{.name = "weights", .text = summary.weights_sha256}};
-    expect_agreement(*options_.ranks.communicator, texts);
-  }
+  expect_same_weights(options_.ranks, summary.weights_sha256);
   return summary;
 }
 
@@ -218,18 +150,8 @@ void Trainer::report_broken_files() {
 }
 
 void Trainer::draw_state() {
-  session_->state().initialise(options_.training.seed, options_.initialisation,
+  session_->state().initialise(options_.training.seed, options_.initial.rule,
                                zeroed_norms(options_));
-}
-
-// What ranks must have in common; a mistake shows before anything is measured.
-void Trainer::expect_ranks_agree() {
-  if (!options_.ranks.are_used()) return;
-  std::vector<NamedText> texts = options_.ranks.agreement;
-  texts.push_back({.name = "network", .text = nets::to_text(options_.network)});
-  texts.push_back({.name = "data", .text = summary_of(data_)});
-  texts.push_back({.name = "threads", .text = std::to_string(context_.threads)});
-  expect_agreement(*options_.ranks.communicator, texts);
 }
 
 // Work on the folder of checkpoints, which the first rank alone knows.
@@ -272,7 +194,7 @@ void Trainer::start() {
   if (!options_.ranks.are_used()) return fill_state();
   Communicator& communicator = *options_.ranks.communicator;
   on_first_rank(communicator, [&] { fill_state(); });
-  options_.first_values = {};
+  options_.initial.values = {};
   communicator.broadcast(session_->state().near_bytes(), 0);
 }
 
@@ -286,9 +208,9 @@ void Trainer::fill_state() {
         [&](const std::string& name, std::span<float> tensor) { weights_->read(name, tensor); });
   } else {
     draw_state();
-    has_first_values_ = options_.first_values != nullptr;
-    if (has_first_values_) session_->state().start_from(options_.first_values);
-    options_.first_values = {};  // which holds them all
+    has_first_values_ = options_.initial.values != nullptr;
+    if (has_first_values_) session_->state().start_from(options_.initial.values);
+    options_.initial.values = {};  // which holds them all
   }
   if (!folder_) return;
   const std::vector<RepeatedStep>& steps = workload().training_steps();
@@ -304,29 +226,9 @@ std::function<void(std::uint64_t)> Trainer::saving() {
 }
 
 void Trainer::save(std::uint64_t step) {
-  const prefetch::SubBatches& batches = workload().sub_batches();
-  const bool is_cut = batches.steps > 1 && !options_.ranks.are_used();
   folder_->save(
       {.key = key_,
-       .settings = {.learning_rate = options_.training.learning_rate,
-                    .optimizer = options_.step.optimizer,
-                    .label_smoothing = options_.step.label_smoothing,
-                    .mixing = options_.training.mixing,
-                    .average_decay = options_.step.average_decay,
-                    .frozen = options_.step.frozen,
-                    .threads = context_.threads,
-                    .precision = context_.precision,
-                    .deterministic = context_.deterministic,
-                    .sub_batch = is_cut ? std::optional{batches.size} : std::nullopt,
-                    .shards = options_.ranks.are_used() ? std::optional{options_.ranks.shards}
-                                                        : std::nullopt,
-                    .dropout = nets::dropout_of(options_.network),
-                    .images = is_image_folder(options_.data) ? std::optional{options_.images}
-                                                             : std::nullopt,
-                    .evaluations = {.every = options_.training.evaluate_every,
-                                    .patience = options_.patience,
-                                    .keeps_best = options_.checkpoint.keep_best},
-                    .train_samples = options_.train_samples},
+       .settings = kept_settings(options_, context_, workload().sub_batches()),
        .step = step,
        .best = best_,
        .network_file = text_model_ ? std::string{} : nets::to_text(options_.network),

@@ -70,7 +70,7 @@ class Trainer {
   [[nodiscard]] const Session& session() const { return *session_; }
   /// The file that the first parameters are from; null where they are not.
   [[nodiscard]] const WeightFile* weights() const { return weights_ ? &*weights_ : nullptr; }
-  /// Whether it began with those of TrainerOptions::first_values.
+  /// Whether it began with those of InitialOptions::values.
   [[nodiscard]] bool has_first_values() const { return has_first_values_; }
   /// The last of the steps of a batch, which updates the weights: its graph, times and plan.
   [[nodiscard]] const prefetch::TaskGraph& graph() const { return workload().training().graph; }
@@ -79,7 +79,6 @@ class Trainer {
 
  private:
   [[nodiscard]] PlannedSteps::PlanPath plan_files() const;
-  void expect_ranks_agree();
   void on_folder(const std::function<void()>& work);
   void share_choice();
   void start();

@@ -1,7 +1,10 @@
 #include "src/train/trainer_options.h"
 
+#include "nets/network.h"
 #include "src/data/batch_order.h"
+#include "src/data/open_dataset.h"
 #include "src/plan/sub_batch_choice.h"
+#include "src/train/parts/first_rank.h"
 #include "um/error.h"
 #include "um/text/count_of.h"
 
@@ -46,6 +49,68 @@ void expect_evaluation(const TrainerOptions& options, const DatasetPair& data) {
   throw um::Error{what + "the first one follows the epoch's last step, " + std::to_string(first) +
                   ", and the training ends after " + um::count_of(last, "step") +
                   "; give --eval-every N, or more steps"};
+}
+
+void expect_trainable_by_ranks(const TrainerOptions& options) {
+  if (!options.ranks.are_used()) return;
+  static_cast<void>(shard_batch(options.ranks, options.step.batch));
+  if (!SubBatchChoice{options.planning.sub_batch}.is_off()) {
+    throw um::Error{"each shard of a batch is a sub-batch; leave out --sub-batch"};
+  }
+  if (!options.planning.plan_file.empty() || !options.planning.profile_file.empty()) {
+    throw um::Error{
+        "plans and profiles in files are of one rank; ranks measure and plan for themselves"};
+  }
+  if (options.training.mixing.is_on()) {
+    throw um::Error{
+        "mixup and CutMix mix images of different shards, which are on different ranks; leave them "
+        "out"};
+  }
+  if (options.planning.planner == "on-demand") {
+    throw um::Error{"page faults alone (--planner on-demand) are for one rank; leave out --shards"};
+  }
+}
+
+TrainerOptions checked_options(TrainerOptions options) {
+  expect_sub_batch(options.planning.sub_batch);
+  expect_trainable_by_ranks(options);
+  // The first rank alone writes files.
+  if (!is_first(options.ranks.communicator)) options.checkpoint.folder.clear();
+  if (const auto file = file_of_one_step(options.planning, options.step.batch)) {
+    throw um::Error{"a " + std::string{*file} +
+                    " file is about one step, but a batch in sub-batches runs several; leave the "
+                    "file out, or turn sub-batches off"};
+  }
+  if (!options.initial.weights.empty() && options.checkpoint.resume) {
+    throw um::Error{"a training that goes on has the weights of its checkpoint, not those of " +
+                    options.initial.weights};
+  }
+  expect_mixable(options);
+  options.step.mixes_labels = options.training.mixing.is_on();
+  return options;
+}
+
+KeptSettings kept_settings(const TrainerOptions& options, const ExecutionContext& context,
+                           const prefetch::SubBatches& batches) {
+  const bool has_shards = options.ranks.are_used();
+  const bool is_cut = batches.steps > 1 && !has_shards;
+  return {.learning_rate = options.training.learning_rate,
+          .optimizer = options.step.optimizer,
+          .label_smoothing = options.step.label_smoothing,
+          .mixing = options.training.mixing,
+          .average_decay = options.step.average_decay,
+          .frozen = options.step.frozen,
+          .threads = context.threads,
+          .precision = context.precision,
+          .deterministic = context.deterministic,
+          .sub_batch = is_cut ? std::optional{batches.size} : std::nullopt,
+          .shards = has_shards ? std::optional{options.ranks.shards} : std::nullopt,
+          .dropout = nets::dropout_of(options.network),
+          .images = is_image_folder(options.data) ? std::optional{options.images} : std::nullopt,
+          .evaluations = {.every = options.training.evaluate_every,
+                          .patience = options.patience,
+                          .keeps_best = options.checkpoint.keep_best},
+          .train_samples = options.train_samples};
 }
 
 DatasetOptions dataset_options(const TrainerOptions& options, std::size_t batch) {

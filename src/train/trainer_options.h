@@ -8,12 +8,15 @@
 #include <string_view>
 
 #include "nets/network.h"
+#include "prefetch/moves/sub_batch.h"
 #include "src/data/image_folder.h"
 #include "src/data/open_dataset.h"
+#include "src/ops/execution_context.h"
 #include "src/plan/memory_mode.h"
 #include "src/plan/plans.h"
 #include "src/step/step.h"
 #include "src/train/best_evaluation.h"
+#include "src/train/checkpoint.h"
 #include "src/train/checkpoint_folder.h"
 #include "src/train/initial_values.h"
 #include "src/train/parts/rank_training.h"
@@ -60,6 +63,19 @@ struct CheckpointOptions {
   bool resume = false;
 };
 
+/// Which parameters a training begins with.
+struct InitialOptions {
+  Initialisation rule = Initialisation::kXavier;  ///< of parameters that are drawn
+  bool has_zero_gamma = false;                    ///< of the last batch norm of each residual block
+  /// A safetensors file of Hugging Face's or torchvision's to take them from (WeightFile); empty:
+  /// they are drawn. It does not go with CheckpointOptions::resume.
+  std::string weights;
+  bool has_new_head = false;  ///< the last layer of `weights` may be of another size: it is drawn
+  /// Where they and running statistics come from instead, whose arrays it may leave as they are
+  /// drawn; empty: from nowhere. It is not asked where a training goes on.
+  TensorSource values;
+};
+
 /// What to train, on which data, within which memory, and for how long.
 struct TrainerOptions {
   nets::Network network;
@@ -70,20 +86,13 @@ struct TrainerOptions {
   std::size_t train_samples = 0;   ///< learn from the first so many alone; 0: from all
   /// Evaluations in a row without a better one that end the training; 0: it goes on.
   std::uint64_t patience = 0;
-  /// The batch, the optimizer, the convolution algorithms; `mixes_labels` is not looked at.
+  /// The batch, the optimizer, the convolution algorithms; neither `mixes_labels` nor, of a
+  /// training, `has_byte_images` is looked at.
   StepOptions step;
   MemoryOptions memory;
   PlanningOptions planning;
-  TrainOptions training;                                    ///< `first_step` is not looked at
-  Initialisation initialisation = Initialisation::kXavier;  ///< of parameters that are drawn
-  bool has_zero_gamma = false;  ///< of the last batch norm of each residual block, at first
-  /// A safetensors file of Hugging Face's or torchvision's to take the first parameters from
-  /// (WeightFile); empty: they are drawn. It does not go with CheckpointOptions::resume.
-  std::string weights;
-  /// Where the first parameters and running statistics come from instead, whose arrays it may leave
-  /// as they are drawn; empty: from nowhere. It is not asked where a training goes on.
-  TensorSource first_values;
-  bool has_new_head = false;  ///< the last layer of `weights` may be of another size: it is drawn
+  TrainOptions training;  ///< `first_step` is not looked at
+  InitialOptions initial;
   CheckpointOptions checkpoint;
   /// Other ranks that train the same; `step.batch` is the batch of all of them. The first one alone
   /// reads and writes checkpoints.
@@ -95,6 +104,16 @@ void expect_mixable(const TrainerOptions& options);
 
 /// Throws: um::Error where something looks at evaluations of `data`, and none would come.
 void expect_evaluation(const TrainerOptions& options, const DatasetPair& data);
+
+/// The same with what follows from the others filled in: ranks but the first have no folder.
+/// Throws: um::Error, one sentence for the user, where they do not go together.
+[[nodiscard]] TrainerOptions checked_options(TrainerOptions options);
+
+/// What a checkpoint keeps of them, of a training on `context` whose batches are cut into
+/// `batches`.
+[[nodiscard]] KeptSettings kept_settings(const TrainerOptions& options,
+                                         const ExecutionContext& context,
+                                         const prefetch::SubBatches& batches);
 
 /// How to open data for the network of `options`, in batches of `batch`.
 [[nodiscard]] DatasetOptions dataset_options(const TrainerOptions& options, std::size_t batch);

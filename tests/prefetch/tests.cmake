@@ -31,7 +31,8 @@ spillway_test(prefetch_far_update_tests
 
 # Exchanges of gradients between ranks; every planner on random steps that have some.
 spillway_test(prefetch_exchange_tests
-  SOURCES prefetch/exchange_properties_test.cpp prefetch/gradient_exchange_test.cpp
+  SOURCES prefetch/exchange_properties_test.cpp prefetch/exchanged_step_test.cpp
+          prefetch/gradient_exchange_test.cpp
   LINK spillway::prefetch_bounds spillway::prefetch_planners spillway::prefetch_simulate
        spillway::prefetch_verify rapidcheck
   RANDOM_CASES 500)

@@ -88,17 +88,32 @@ class TogetherKernel final : public Kernel {
   std::vector<std::unique_ptr<Kernel>> kernels_;
 };
 
-/// Loads the labels and then the images that wait in near memory, as the host loads a batch.
+/// Loads the labels, the numbers of bytes and the images that wait in near memory, as the host
+/// loads a batch.
 class StagedLoad final : public Kernel {
  public:
   StagedLoad(LoadBatch op, std::unique_ptr<Kernel> host)
       : op_{std::move(op)}, host_{std::move(host)} {}
+  /// Of the numbers of bytes.
+  static std::size_t byte_numbers(const LoadBatch& op) {
+    return op.has_bytes ? op.x.image.channels * kByteValues : 0;
+  }
+  /// Of an image's number.
+  static std::size_t element(const LoadBatch& op) { return op.has_bytes ? 1 : sizeof(float); }
+
   void run(const KernelArguments& arguments) override {
     const auto* const labels = reinterpret_cast<const std::int32_t*>(arguments.operands[0]);
-    const auto* const images = reinterpret_cast<const float*>(labels + op_.label_count());
+    const auto* const numbers = reinterpret_cast<const float*>(labels + op_.label_count());
+    const float* const images = numbers + byte_numbers(op_);
     Batch batch;
     batch.labels.assign(labels, labels + op_.label_count());
-    batch.images.assign(images, images + op_.x.elements());
+    batch.byte_numbers = {numbers, byte_numbers(op_)};
+    if (op_.has_bytes) {
+      const auto* const bytes = reinterpret_cast<const std::uint8_t*>(images);
+      batch.bytes.assign(bytes, bytes + op_.x.elements());
+    } else {
+      batch.images.assign(images, images + op_.x.elements());
+    }
     const StepContext context{.batch = &batch};
     host_->run({.operands = arguments.operands.subspan(1), .context = &context});
   }
@@ -140,20 +155,27 @@ class GpuLikeBackend final : public Backend {
   }
   [[nodiscard]] um::Bytes staged_bytes(const LoadBatch& operation) const override {
     return um::Bytes{operation.label_count() * sizeof(std::int32_t)} +
-           um::Bytes{operation.x.elements() * sizeof(float)};
+           float_bytes(StagedLoad::byte_numbers(operation)) +
+           um::Bytes{operation.x.elements() * StagedLoad::element(operation)};
   }
   void stage(const LoadBatch& operation, const Batch& batch, std::size_t first,
              std::span<std::byte> staged) const override {
-    const std::size_t labels = operation.label_count();
-    const std::size_t images = operation.x.elements();
-    um::expects(has_all_samples(batch, operation.x, operation.labels_each, first),
-                "a batch has all samples of the step");
+    um::expects(has_all_samples(batch, operation, first), "a batch has all samples of the step");
     on_stage();
     gpu_.touch(staged, um::Access::kWrite);
-    std::memcpy(staged.data(), batch.labels.data() + first * operation.labels_each,
-                labels * sizeof(std::int32_t));
-    std::memcpy(staged.data() + labels * sizeof(std::int32_t),
-                batch.images.data() + first * operation.x.image.elements(), images * sizeof(float));
+    std::byte* at = staged.data();
+    const auto put = [&](const auto* numbers, std::size_t count) {
+      std::memcpy(at, numbers, count * sizeof(*numbers));
+      at += count * sizeof(*numbers);
+    };
+    const std::size_t first_number = first * operation.x.image.elements();
+    put(batch.labels.data() + first * operation.labels_each, operation.label_count());
+    if (operation.has_bytes) {
+      put(batch.byte_numbers.data(), batch.byte_numbers.size());
+      put(batch.bytes.data() + first_number, operation.x.elements());
+    } else {
+      put(batch.images.data() + first_number, operation.x.elements());
+    }
   }
   [[nodiscard]] um::Bytes smallest_page() const override { return um::Bytes{2ULL << 20U}; }
   [[nodiscard]] std::string description() const override { return host_.description(); }

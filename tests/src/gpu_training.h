@@ -13,12 +13,14 @@
 #include "prefetch/files/machine.h"
 #include "prefetch/planners/catalogue.h"
 #include "src/data/batch_loader.h"
+#include "src/data/dataset.h"
 #include "src/data/synthetic.h"
 #include "src/host/host_context.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
 #include "src/profile/measured_profile.h"
 #include "src/train/session.h"
+#include "src/train/session_loading.h"
 #include "src/train/train.h"
 #include "tests/refusal.h"
 #include "tests/src/gpu_like_backend.h"
@@ -84,6 +86,10 @@ inline nets::Network network_with_large_layer() {
       net.linear("fc7", net.linear("fc6", x, {.features = 16}), {.features = kClasses}));
 }
 
+inline std::unique_ptr<Dataset> synthetic_images() {
+  return std::make_unique<SyntheticDataset>(kImage, kClasses, 3 * kBatch, 1, Split::kTrain);
+}
+
 /// What a training gave.
 struct Trained {
   std::vector<float> losses;
@@ -94,6 +100,7 @@ struct Trained {
   bool kept_budget = true;
   std::string memory;           // in words
   std::size_t far_updates = 0;  // of a step
+  um::Bytes staged;             // of a GPU's near memory, for the batch
 
   [[nodiscard]] auto numbers() const { return std::pair{losses, weights}; }
 };
@@ -105,6 +112,8 @@ struct Training {
   bool graph = true;
   nets::Network (*network)() = network_of_blocks;
   bool far_updates = false;
+  bool has_bytes = false;                                 ///< of the images, which need them then
+  std::unique_ptr<Dataset> (*data)() = synthetic_images;  ///< of kImage
 };
 
 /// Measures, plans the smallest budget and `room` more, and trains four steps; a recorded GPU does
@@ -116,6 +125,7 @@ inline Trained train(Opened opened, MemoryMode mode, const Training& training = 
                       *context.backend,
                       {.batch = kBatch,
                        .convolution = training.convolution,
+                       .has_byte_images = training.has_bytes,
                        .largest_update = um::Bytes{600U << 10U}}};
   std::unique_ptr<const Workload> updating_far;
   if (training.far_updates) {
@@ -134,12 +144,15 @@ inline Trained train(Opened opened, MemoryMode mode, const Training& training = 
                                   .may_recompute = false});
   Session session{context, workload, plans, mode, {.gpu = {.graph = training.graph}}};
   session.state().initialise(1);
-  const SyntheticDataset data{kImage, kClasses, 3 * kBatch, 1, Split::kTrain};
-  BatchLoader loader{data, kBatch, 1, 0, {.memory = &session.batch_memory()}};
+  const std::unique_ptr<Dataset> data = training.data();
+  BatchLoader loader{*data, kBatch, 1, 0, loader_options(session, /*threads=*/1)};
   std::optional<um::LateGpu> late;
   if (opened.gpu != nullptr) late.emplace(*opened.gpu, 1);
   Trained trained{.memory = session.memory_description(),
-                  .far_updates = plans.training.front().far_runs.size()};
+                  .far_updates = plans.training.front().far_runs.size(),
+                  .staged = opened.gpu != nullptr
+                                ? workload.training().graph[*workload.training().staged].size
+                                : um::Bytes{}};
   for (std::uint64_t step = 0; step < 4; ++step) {
     const Batch& batch = loader.next();
     const StepReport report = session.train({.seed = 1,

@@ -5,14 +5,15 @@ spillway_test(data_tests
           src/data/resize_test.cpp
           src/data/synthetic_test.cpp
           src/files/safetensors_test.cpp src/files/sha256_test.cpp
-          src/numbers/narrow_floats_test.cpp
+          src/numbers/narrow_floats_test.cpp src/numbers/rotary_angles_test.cpp
   LINK spillway::data spillway::files spillway::numbers ZLIB::ZLIB
   SEPARATE src/data/mixing_test.cpp
   TSAN)
 
 # Images' files, and folders of them.
 spillway_test(image_tests
-  SOURCES src/data/broken_images_test.cpp src/data/broken_kinds.cpp src/data/image_folder_test.cpp
+  SOURCES src/data/broken_images_test.cpp src/data/broken_kinds.cpp src/data/byte_images_test.cpp
+          src/data/image_folder_test.cpp
           src/data/images/augmentation_test.cpp src/data/images/crop_test.cpp
           src/data/images/decode_golden_test.cpp src/data/images/exif_test.cpp
   LINK spillway::data golden_files nlohmann_json::nlohmann_json ZLIB::ZLIB
@@ -88,8 +89,8 @@ set_tests_properties(host_tests_in_bf16 PROPERTIES
 
 # Networks as ONNX files.
 spillway_test(onnx_tests
-  SOURCES src/onnx/bad_onnx_file_test.cpp src/onnx/export_onnx_test.cpp
-          src/onnx/import_onnx_test.cpp src/onnx/onnx_round_trip_test.cpp
+  SOURCES src/onnx/bad_onnx_file_test.cpp src/onnx/bad_onnx_graph_test.cpp
+          src/onnx/export_onnx_test.cpp src/onnx/import_onnx_test.cpp src/onnx/onnx_round_trip_test.cpp
   LINK spillway::onnx spillway::nets_text spillway::train golden_files)
 
 # The program from outside. Where it is slow (no optimisation, sanitizers), fewer networks and

@@ -18,8 +18,9 @@ namespace spillway::prefetch {
 
 /// Launches the runs of a plan in order on a stream, each as soon as the moves it waits for have
 /// ended: on a GPU ahead of the run that is under way, and nothing but the plan's own conditions
-/// says how far. Far updates run beside them (FarLane), and exchanges between ranks (ExchangeThread).
-/// All arguments must outlive it, and the stream's notices must have been given before it ends.
+/// says how far. Far updates run beside them (FarLane), and exchanges between ranks
+/// (ExchangeThread). All arguments must outlive it, and the stream's notices must have been given
+/// before it ends.
 class StepRunner {
  public:
   using Launch = std::function<void(Position)>;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "prefetch/files/json.h"
 #include "src/cli/evaluate/evaluation_flags.h"
@@ -61,12 +62,12 @@ void run_evaluation(const EvaluateCommandFlags& flags) {
   expect_writable(flags.confusion);
   const Interrupt interrupt;
   ProgressLine progress;
-  const auto evaluator =
-      flags.common.open(progress, interrupt.token(), [&flags](const TrainedNetwork& trained) {
-        if (!flags.confusion.empty()) expect_confusion_matrix_of(trained.network);
-      });
-  const JudgedData judged = flags.common.open_data(*evaluator);
+  TrainedNetwork trained = flags.common.open_network();
+  if (!flags.confusion.empty()) expect_confusion_matrix_of(trained.network);
+  const JudgedData judged = flags.common.open_data(trained);
   const Dataset& data = *judged.samples;
+  const auto evaluator =
+      flags.common.make_evaluator(std::move(trained), data, progress, interrupt.token());
   describe(*evaluator, data);
   const Evaluation evaluation = evaluator->evaluate(
       data, {.has_confusion = !flags.confusion.empty(), .stop = interrupt.token()});
@@ -98,7 +99,10 @@ void add_evaluate_command(CLI::App& app) {
       "Of a training with --ema, the averages of the weights are evaluated, unless "
       "--raw-weights is given.\n"
       "Example: spillway evaluate run1 --data idx:/data/mnist --budget 40% --json -");
-  command->callback([flags] { run_evaluation(*flags); });
+  command->callback([flags, command] {
+    flags->common.memory.expect_effects(*command);
+    run_evaluation(*flags);
+  });
 }
 
 }  // namespace spillway::cli

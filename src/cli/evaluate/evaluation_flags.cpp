@@ -69,17 +69,19 @@ void EvaluationFlags::add_data_to(CLI::App& command) {
       ->group(kData);
 }
 
-std::unique_ptr<Evaluator> EvaluationFlags::open(
-    ProgressLine& progress, std::stop_token stop,
-    const std::function<void(const TrainedNetwork&)>& expect_fitting) const {
+TrainedNetwork EvaluationFlags::open_network() const {
   TrainedNetwork trained = open_trained_network(checkpoint, is_best);
   trained.uses_weights = uses_weights;
-  if (expect_fitting) expect_fitting(trained);
   for (const std::string& problem : trained.checkpoint.passed_over) {
     tell("warning: {}; using the checkpoint of step {}\n", problem,
          trained.checkpoint.manifest.checkpoint.step);
   }
-  std::size_t samples = batch > 0 ? batch : trained.checkpoint.manifest.checkpoint.key.batch;
+  return trained;
+}
+
+TrainerOptions EvaluationFlags::options_for(const TrainedNetwork& trained) const {
+  const CheckpointKey& key = trained.checkpoint.manifest.checkpoint.key;
+  std::size_t samples = batch > 0 ? batch : key.batch;
   if (most_samples > 0) samples = std::min(samples, most_samples);
   TrainerOptions options{
       .network = trained.network,
@@ -90,10 +92,19 @@ std::unique_ptr<Evaluator> EvaluationFlags::open(
                    .may_recompute = plan.recompute == "auto",
                    .state = plan.state_rule(),
                    .update = plan.update_rule()},
-      .training = {}};
+      .training = {.seed = key.seed}};
   const auto& images = trained.checkpoint.manifest.checkpoint.settings.images;
   if (images) options.images = *images;
   options.images.augmentation = {};  // all is judged as it is, the train split too
+  return options;
+}
+
+std::unique_ptr<Evaluator> EvaluationFlags::make_evaluator(TrainedNetwork trained,
+                                                           const Dataset& samples,
+                                                           ProgressLine& progress,
+                                                           std::stop_token stop) const {
+  TrainerOptions options = options_for(trained);
+  options.step.has_byte_images = samples.as_bytes() != nullptr;
   TrainerEvents events{.on_measuring = [&progress](double part) {
     progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part));
   }};
@@ -104,10 +115,10 @@ std::unique_ptr<Evaluator> EvaluationFlags::open(
   return evaluator;
 }
 
-JudgedData EvaluationFlags::open_data(const Evaluator& evaluator) const {
-  const Checkpoint& of_training = evaluator.trained().checkpoint.manifest.checkpoint;
+JudgedData EvaluationFlags::open_data(const TrainedNetwork& trained) const {
+  const Checkpoint& of_training = trained.checkpoint.manifest.checkpoint;
   const std::string& spec = data.empty() ? of_training.key.data : data;
-  DatasetPair pair = evaluator.open_data(spec);
+  DatasetPair pair = open_dataset(spec, dataset_options(options_for(trained), /*batch=*/1));
   const std::vector<std::string>& names = of_training.class_names;
   if (!names.empty() && !pair.class_names.empty() && pair.class_names != names) {
     throw um::Error{fmt::format(

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -47,16 +46,19 @@ struct EvaluationFlags {
 
   void add_to(CLI::App& command);
 
-  /// Opens the checkpoint and makes its network ready, which takes time: `expect_fitting` may throw
-  /// before. Throws: um::Error; Interrupted.
-  [[nodiscard]] std::unique_ptr<Evaluator> open(
-      ProgressLine& progress, std::stop_token stop,
-      const std::function<void(const TrainedNetwork&)>& expect_fitting = {}) const;
-  /// The data as the user named it, or the training's. Throws: um::Error.
-  /// Throws: um::Error where its classes are not those of the training.
-  [[nodiscard]] JudgedData open_data(const Evaluator& evaluator) const;
+  /// Opens the checkpoint. Throws: um::Error.
+  [[nodiscard]] TrainedNetwork open_network() const;
+  /// The data as the user named it, or the training's. Throws: um::Error, also where its classes
+  /// are not those of the training.
+  [[nodiscard]] JudgedData open_data(const TrainedNetwork& trained) const;
+  /// Makes the network ready to judge `samples`, which takes time. Throws: um::Error; Interrupted.
+  [[nodiscard]] std::unique_ptr<Evaluator> make_evaluator(TrainedNetwork trained,
+                                                          const Dataset& samples,
+                                                          ProgressLine& progress,
+                                                          std::stop_token stop) const;
 
  private:
+  [[nodiscard]] TrainerOptions options_for(const TrainedNetwork& trained) const;
   void add_data_to(CLI::App& command);
 };
 

@@ -38,11 +38,6 @@ struct PredictCommandFlags {
   bool has_logits = false;
 };
 
-// Text that may not be UTF-8, as JSON can have it.
-json printable(const std::string& text) {
-  return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace));
-}
-
 void expect_classes_of_images(const nets::Network& network) {
   if (!network.reads_text() && network.labels() == nets::square(1)) return;
   throw um::Error{"network " + network.name +
@@ -71,14 +66,11 @@ void expect_fitting(const TrainedNetwork& trained, const PredictCommandFlags& fl
 class Predicting {
  public:
   Predicting(const PredictCommandFlags& flags, const Interrupt& interrupt)
-      : flags_{flags},
-        interrupt_{interrupt},
-        evaluator_{flags.common.open(progress_, token(), [&](const TrainedNetwork& trained) {
-          expect_fitting(trained, flags);
-        })} {
-    const Checkpoint& checkpoint = evaluator_->trained().checkpoint.manifest.checkpoint;
-    options_ = {
-        .top = flags.top, .has_logits = flags.has_logits, .class_names = checkpoint.class_names};
+      : flags_{flags}, interrupt_{interrupt}, trained_{flags.common.open_network()} {
+    expect_fitting(trained_, flags);
+    options_ = {.top = flags.top,
+                .has_logits = flags.has_logits,
+                .class_names = trained_.checkpoint.manifest.checkpoint.class_names};
   }
 
   void run() {
@@ -92,25 +84,32 @@ class Predicting {
  private:
   [[nodiscard]] std::stop_token token() const { return interrupt_.token(); }
 
+  void make_ready_for(const Dataset& data) {
+    ProgressLine progress;
+    evaluator_ = flags_.common.make_evaluator(trained_, data, progress, token());
+  }
+
   void of_data_set() {
-    JudgedData opened = flags_.common.open_data(*evaluator_);
+    JudgedData opened = flags_.common.open_data(trained_);
     const std::size_t count = std::min(flags_.count, opened.samples->size());
     const std::unique_ptr<Dataset> data = first_samples(std::move(opened.samples), count);
+    make_ready_for(*data);
     judge(*data, [&](const JudgedImage& image) {
       add({{"item", image.index}, {"label", image.label}}, std::to_string(image.index), image,
           fmt::format(" (label {})", image.label));
     });
     tell_broken(opened);
-    write(printable(data->name()));
+    write(prefetch::as_utf8(data->name()));
   }
 
   void of_files() {
     JudgedData files{.broken = std::make_shared<BrokenFiles>(OnBroken::kSkip)};
     const std::vector<std::string>& paths = flags_.files;
-    files.samples = open_image_files(paths, image_task(evaluator_->trained()), files.broken);
+    files.samples = open_image_files(paths, image_task(trained_), files.broken);
+    make_ready_for(*files.samples);
     const auto take = [&](const JudgedImage& image) {
       const std::string& path = paths.at(image.index);
-      add({{"file", printable(path)}}, path, image, "");
+      add({{"file", prefetch::as_utf8(path)}}, path, image, "");
     };
     try {
       judge(*files.samples, take);
@@ -141,14 +140,13 @@ class Predicting {
 
   void write(const json& data) const {
     if (flags_.common.json.empty()) return;
-    prefetch::write_json(
-        {{"network", evaluator_->trained().network.name}, {"data", data}, {"items", items_}},
-        flags_.common.json);
+    prefetch::write_json({{"network", trained_.network.name}, {"data", data}, {"items", items_}},
+                         flags_.common.json);
   }
 
   const PredictCommandFlags& flags_;
   const Interrupt& interrupt_;
-  ProgressLine progress_;
+  TrainedNetwork trained_;
   std::unique_ptr<Evaluator> evaluator_;
   PredictionOptions options_;
   json items_ = json::array();
@@ -166,6 +164,7 @@ void expect_files_or_data(const CLI::App& command, const PredictCommandFlags& fl
 
 void run_predictions(const CLI::App& command, PredictCommandFlags& flags) {
   expect_files_or_data(command, flags);
+  flags.common.memory.expect_effects(command);
   if (flags.has_logits && flags.common.json.empty()) {
     throw CLI::ValidationError{"--logits", "is of --json; give --json FILE"};
   }

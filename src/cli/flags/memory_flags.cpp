@@ -1,8 +1,11 @@
 #include "src/cli/flags/memory_flags.h"
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "src/cli/flags/duration.h"
 #include "um/error.h"
@@ -22,6 +25,25 @@ const std::map<std::string, um::Paging> kPaging{{"auto", um::Paging::kAuto},
 const std::map<std::string, bool> kSwitch{{"on", true}, {"off", false}};
 const std::map<std::string, std::optional<bool>> kDiscards{
     {"auto", std::nullopt}, {"on", true}, {"off", false}};
+
+// A flag that does nothing in some modes.
+struct FlagOfModes {
+  const char* flag;
+  bool is_of_copy;
+  bool is_of_resident;
+};
+constexpr std::array kFlagsOfModes{FlagOfModes{"--planner", true, false},
+                                   FlagOfModes{"--recompute", true, false},
+                                   FlagOfModes{"--state", true, false},
+                                   FlagOfModes{"--update", true, false},
+                                   FlagOfModes{"--far", true, false},
+                                   FlagOfModes{"--far-checksums", true, false},
+                                   FlagOfModes{"--link-bandwidth", true, false},
+                                   FlagOfModes{"--link-latency", true, false},
+                                   FlagOfModes{"--fault-latency", false, false},
+                                   FlagOfModes{"--paging", false, false},
+                                   FlagOfModes{"--oversubscribe", false, false},
+                                   FlagOfModes{"--discard", false, false}};
 
 std::string check_far(const std::string& text) {
   if (text == "ram" || (text.starts_with("file:") && text.size() > 5)) return {};
@@ -109,6 +131,16 @@ void MemoryFlags::add_graph_to(CLI::App& app) {
       ->check(CLI::IsMember({"auto", "off"}))
       ->capture_default_str()
       ->group(kMemory);
+}
+
+void MemoryFlags::expect_effects(const CLI::App& command) const {
+  if (mode() == MemoryMode::kManaged) return;
+  for (const auto& [flag, is_of_copy, is_of_resident] : kFlagsOfModes) {
+    if (mode() == MemoryMode::kCopy ? is_of_copy : is_of_resident) continue;
+    const CLI::Option* const option = command.get_option_no_throw(flag);
+    if (option == nullptr || option->count() == 0) continue;
+    throw CLI::ValidationError{flag, "does nothing with --memory " + memory + "; leave it out"};
+  }
 }
 
 MemoryMode MemoryFlags::mode() const { return kModes.at(memory); }

@@ -36,6 +36,10 @@ struct MemoryFlags {
   /// How a GPU is given the steps: for what trains.
   void add_graph_to(CLI::App& app);
 
+  /// Throws: CLI::ValidationError where `command` was given a flag, of these or of PlanFlags, that
+  /// does nothing with its --memory.
+  void expect_effects(const CLI::App& command) const;
+
   [[nodiscard]] MemoryMode mode() const;
   /// Far memory, link and paging; sizes are not set.
   [[nodiscard]] um::ManagedOptions space() const;

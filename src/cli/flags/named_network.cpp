@@ -1,23 +1,24 @@
 #include "src/cli/flags/named_network.h"
 
-#include <memory>
 #include <span>
 
 #include "nets/text/network_file.h"
-#include "src/onnx/import_onnx.h"
 #include "src/onnx/onnx_file.h"
+#include "um/error.h"
 
 namespace spillway::cli {
 
-nets::CatalogueEntry open_named_network(const std::string& name) {
-  return is_onnx_file(name) ? import_onnx(read_onnx(name), name).entry : nets::open_network(name);
+OpenedNetwork open_named_network(const std::string& name) {
+  if (!is_onnx_file(name)) return {.entry = nets::open_network(name), .imported = nullptr};
+  const auto imported = std::make_shared<const ImportedNetwork>(import_onnx(read_onnx(name), name));
+  return {.entry = imported->entry, .imported = imported};
 }
 
-TensorSource onnx_weights(const std::string& file, bool has_new_head) {
-  // shared: function objects are copied
-  const auto network = std::make_shared<const ImportedNetwork>(import_onnx(read_onnx(file), file));
-  return [network, has_new_head](const std::string& name, std::span<float> numbers) {
-    fill_array(*network, name, numbers, has_new_head);
+TensorSource onnx_weights(const OpenedNetwork& network, bool has_new_head) {
+  um::expects(network.imported != nullptr, "the network of an ONNX file");
+  return [imported = network.imported, has_new_head](const std::string& name,
+                                                     std::span<float> numbers) {
+    fill_array(*imported, name, numbers, has_new_head);
   };
 }
 

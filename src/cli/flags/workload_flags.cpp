@@ -94,9 +94,10 @@ void WorkloadFlags::add_smoothing_to(CLI::App& app, const char* group) {
       ->group(group);
 }
 
-nets::Network WorkloadFlags::network() const {
+nets::Network WorkloadFlags::network() const { return network(open_named_network(net).entry); }
+
+nets::Network WorkloadFlags::network(const nets::CatalogueEntry& entry) const {
   const bool is_file = nets::is_network_file(net);
-  const nets::CatalogueEntry entry = open_named_network(net);
   if (auxiliary_heads) expect_built_in(net);
   nets::NetworkOptions changes = sizes.changes_of(entry);
   changes.auxiliary_heads = auxiliary_heads;

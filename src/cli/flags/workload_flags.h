@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "nets/families/network_catalogue.h"
 #include "nets/network.h"
 #include "src/cli/flags/cli11.h"
 #include "src/cli/flags/network_size_flags.h"
@@ -40,6 +41,8 @@ struct WorkloadFlags {
   /// Builds it, or reads it from its file. Throws: um::Error when that is not possible, or the
   /// image too small.
   [[nodiscard]] nets::Network network() const;
+  /// The same of what open_named_network() has read of --net. Throws: likewise.
+  [[nodiscard]] nets::Network network(const nets::CatalogueEntry& entry) const;
   [[nodiscard]] StepOptions step() const;
   /// --label-smoothing, which neither plans nor times depend on.
   void add_smoothing_to(CLI::App& app, const char* group);

@@ -251,7 +251,10 @@ void add_plan_command(CLI::App& app) {
       "Example: spillway plan --trace-in step.json --machine a100 --budget 40GB\n"
       "Example: spillway plan --net resnet50 --batch 256 --machine h100 --budget 40% --ranks 8 "
       "--interconnect 25GB/s");
-  command->callback([options] { plan(*options); });
+  command->callback([options, command] {
+    options->memory.expect_effects(*command);
+    plan(*options);
+  });
 }
 
 }  // namespace spillway::cli

@@ -94,7 +94,10 @@ void add_profile_command(CLI::App& app) {
       ->add_option("--out", options->out, "Write the profile to this file, - for standard output")
       ->capture_default_str();
   command->footer("Example: spillway profile --net resnet50 --batch 32 --out resnet50.json");
-  command->callback([options] { profile(*options); });
+  command->callback([options, command] {
+    options->memory.expect_effects(*command);
+    profile(*options);
+  });
 }
 
 }  // namespace spillway::cli

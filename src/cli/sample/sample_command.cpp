@@ -33,11 +33,6 @@ namespace {
 
 using nlohmann::json;
 
-// As well as it can be written: tokens may be parts of characters.
-json utf8(const std::string& text) {
-  return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace));
-}
-
 // Writes at once.
 void print(std::string_view text) {
   static_cast<void>(std::fwrite(text.data(), 1, text.size(), stdout));
@@ -68,7 +63,7 @@ class Sampling {
  public:
   Sampling(const SampleFlags& flags, std::stop_token stop)
       : flags_{flags},
-        trained_{open_text_model(flags.checkpoint, flags.tokenizer)},
+        trained_{open_text_model(flags.checkpoint, flags.tokenizer, flags.uses_weights)},
         begin_{encode_prompt(flags.prompt, *trained_.codec, trained_.network.classes)},
         context_{flags.device.open()},
         model_{context_, trained_.network, std::move(stop)} {
@@ -90,6 +85,10 @@ class Sampling {
 
  private:
   [[nodiscard]] bool prints_text() const { return flags_.json != "-"; }
+  [[nodiscard]] bool has_averages() const {
+    return trained_.checkpoint.manifest.checkpoint.settings.average_decay > 0 &&
+           !flags_.uses_weights;
+  }
   [[nodiscard]] std::uint64_t step() const { return trained_.checkpoint.manifest.checkpoint.step; }
 
   void describe() const {
@@ -110,8 +109,9 @@ class Sampling {
   [[nodiscard]] json to_json(double seconds) const {
     json result{{"network", trained_.network.name},
                 {"step", step()},
-                {"prompt", utf8(flags_.prompt)},
-                {"text", utf8(text_)},
+                {"averaged", has_averages()},
+                {"prompt", prefetch::as_utf8(flags_.prompt)},
+                {"text", prefetch::as_utf8(text_)},  // tokens may be parts of characters
                 {"tokens", tokens_},
                 {"temperature", flags_.sampling.temperature},
                 {"top_k", nullptr},
@@ -144,6 +144,8 @@ void add_sample_command(CLI::App& app) {
       "train --data text:FILE. The text goes to standard output as it is made, the prompt first.\n"
       "For each token the network goes forward over the whole text, or as many of its last tokens\n"
       "as it was trained to look at; there is no key-value cache. All weights are in near memory.\n"
+      "Of a training with --ema, the averages of the weights are used, unless --raw-weights is\n"
+      "given.\n"
       "Example: spillway sample run1 --prompt \"To be\" --tokens 300 --temperature 0.8 --top-k 40");
   command->callback([flags] {
     expect_writable(flags->json);

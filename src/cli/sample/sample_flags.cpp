@@ -29,6 +29,10 @@ void SampleFlags::add_to(CLI::App& command) {
 
 void SampleFlags::add_text_to(CLI::App& command) {
   command
+      .add_flag("--raw-weights", uses_weights,
+                "Of a training with --ema, use the weights instead of their averages")
+      ->group(kText);
+  command
       .add_option(
           "--tokenizer", tokenizer,
           "Folder of the byte-pair encoding that the network was trained with (encoder.json "

@@ -16,7 +16,8 @@ namespace spillway::cli {
 /// What `spillway sample` is asked for.
 struct SampleFlags {
   std::string checkpoint;
-  std::string tokenizer;  ///< empty: bytes are tokens
+  std::string tokenizer;      ///< empty: bytes are tokens
+  bool uses_weights = false;  ///< of a checkpoint with averages, too
   std::string prompt;
   std::size_t tokens = 200;
   SamplingOptions sampling;

@@ -3,8 +3,6 @@
 #include <CLI/CLI.hpp>
 
 #include "nets/text/network_file.h"
-#include "src/cli/flags/named_network.h"
-#include "src/onnx/onnx_file.h"
 #include "um/error.h"
 
 namespace spillway::cli {
@@ -60,11 +58,11 @@ Initialisation InitialFlags::rule_for(const std::string& network) const {
   return nets::is_network_file(network) ? Initialisation::kXavier : usual_initialisation(network);
 }
 
-TensorSource InitialFlags::values_of(const std::string& network, bool goes_on) const {
-  if (!is_onnx_file(network) || !weights.empty() || rule || goes_on) return {};
+TensorSource InitialFlags::values_of(const OpenedNetwork& network, bool goes_on) const {
+  if (network.imported == nullptr || !weights.empty() || rule || goes_on) return {};
   if (has_zero_gamma) {
-    throw um::Error{"--zero-gamma is for weights that are drawn, but those of " + network +
-                    " are not; leave it out, or give --init"};
+    throw um::Error{"--zero-gamma is for weights that are drawn, but those of " +
+                    network.imported->file + " are not; leave it out, or give --init"};
   }
   return onnx_weights(network, has_new_head);
 }

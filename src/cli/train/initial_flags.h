@@ -4,6 +4,7 @@
 #include <string>
 
 #include "src/cli/flags/cli11.h"
+#include "src/cli/flags/named_network.h"
 #include "src/train/initial_values.h"
 #include "src/train/state.h"
 
@@ -27,9 +28,9 @@ struct InitialFlags {
   void expect_fitting(bool goes_on) const;
   /// The rule that was given, or what suits the network of this name.
   [[nodiscard]] Initialisation rule_for(const std::string& network) const;
-  /// Those that an ONNX file of this name holds; none of another network, where the user wants
+  /// Those that the network's ONNX file holds; none of another network, where the user wants
   /// others, or in a training that `goes_on`. Throws: um::Error.
-  [[nodiscard]] TensorSource values_of(const std::string& network, bool goes_on) const;
+  [[nodiscard]] TensorSource values_of(const OpenedNetwork& network, bool goes_on) const;
 
  private:
   void add_drawing_to(CLI::App& command, const char* group);

@@ -51,7 +51,7 @@ class ShardFlags {
   std::string reduction_ = "tree";
   std::string time_limit_ = "300s";
   std::vector<const CLI::Option*> of_shards_;  // of no use without
-  ThreadRanks alone_{1};  // of a process that has no other rank
+  ThreadRanks alone_{1};                       // of a process that has no other rank
   std::unique_ptr<Communicator> communicator_;
 };
 

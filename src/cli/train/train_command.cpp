@@ -27,6 +27,7 @@
 #include "src/cli/train/json_lines.h"
 #include "src/cli/train/recipe.h"
 #include "src/cli/train/training_flags.h"
+#include "src/cli/train/training_json.h"
 #include "src/cli/train/training_report.h"
 #include "src/plan/batch_facts.h"
 #include "src/step/batch_norm_values.h"
@@ -34,16 +35,12 @@
 #include "src/step/unread_tasks.h"
 #include "src/train/checkpoint_choice.h"
 #include "src/train/parts/first_rank.h"
-#include "src/train/settings_json.h"
-#include "src/train/shortest_decimal.h"
 #include "src/train/trainer.h"
 #include "src/weights/weight_file.h"
 #include "um/text/count_of.h"
 
 namespace spillway::cli {
 namespace {
-
-using nlohmann::json;
 
 struct TrainCommandFlags {
   TrainingFlags flags;
@@ -55,10 +52,10 @@ struct TrainCommandFlags {
 // One training, from its setup to the last line of its report.
 class Training {
  public:
-  Training(const TrainCommandFlags& options, std::stop_token stop)
+  Training(const TrainCommandFlags& options, TrainerOptions asked, std::stop_token stop)
       : options_{options},
-        trainer_{[&options] { return options.flags.device.open(); }, options.flags.trainer(options.arguments),
-                 events(), std::move(stop)} {
+        trainer_{[&options] { return options.flags.device.open(); }, std::move(asked), events(),
+                 std::move(stop)} {
     progress_.end();
   }
 
@@ -70,7 +67,7 @@ class Training {
                               .last = last_step(training, trainer_.data(), batch())},
                     trainer_.plans().budget);
     const TrainingSummary summary = trainer_.run();
-    report_->finish(to_json(summary), summary);
+    report_->finish(training_json(trainer_, summary, options_.flags.memory.far), summary);
     write_confusion(summary);
     write_trace();
   }
@@ -180,66 +177,6 @@ class Training {
     }
   }
 
-  // What was trained, how, and what it came to; the report adds the times.
-  [[nodiscard]] json to_json(const TrainingSummary& summary) const {
-    const TrainerOptions& options = trainer_.options();
-    const prefetch::PlanFacts facts = facts_of(trainer_.plans(), workload());
-    json result{{"network", network().name},
-                {"parameters", nets::count_parameters(network())},
-                {"batch", batch()},
-                {"sub_batch", sub_batches().size},
-                {"sub_steps", sub_batches().steps},
-                {"image", nets::to_string(network().input())},
-                {"classes", network().classes()},
-                {"data", trainer_.data().train->name()},
-                {"broken_files", summary.broken_files},
-                {"seed", options.training.seed},
-                {"learning_rate", shortest_decimal(options.training.learning_rate.rate)},
-                {"schedule", spillway::to_json(options.training.learning_rate)},
-                {"optimizer", spillway::to_json(options.step.optimizer)},
-                {"initialisation", name_of(options.initialisation)},
-                {"label_smoothing", shortest_decimal(options.step.label_smoothing)},
-                {"mixing", spillway::to_json(options.training.mixing)},
-                {"average_decay", options.step.average_decay},
-                {"frozen_parameters", count_frozen(workload().training()).parameters},
-                {"device", trainer_.context().device->name()},
-                {"backend", trainer_.context().backend->description()},
-                {"memory", to_string(memory())},
-                {"memory_description", trainer_.session().memory_description()},
-                {"far", options_.flags.memory.far},
-                {"planner", trainer_.plan().planner},
-                {"algorithms", facts.algorithms},
-                {"recomputed_tasks", facts.recomputed_tasks},
-                {"planned_offload_bytes", facts.offloaded.count()},
-                {"planned_prefetch_bytes", facts.prefetched.count()},
-                {"profile", trainer_.profile().source},
-                {"budget_bytes", summary.budget.count()},
-                {"min_budget_bytes", trainer_.need().smallest.count()},
-                {"resident_bytes", trainer_.need().resident.count()},
-                {"near_peak_bytes", summary.near_peak.count()},
-                {"page_bytes", workload().page().count()},
-                {"steps", summary.steps},
-                {"weights_sha256", summary.weights_sha256}};
-    if (options.ranks.are_used()) result["ranks"] = ranks_json(options.ranks);
-    if (const auto use = trainer_.session().arena_use()) result["placement"] = places_json(*use);
-    if (normalizes_by_batch(trainer_.graph())) {
-      result["batch_norm_statistics"] = options.ranks.are_used() ? "per shard"
-                                        : sub_batches().steps > 1 ? "per sub-batch"
-                                                                  : "per batch";
-    }
-    return result;
-  }
-
-  [[nodiscard]] json ranks_json(const RankOptions& ranks) const {
-    const prefetch::ExchangeShare share = prefetch::exchange_share(trainer_.session().timeline());
-    return {{"ranks", ranks.communicator->ranks()},
-            {"shards", ranks.shards},
-            {"buckets", trainer_.graph().exchanges.size()},
-            {"reduction", ranks.reduction == RankReduction::kTree ? "tree" : "fastest"},
-            {"exchange_seconds", um::seconds(share.exchanging)},
-            {"hidden_exchange_seconds", um::seconds(share.beside_runs)}};
-  }
-
   void write_trace() const {
     if (options_.trace.empty()) return;
     const prefetch::Timeline& measured = trainer_.session().timeline();
@@ -271,10 +208,11 @@ class Training {
 };
 
 // What is known of a training without making it ready.
-void report_nothing_left(const TrainCommandFlags& options, const NothingLeft& all) {
+void report_nothing_left(const TrainCommandFlags& options, const std::string& network,
+                         const NothingLeft& all) {
   tell("{}\n", all.what());
   JsonLines{options.json}.write({{"summary",
-                                  {{"network", options.flags.workload.network().name},
+                                  {{"network", network},
                                    {"batch", options.flags.workload.batch},
                                    {"seed", options.flags.train.seed},
                                    {"steps", all.steps()},
@@ -314,10 +252,12 @@ void run_training(TrainCommandFlags& options) {
     flags.device.threads = static_cast<int>(flags.shards.usual_threads());
   }
   const Interrupt interrupt;
+  TrainerOptions asked = flags.trainer(options.arguments);
+  const std::string network = asked.network.name;
   try {
-    Training{options, interrupt.token()}.run();
+    Training{options, std::move(asked), interrupt.token()}.run();
   } catch (const NothingLeft& all) {
-    report_nothing_left(options, all);
+    report_nothing_left(options, network, all);
   }
 }
 

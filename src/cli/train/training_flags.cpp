@@ -9,6 +9,7 @@
 
 #include "nets/text/network_file.h"
 #include "src/cli/flags/complaint.h"
+#include "src/cli/flags/named_network.h"
 #include "src/cli/flags/number_checks.h"
 #include "src/cli/train/confusion_matrix.h"
 #include "src/data/open_dataset.h"
@@ -138,7 +139,8 @@ void TrainingFlags::add_checkpoint_to(CLI::App& command) {
       .add_flag(
           "--resume", checkpoint.resume,
           "Continue from the newest checkpoint that verifies, with its plan, optimizer, schedule, "
-          "dropout, sub-batches, shards, threads, precision, evaluations and early stop unless flags "
+          "dropout, sub-batches, shards, threads, precision, evaluations and early stop unless "
+          "flags "
           "change "
           "them")
       ->needs(folder)
@@ -159,6 +161,7 @@ void TrainingFlags::add_files_to(CLI::App& command) {
 }
 
 void TrainingFlags::complete(const CLI::App& command) {
+  memory.expect_effects(command);
   learning_rate.choose_rate(command, workload.optimizer.options(), workload.batch);
   if (checkpoint.resume) restore_settings(command);
   initial.expect_fitting(checkpoint.resume || is_onnx_file(workload.net));
@@ -174,7 +177,6 @@ void TrainingFlags::complete(const CLI::App& command) {
 }
 
 void TrainingFlags::expect_effects() const {
-  if (!confusion.empty()) expect_confusion_matrix_of(workload.network());
   if (train.evaluate_every != 0) return;
   const std::array uses{std::pair{"--keep-best", checkpoint.keep_best},
                         std::pair{"--early-stop", patience > 0},
@@ -186,7 +188,10 @@ void TrainingFlags::expect_effects() const {
 }
 
 TrainerOptions TrainingFlags::trainer(const std::string& arguments) const {
-  return {.network = workload.network(),
+  const OpenedNetwork opened = open_named_network(workload.net);
+  nets::Network network = workload.network(opened.entry);
+  if (!confusion.empty()) expect_confusion_matrix_of(network);
+  return {.network = std::move(network),
           .data = data,
           .tokenizer = tokenizer,
           .images = images.options,
@@ -197,11 +202,11 @@ TrainerOptions TrainingFlags::trainer(const std::string& arguments) const {
               MemoryOptions{.budget = plan.budget, .mode = memory.mode(), .space = memory.space()},
           .planning = planning(),
           .training = train,
-          .initialisation = initial.rule_for(workload.net),
-          .has_zero_gamma = initial.has_zero_gamma,
-          .weights = initial.weights,
-          .first_values = initial.values_of(workload.net, checkpoint.resume),
-          .has_new_head = initial.has_new_head,
+          .initial = {.rule = initial.rule_for(workload.net),
+                      .has_zero_gamma = initial.has_zero_gamma,
+                      .weights = initial.weights,
+                      .has_new_head = initial.has_new_head,
+                      .values = initial.values_of(opened, checkpoint.resume)},
           .checkpoint = checkpoint,
           .ranks = shards.options(arguments)};
 }

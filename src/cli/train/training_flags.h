@@ -53,7 +53,7 @@ struct TrainingFlags {
   void complete(const CLI::App& command);
 
   /// What the library is asked for by a command line of `arguments`. Throws: um::Error when there
-  /// is no such network.
+  /// is no such network, or of an image it says more than a class, which no confusion matrix is of.
   [[nodiscard]] TrainerOptions trainer(const std::string& arguments) const;
 
   /// Throws: um::Error when files are given that are of one step, and a batch may run several.

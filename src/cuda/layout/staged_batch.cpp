@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 
 #include "src/ops/precision.h"
 #include "um/error.h"
@@ -10,30 +9,45 @@
 namespace spillway::cuda {
 namespace {
 
-constexpr um::Bytes kImagesAlignment{256};
+constexpr um::Bytes kPartAlignment{256};
+
+std::size_t image_element(bool is_bf16, const LoadBatch& op) {
+  if (op.has_bytes) return 1;
+  return is_bf16 ? sizeof(Bfloat16) : sizeof(float);
+}
+
+um::Bytes byte_numbers_size(const LoadBatch& op) {
+  return op.has_bytes ? float_bytes(op.x.image.channels * kByteValues) : um::Bytes{};
+}
 
 }  // namespace
 
 StagedBatch::StagedBatch(Precision precision, const LoadBatch& op)
     : labels_bytes_{op.label_count() * sizeof(std::int32_t)},
-      images_{um::round_up(labels_bytes_, kImagesAlignment)},
+      byte_numbers_{um::round_up(labels_bytes_, kPartAlignment)},
+      images_{um::round_up(byte_numbers_ + byte_numbers_size(op), kPartAlignment)},
       is_bf16_{precision == Precision::kBf16 && op.x.image.form != nets::Form::kTokens},
-      image_bytes_{op.x.elements() * (is_bf16_ ? sizeof(Bfloat16) : sizeof(float))} {}
+      image_bytes_{op.x.elements() * image_element(is_bf16_, op)} {}
 
 void StagedBatch::fill(const LoadBatch& op, const Batch& batch, std::size_t first,
                        std::span<std::byte> to) const {
-  um::expects(has_all_samples(batch, op.x, op.labels_each, first),
-              "a batch has all samples of the step");
+  um::expects(has_all_samples(batch, op, first), "a batch has all samples of the step");
   um::expects(to.size() >= bytes().count(), "room for a batch");
-  const auto labels = std::span{batch.labels}.subspan(first * op.labels_each, op.label_count());
-  const auto images =
-      std::span{batch.images}.subspan(first * op.x.image.elements(), op.x.elements());
-  std::ranges::copy(std::as_bytes(labels), to.begin());
-  std::byte* const at = to.data() + images_.count();
-  if (is_bf16_) {
-    std::ranges::copy(images, reinterpret_cast<Bfloat16*>(at));
+  const auto put = [&](um::Bytes at, const auto& numbers) {
+    std::ranges::copy(std::as_bytes(numbers), to.subspan(at.count()).begin());
+  };
+  const auto samples_of = [&](const auto& images) {
+    return std::span{images}.subspan(first * op.x.image.elements(), op.x.elements());
+  };
+  put({}, std::span{batch.labels}.subspan(first * op.labels_each, op.label_count()));
+  if (op.has_bytes) {
+    put(byte_numbers_, batch.byte_numbers);
+    put(images_, samples_of(batch.bytes));
+  } else if (is_bf16_) {
+    std::ranges::copy(samples_of(batch.images),
+                      reinterpret_cast<Bfloat16*>(to.data() + images_.count()));
   } else {
-    std::memcpy(at, images.data(), image_bytes_.count());
+    put(images_, samples_of(batch.images));
   }
 }
 

@@ -10,14 +10,17 @@
 
 namespace spillway::cuda {
 
-/// How a batch lies in near memory while it waits for its step: the labels, then the images (N, C,
-/// H, W), dense, in the elements of the precision's tensors: half the floats' bytes in bf16.
+/// How a batch lies in near memory while it waits for its step: the labels, the numbers that bytes
+/// stand for, and the images (N, C, H, W), dense. These are as they are in the batch, bytes or
+/// floats, but for floats in the elements of the precision's tensors: half their bytes in bf16.
 class StagedBatch {
  public:
   StagedBatch(Precision precision, const LoadBatch& op);
 
   [[nodiscard]] um::Bytes bytes() const { return images_ + image_bytes_; }
   [[nodiscard]] um::Bytes labels_bytes() const { return labels_bytes_; }
+  /// Where Batch::byte_numbers begin, of a batch that has bytes.
+  [[nodiscard]] um::Bytes byte_numbers() const { return byte_numbers_; }
   /// Where the images begin.
   [[nodiscard]] um::Bytes images() const { return images_; }
 
@@ -28,6 +31,7 @@ class StagedBatch {
 
  private:
   um::Bytes labels_bytes_;
+  um::Bytes byte_numbers_;
   um::Bytes images_;
   bool is_bf16_;
   um::Bytes image_bytes_;

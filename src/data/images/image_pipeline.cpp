@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <string>
 
+#include "src/data/images/byte_images.h"
 #include "src/data/images/color_jitter.h"
 #include "src/data/images/crop.h"
 #include "src/data/images/decode_crop.h"
 #include "src/data/images/image_decoder.h"
+#include "src/numbers/byte_numbers.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -46,26 +48,54 @@ ImagePipeline::ImagePipeline(const nets::Shape& image, const PipelineOptions& op
     options_.mean.fill(mean_of(options.mean));
     options_.deviation.fill(mean_of(options.deviation));
   }
-  for (std::size_t c = 0; c < kColours; ++c) {
-    for (std::size_t value = 0; value < 256; ++value) {
-      standardised_[c][value] =
-          (static_cast<float>(value) / 255.0F - options_.mean[c]) / options_.deviation[c];
-    }
+  byte_numbers_ = unit_numbers(image.channels);
+  for (std::size_t i = 0; i < byte_numbers_.size(); ++i) {
+    const std::size_t c = i / kByteValues;
+    byte_numbers_[i] = (byte_numbers_[i] - options_.mean[c]) / options_.deviation[c];
   }
 }
 
 void ImagePipeline::evaluate(std::span<const std::byte> file, std::span<float> image) const {
-  standardise(decode_crop(
-                  file,
-                  [&](const nets::Extent& whole) {
-                    return central_crop(whole, extent(), options_.eval_crop);
-                  },
-                  Reduction::kFine),
-              image);
+  standardise(evaluated(file), image);
+}
+
+void ImagePipeline::evaluate(std::span<const std::byte> file, std::span<std::uint8_t> image) const {
+  separate(evaluated(file), image);
 }
 
 void ImagePipeline::augment(std::span<const std::byte> file, Random random,
                             std::span<float> image) const {
+  const Augmentation& changes = options_.augmentation;
+  const Pixels pixels = cropped(file, random);
+  if (changes.color_jitter > 0 || changes.hue > 0) {
+    standardise_jittered(pixels, random, image);
+  } else {
+    standardise(pixels, image);
+  }
+  if (random.uniform() < changes.erase) erase(random, image);
+}
+
+void ImagePipeline::augment(std::span<const std::byte> file, Random random,
+                            std::span<std::uint8_t> image) const {
+  um::expects(augments_bytes(), "an augmentation of bytes");
+  separate(cropped(file, random), image);
+}
+
+bool ImagePipeline::augments_bytes() const {
+  const Augmentation& changes = options_.augmentation;
+  return changes.color_jitter <= 0 && changes.hue <= 0 && changes.erase <= 0;
+}
+
+ImagePipeline::Pixels ImagePipeline::evaluated(std::span<const std::byte> file) const {
+  return decode_crop(
+      file,
+      [&](const nets::Extent& whole) { return central_crop(whole, extent(), options_.eval_crop); },
+      Reduction::kFine);
+}
+
+// What is learnt from, but for its colours and what is erased.
+ImagePipeline::Pixels ImagePipeline::cropped(std::span<const std::byte> file,
+                                             Random& random) const {
   const Augmentation& changes = options_.augmentation;
   Pixels pixels = decode_crop(
       file,
@@ -75,29 +105,28 @@ void ImagePipeline::augment(std::span<const std::byte> file, Random random,
       },
       Reduction::kClose);
   if (random.uniform() < changes.flip) exchange_sides(pixels, image_.width);
-  if (changes.color_jitter > 0 || changes.hue > 0) {
-    standardise_jittered(pixels, random, image);
-  } else {
-    standardise(pixels, image);
-  }
-  if (random.uniform() < changes.erase) erase(random, image);
+  return pixels;
 }
 
-void ImagePipeline::standardise(const Pixels& pixels, std::span<float> image) const {
+// From (H, W, kPixelBytes) to (C, H, W).
+void ImagePipeline::separate(const Pixels& pixels, std::span<std::uint8_t> image) const {
   const std::size_t plane = image_.height * image_.width;
   um::expects(image.size() == image_.elements() && pixels.size() == plane * kPixelBytes,
               "room for an image");
   for (std::size_t c = 0; c < image_.channels; ++c) {
-    const std::array<float, 256>& values = standardised_[c];
-    float* const out = &image[c * plane];
+    std::uint8_t* const out = &image[c * plane];
     if (image_.channels == 1) {
-      for (std::size_t i = 0; i < plane; ++i) {
-        out[i] = values[luminance_of(&pixels[i * kPixelBytes])];
-      }
+      for (std::size_t i = 0; i < plane; ++i) out[i] = luminance_of(&pixels[i * kPixelBytes]);
     } else {
-      for (std::size_t i = 0; i < plane; ++i) out[i] = values[pixels[i * kPixelBytes + c]];
+      for (std::size_t i = 0; i < plane; ++i) out[i] = pixels[i * kPixelBytes + c];
     }
   }
+}
+
+void ImagePipeline::standardise(const Pixels& pixels, std::span<float> image) const {
+  Pixels bytes(image.size());
+  separate(pixels, bytes);
+  look_up(bytes, byte_numbers_, image);
 }
 
 void ImagePipeline::standardise_jittered(const Pixels& pixels, Random& random,

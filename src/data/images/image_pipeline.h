@@ -35,9 +35,21 @@ class ImagePipeline {
   /// Writes what is learnt from, a function of the file and `random` alone. Throws: likewise.
   void augment(std::span<const std::byte> file, Random random, std::span<float> image) const;
 
+  /// The same as bytes that stand for the same numbers.
+  void evaluate(std::span<const std::byte> file, std::span<std::uint8_t> image) const;
+  /// Likewise. Requires: augments_bytes().
+  void augment(std::span<const std::byte> file, Random random, std::span<std::uint8_t> image) const;
+  /// Whether what is learnt from is bytes: jittered colours are not, nor what is erased.
+  [[nodiscard]] bool augments_bytes() const;
+  /// Of each value of each channel, (C, kByteValues).
+  [[nodiscard]] std::span<const float> byte_numbers() const { return byte_numbers_; }
+
  private:
   using Pixels = std::vector<std::uint8_t>;  // (H, W, kPixelBytes)
 
+  [[nodiscard]] Pixels evaluated(std::span<const std::byte> file) const;
+  [[nodiscard]] Pixels cropped(std::span<const std::byte> file, Random& random) const;
+  void separate(const Pixels& pixels, std::span<std::uint8_t> image) const;
   void standardise(const Pixels& pixels, std::span<float> image) const;
   void standardise_jittered(const Pixels& pixels, Random& random, std::span<float> image) const;
   void erase(Random& random, std::span<float> image) const;
@@ -45,7 +57,7 @@ class ImagePipeline {
 
   nets::Shape image_;
   PipelineOptions options_;
-  std::array<std::array<float, 256>, 3> standardised_{};  // each channel's bytes
+  std::vector<float> byte_numbers_;
 };
 
 }  // namespace spillway

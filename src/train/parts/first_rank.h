@@ -20,7 +20,7 @@ void on_first_rank(Communicator& communicator, const std::function<void()>& work
 
 /// The first rank's `value`, on all ranks.
 template <class T>
-  requires std::is_trivially_copyable_v<T>
+requires std::is_trivially_copyable_v<T>
 void share_first(Communicator& communicator, T& value) {
   communicator.broadcast(std::as_writable_bytes(std::span{&value, std::size_t{1}}), 0);
 }

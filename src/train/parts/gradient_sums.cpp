@@ -19,8 +19,7 @@ std::vector<std::vector<prefetch::DataId>> grouped(const Step& step) {
 
 }  // namespace
 
-GradientSums::GradientSums(const Step& step, um::Memory& memory)
-    : offsets_(step.gradients.size()) {
+GradientSums::GradientSums(const Step& step, um::Memory& memory) : offsets_(step.gradients.size()) {
   um::Bytes size;
   for (const auto& group : grouped(step)) {
     const std::size_t first = size.count() / sizeof(float);

@@ -33,8 +33,8 @@ struct RankNews {
 /// Thread safety: as ShardGradients.
 class RankStep {
  public:
-  /// Near memory that the shards of a rank take beside the blocks of their steps, of which `last` is
-  /// the last one.
+  /// Near memory that the shards of a rank take beside the blocks of their steps, of which `last`
+  /// is the last one.
   [[nodiscard]] static um::Bytes near_memory(const ShardedBatch& batch, const RankOptions& options,
                                              const Step& last);
 

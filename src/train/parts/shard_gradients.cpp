@@ -42,8 +42,8 @@ ShardGradients::ShardGradients(const ShardedBatch& batch, const RankOptions& opt
       rule_{options.reduction},
       reduction_{*options.communicator, batch.tree.shards()},
       gradients_{std::move(gradients)} {
-  const Bytes size = near_memory(batch, options, Bytes{gradients_.numbers.size_bytes()},
-                                 largest(gradients_));
+  const Bytes size =
+      near_memory(batch, options, Bytes{gradients_.numbers.size_bytes()}, largest(gradients_));
   if (size > Bytes{}) block_ = um::Block{memory, size};
 }
 

@@ -19,17 +19,16 @@ struct GradientBuckets {
   std::vector<NumberSlice> buckets;  ///< by TaskGraph::exchanges
 };
 
-/// Adds up the gradients of one rank's shards in the order of the ShardTree, and with those of other
-/// ranks. The sub-steps write and add to the node that is being made; the nodes before it, whose
-/// sums are not yet due, wait in memory of their own.
+/// Adds up the gradients of one rank's shards in the order of the ShardTree, and with those of
+/// other ranks. The sub-steps write and add to the node that is being made; the nodes before it,
+/// whose sums are not yet due, wait in memory of their own.
 ///
 /// Thread safety: exchange() on one thread while the last shard's step is under way; else none.
 class ShardGradients {
  public:
   /// Near memory that it takes, for gradients of so many bytes in all, and in the largest bucket.
-  [[nodiscard]] static um::Bytes near_memory(const ShardedBatch& batch,
-                                             const RankOptions& options, um::Bytes gradients,
-                                             um::Bytes largest_bucket);
+  [[nodiscard]] static um::Bytes near_memory(const ShardedBatch& batch, const RankOptions& options,
+                                             um::Bytes gradients, um::Bytes largest_bucket);
 
   /// Keeps references to the communicator of `options` and to the numbers of `gradients`. Throws:
   /// um::OutOfMemory.

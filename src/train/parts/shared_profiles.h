@@ -9,10 +9,10 @@
 
 namespace spillway {
 
-/// Gives all ranks the first one's times of the tasks that it has, by name, and of its link, so that
-/// ranks with the same steps make the same plans; and to the last of the steps what its exchanges
-/// take, as measured now between the ranks. `profiles` are those of `steps`, on the same kind of
-/// machine. Throws: what Communicator throws.
+/// Gives all ranks the first one's times of the tasks that it has, by name, and of its link, so
+/// that ranks with the same steps make the same plans; and to the last of the steps what its
+/// exchanges take, as measured now between the ranks. `profiles` are those of `steps`, on the same
+/// kind of machine. Throws: what Communicator throws.
 void share_profiles(const RankOptions& ranks, std::span<const RepeatedStep> steps,
                     std::vector<prefetch::Profile>& profiles);
 

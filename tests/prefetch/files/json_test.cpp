@@ -103,5 +103,11 @@ TEST(WriteJson, WritesWhatJsonFileReadsAndSaysWhenItCannot) {
   EXPECT_EQ(refusal(nowhere), "cannot write /nowhere/a: No such file or directory");
 }
 
+TEST(AsUtf8, ReplacesWhatIsNone) {
+  EXPECT_EQ(as_utf8({{"a", {"b\xFFz", "\xC3\xA9"}}}),
+            (nlohmann::json{{"a", {"b\xEF\xBF\xBDz", "\xC3\xA9"}}}));
+  EXPECT_EQ(as_utf8(7), 7);
+}
+
 }  // namespace
 }  // namespace spillway::prefetch

@@ -79,11 +79,12 @@ TEST_F(BadPath, OutputsOfTheOtherSubcommandsAreTriedFirst) {
 }
 
 TEST_F(BadPath, RefusedTrainingLeavesNothingBehind) {
-  const Arguments outputs = {
-      "--json",       folder_.file("lines.json"), "--trace", folder_.file("trace.json"),
-      "--checkpoint", folder_.file("a/b"),        "--far",   "file:" + folder_.path().string()};
-  expect_refused(1, small_training({outputs, "--budget 1KiB"}), {"too small"});
-  expect_refused(1, small_training({outputs, "--data", "idx:" + nowhere()}), {"no file"});
+  const Arguments outputs = {"--json",       folder_.file("lines.json"),
+                             "--trace",      folder_.file("trace.json"),
+                             "--checkpoint", folder_.file("a/b")};
+  const Arguments far = {"--far", "file:" + folder_.path().string()};
+  expect_refused(1, small_training({outputs, far, "--budget 1KiB"}), {"too small"});
+  expect_refused(1, small_training({outputs, far, "--data", "idx:" + nowhere()}), {"no file"});
   expect_refused(1, small_training({outputs, "--memory resident --budget min"}), {"too small"});
   expect_nothing_left();
 }

@@ -1,8 +1,11 @@
 // Networks as ONNX files: export --to onnx, and train --net FILE.onnx.
 
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -50,6 +53,41 @@ TEST_F(OnnxFiles, BeginATrainingWithTheWeightsThatWereExported) {
   EXPECT_EQ(after.at("conv1.weight"), before.at("conv1.weight"));
   EXPECT_EQ(after.at("fc.bias"), before.at("fc.bias"));
   EXPECT_EQ(after.at("bn1.running_var"), before.at("bn1.running_var"));
+}
+
+// How often a file is opened, of which the kernel takes notes.
+class Openings {
+ public:
+  explicit Openings(const std::string& path) {
+    EXPECT_GE(inotify_add_watch(notes_, path.c_str(), IN_OPEN), 0) << path;
+  }
+  Openings(const Openings&) = delete;
+  Openings& operator=(const Openings&) = delete;
+  ~Openings() { close(notes_); }
+
+  /// Since this was last asked.
+  [[nodiscard]] std::size_t count() const {
+    std::size_t openings = 0;
+    alignas(inotify_event) std::array<char, 4096> bytes{};
+    for (ssize_t size = read(notes_, bytes.data(), bytes.size()); size > 0;
+         size = read(notes_, bytes.data(), bytes.size())) {
+      openings += static_cast<std::size_t>(size) / sizeof(inotify_event);  // without names
+    }
+    return openings;
+  }
+
+ private:
+  int notes_ = inotify_init1(IN_NONBLOCK);
+};
+
+TEST_F(OnnxFiles, AreReadOnce) {
+  const Openings openings{file("net.onnx")};
+  succeed({"nets", file("net.onnx")});
+  const std::size_t once = openings.count();
+  EXPECT_GE(once, 1U);
+  succeed(
+      training(file("net.onnx"), {"--steps 1 --eval-every 1 --confusion", file("confusion.csv")}));
+  EXPECT_EQ(openings.count(), once);
 }
 
 TEST_F(OnnxFiles, DrawWeightsWhereARuleIsGiven) {

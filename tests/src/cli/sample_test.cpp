@@ -87,6 +87,24 @@ TEST_F(Sample, WritesItsTextAsJson) {
   }
 }
 
+// Weights of the same bits with and without averages, which are close to the first weights.
+TEST_F(Sample, UsesTheAveragesUnlessRawWeightsAreWanted) {
+  const Arguments net{"--net gpt:1,2,16,32 --vocabulary 256 --optimizer sgd --lr 0.5 --data",
+                      text()};
+  const std::string plain = trained("plain", net);
+  const std::string averaged = trained("averaged", {net, "--ema 0.99"});
+  const auto sampled = [](const std::string& path, const Arguments& more) {
+    return json_of({"sample", path, "--tokens 60 --seed 5 --json -", more});
+  };
+  const json of_averages = sampled(averaged, {});
+  const json of_weights = sampled(averaged, "--raw-weights");
+  EXPECT_EQ(of_weights.at("tokens"), sampled(plain, {}).at("tokens"));
+  EXPECT_NE(of_averages.at("tokens"), of_weights.at("tokens"));
+  EXPECT_EQ(of_averages.at("averaged"), true);
+  EXPECT_EQ(of_weights.at("averaged"), false);
+  EXPECT_EQ(sampled(plain, {}).at("averaged"), false);
+}
+
 TEST_F(Sample, TakesTheTokenizerOfTheTraining) {
   SmallVocabulary{}.write_to(folder_);
   const std::string here = folder_.path().string();

@@ -135,6 +135,32 @@ TEST(BadUsage, RefusesWhatAnotherScheduleHas) {
                       {"--cosine-steps 5", {"--cosine-steps", "--schedule cosine"}}});
 }
 
+TEST(BadUsage, RefusesWhatAnotherMemoryModeHas) {
+  const std::vector<std::string> of_moves{
+      "--planner capacity", "--recompute auto",    "--state near",           "--update auto",
+      "--far ram",          "--far-checksums off", "--link-bandwidth 2GB/s", "--link-latency 1us"};
+  const std::vector<std::string> of_managed{"--fault-latency 1us", "--paging memfd",
+                                            "--oversubscribe", "--discard on"};
+  const auto expect_useless = [](const Arguments& command, const std::string& memory,
+                                 const std::vector<std::string>& flags) {
+    for (const std::string& flag : flags) {
+      expect_refused(kBadUsage, {command, "--memory", memory, flag.c_str()},
+                     {flag.substr(0, flag.find(' ')) + ": does nothing with --memory " + memory});
+    }
+  };
+  expect_useless(small_training(), "resident", of_moves);
+  expect_useless(small_training(), "resident", of_managed);
+  expect_useless(small_training(), "copy", of_managed);
+  expect_useless("evaluate nowhere", "copy", of_managed);
+  expect_useless("predict nowhere", "resident", of_moves);
+  expect_useless("profile --net lenet --batch 2", "resident", {"--far ram", "--paging memfd"});
+  expect_useless("plan --net lenet --batch 2 --machine v100", "resident",
+                 {"--planner capacity", "--state far"});
+  succeed(
+      {"train --net lenet --batch 2 --steps 1 --memory copy --planner capacity --far ram "
+       "--far-checksums off --link-latency 1us --recompute off --state near --update near"});
+}
+
 TEST(BadUsage, ListsWhatAFlagMayBe) {
   expect_all_refused(kBadUsage, small_training(),
                      {{"--memory swap", {"copy", "managed", "resident"}},

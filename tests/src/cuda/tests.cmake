@@ -1,5 +1,6 @@
 spillway_test(gpu_training_tests
-  SOURCES src/gpu_batch_stage_test.cpp src/gpu_executor_test.cpp src/gpu_link_order_test.cpp
+  SOURCES src/gpu_batch_stage_test.cpp src/gpu_byte_images_test.cpp src/gpu_executor_test.cpp
+          src/gpu_link_order_test.cpp
           src/gpu_sampling_test.cpp src/gpu_training_test.cpp
   LINK spillway::bench_link spillway::host spillway::prefetch_planners spillway::profile spillway::sample spillway::train
        spillway::um_cuda spillway::um_host)

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "src/data/random/random.h"
+#include "tests/src/data/images/damaged_jpeg.h"
 #include "tests/src/data/images/exif_file.h"
 #include "tests/src/data/images/png_file.h"
 
@@ -38,46 +39,6 @@ FileContent random_bytes(FileContent begin) {
   Random random{5};
   for (int i = 0; i < 3000; ++i) begin.push_back(static_cast<std::uint8_t>(random.next() >> 56U));
   return begin;
-}
-
-// The place of a marker's content in a JPEG file, its two bytes of length included.
-std::size_t segment_of(const FileContent& jpeg, std::uint8_t marker) {
-  const std::array<std::uint8_t, 2> name{0xFF, marker};
-  const auto found = std::ranges::search(jpeg, name).begin();
-  if (found == jpeg.end()) throw std::logic_error{"no such marker"};
-  return static_cast<std::size_t>(found - jpeg.begin()) + 2;
-}
-
-// With the size in the JPEG's frame header replaced.
-FileContent resized_jpeg(std::uint8_t high, std::uint8_t low) {
-  FileContent content = golden_image("usual.jpg");
-  const std::size_t frame = segment_of(content, 0xC0);
-  for (const std::size_t i : {3, 5}) content[frame + i] = high;
-  for (const std::size_t i : {4, 6}) content[frame + i] = low;
-  return content;
-}
-
-// Numbers of codes by length, of which there are more than a code tree has leaves.
-FileContent jpeg_with_wrong_huffman_table() {
-  FileContent content = golden_image("usual.jpg");
-  const std::size_t table = segment_of(content, 0xC4);
-  std::fill_n(content.begin() + static_cast<std::ptrdiff_t>(table + 3), 2, std::uint8_t{200});
-  return content;
-}
-
-// Its tables are comments.
-FileContent jpeg_without_quantization() {
-  FileContent content = golden_image("usual.jpg");
-  for (std::size_t i = 0; i + 1 < content.size(); ++i) {
-    if (content[i] == 0xFF && content[i + 1] == 0xDB) content[i + 1] = 0xFE;
-  }
-  return content;
-}
-
-FileContent jpeg_of_twelve_bits() {
-  FileContent content = golden_image("usual.jpg");
-  content[segment_of(content, 0xC0) + 2] = 12;
-  return content;
 }
 
 // The pixels of one-pixel files are between the header, of 33 bytes, and the end, of 12.

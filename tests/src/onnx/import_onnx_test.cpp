@@ -4,13 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "nets/text/network_text.h"
-#include "tests/refusal.h"
 #include "tests/src/onnx/small_graph.h"
 
 namespace spillway::test {
@@ -18,8 +16,6 @@ namespace {
 
 using Sizes = std::vector<std::int64_t>;
 constexpr std::int64_t kOne = 1;
-
-ImportedNetwork imported(SmallGraph& graph) { return import_onnx(graph.model(), "my.onnx"); }
 
 // What the layers are, a line each, without their shapes.
 std::vector<std::string> layers_of(SmallGraph& graph) {
@@ -29,10 +25,6 @@ std::vector<std::string> layers_of(SmallGraph& graph) {
     if (!node.inputs.empty()) kinds.push_back(node.name + ": " + nets::to_string(node.layer));
   }
   return kinds;
-}
-
-std::string refusal_of(SmallGraph graph) {
-  return refusal([&] { return imported(graph); });
 }
 
 using Lines = std::vector<std::string>;
@@ -214,75 +206,6 @@ TEST(ImportOnnx, PassesOverAConcatOfOneAndRefusesASumOfThree) {
   three.node("Add", "sum", {"image", "image", "image"});
   EXPECT_EQ(refusal_of(three),
             "my.onnx: operator Add of node 'sum' reads 3 values, which no layer does");
-}
-
-TEST(ImportOnnx, NamesTheOperatorThatIsNoLayer) {
-  SmallGraph graph;
-  graph.node("Clip", "relu6", {"image"}).node("Flatten", "flat", {"relu6"}).head("flat", 32);
-  const std::string sentence = refusal_of(graph);
-  EXPECT_TRUE(sentence.starts_with("my.onnx: operator Clip of node 'relu6' is none that layers do"))
-      << sentence;
-}
-
-TEST(ImportOnnx, NamesTheAttributeThatNoLayerHas) {
-  const auto pool = [](OnnxAttributes attributes) {
-    attributes["kernel_shape"] = Sizes{2, 2};
-    SmallGraph graph;
-    graph.node("MaxPool", "p", {"image"}, std::move(attributes));
-    return refusal_of(graph);
-  };
-  const std::string beginning =
-      "my.onnx: operator MaxPool of node 'p' has a value of its attribute ";
-  const std::string end = " that no layer has";
-  EXPECT_EQ(pool({{"pads", Sizes{0, 0, 1, 1}}}), beginning + "pads" + end);
-  EXPECT_EQ(pool({{"strides", Sizes{-1, 1}}}), beginning + "strides" + end);
-  EXPECT_EQ(pool({{"dilations", Sizes{2, 2}}}), beginning + "dilations" + end);
-  EXPECT_EQ(pool({{"auto_pad", std::string{"SAME_UPPER"}}}), beginning + "auto_pad" + end);
-}
-
-TEST(ImportOnnx, RefusesWeightsThatDoNotFit) {
-  const auto convolution = [](std::vector<std::size_t> shape) {
-    SmallGraph graph;
-    graph.array("w", std::move(shape)).node("Conv", "c", {"image", "w"});
-    return refusal_of(graph);
-  };
-  EXPECT_EQ(convolution({3, 1, 1, 1}),
-            "my.onnx: operator Conv of node 'c' has an array 'w' of (3, 1, 1, 1), but needs "
-            "(3, 2, 1, 1)");
-  EXPECT_EQ(
-      convolution({3, 2, 3}),
-      "my.onnx: operator Conv of node 'c' does not convolve images: its weights are (3, 2, 3)");
-}
-
-TEST(ImportOnnx, RefusesNumbersThatAreNotFinite) {
-  SmallGraph graph;
-  graph.input({std::nullopt, 4}).head("image", 4);
-  graph.model().tensors.front().floats.front() = std::numeric_limits<float>::infinity();
-  EXPECT_EQ(refusal_of(graph),
-            "my.onnx: operator Gemm of node 'fc' has an array 'fc.weight' that holds a number that "
-            "is not finite");
-}
-
-TEST(ImportOnnx, RefusesImagesOfNoSize) {
-  SmallGraph graph;
-  graph.input({std::nullopt, 3, std::nullopt, std::nullopt}).head("image", 4);
-  EXPECT_EQ(refusal_of(graph),
-            "my.onnx: the network's input 'image' has no fixed size; export it with a symbolic "
-            "batch alone");
-}
-
-TEST(ImportOnnx, RefusesGraphsThatAreNone) {
-  SmallGraph unknown;
-  unknown.head("nowhere", 4);
-  EXPECT_EQ(refusal_of(unknown),
-            "my.onnx: operator Gemm of node 'fc' reads 'nowhere', which no node before it makes");
-  SmallGraph twice;
-  twice.node("Relu", "a", {"image"}).node("Relu", "a", {"image"});
-  EXPECT_EQ(refusal_of(twice),
-            "my.onnx: operator Relu of node 'a' makes 'a', which is there before it");
-  SmallGraph empty;
-  empty.model().outputs = {{.name = "image", .shape = {}}};
-  EXPECT_EQ(refusal_of(empty), "my.onnx: no node makes the network's output 'image'");
 }
 
 TEST(ImportOnnx, GivesLayersNamesThatCheckpointsCanHave) {

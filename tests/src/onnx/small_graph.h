@@ -4,11 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "src/onnx/import_onnx.h"
 #include "src/onnx/onnx_model.h"
+#include "tests/refusal.h"
 #include "tests/src/onnx/drawn_arrays.h"
 
 namespace spillway::test {
@@ -58,5 +61,13 @@ class SmallGraph {
  private:
   OnnxModel model_;
 };
+
+[[nodiscard]] inline ImportedNetwork imported(SmallGraph& graph) {
+  return import_onnx(graph.model(), "my.onnx");
+}
+
+[[nodiscard]] inline std::string refusal_of(SmallGraph graph) {
+  return refusal([&] { return imported(graph); });
+}
 
 }  // namespace spillway::test

@@ -112,8 +112,7 @@ TEST(FarUpdateOfARun, GoesOnWhereThereIsNoFarSide) {
     TrainerOptions options = linear_options(mode, UpdateRule::kFar, optimizer_named("adam"), 2);
     options.checkpoint.folder = folder.file("checkpoint");
     Trainer{test::small_context(), options}.run();
-    options =
-        linear_options(MemoryMode::kResident, UpdateRule::kAuto, optimizer_named("adam"), 4);
+    options = linear_options(MemoryMode::kResident, UpdateRule::kAuto, optimizer_named("adam"), 4);
     options.checkpoint = {.folder = folder.file("checkpoint"), .resume = true};
     const TrainingSummary summary = Trainer{test::small_context(), options}.run();
     EXPECT_EQ(summary.steps_run, 2U);

@@ -213,7 +213,7 @@ TEST_F(RecipeTraining, BeginsResidualBlocksWithZeroGammaWhereAsked) {
   TrainerOptions options = options_of(0);
   options.network = net.build(net.linear("fc", sum, {.features = 3}));
   const auto saved = [&](bool is_zero, const std::string& name) {
-    options.has_zero_gamma = is_zero;
+    options.initial.has_zero_gamma = is_zero;
     options.checkpoint.folder = folder_.file(name);
     Trainer{test::small_context(), options}.run();
     return folder_.file(name);
@@ -228,7 +228,7 @@ TEST_F(RecipeTraining, BeginsResidualBlocksWithZeroGammaWhereAsked) {
 
 TEST_F(RecipeTraining, HasNoZeroGammaWithoutResidualBlocks) {
   TrainerOptions options = options_of(1);
-  options.has_zero_gamma = true;
+  options.initial.has_zero_gamma = true;
   EXPECT_NE(test::refusal([&] {
               Trainer{test::small_context(), options};
             }).find("network small has no residual block that ends with a batch norm"),

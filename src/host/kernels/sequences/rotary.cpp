@@ -1,28 +1,12 @@
-#include <cmath>
+#include <algorithm>
 #include <memory>
-#include <vector>
 
 #include "src/host/kernels/kernels.h"
 #include "src/host/kernels/sequences/token_rows.h"
+#include "src/numbers/rotary_angles.h"
 
 namespace spillway::host {
 namespace {
-
-// The cosines and sines of a token's angles, token by token.
-struct Angles {
-  Angles(std::size_t tokens, std::size_t pairs, float base) {
-    for (std::size_t t = 0; t < tokens; ++t) {
-      for (std::size_t j = 0; j < pairs; ++j) {
-        const double exponent = -static_cast<double>(j) / static_cast<double>(pairs);
-        const double angle = static_cast<double>(t) * std::pow(static_cast<double>(base), exponent);
-        cosines.push_back(static_cast<float>(std::cos(angle)));
-        sines.push_back(static_cast<float>(std::sin(angle)));
-      }
-    }
-  }
-  std::vector<float> cosines;
-  std::vector<float> sines;
-};
 
 // The only operand: x or dy, y or dx.
 template <class Names>
@@ -38,7 +22,7 @@ std::unique_ptr<Kernel> turn(const Machine& machine, const Op& op, float directi
   const std::size_t pairs = op.heads.width(op.x) / 2;
   const std::size_t turned = op.heads.heads + op.heads.kv_heads;
   // shared: kernels are copied
-  const auto angles = std::make_shared<const Angles>(op.x.image.height, pairs, op.base);
+  const auto angles = std::make_shared<const RotaryAngles>(op.x.image.height, pairs, op.base);
   const std::size_t tokens = op.x.image.height;
   return element_kernel_of(machine, op, [=](auto elements, const auto& operands) {
     const auto* const from = elements(first_of(operands.in));

@@ -35,16 +35,17 @@ class Interrupted : public testing::Test {
 
   // Steps long enough, and so many of them, that a signal meets one.
   [[nodiscard]] Arguments endless(const Arguments& more) const {
-    return {
-        "train --net resnet18 --batch 4 --image-size 64 --epochs 1000000 --planner capacity --far",
-        "file:" + far().string(), "--json -", more};
+    return {"train --net resnet18 --batch 4 --image-size 64 --epochs 1000000 --json -", more};
   }
   // The same with steps of some milliseconds.
   [[nodiscard]] static Arguments quick(const Arguments& more) {
     return {"train --net lenet --batch 64 --epochs 1000000 --json -", more};
   }
-  [[nodiscard]] static std::string budget(const std::string& memory) {
-    return memory == "resident" ? "auto" : "min+20%";
+  // In this mode; what moves is in a file.
+  [[nodiscard]] Arguments in_memory(const std::string& memory) const {
+    if (memory == "resident") return "--memory resident";
+    return {"--budget min+20% --planner capacity --memory", memory, "--far",
+            "file:" + far().string()};
   }
 
   TemporaryFolder folder_;
@@ -54,7 +55,7 @@ TEST_F(Interrupted, ByControlCEndsTheStepAndLeavesNothing) {
   const std::vector<std::pair<int, std::string>> cases{
       {SIGINT, "managed"}, {SIGTERM, "copy"}, {SIGHUP, "resident"}};
   for (const auto& [signal, memory] : cases) {
-    Program program{endless({"--memory", memory, "--budget", budget(memory)})};
+    Program program{endless(in_memory(memory))};
     program.wait_for_lines(1);
     EXPECT_TRUE(fs::is_empty(far())) << "while it runs";
     program.signal(signal);
@@ -108,7 +109,7 @@ TEST_F(Interrupted, WithAFolderEndsTheStepAndSavesIt) {
 
 // The second signal does not wait for the end of the step.
 TEST_F(Interrupted, TwiceStopsAtOnce) {
-  Program program{endless({"--budget min+20% --checkpoint", checkpoint()})};
+  Program program{endless({in_memory("managed"), "--checkpoint", checkpoint()})};
   program.wait_for_lines(1);
   program.signal(SIGTERM);
   program.signal(SIGINT);
@@ -150,7 +151,7 @@ TEST_F(Interrupted, NotByAFileThatMayNotGrow) {
 }
 
 TEST_F(Interrupted, ByKillLeavesNoFarFile) {
-  Program program{endless("--budget min+20%")};
+  Program program{endless(in_memory("managed"))};
   program.wait_for_lines(1);
   program.signal(SIGKILL);
 

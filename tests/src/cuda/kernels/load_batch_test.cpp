@@ -43,6 +43,19 @@ TEST_P(CudaBatchLoading, PutsEachBatchIntoTheLayout) {
   }
 }
 
+// The stage of bytes is a quarter of that of floats, and a half of that of bfloat16.
+TEST_P(CudaBatchLoading, StagesBytesAsTheyAre) {
+  const std::size_t images = shape_.elements();
+  const auto staged = [&](Precision precision, bool has_bytes) {
+    const StagedBatch layout{precision, {.x = shape_, .is_staged = true, .has_bytes = has_bytes}};
+    return (layout.bytes() - layout.images()).count();
+  };
+  EXPECT_EQ(staged(Precision::kFp32, true), images);
+  EXPECT_EQ(staged(Precision::kBf16, true), images);
+  EXPECT_EQ(staged(Precision::kFp32, false), 4 * images);
+  EXPECT_EQ(staged(Precision::kBf16, false), 2 * images);
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, CudaBatchLoading,
                          ::testing::Values(TensorShape{3, {3, 4, 5}}, TensorShape{1, {20, 1, 1}},
                                            TensorShape{8, {3, 256, 256}}));

@@ -1,3 +1,10 @@
+#include <algorithm>
+#include <cstdint>
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+#include "src/numbers/byte_numbers.h"
 #include "tests/src/ops/kernel_runner.h"
 
 namespace spillway::test {
@@ -35,6 +42,39 @@ TEST_P(BatchLoading, PutsImagesIntoTheLayoutAndCopiesLabels) { expect_loaded(bat
 // Of three more samples, from the third on.
 TEST_P(BatchLoading, TakesItsPartOfALargerBatch) { expect_loaded(batch(3), 2); }
 
+// Also in a part of a larger batch. The first image has no label.
+TEST_P(BatchLoading, MakesOfBytesTheNumbersThatTheyStandFor) {
+  std::vector<float> numbers(shape_.image.channels * kByteValues);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] =
+        (static_cast<float>(i % kByteValues) / 255.0F - 0.4F) / (0.2F + static_cast<float>(i));
+  }
+  for (const std::size_t first : {0U, 1U}) {
+    Batch of_floats = batch(1);
+    Batch of_bytes{.bytes = std::pmr::vector<std::uint8_t>(of_floats.images.size()),
+                   .byte_numbers = numbers,
+                   .labels = of_floats.labels};
+    for (std::size_t i = 0; i < of_bytes.bytes.size(); ++i) {
+      of_bytes.bytes[i] = static_cast<std::uint8_t>(i * 37);
+    }
+    for (std::size_t n = 0; n < of_floats.labels.size(); ++n) {
+      const std::size_t each = shape_.image.elements();
+      const std::span<float> image{&of_floats.images[n * each], each};
+      look_up({&of_bytes.bytes[n * each], each}, numbers, image);
+      if (of_floats.labels[n] < 0) std::ranges::fill(image, 0.F);
+    }
+    Block x = tensor(shape_);
+    Block x_of_bytes = tensor(shape_);
+    Block labels = bytes(um::Bytes{shape_.batch * sizeof(std::int32_t)});
+    Block labels_of_bytes = bytes(um::Bytes{shape_.batch * sizeof(std::int32_t)});
+    run(LoadBatch{.x = shape_}, {&x, &labels}, {.batch = &of_floats, .first_sample = first});
+    run(LoadBatch{.x = shape_, .has_bytes = true}, {&x_of_bytes, &labels_of_bytes},
+        {.batch = &of_bytes, .first_sample = first});
+    EXPECT_EQ(values(shape_, x_of_bytes), values(shape_, x));
+    EXPECT_EQ(labels_of_bytes.numbers<std::int32_t>(), labels.numbers<std::int32_t>());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, BatchLoading,
                          ::testing::Values(TensorShape{3, {3, 4, 5}}, TensorShape{2, {1, 7, 7}},
                                            TensorShape{2, {1, 6, 6}}, TensorShape{3, {10, 3, 2}},
@@ -52,6 +92,10 @@ TEST_F(WrongBatch, IsTheCallersBug) {
   const Batch enough{.images = std::pmr::vector<float>(18), .labels = {0, 1}};
   EXPECT_THROW(run_tested(op, {&x, &labels}, {.batch = &enough, .first_sample = 1}),
                um::ContractError);
+  const LoadBatch of_bytes{.x = shape, .has_bytes = true};
+  EXPECT_THROW(run_tested(of_bytes, {&x, &labels}, {.batch = &enough}), um::ContractError);
+  const Batch no_numbers{.bytes = std::pmr::vector<std::uint8_t>(18), .labels = {0, 1}};
+  EXPECT_THROW(run_tested(of_bytes, {&x, &labels}, {.batch = &no_numbers}), um::ContractError);
 }
 
 class PixelLabels : public KernelRunner {};

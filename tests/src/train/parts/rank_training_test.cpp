@@ -30,12 +30,13 @@ nets::Network network_with_dropout() {
 }
 
 TrainerOptions options_of(nets::Network network) {
-  return {.network = std::move(network),
-          .step = {.batch = 8, .convolution = ConvolutionAlgorithm::kDirect},
-          .memory = {.budget = "min+50%"},
-          .training = {.steps = 3, .evaluate_every = 0},
-          // So small that there are several.
-          .ranks = {.shards = kShards, .buckets = {.first = um::Bytes{64}, .others = um::Bytes{512}}}};
+  return {
+      .network = std::move(network),
+      .step = {.batch = 8, .convolution = ConvolutionAlgorithm::kDirect},
+      .memory = {.budget = "min+50%"},
+      .training = {.steps = 3, .evaluate_every = 0},
+      // So small that there are several.
+      .ranks = {.shards = kShards, .buckets = {.first = um::Bytes{64}, .others = um::Bytes{512}}}};
 }
 
 struct Trained {
@@ -131,13 +132,15 @@ TEST(RankTraining, OfOneShardIsAnOrdinaryTraining) {
 TEST(RankTraining, LearnsAsWithoutShards) {
   nets::Builder net{"plain", {1, 8, 8}};
   nets::NodeId x = net.convolution("conv", net.input(), {.channels = 4, .kernel = nets::square(3)});
-  TrainerOptions options = options_of(net.build(net.linear("fc", net.relu("relu", x), {.features = 3})));
+  TrainerOptions options =
+      options_of(net.build(net.linear("fc", net.relu("relu", x), {.features = 3})));
   const std::vector<float> losses = train_on(2, options).front().losses;
   options.ranks = {};
   std::vector<float> ordinary;
-  Trainer trainer{test::small_context(), options, {.on_step = [&](auto, auto, const StepReport& report) {
-                    ordinary.push_back(report.loss);
-                  }}};
+  Trainer trainer{
+      test::small_context(), options, {.on_step = [&](auto, auto, const StepReport& report) {
+        ordinary.push_back(report.loss);
+      }}};
   trainer.run();
   ASSERT_EQ(losses.size(), ordinary.size());
   for (std::size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(losses[i], ordinary[i], 1e-5);
@@ -241,8 +244,9 @@ TEST(RankTraining, RefusesWhatShardsCannotDo) {
             std::string::npos);
   EXPECT_NE(refusal([](auto& options) { options.planning.sub_batch = "2"; }).find("--sub-batch"),
             std::string::npos);
-  EXPECT_NE(refusal([](auto& options) { options.planning.planner = "on-demand"; }).find("on-demand"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal([](auto& options) { options.planning.planner = "on-demand"; }).find("on-demand"),
+      std::string::npos);
   EXPECT_NE(
       refusal([](auto& options) { options.planning.state = StateRule::kFar; }).find("--state far"),
       std::string::npos);

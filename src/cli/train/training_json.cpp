@@ -1,0 +1,92 @@
+#include "src/cli/train/training_json.h"
+
+#include "nets/network.h"
+#include "prefetch/simulate/timeline.h"
+#include "src/cli/terminal/arena_report.h"
+#include "src/plan/batch_facts.h"
+#include "src/step/batch_norm_values.h"
+#include "src/step/unread_tasks.h"
+#include "src/train/settings_json.h"
+#include "src/train/shortest_decimal.h"
+#include "um/nanoseconds.h"
+
+namespace spillway::cli {
+namespace {
+
+using nlohmann::json;
+
+json what_was_trained(const Trainer& trainer) {
+  const TrainerOptions& options = trainer.options();
+  const nets::Network& network = options.network;
+  const prefetch::SubBatches& sub_batches = trainer.workload().sub_batches();
+  json result{{"network", network.name},
+              {"parameters", nets::count_parameters(network)},
+              {"batch", options.step.batch},
+              {"sub_batch", sub_batches.size},
+              {"sub_steps", sub_batches.steps},
+              {"image", nets::to_string(network.input())},
+              {"classes", network.classes()},
+              {"data", trainer.data().train->name()},
+              {"seed", options.training.seed},
+              {"learning_rate", shortest_decimal(options.training.learning_rate.rate)},
+              {"schedule", spillway::to_json(options.training.learning_rate)},
+              {"optimizer", spillway::to_json(options.step.optimizer)},
+              {"initialisation", name_of(options.initial.rule)},
+              {"label_smoothing", shortest_decimal(options.step.label_smoothing)},
+              {"mixing", spillway::to_json(options.training.mixing)},
+              {"average_decay", options.step.average_decay},
+              {"frozen_parameters", count_frozen(trainer.workload().training()).parameters}};
+  if (normalizes_by_batch(trainer.graph())) {
+    result["batch_norm_statistics"] = options.ranks.are_used() ? "per shard"
+                                      : sub_batches.steps > 1  ? "per sub-batch"
+                                                               : "per batch";
+  }
+  return result;
+}
+
+json by_which_ranks(const Trainer& trainer) {
+  const RankOptions& ranks = trainer.options().ranks;
+  const prefetch::ExchangeShare share = prefetch::exchange_share(trainer.session().timeline());
+  return {{"ranks", ranks.communicator->ranks()},
+          {"shards", ranks.shards},
+          {"buckets", trainer.graph().exchanges.size()},
+          {"reduction", ranks.reduction == RankReduction::kTree ? "tree" : "fastest"},
+          {"exchange_seconds", um::seconds(share.exchanging)},
+          {"hidden_exchange_seconds", um::seconds(share.beside_runs)}};
+}
+
+json how_it_was_planned(const Trainer& trainer, const std::string& far) {
+  const prefetch::PlanFacts facts = facts_of(trainer.plans(), trainer.workload());
+  json result{{"device", trainer.context().device->name()},
+              {"backend", trainer.context().backend->description()},
+              {"memory", to_string(trainer.options().memory.mode)},
+              {"memory_description", trainer.session().memory_description()},
+              {"far", far},
+              {"planner", trainer.plan().planner},
+              {"algorithms", facts.algorithms},
+              {"recomputed_tasks", facts.recomputed_tasks},
+              {"planned_offload_bytes", facts.offloaded.count()},
+              {"planned_prefetch_bytes", facts.prefetched.count()},
+              {"profile", trainer.profile().source},
+              {"min_budget_bytes", trainer.need().smallest.count()},
+              {"resident_bytes", trainer.need().resident.count()},
+              {"page_bytes", trainer.workload().page().count()}};
+  if (const auto use = trainer.session().arena_use()) result["placement"] = places_json(*use);
+  return result;
+}
+
+}  // namespace
+
+json training_json(const Trainer& trainer, const TrainingSummary& summary, const std::string& far) {
+  json result = what_was_trained(trainer);
+  result.update(how_it_was_planned(trainer, far));
+  if (trainer.options().ranks.are_used()) result["ranks"] = by_which_ranks(trainer);
+  result.update({{"broken_files", summary.broken_files},
+                 {"budget_bytes", summary.budget.count()},
+                 {"near_peak_bytes", summary.near_peak.count()},
+                 {"steps", summary.steps},
+                 {"weights_sha256", summary.weights_sha256}});
+  return result;
+}
+
+}  // namespace spillway::cli

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "nets/network.h"
+#include "src/data/dataset.h"
+#include "src/train/parts/rank_training.h"
+
+namespace spillway {
+
+/// Throws on all ranks, where there are some: um::Error that says what differs, where they would
+/// not train the same network on the same data with so many threads, or RankOptions::agreement
+/// differs. Of the data it compares names, sizes and a few samples.
+void expect_ranks_agree(const RankOptions& ranks, const nets::Network& network,
+                        const DatasetPair& data, std::size_t threads);
+
+/// The same of the weights that they came to, by their SHA-256.
+void expect_same_weights(const RankOptions& ranks, const std::string& sha256);
+
+}  // namespace spillway

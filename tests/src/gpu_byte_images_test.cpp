@@ -1,0 +1,113 @@
+// Training on images that travel to the device as bytes.
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "prefetch/files/plan_file.h"
+#include "src/numbers/byte_numbers.h"
+#include "src/train/trainer.h"
+#include "tests/src/byte_dataset.h"
+#include "tests/src/gpu_training.h"
+#include "tests/src/small_training.h"
+#include "tests/temporary_folder.h"
+
+namespace spillway {
+namespace {
+
+using namespace test;  // the trainings
+
+std::unique_ptr<Dataset> byte_images() {
+  return std::make_unique<ByteDataset>(kImage, kClasses, 3 * kBatch);
+}
+
+// Images that are uploaded as bytes, and become floats on the device; on the host as well.
+TEST(GpuByteImages, TeachTheSameAsFloats) {
+  const auto trained = [](Opened opened, MemoryMode mode, bool has_bytes) {
+    return train(std::move(opened), mode, {.has_bytes = has_bytes, .data = byte_images});
+  };
+  const auto expected = trained(this_machine(), MemoryMode::kResident, false).numbers();
+  EXPECT_EQ(trained(this_machine(), MemoryMode::kResident, true).numbers(), expected);
+  for (const MemoryMode mode : {MemoryMode::kResident, MemoryMode::kManaged, MemoryMode::kCopy}) {
+    const Trained of_bytes = trained(recorded_gpu(um::RecordingApi::h200()), mode, true);
+    EXPECT_EQ(of_bytes.numbers(), expected) << to_string(mode);
+    EXPECT_TRUE(of_bytes.kept_budget) << to_string(mode);
+    const Trained of_floats = trained(recorded_gpu(um::RecordingApi::h200()), mode, false);
+    EXPECT_EQ(of_floats.numbers(), expected) << to_string(mode);
+    const um::Bytes labels{kBatch * sizeof(std::int32_t)};
+    const um::Bytes table = float_bytes(kImage.channels * kByteValues);
+    EXPECT_EQ(4 * (of_bytes.staged - labels - table), of_floats.staged - labels);
+  }
+}
+
+class TrainerOnBytes : public testing::Test {
+ protected:
+  // Six images of 1x8x8 and of three classes.
+  TrainerOnBytes() {
+    std::vector<std::uint8_t> images{0, 0, 8, 3, 0, 0, 0, 6, 0, 0, 0, 8, 0, 0, 0, 8};
+    for (unsigned i = 0; i < 6 * 64; ++i) images.push_back(static_cast<std::uint8_t>(i * i));
+    for (const std::string split : {"train", "t10k"}) {
+      folder_.write(split + "-images-idx3-ubyte", images);
+      folder_.write(split + "-labels-idx1-ubyte", {0, 0, 8, 1, 0, 0, 0, 6, 0, 1, 2, 2, 1, 0});
+    }
+  }
+  [[nodiscard]] TrainerOptions options() const {
+    return {.network = small_network(),
+            .data = "idx:" + folder_.path().string(),
+            .step = {.batch = 3},
+            .memory = {.mode = MemoryMode::kResident},
+            .training = {.steps = 4}};
+  }
+  // Of the same network, and of data that are floats.
+  [[nodiscard]] std::string plan_of_floats() const {
+    TrainerOptions drawn = options();
+    drawn.data = "synthetic";
+    const Trainer trainer{recorded_gpu(um::RecordingApi::h200()).context, drawn};
+    EXPECT_FALSE(trainer.session().loads_bytes());
+    std::ofstream{folder_.file("plan")} << prefetch::to_json(trainer.plan(), trainer.graph());
+    return folder_.file("plan");
+  }
+  static std::string weights(Trainer trainer, bool of_bytes) {
+    EXPECT_EQ(trainer.session().loads_bytes(), of_bytes);
+    return trainer.run().weights_sha256;
+  }
+  static ExecutionContext gpu() { return recorded_gpu(um::RecordingApi::h200()).context; }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(TrainerOnBytes, TakesAPlanThatKnewNothingOfTheData) {
+  TrainerOptions planned = options();
+  planned.planning.plan_file = plan_of_floats();
+  const std::string expected = weights({gpu(), options()}, true);
+  EXPECT_EQ(weights({gpu(), planned}, false), expected);
+  EXPECT_EQ(weights({small_context(), options()}, true), expected);
+  EXPECT_EQ(weights({small_context(), planned}, true), expected);  // where nothing is staged
+}
+
+TEST_F(TrainerOnBytes, GoesOnWithItsPlan) {
+  const std::string expected = weights({gpu(), options()}, true);
+  TrainerOptions saved = options();
+  saved.checkpoint.folder = folder_.file("checkpoint");
+  saved.training.steps = 2;
+  static_cast<void>(weights({gpu(), saved}, true));
+  saved.checkpoint.resume = true;
+  saved.training.steps = 4;
+  EXPECT_EQ(weights({gpu(), saved}, true), expected);
+}
+
+TEST_F(TrainerOnBytes, MixesFloats) {
+  TrainerOptions mixed = options();
+  mixed.training.mixing.mixup = 0.2F;
+  const Trainer trainer{small_context(), mixed};
+  EXPECT_FALSE(trainer.session().loads_bytes());
+}
+
+}  // namespace
+}  // namespace spillway
