@@ -35,7 +35,12 @@ int run(std::span<char*> words) {
                  .classes = 1000,
                  .seed = 1,
                  .options = {.augmentation = spillway::find_augmentation(words[7]).value()}});
-  spillway::BatchLoader loader{*data.train, batch, 1, 0, {.threads = number(4)}};
+  spillway::BatchLoader loader{
+      *data.train,
+      batch,
+      1,
+      0,
+      {.threads = number(4), .has_bytes = spillway::can_load_bytes(*data.train, {})}};
   for (std::size_t i = 0; i < number(5); ++i) static_cast<void>(loader.next());
   const double processor = processor_seconds();
   const auto begin = std::chrono::steady_clock::now();

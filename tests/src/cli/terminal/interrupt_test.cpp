@@ -166,14 +166,12 @@ class Killed : public Interrupted {
     return {"train --net lenet --batch 8 --lr 0.02 --seed 5 --json -", more};
   }
   [[nodiscard]] Arguments saved(const Arguments& more) const {
-    return {lenet({"--checkpoint", checkpoint(), "--checkpoint-every 3 --far",
-                   "file:" + far().string()}),
-            more};
+    return {lenet({"--checkpoint", checkpoint(), "--checkpoint-every 3"}), more};
   }
 
   // Kills the training after `lines` steps; the checkpoint before has been written by then.
   void train_until_killed(const Arguments& more, std::size_t lines) const {
-    Program program{saved({"--epochs 1000000", more})};
+    Program program{saved({"--epochs 1000000 --far", "file:" + far().string(), more})};
     program.wait_for_lines(lines);
     program.signal(SIGKILL);
     ASSERT_EQ(program.finish().exit_code, 128 + SIGKILL);
