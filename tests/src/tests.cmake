@@ -77,7 +77,8 @@ spillway_test(host_tests
           src/host/layout/parameter_layout_test.cpp src/host/slope_test.cpp
           src/host/layout/thread_floats_test.cpp src/host/vocabulary_chunks_test.cpp
           src/host/layout/threads_test.cpp src/ops/philox_test.cpp
-  LINK spillway::host spillway::host_kernels OpenMP::OpenMP_CXX)
+  LINK spillway::host spillway::host_kernels OpenMP::OpenMP_CXX
+  SUITES)
 # The same kernels as on a machine without AVX-512: another layout, other implementations in oneDNN.
 add_test(NAME host_tests_with_avx2 COMMAND host_tests)
 set_tests_properties(host_tests_with_avx2 PROPERTIES
@@ -134,7 +135,8 @@ spillway_test(training_tests
           src/execute/workspace_buffer_test.cpp
           src/plan/sub_batch_plans_test.cpp src/step/sub_step_test.cpp src/train/train_test.cpp
           src/train/trainer_test.cpp src/step/batch_norm_values_test.cpp
-          src/profile/idle_link_test.cpp src/step/machine_size_model_test.cpp
+          src/profile/idle_link_test.cpp src/profile/measuring_time_test.cpp
+          src/step/machine_size_model_test.cpp
           src/step/sampling_step_test.cpp src/step/unread_tasks_test.cpp
           src/step/update_in_parts_test.cpp src/train/recipe_training_test.cpp
   SEPARATE src/step/sub_step_test.cpp

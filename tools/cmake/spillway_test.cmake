@@ -1,7 +1,7 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
-# spillway_test(<name> SOURCES ... LINK ... [SEPARATE ...] [TIMEOUT seconds] [RANDOM_CASES n] [GPU] [TSAN] [WHOLE])
+# spillway_test(<name> SOURCES ... LINK ... [SEPARATE ...] [TIMEOUT seconds] [RANDOM_CASES n] [GPU] [TSAN] [SUITES] [WHOLE])
 # SEPARATE: sources that a unity build compiles alone, since they name things as others of the test do.
 # What a test says itself is optimised but little in release, which compiles in three quarters of the
 # time, and not at all under sanitizers, which halves it: what is tested lies in libraries.
@@ -11,10 +11,12 @@ include(GoogleTest)
 # TSAN: also run by the tsan preset, which builds nothing else, for what several threads do. The
 # label cpu-tsan answers to `ctest -L cpu` and to `-L tsan`; gtest_discover_tests cannot pass on two
 # labels.
-# WHOLE: one test of ctest, not one for each of the program: these are many and short.
+# SUITES: one test of ctest for each suite, not for each case: these are so many and short that most
+# of their time would go into starting the program.
+# WHOLE: one test of ctest for the whole program.
 add_custom_target(tsan_tests)
 function(spillway_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 t "GPU;TSAN;WHOLE" "TIMEOUT;RANDOM_CASES" "SOURCES;LINK;SEPARATE")
+  cmake_parse_arguments(PARSE_ARGV 1 t "GPU;TSAN;SUITES;WHOLE" "TIMEOUT;RANDOM_CASES" "SOURCES;LINK;SEPARATE")
   add_executable(${name} ${t_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   set_target_properties(${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 8)
@@ -53,6 +55,14 @@ function(spillway_test name)
   if(t_WHOLE)
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES ${properties})
+  elseif(t_SUITES)
+    set(list ${CMAKE_CURRENT_BINARY_DIR}/${name}_suites.cmake)
+    add_custom_command(TARGET ${name} POST_BUILD BYPRODUCTS ${list} VERBATIM
+      COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> -DOUT=${list}
+        "-DPROPERTIES=${properties}" -P ${PROJECT_SOURCE_DIR}/tools/cmake/discover_suites.cmake)
+    file(WRITE ${list}.included
+      "if(EXISTS ${list})\n include(${list})\nelse()\n add_test(${name}_NOT_BUILT ${name}_NOT_BUILT)\nendif()\n")
+    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${list}.included)
   else()
     gtest_discover_tests(${name} PROPERTIES ${properties} DISCOVERY_TIMEOUT 60)
   endif()
