@@ -61,11 +61,13 @@ function(spillway_test name)
     set_tests_properties(${name} PROPERTIES ${properties})
   elseif(t_SUITES)
     set(list ${CMAKE_CURRENT_BINARY_DIR}/${name}_suites.cmake)
+    set(script ${PROJECT_SOURCE_DIR}/tools/cmake/discover_suites.cmake)
+    set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${script})
     add_custom_command(TARGET ${name} POST_BUILD BYPRODUCTS ${list} VERBATIM
       COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> -DOUT=${list}
-        "-DPROPERTIES=${properties}" -P ${PROJECT_SOURCE_DIR}/tools/cmake/discover_suites.cmake)
-    file(WRITE ${list}.included
-      "if(EXISTS ${list})\n include(${list})\nelse()\n add_test(${name}_NOT_BUILT ${name}_NOT_BUILT)\nendif()\n")
+        "-DPROPERTIES=${properties}" -P ${script})
+    file(WRITE ${list}.included "if(EXISTS ${list})\n  include(${list})\nelse()\n"
+      "  add_test(${name}_NOT_BUILT ${name}_NOT_BUILT)\nendif()\n")
     set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${list}.included)
   else()
     gtest_discover_tests(${name} PROPERTIES ${properties} DISCOVERY_TIMEOUT 60)
