@@ -25,8 +25,7 @@ void expect_sound_plans(const TaskGraph& graph) {
   const um::Nanoseconds joint = simulate(joint_plan, profile).makespan();
   for (const auto& planner : planners()) {
     Problem enough = given;
-    const Plan plan =
-        planner->name() == "joint" ? joint_plan : planned_with_more(*planner, enough);
+    const Plan plan = planner->name() == "joint" ? joint_plan : planned_with_more(*planner, enough);
     const std::string broken = reason_against(graph, plan);
     if (!broken.empty()) RC_FAIL(std::string{planner->name()} + ": " + broken);
     if (plan.residency == Residency::kOnDemand) continue;

@@ -38,9 +38,9 @@ TEST_F(MeasuringTime, IsTheUsualTimesAFactorOfTheEnvironment) {
 TEST_F(MeasuringTime, RefusesWhatIsNoSuchFactor) {
   for (const char* text : {"", "0", "-0.1", "1.5", "0.1s", "nan", "short"}) {
     set(text);
-    EXPECT_EQ(test::refusal([] { return measuring_time(nanoseconds{8}); }),
-              std::string{"SPILLWAY_MEASURING_TIME="} + text +
-                  " is no factor over 0 and at most 1");
+    EXPECT_EQ(
+        test::refusal([] { return measuring_time(nanoseconds{8}); }),
+        std::string{"SPILLWAY_MEASURING_TIME="} + text + " is no factor over 0 and at most 1");
   }
 }
 
