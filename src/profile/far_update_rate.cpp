@@ -9,6 +9,7 @@
 #include "src/execute/executor.h"
 #include "src/execute/far_updates.h"
 #include "src/ops/far_kernel.h"
+#include "src/profile/measuring_time.h"
 #include "um/far_side.h"
 
 namespace spillway {
@@ -57,13 +58,14 @@ void measure_far_update(LinkUnderTest& link, const Step& step, const Backend& ba
   const StepContext context{.learning_rate = 0.001F};
   processor.run(*kernel, context, operands);
   const auto load = start_load();
+  const auto measured_for = measuring_time(kTime);
   const Clock::time_point begin = Clock::now();
   Bytes bytes;
   do {
     if (stop.stop_requested()) throw Interrupted{};
     processor.run(*kernel, context, operands);
     bytes += (2 * updated + 1) * block;
-  } while (Clock::now() - begin < kTime);
+  } while (Clock::now() - begin < measured_for);
   const um::Nanoseconds time = Clock::now() - begin;
   const auto speed = load ? load->stop() : std::nullopt;
   result.far_update = um::Bandwidth{static_cast<double>(bytes.count()) / um::seconds(time)};

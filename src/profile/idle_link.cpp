@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "src/execute/executor.h"
+#include "src/profile/measuring_time.h"
 
 namespace spillway {
 namespace {
@@ -51,10 +52,10 @@ bool ExchangeTimes::is_duplex() const {
 IdleLinkTimes measure_idle_link(LinkUnderTest& link, Bytes page, const std::stop_token& stop) {
   const MoveTimes one_way{.small = page, .large = link.size()};
   IdleLinkTimes times{.away = one_way, .back = one_way, .exchange = {}};
-  const auto begin = std::chrono::steady_clock::now();
+  const auto end = std::chrono::steady_clock::now() + measuring_time(kLongest);
   for (int i = 0; i < kRounds; ++i) {
     if (stop.stop_requested()) throw Interrupted{};
-    if (i > 0 && std::chrono::steady_clock::now() - begin > kLongest) break;
+    if (i > 0 && std::chrono::steady_clock::now() > end) break;
     time_one_way(link, page, times);
     time_exchange(link, page, times.exchange);
   }

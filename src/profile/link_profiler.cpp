@@ -9,6 +9,7 @@
 #include "src/profile/far_update_rate.h"
 #include "src/profile/idle_link.h"
 #include "src/profile/loaded_link.h"
+#include "src/profile/measuring_time.h"
 #include "src/profile/moved_bytes.h"
 #include "src/profile/repeated_launch.h"
 #include "src/profile/scratch_launch.h"
@@ -65,9 +66,9 @@ prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
   };
   round_trip();  // the first write to far memory waits for the system to give it
   away = back = {};
-  const Clock::time_point begin = Clock::now();
+  const Clock::time_point end = Clock::now() + measuring_time(kDuration);
   do round_trip();
-  while (Clock::now() - begin < kDuration);
+  while (Clock::now() < end);
   const auto speed = load ? load->stop() : std::nullopt;
   load.reset();
 

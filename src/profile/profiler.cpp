@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/execute/executor.h"
+#include "src/profile/measuring_time.h"
 #include "src/profile/scratch_launch.h"
 #include "src/profile/scratch_ring.h"
 
@@ -110,7 +111,7 @@ class TaskTimer {
 bool is_enough(std::size_t times, Clock::duration elapsed) {
   using std::chrono::seconds;
   if (times < 2) return false;
-  return times < 3 ? elapsed > seconds{15} : times >= 25 || elapsed > seconds{1};
+  return times < 3 ? elapsed > seconds{15} : times >= 25 || elapsed > measuring_time(seconds{1});
 }
 
 }  // namespace

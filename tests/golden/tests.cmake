@@ -1,5 +1,5 @@
 # Whole training steps against PyTorch's numbers in golden/*.json, and whole trainings.
-spillway_test(golden_tests
+spillway_test(golden_tests COMPUTES
   SOURCES golden/drawn_numbers.cpp golden/drawn_state.cpp golden/golden_file.cpp
           golden/golden_training.cpp src/golden_test.cpp src/learning_test.cpp
           src/network_families_test.cpp src/network_in_memory.cpp src/part_training_test.cpp
@@ -10,7 +10,7 @@ spillway_test(golden_tests
   SEPARATE src/sub_batch_adam_test.cpp
   TIMEOUT 300)
 if(SPILLWAY_HAS_CUDA)
-  spillway_test(cuda_golden_tests GPU
+  spillway_test(cuda_golden_tests COMPUTES GPU
   SOURCES golden/drawn_numbers.cpp golden/drawn_state.cpp golden/golden_file.cpp
           golden/golden_training.cpp src/cuda/attention_training_test.cpp src/cuda/golden_test.cpp
           src/network_in_memory.cpp src/state_numbers.cpp
@@ -30,7 +30,7 @@ spillway_test(weights_tests
        spillway::train spillway::um_host spillway::weights golden_files nlohmann_json::nlohmann_json)
 
 # Single layers against PyTorch, in both layouts.
-spillway_test(golden_layer_tests
+spillway_test(golden_layer_tests COMPUTES
   SOURCES golden/drawn_numbers.cpp golden/layer_golden.cpp src/host/layer_golden_test.cpp
   LINK spillway::host spillway::nets_text golden_files nlohmann_json::nlohmann_json)
 add_test(NAME golden_layer_tests_with_avx2 COMMAND golden_layer_tests)
@@ -47,7 +47,7 @@ target_link_libraries(family_networks PUBLIC spillway::nets_text PRIVATE spillwa
 add_executable(write_family_network
   ${PROJECT_SOURCE_DIR}/tools/golden/write_family_network.cpp)
 target_link_libraries(write_family_network PRIVATE family_networks spillway_flags)
-spillway_test(golden_family_tests
+spillway_test(golden_family_tests COMPUTES
   SOURCES golden/drawn_numbers.cpp golden/drawn_state.cpp golden/family_golden.cpp
           golden/family_training.cpp src/golden_bf16_test.cpp src/golden_family_test.cpp
           src/network_in_memory.cpp src/state_numbers.cpp

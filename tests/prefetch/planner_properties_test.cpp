@@ -21,10 +21,11 @@ void expect_sound_plans(const TaskGraph& graph) {
   const Profile profile = random_profile(graph);
   const Problem given = random_problem(graph, profile);
   const um::Nanoseconds bound = lower_bounds(given).mixed_transition;
-  const um::Nanoseconds joint = simulate(planned("joint", given), profile).makespan();
+  const Plan joint_plan = planned("joint", given);  // once: no other takes as long
+  const um::Nanoseconds joint = simulate(joint_plan, profile).makespan();
   for (const auto& planner : planners()) {
     Problem enough = given;
-    const Plan plan = planned_with_more(*planner, enough);
+    const Plan plan = planner->name() == "joint" ? joint_plan : planned_with_more(*planner, enough);
     const std::string broken = reason_against(graph, plan);
     if (!broken.empty()) RC_FAIL(std::string{planner->name()} + ": " + broken);
     if (plan.residency == Residency::kOnDemand) continue;

@@ -65,14 +65,17 @@ spillway_test(prefetch_optimum_tests
   LINK spillway::prefetch_bounds spillway::prefetch_planners spillway::prefetch_simulate
        spillway::prefetch_verify rapidcheck
   RANDOM_CASES 10000)
-# Plans of `joint` beside exact optima: 1,000 drawn steps and 53 recorded ones.
-spillway_test(prefetch_joint_optimum_tests
+# Plans of `joint` beside exact optima: 1,000 drawn steps and 53 recorded ones. Far too long for
+# sanitizers.
+if(NOT SPILLWAY_SANITIZE)
+  spillway_test(prefetch_joint_optimum_tests COMPUTES
   SOURCES prefetch/planners/joint/joint_optimum_test.cpp
   LINK spillway::prefetch_bounds spillway::prefetch_files spillway::prefetch_planners spillway::prefetch_simulate
        spillway::prefetch_verify
-  TIMEOUT 300)
-target_compile_definitions(prefetch_joint_optimum_tests PRIVATE
-  SPILLWAY_STEPS="${CMAKE_CURRENT_SOURCE_DIR}/prefetch/steps")
+    TIMEOUT 300)
+  target_compile_definitions(prefetch_joint_optimum_tests PRIVATE
+    SPILLWAY_STEPS="${CMAKE_CURRENT_SOURCE_DIR}/prefetch/steps")
+endif()
 # Plans of `joint`, and 64 sequences that rerun anything, for each of so many random steps.
 spillway_test(prefetch_bounds_tests
   SOURCES prefetch/bounds/bounds_test.cpp
@@ -111,7 +114,7 @@ spillway_test(prefetch_file_tests
   RANDOM_CASES 2000)
 target_compile_definitions(prefetch_file_tests PRIVATE
   SPILLWAY_TRACES="${CMAKE_CURRENT_SOURCE_DIR}/prefetch/traces")
-spillway_test(prefetch_runtime_tests
+spillway_test(prefetch_runtime_tests COMPUTES
   SOURCES prefetch/runtime/copy_memory_compaction_test.cpp
           prefetch/runtime/copy_memory_places_test.cpp prefetch/runtime/copy_memory_test.cpp
           prefetch/runtime/early_offload_test.cpp prefetch/runtime/runner/far_lane_test.cpp
@@ -123,18 +126,18 @@ spillway_test(prefetch_runtime_tests
        spillway::um_host_managed rapidcheck
   TIMEOUT 300 TSAN)
 # Not under TSan: it takes mapping a page anew for a write.
-spillway_test(prefetch_runtime_memfd_tests
+spillway_test(prefetch_runtime_memfd_tests COMPUTES
   SOURCES prefetch/runtime/step_equivalence_memfd_test.cpp
   LINK spillway::prefetch_planners spillway::prefetch_runtime_runner spillway::um_host rapidcheck
   TIMEOUT 300)
 # Not under TSan, for both reasons.
-spillway_test(prefetch_far_state_tests
+spillway_test(prefetch_far_state_tests COMPUTES
   SOURCES prefetch/runtime/far_state_test.cpp
   LINK spillway::prefetch_planners spillway::prefetch_runtime_runner spillway::um_host
        spillway::um_host_managed rapidcheck
   TIMEOUT 300)
 # Not under TSan: `joint` makes its plans in TBB loops, whose hand-over TSan does not see.
-spillway_test(prefetch_step_layout_tests
+spillway_test(prefetch_step_layout_tests COMPUTES
   SOURCES prefetch/runtime/step_layout_test.cpp prefetch/runtime/step_program_test.cpp
   LINK spillway::prefetch_planners spillway::prefetch_runtime_runner spillway::um_host rapidcheck
   TIMEOUT 300)

@@ -73,12 +73,13 @@ set(operation_tests
     src/ops/kernels/sgd_update_test.cpp src/ops/kernels/softmax_cross_entropy_test.cpp
     src/ops/kernels/vocabulary_logits_test.cpp
     src/ops/kernels/weighted_operations_test.cpp)
-spillway_test(host_tests
+spillway_test(host_tests COMPUTES
   SOURCES ${operation_tests} src/host/host_backend_test.cpp
           src/host/layout/parameter_layout_test.cpp src/host/slope_test.cpp
           src/host/layout/thread_floats_test.cpp src/host/vocabulary_chunks_test.cpp
           src/host/layout/threads_test.cpp src/ops/philox_test.cpp
-  LINK spillway::host spillway::host_kernels OpenMP::OpenMP_CXX)
+  LINK spillway::host spillway::host_kernels OpenMP::OpenMP_CXX
+  SUITES)
 # The same kernels as on a machine without AVX-512: another layout, other implementations in oneDNN.
 add_test(NAME host_tests_with_avx2 COMMAND host_tests)
 set_tests_properties(host_tests_with_avx2 PROPERTIES
@@ -135,7 +136,8 @@ spillway_test(training_tests
           src/execute/workspace_buffer_test.cpp
           src/plan/sub_batch_plans_test.cpp src/step/sub_step_test.cpp src/train/train_test.cpp
           src/train/trainer_test.cpp src/step/batch_norm_values_test.cpp
-          src/profile/idle_link_test.cpp src/step/machine_size_model_test.cpp
+          src/profile/idle_link_test.cpp src/profile/measuring_time_test.cpp
+          src/step/machine_size_model_test.cpp
           src/step/sampling_step_test.cpp src/step/unread_tasks_test.cpp
           src/step/update_in_parts_test.cpp src/train/recipe_training_test.cpp
   SEPARATE src/step/sub_step_test.cpp
@@ -189,7 +191,7 @@ spillway_test(sweep_tests
 # Every network of the catalogue, which takes 25 times as long under sanitizers: golden_tests has
 # one of each family for them.
 if(NOT SPILLWAY_SANITIZE)
-  spillway_test(every_network_tests
+  spillway_test(every_network_tests COMPUTES
   SOURCES src/every_network_test.cpp src/network_in_memory.cpp
   LINK spillway::host spillway::prefetch_planners spillway::train spillway::um_host
     TIMEOUT 300)
@@ -202,7 +204,10 @@ spillway_test(report_tests
           src/report/verdict_test.cpp
   LINK spillway::report)
 
-# A program of its own: its write(), fsync(), renameat() and so on come before the C library's.
-spillway_test(power_loss_tests
+# A program of its own: its write(), fsync(), renameat() and so on come before the C library's. Too long
+# for sanitizers, under which other tests write checkpoints.
+if(NOT SPILLWAY_SANITIZE)
+  spillway_test(power_loss_tests
   SOURCES src/train/power/power_loss_test.cpp src/train/power/recorded_folder.cpp
   LINK spillway::files spillway::host spillway::prefetch_planners spillway::train spillway::um_host)
+endif()

@@ -22,16 +22,16 @@ spillway_test(um_no_memory_tests
   LINK spillway::um_threads
   TSAN)
 
-spillway_test(um_uffd_move_tests
+spillway_test(um_uffd_move_tests COMPUTES
   SOURCES um/host/managed/paging_contract_test.cpp
   LINK spillway::um_host_managed
-  TIMEOUT 300 TSAN)
+  TIMEOUT 300 SUITES TSAN)
 target_compile_definitions(um_uffd_move_tests PRIVATE SPILLWAY_PAGING=kUffdMove)
 # Not under TSan: it takes mapping a page anew for a write.
-spillway_test(um_memfd_segv_tests
+spillway_test(um_memfd_segv_tests COMPUTES
   SOURCES um/host/managed/paging_contract_test.cpp
   LINK spillway::um_host_managed
-  TIMEOUT 300)
+  TIMEOUT 300 SUITES)
 target_compile_definitions(um_memfd_segv_tests PRIVATE SPILLWAY_PAGING=kMemfdSegv)
 
 # Not under TSan either: it does not see what OpenMP's threads wait for.
@@ -78,7 +78,7 @@ if(SPILLWAY_HAS_CUDA)
   LINK spillway::prefetch_runtime_runner spillway::um_cuda
     TSAN)
   # Not under TSan: `joint` makes its plans in TBB loops, whose hand-over TSan does not see.
-  spillway_test(um_cuda_order_tests
+  spillway_test(um_cuda_order_tests COMPUTES
   SOURCES um/cuda/host_calls_test.cpp um/cuda/managed_calls_test.cpp
           um/cuda/ordered_steps_test.cpp
   LINK spillway::nets spillway::prefetch_files spillway::prefetch_planners

@@ -1,20 +1,24 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
-# spillway_test(<name> SOURCES ... LINK ... [SEPARATE ...] [TIMEOUT seconds] [RANDOM_CASES n] [GPU] [TSAN] [WHOLE])
+# spillway_test(<name> SOURCES ... LINK ... [SEPARATE ...] [TIMEOUT seconds] [RANDOM_CASES n] [COMPUTES] [GPU]
+#               [TSAN] [SUITES] [WHOLE])
 # SEPARATE: sources that a unity build compiles alone, since they name things as others of the test do.
-# What a test says itself is optimised but little in release, which compiles in three quarters of the
-# time, and not at all under sanitizers, which halves it: what is tested lies in libraries.
+# What a test says itself is not optimised, which compiles in two thirds of the time: what is tested
+# lies in libraries. In release, tests that compute much themselves are a little: COMPUTES, and those
+# of RANDOM_CASES.
 # RANDOM_CASES: how many cases rapidcheck makes for each property; 100 unless given. Sanitizers, with
 # which a case takes 25 times as long, get a 25th. They draw from a fixed seed; what the environment's
 # RC_PARAMS says is put behind that, after a space of its own, and counts: `RC_PARAMS=' seed=7' ctest`.
 # TSAN: also run by the tsan preset, which builds nothing else, for what several threads do. The
 # label cpu-tsan answers to `ctest -L cpu` and to `-L tsan`; gtest_discover_tests cannot pass on two
 # labels.
-# WHOLE: one test of ctest, not one for each of the program: these are many and short.
+# SUITES: one test of ctest for each suite, not for each case: these are so many and short that most
+# of their time would go into starting the program.
+# WHOLE: one test of ctest for the whole program.
 add_custom_target(tsan_tests)
 function(spillway_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 t "GPU;TSAN;WHOLE" "TIMEOUT;RANDOM_CASES" "SOURCES;LINK;SEPARATE")
+  cmake_parse_arguments(PARSE_ARGV 1 t "COMPUTES;GPU;TSAN;SUITES;WHOLE" "TIMEOUT;RANDOM_CASES" "SOURCES;LINK;SEPARATE")
   add_executable(${name} ${t_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   set_target_properties(${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 8)
@@ -23,8 +27,10 @@ function(spillway_test name)
   endif()
   if(SPILLWAY_SANITIZE)
     target_compile_options(${name} PRIVATE -O0)
-  else()
+  elseif(t_COMPUTES OR t_RANDOM_CASES)
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  else()
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0>)
   endif()
   target_link_libraries(${name} PRIVATE ${t_LINK} spillway_flags GTest::gtest_main)
   if(NOT t_TIMEOUT)
@@ -53,6 +59,16 @@ function(spillway_test name)
   if(t_WHOLE)
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES ${properties})
+  elseif(t_SUITES)
+    set(list ${CMAKE_CURRENT_BINARY_DIR}/${name}_suites.cmake)
+    set(script ${PROJECT_SOURCE_DIR}/tools/cmake/discover_suites.cmake)
+    set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${script})
+    add_custom_command(TARGET ${name} POST_BUILD BYPRODUCTS ${list} VERBATIM
+      COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> -DOUT=${list}
+        "-DPROPERTIES=${properties}" -P ${script})
+    file(WRITE ${list}.included "if(EXISTS ${list})\n  include(${list})\nelse()\n"
+      "  add_test(${name}_NOT_BUILT ${name}_NOT_BUILT)\nendif()\n")
+    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${list}.included)
   else()
     gtest_discover_tests(${name} PROPERTIES ${properties} DISCOVERY_TIMEOUT 60)
   endif()

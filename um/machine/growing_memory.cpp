@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <thread>
 #include <vector>
 
@@ -16,6 +17,7 @@ constexpr Bytes kMostLost = 4_GiB;
 constexpr Bytes kSmallestStep = 16_MiB;
 constexpr Bytes kLargestStep = 256_MiB;
 constexpr int kPauses = 20;
+constexpr std::uint64_t kMostGrowth = 256;  // times what a machine has at first
 constexpr auto kPause = std::chrono::milliseconds{10};
 
 // Mappings that live as long as this.
@@ -46,6 +48,7 @@ class Touched {
 
 Bytes available_when_touched(Bytes wanted, const MemoryToTouch& memory) {
   const Bytes at_first = memory.available();
+  if (wanted.count() / kMostGrowth > at_first.count()) return at_first;
   const Bytes most_lost = std::min(kMostLost, Bytes{at_first.count() / 2});
   const Bytes step = std::clamp(Bytes{most_lost.count() / 4}, kSmallestStep, kLargestStep);
   Bytes taken;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <stop_token>
 #include <vector>
 
@@ -23,6 +24,7 @@ using um::Bytes;
 
 class Profiling : public testing::Test {
  protected:
+  Profiling() { setenv("SPILLWAY_MEASURING_TIME", "1", 1); }  // these want what users get
   [[nodiscard]] prefetch::Profile measure(Bytes limit) {
     return measure_tasks(step, *context.backend, memory, limit, *context.compute, stop.get_token(),
                          [&](double part) { progress.push_back(part); });

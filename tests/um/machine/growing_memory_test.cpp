@@ -78,6 +78,12 @@ TEST(GrowingMemory, EndsWhereTheSystemRefuses) {
   EXPECT_EQ(machine.probe(30_GiB), 2_GiB);
 }
 
+TEST(GrowingMemory, IsNotTouchedForMoreThanAnyMachineGrowsTo) {
+  Machine machine{.free = 2_GiB, .most = 1024_GiB};
+  EXPECT_EQ(machine.probe(1024_GiB), 2_GiB);
+  EXPECT_EQ(machine.taken, 0_B);
+}
+
 TEST(GrowingMemory, IsNotTouchedWhereNoneIsLeft) {
   Machine machine{.free = 12_B, .most = 100_GiB};
   EXPECT_EQ(machine.probe(30_GiB), 12_B);

@@ -52,7 +52,7 @@ endif()
 
 set(own_operation_tests ${operation_tests})
 list(FILTER own_operation_tests EXCLUDE REGEX weighted_operations)  # cuDNN's and cuBLASLt's
-spillway_test(cuda_processor_kernel_tests
+spillway_test(cuda_processor_kernel_tests COMPUTES
   SOURCES ${own_operation_tests} src/cuda/kernels/load_batch_test.cpp
           src/cuda/kernels/updates_test.cpp
           src/cuda/kernels/attention_test.cpp src/cuda/kernels/vocabulary_rows_test.cpp
