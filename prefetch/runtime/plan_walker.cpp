@@ -1,6 +1,9 @@
 #include "prefetch/runtime/plan_walker.h"
 
+#include <oneapi/tbb/info.h>
+
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 namespace spillway::prefetch {
@@ -16,6 +19,9 @@ PlanWalker::PlanWalker(const Plan& plan, Issue offload, Issue prefetch, bool cop
                   .issue = std::move(prefetch),
                   .ended = &Progress::prefetches,
                   .intervals = &Timeline::prefetches} {
+  if (oneapi::tbb::info::default_concurrency() == 1) {
+    second_thread_.emplace(oneapi::tbb::global_control::max_allowed_parallelism, std::size_t{2});
+  }
   std::unique_lock lock{mutex_};
   advances_pending_ = 1;
   enqueue(&PlanWalker::end_advance);

@@ -333,6 +333,11 @@ void train(TrainCommandFlags& options) {
   } catch (const um::Error& error) {
     if (!is_first(communicator)) std::this_thread::sleep_for(std::chrono::milliseconds{500});
     communicator->abort(error.what());
+  } catch (const Interrupted&) {
+    throw;  // on all of them
+  } catch (...) {
+    speak_again();
+    throw;
   }
 }
 

@@ -161,6 +161,7 @@ void TrainingFlags::add_files_to(CLI::App& command) {
 void TrainingFlags::complete(const CLI::App& command) {
   learning_rate.choose_rate(command, workload.optimizer.options(), workload.batch);
   if (checkpoint.resume) restore_settings(command);
+  shards.choose_device(device.device);
   initial.expect_fitting(checkpoint.resume || is_onnx_file(workload.net));
   workload.optimizer.expect_fitting(command);
   learning_rate.expect_fitting(command);
