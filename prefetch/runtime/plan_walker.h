@@ -1,6 +1,5 @@
 #pragma once
 
-#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
 
 #include <chrono>
@@ -9,7 +8,6 @@
 #include <exception>
 #include <functional>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 #include "prefetch/plan.h"
@@ -113,9 +111,6 @@ class PlanWalker {
   Timeline timeline_;
   Clock::time_point begin_;
 
-  // Where the process has one processor, oneTBB would have no thread beside the caller's, and warn
-  // that a second is asked for.
-  std::optional<oneapi::tbb::global_control> second_thread_;
   oneapi::tbb::task_arena arena_{1, 0};
 };
 

@@ -47,6 +47,12 @@ std::vector<std::string> with_recipe(const CLI::App& app, std::vector<std::strin
   return spillway::cli::expand_recipe(*app.get_subcommand("train"), std::move(arguments));
 }
 
+// Ranks that a launcher started mostly fail alike before they have joined. The first one says why,
+// and its end has the launcher end the others: so each sentence is told once, and none is lost.
+void let_first_rank_tell() noexcept {
+  if (!spillway::is_started_first()) std::this_thread::sleep_for(std::chrono::seconds{2});
+}
+
 int run(int argc, char** argv) {
   using namespace spillway::cli;
   CLI::App app{"Trains neural networks whose activations do not fit in near memory."};
@@ -103,12 +109,6 @@ std::string sentence_of(const std::system_error& error) {
            "fewer programs";
   }
   return std::string{"the system refuses: "} + error.what();
-}
-
-// Ranks that a launcher started mostly fail alike before they have joined. The first one says why,
-// and its end has the launcher end the others: so each sentence is told once, and none is lost.
-void let_first_rank_tell() noexcept {
-  if (!spillway::is_started_first()) std::this_thread::sleep_for(std::chrono::seconds{2});
 }
 
 // Tells what `sentence()` answers. There may be no memory for that, and it must not end in main.

@@ -12,8 +12,6 @@ std::atomic<bool> is_silent = false;
 
 void be_silent() noexcept { is_silent = true; }
 
-void speak_again() noexcept { is_silent = false; }
-
 void tell(std::string_view text) noexcept {
   if (is_silent) return;
   [[maybe_unused]] const std::size_t written = std::fwrite(text.data(), 1, text.size(), stderr);

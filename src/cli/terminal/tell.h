@@ -13,8 +13,6 @@ void tell(std::string_view text) noexcept;
 
 /// From now on tell() writes nothing: another process says the same.
 void be_silent() noexcept;
-/// Ends that: what comes now no other process says.
-void speak_again() noexcept;
 
 /// The same with fmt's format strings.
 template <typename First, typename... Others>

@@ -1,8 +1,10 @@
 // Trainings of several processes, started by mpirun: the same weights as of one.
 
 #include <gtest/gtest.h>
+#include <sys/types.h>
 
-#include <algorithm>
+#include <csignal>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -96,6 +98,23 @@ TEST(Ranks, HaveNoWarningsWhenTiedToOneProcessorEach) {
   EXPECT_EQ(summary.value("faults", -1), 0);
 }
 
+// What is between ranks is told in the words that a plan on paper takes.
+TEST(Ranks, MeasureWhatIsBetweenThem) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("profile.json");
+  const Outcome outcome = run_ranks(
+      2, {"profile --net lenet --batch 8 --threads 1 --ranks auto --device host --out", path});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const std::string words = "between these ranks: plan --ranks 2 --interconnect ";
+  const std::size_t at = outcome.errors.find(words);
+  ASSERT_NE(at, std::string::npos) << outcome.errors;
+  const std::size_t begin = outcome.errors.find("--ranks", at);
+  const std::string flags = outcome.errors.substr(begin, outcome.errors.find('\n', at) - begin);
+  const json plan = json_of({"plan --net lenet --batch 8 --machine host --json -", flags.c_str()});
+  EXPECT_EQ(plan.at("ranks").at("count"), 2);
+  succeed({"plan --net lenet --batch 8 --threads 1 --profile", path});
+}
+
 class ResumedRanks : public ::testing::Test {
  protected:
   [[nodiscard]] Arguments training(const Arguments& more) const {
@@ -146,6 +165,39 @@ TEST_F(ResumedRanks, AreNoneWhereThereWereNoShards) {
       " is of a training without shards, which cannot change; leave out --ranks and --shards";
   expect_refusal(run_ranks(2, training("--resume --steps 3 --ranks auto")), sentence);
   expect_refusal(run_spillway(training("--resume --steps 3 --shards 4")), sentence);
+}
+
+// The launcher's first process.
+pid_t rank_of(const Program& launcher) {
+  const std::string process = std::to_string(launcher.process());
+  std::ifstream children{"/proc/" + process + "/task/" + process + "/children"};
+  pid_t first = -1;
+  children >> first;
+  return first;
+}
+
+TEST_F(ResumedRanks, EndTogetherAfterASignalToOne) {
+  Program launcher{training("--shards 4 --steps 1000000 --ranks auto"),
+                   {},
+                   Program::Errors::kPipe,
+                   0,
+                   mpirun(2)};
+  launcher.wait_for_lines(2);
+  const pid_t rank = rank_of(launcher);
+  ASSERT_GT(rank, 0);
+  ASSERT_EQ(kill(rank, SIGTERM), 0);
+  const Outcome outcome = launcher.finish();
+
+  EXPECT_NE(outcome.exit_code, 0);
+  const std::string sentence = "spillway: interrupted; the checkpoint is of step ";
+  const std::size_t at = outcome.errors.find(sentence);
+  ASSERT_NE(at, std::string::npos) << outcome.errors;
+  EXPECT_EQ(outcome.errors.find(sentence, at + 1), std::string::npos) << outcome.errors;
+  const std::size_t step = std::stoul(outcome.errors.substr(at + sentence.size()));
+  const std::string end = std::to_string(step + 1);
+  const Arguments whole{training_of_ranks("--eval-every 0 --json - --shards 4 --steps"), end};
+  EXPECT_EQ(weights_of(run_ranks(2, {training("--resume --ranks auto --steps"), end})),
+            weights_of(run_spillway(whole)));
 }
 
 TEST_F(ResumedRanks, HaveNothingLeftTogether) {
