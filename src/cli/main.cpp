@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -7,6 +8,7 @@
 #include <sstream>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -31,6 +33,7 @@
 #include "src/cli/train/train_command.h"
 #include "src/cli/version.h"
 #include "src/execute/executor.h"
+#include "src/mpi/open_mpi.h"
 #include "um/error.h"
 
 namespace {
@@ -42,6 +45,12 @@ constexpr int kBadUsage = 2;
 std::vector<std::string> with_recipe(const CLI::App& app, std::vector<std::string> arguments) {
   if (arguments.empty() || arguments.front() != "train") return arguments;
   return spillway::cli::expand_recipe(*app.get_subcommand("train"), std::move(arguments));
+}
+
+// Ranks that a launcher started mostly fail alike before they have joined. The first one says why,
+// and its end has the launcher end the others: so each sentence is told once, and none is lost.
+void let_first_rank_tell() noexcept {
+  if (!spillway::is_started_first()) std::this_thread::sleep_for(std::chrono::seconds{2});
 }
 
 int run(int argc, char** argv) {
@@ -75,6 +84,7 @@ int run(int argc, char** argv) {
     app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
+    let_first_rank_tell();
     if (const auto sentence = misspelling(app)) {
       tell("{}\n", spillway::um::shortened(*sentence));
     } else {
@@ -111,6 +121,12 @@ void explain(const Sentence& sentence) noexcept {
   }
 }
 
+template <typename Sentence>
+void explain_failure(const Sentence& sentence) noexcept {
+  let_first_rank_tell();
+  explain(sentence);
+}
+
 int run_and_explain(int argc, char** argv) {
   try {
     const int code = run(argc, argv);
@@ -120,13 +136,14 @@ int run_and_explain(int argc, char** argv) {
     explain([&] { return std::string{"interrupted; "} + interrupted.what(); });
     return spillway::cli::exit_code_of_interrupt();
   } catch (const spillway::um::Error& error) {
-    explain([&] { return error.what(); });
+    explain_failure([&] { return error.what(); });
   } catch (const std::bad_alloc&) {
-    explain([] { return "this machine has no more memory"; });
+    explain_failure([] { return "this machine has no more memory"; });
   } catch (const std::system_error& error) {
-    explain([&] { return sentence_of(error); });
+    explain_failure([&] { return sentence_of(error); });
   } catch (const std::exception& error) {
-    explain([&] { return std::string{"a bug in spillway, please report it: "} + error.what(); });
+    explain_failure(
+        [&] { return std::string{"a bug in spillway, please report it: "} + error.what(); });
   }
   return kFailure;
 }

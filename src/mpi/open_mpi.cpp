@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,19 +15,25 @@
 namespace spillway {
 namespace {
 
+// The first variable of the environment that is a number.
+std::optional<std::size_t> number_in(std::initializer_list<const char*> names) {
+  for (const char* const name : names) {
+    const char* const value = std::getenv(name);
+    if (value == nullptr) continue;
+    const std::string_view text = value;
+    std::size_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc{} && end == text.data() + text.size()) return number;
+  }
+  return std::nullopt;
+}
+
 // How many ranks the launcher started, where it says so: Open MPI's mpirun, one that speaks PMI
 // (MPICH's, Intel's), Slurm's srun. SLURM_NTASKS is no sign: a batch script that starts one
 // ordinary process has it, too.
 std::optional<std::size_t> launched_ranks() {
-  for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
-    const char* const value = std::getenv(name);
-    if (value == nullptr) continue;
-    const std::string_view text = value;
-    std::size_t ranks = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ranks);
-    if (error == std::errc{} && end == text.data() + text.size() && ranks > 0) return ranks;
-  }
-  return std::nullopt;
+  const auto ranks = number_in({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"});
+  return ranks == std::size_t{0} ? std::nullopt : ranks;
 }
 
 }  // namespace
@@ -34,6 +41,11 @@ std::optional<std::size_t> launched_ranks() {
 bool started_with_ranks() {
   return launched_ranks().value_or(1) > 1 || std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr ||
          std::getenv("PMI_SIZE") != nullptr || std::getenv("PMIX_RANK") != nullptr;
+}
+
+bool is_started_first() {
+  return number_in({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}).value_or(0) ==
+         0;
 }
 
 std::unique_ptr<Communicator> open_mpi(const CommunicatorOptions& options) {

@@ -10,6 +10,10 @@ namespace spillway {
 /// several. Reads the environment; loads nothing.
 [[nodiscard]] bool started_with_ranks();
 
+/// False where a launcher started this process as another rank than the first. For what ranks say
+/// before they have joined each other. Reads the environment; loads nothing.
+[[nodiscard]] bool is_started_first();
+
 /// This rank's end of MPI's world, by libspillway_mpi.so, which is loaded from beside the program,
 /// from where it is installed, or from where the system looks for libraries. At its end it takes
 /// leave of MPI, so it can be opened once in a process. It ends before main() does; where it ends

@@ -67,7 +67,9 @@ void expect_trainable_by_ranks(const TrainerOptions& options) {
         "out"};
   }
   if (options.planning.planner == "on-demand") {
-    throw um::Error{"page faults alone (--planner on-demand) are for one rank; leave out --shards"};
+    throw um::Error{
+        "page faults alone (--planner on-demand) go with whole batches only; leave out --ranks and "
+        "--shards"};
   }
 }
 

@@ -111,7 +111,7 @@ spillway_test(cli_tests
           src/cli/sweep_test.cpp src/cli/train_sub_batch_test.cpp src/cli/usage_test.cpp
           src/cli/evaluate_test.cpp src/cli/far_damage_test.cpp src/cli/fine_tuning_test.cpp src/cli/limits_test.cpp src/cli/recipe_test.cpp src/cli/standard_streams_test.cpp
           src/cli/sample_test.cpp src/cli/text_training_test.cpp src/cli/weights_test.cpp
-          src/cli/onnx_test.cpp
+          src/cli/one_processor_test.cpp src/cli/onnx_test.cpp
   LINK spillway::data spillway::nets spillway::onnx spillway::um_core golden_files nlohmann_json::nlohmann_json
   TIMEOUT 300)
 add_dependencies(cli_tests spillway)

@@ -113,10 +113,10 @@ set(for_commands ${devices} um/files um/text nets/text ${training} src/onnx src/
 knows(src/cli/train ${for_commands} src/mpi src/ranks src/train/parts)
 knows(src/cli/evaluate ${for_commands} src/evaluate src/cli/train)
 knows(src/cli/sample ${for_commands} src/data/text src/sample)
-knows(src/cli/plan ${for_commands} src/sweep)
+knows(src/cli/plan ${for_commands} src/mpi src/ranks src/sweep)
 knows(src/cli/sweep ${for_commands} src/sweep)
 knows(src/cli/bench ${for_commands} ${benches})
-knows(src/cli ${for_commands} ${benches} src/evaluate src/report src/cli/train src/cli/evaluate src/cli/sample src/cli/plan src/cli/sweep src/cli/bench)
+knows(src/cli ${for_commands} ${benches} src/evaluate src/mpi src/report src/cli/train src/cli/evaluate src/cli/sample src/cli/plan src/cli/sweep src/cli/bench)
 
 knows(tools/bench/dropin_kernels um/dropin)
 knows(tools/bench/loader_rate um nets src/data)

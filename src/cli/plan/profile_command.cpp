@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <exception>
 #include <memory>
 #include <string>
 
@@ -17,9 +18,13 @@
 #include "src/cli/flags/workload_flags.h"
 #include "src/cli/terminal/interrupt.h"
 #include "src/cli/terminal/progress_line.h"
+#include "src/cli/terminal/tell.h"
+#include "src/mpi/open_mpi.h"
 #include "src/plan/budget.h"
 #include "src/plan/plans.h"
+#include "src/profile/interconnect_profiler.h"
 #include "src/profile/measured_profile.h"
+#include "um/error.h"
 
 namespace spillway::cli {
 namespace {
@@ -30,6 +35,7 @@ struct ProfileFlags {
   MemoryFlags memory;
   std::string budget = "auto";
   std::string machine;  // empty: times are measured
+  std::string ranks;    // empty: this process is the only one
   std::string out = "profile.json";
 };
 
@@ -45,8 +51,8 @@ prefetch::Profile measure(const ProfileFlags& options, ExecutionContext& context
       [&](double part) { progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part)); });
 }
 
-void profile(const ProfileFlags& options) {
-  expect_writable(options.out);
+void write_profile(const ProfileFlags& options, bool is_first) {
+  if (is_first) expect_writable(options.out);
   ExecutionContext context = options.device.open();
   const nets::Network network = options.workload.network();
   const Workload workload{network, *context.backend, options.workload.step()};
@@ -54,7 +60,43 @@ void profile(const ProfileFlags& options) {
       options.machine.empty() ? measure(options, context, workload)
                               : prefetch::model_profile(workload.training().graph,
                                                         prefetch::find_machine(options.machine));
+  if (!is_first) return;
   prefetch::write_json(prefetch::to_json(profile, workload.training().graph), options.out);
+}
+
+// In the words of `spillway plan`.
+void tell_interconnect(Communicator& ranks) {
+  const prefetch::Interconnect between = measure_interconnect(ranks);
+  tell(
+      "between these ranks: plan --ranks {} --interconnect {:.1f}MB/s --interconnect-latency "
+      "{:.1f}us\n",
+      ranks.ranks(), between.bandwidth.bytes_per_second() * 1e-6,
+      static_cast<double>(between.latency.count()) * 1e-3);
+}
+
+// All ranks measure at the same time, as they will train; the first one writes what it measured.
+void profile_ranks(const ProfileFlags& options) {
+  if (!started_with_ranks()) {
+    throw um::Error{
+        "--ranks auto is for several processes: start them with mpirun -n 2 spillway profile ... "
+        "--ranks auto"};
+  }
+  const std::unique_ptr<Communicator> ranks = open_mpi();
+  if (ranks->ranks() == 1) throw um::Error{"one rank has nothing between: start two or more"};
+  const bool is_first = ranks->rank() == 0;
+  if (!is_first) be_silent();
+  try {
+    write_profile(options, is_first);
+    wait_for_all(*ranks);
+    tell_interconnect(*ranks);
+  } catch (const std::exception& error) {
+    ranks->abort(error.what());
+  }
+}
+
+void profile(const ProfileFlags& options) {
+  if (options.ranks.empty()) return write_profile(options, true);
+  profile_ranks(options);
 }
 
 // A model knows neither memory nor budget, so that their flags would have no effect.
@@ -69,7 +111,7 @@ void add_machine_to(CLI::App& command, std::string& machine) {
           ->check(check_machine);
   for (const char* const name :
        {"--budget", "--memory", "--far", "--far-checksums", "--link-bandwidth", "--link-latency",
-        "--fault-latency", "--paging", "--oversubscribe", "--discard"}) {
+        "--fault-latency", "--paging", "--oversubscribe", "--discard", "--ranks"}) {
     option->excludes(command.get_option(name));
   }
 }
@@ -89,6 +131,13 @@ void add_profile_command(CLI::App& app) {
                    "Near memory for the measurement; algorithms that do not fit are left out")
       ->check(check_budget)
       ->capture_default_str();
+  command
+      ->add_option("--ranks", options->ranks,
+                   "auto: measure as one of the processes that mpirun or srun started, all at the "
+                   "same time, and what is between them, in the words of spillway plan. Give "
+                   "--threads, so that they share the processors")
+      ->check(CLI::IsMember({"auto"}))
+      ->type_name("auto");
   add_machine_to(*command, options->machine);
   command
       ->add_option("--out", options->out, "Write the profile to this file, - for standard output")

@@ -15,7 +15,6 @@
 #include "src/ranks/gather_texts.h"
 #include "um/error.h"
 #include "um/files/input_file.h"
-#include "um/text/count_of.h"
 
 namespace spillway::cli {
 namespace {
@@ -106,8 +105,16 @@ void ShardFlags::restore(std::optional<std::size_t> kept, const std::string& fol
   shards_ = *kept;
 }
 
+void ShardFlags::choose_device(std::string& device) const {
+  if (!are_wanted()) return;
+  if (device == "auto") device = "host";
+  if (device == "host") return;
+  throw um::Error{"ranks and shards train on the host so far, not with --device " + device +
+                  "; give --device host, or leave out --ranks and --shards"};
+}
+
 void ShardFlags::expect_used() const {
-  if (!ranks_.empty() || shards_ > 0) return;
+  if (are_wanted()) return;
   for (const CLI::Option* const option : of_shards_) {
     if (option->count() == 0) continue;
     throw um::Error{option->get_name() +
@@ -138,8 +145,8 @@ std::unique_ptr<Communicator> ShardFlags::open() {
   }
   std::unique_ptr<Communicator> opened = open_mpi(limits());
   if (wanted && *wanted != opened->ranks()) {
-    throw um::Error{"--ranks " + ranks_ + ", but " + um::count_of(opened->ranks(), "process") +
-                    " were started; give --ranks auto, or start as many"};
+    throw um::Error{"--ranks " + ranks_ + ", but the launcher started " +
+                    std::to_string(opened->ranks()) + "; give --ranks auto, or start as many"};
   }
   return opened;
 }

@@ -28,6 +28,10 @@ class ShardFlags {
   /// given, or there were none.
   void restore(std::optional<std::size_t> kept, const std::string& folder);
 
+  /// Makes auto the host, where gradients of shards are added up. Throws: um::Error where `device`
+  /// is another.
+  void choose_device(std::string& device) const;
+
   /// Joins the other ranks, where there are some. To be called once, before anything that all of
   /// them would print. Throws: um::Error, one sentence for the user.
   void join(std::size_t batch);
@@ -41,6 +45,7 @@ class ShardFlags {
   [[nodiscard]] std::size_t usual_threads() const;
 
  private:
+  [[nodiscard]] bool are_wanted() const { return !ranks_.empty() || shards_ > 0; }
   [[nodiscard]] CommunicatorOptions limits() const;
   [[nodiscard]] std::unique_ptr<Communicator> open();
   void expect_used() const;

@@ -5,7 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstddef>
+#include <exception>
 #include <memory>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stop_token>
@@ -263,6 +265,11 @@ void run_training(TrainCommandFlags& options) {
 
 // What goes wrong on one rank ends all of them, which wait for it. Where all fail alike the first
 // one says so before the others have anything to say.
+void end_all(Communicator& communicator, const char* sentence) {
+  if (!is_first(&communicator)) std::this_thread::sleep_for(std::chrono::milliseconds{500});
+  communicator.abort(sentence);
+}
+
 void train(TrainCommandFlags& options) {
   options.flags.expect_files_of_all_steps();
   join_ranks(options);
@@ -270,9 +277,12 @@ void train(TrainCommandFlags& options) {
   if (communicator == nullptr || communicator->ranks() == 1) return run_training(options);
   try {
     run_training(options);
-  } catch (const um::Error& error) {
-    if (!is_first(communicator)) std::this_thread::sleep_for(std::chrono::milliseconds{500});
-    communicator->abort(error.what());
+  } catch (const Interrupted&) {
+    throw;  // on all of them
+  } catch (const std::bad_alloc&) {
+    end_all(*communicator, "this machine has no more memory");
+  } catch (const std::exception& error) {
+    end_all(*communicator, error.what());
   }
 }
 

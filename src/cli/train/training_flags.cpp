@@ -164,6 +164,7 @@ void TrainingFlags::complete(const CLI::App& command) {
   memory.expect_effects(command);
   learning_rate.choose_rate(command, workload.optimizer.options(), workload.batch);
   if (checkpoint.resume) restore_settings(command);
+  shards.choose_device(device.device);
   initial.expect_fitting(checkpoint.resume || is_onnx_file(workload.net));
   workload.optimizer.expect_fitting(command);
   learning_rate.expect_fitting(command);

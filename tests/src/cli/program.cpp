@@ -75,9 +75,9 @@ Arguments on_host(const Arguments& arguments) {
 }
 
 // `own` comes first, and the program takes the first entry of a name.
-pid_t start(const Arguments& arguments, const Arguments& own, const Pipe& output,
-            const Pipe& errors) {
-  Arguments command{std::string{SPILLWAY_PROGRAM}, on_host(arguments)};
+pid_t start(const Arguments& launcher, const Arguments& arguments, const Arguments& own,
+            const Pipe& output, const Pipe& errors) {
+  Arguments command{launcher, std::string{SPILLWAY_PROGRAM}, on_host(arguments)};
   Arguments environment{own, this_environment()};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -93,11 +93,11 @@ pid_t start(const Arguments& arguments, const Arguments& own, const Pipe& output
   posix_spawnattr_setsigdefault(&attributes, &interrupt);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   pid_t process = -1;
-  const int failure = posix_spawn(&process, SPILLWAY_PROGRAM, &actions, &attributes,
+  const int failure = posix_spawn(&process, command.front().c_str(), &actions, &attributes,
                                   pointers(command).data(), pointers(environment).data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
-  if (failure != 0) fail(failure, SPILLWAY_PROGRAM);
+  if (failure != 0) fail(failure, command.front().c_str());
   return process;
 }
 
@@ -121,10 +121,10 @@ Arguments::Arguments(const char* text) {
 }
 
 Program::Program(const Arguments& arguments, const Arguments& environment, Errors errors_are,
-                 unsigned short columns) {
+                 unsigned short columns, const Arguments& launcher) {
   const Pipe output = make_pipe();
   const Pipe errors = errors_are == Errors::kTerminal ? make_terminal(columns) : make_pipe();
-  process_ = start(arguments, environment, output, errors);
+  process_ = start(launcher, arguments, environment, output, errors);
   close(output.write_end);
   close(errors.write_end);
   output_ = output.read_end;

@@ -44,9 +44,11 @@ class Program {
   enum class Errors { kPipe, kTerminal };
 
   /// Starts it. `environment` ("NAME=VALUE") comes on top of this process's own. A terminal has so
-  /// many `columns`; with 0 it does not say.
+  /// many `columns`; with 0 it does not say. A `launcher`, with its own arguments, comes before the
+  /// program, and signals are for it.
   explicit Program(const Arguments& arguments, const Arguments& environment = {},
-                   Errors errors = Errors::kPipe, unsigned short columns = 0);
+                   Errors errors = Errors::kPipe, unsigned short columns = 0,
+                   const Arguments& launcher = {});
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
   /// Kills it when it is still there.

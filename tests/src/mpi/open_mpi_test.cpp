@@ -17,8 +17,9 @@ class StartedWithRanks : public ::testing::Test {
   ~StartedWithRanks() override { forget(); }
 
   static void forget() {
-    for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK",
-                                   "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}) {
+    for (const char* const name :
+         {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS",
+          "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
       unsetenv(name);
     }
   }
@@ -41,6 +42,19 @@ TEST_F(StartedWithRanks, IsFalseInABatchScriptOfSlurm) {
   EXPECT_FALSE(with("SLURM_NTASKS", "8"));
   EXPECT_FALSE(with("SLURM_STEP_NUM_TASKS", "1"));
   EXPECT_FALSE(with("SLURM_STEP_NUM_TASKS", "many"));
+}
+
+TEST_F(StartedWithRanks, KnowsTheFirstOfThem) {
+  const auto is_first_with = [](const char* name, const char* value) {
+    forget();
+    setenv(name, value, 1);
+    return is_started_first();
+  };
+  EXPECT_TRUE(is_started_first());
+  for (const char* const name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
+    EXPECT_TRUE(is_first_with(name, "0"));
+    EXPECT_FALSE(is_first_with(name, "3"));
+  }
 }
 
 // It is not beside the tests.

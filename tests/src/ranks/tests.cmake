@@ -33,6 +33,21 @@ if(SPILLWAY_HAS_MPI AND MPIEXEC_EXECUTABLE AND NOT SPILLWAY_SANITIZE)
     SPILLWAY_PLUG_IN_FOLDER="${PROJECT_BINARY_DIR}/bin"
     SPILLWAY_RANK_PROGRAM="$<TARGET_FILE:rank_program>")
   set_tests_properties(mpi_tests PROPERTIES LABELS "cpu;mpi" PROCESSORS 2)
+  # The program as ranks.
+  spillway_test(cli_rank_tests
+    SOURCES src/cli/ranks/rank_bits_test.cpp src/cli/ranks/rank_refusal_test.cpp src/cli/program.cpp
+    LINK spillway::um_core nlohmann_json::nlohmann_json
+    WHOLE TIMEOUT 600)
+  add_dependencies(cli_rank_tests spillway spillway_mpi_plugin)
+  target_compile_definitions(cli_rank_tests PRIVATE
+    SPILLWAY_MPIRUN="${MPIEXEC_EXECUTABLE}" SPILLWAY_PROGRAM="$<TARGET_FILE:spillway>")
+  set_tests_properties(cli_rank_tests PROPERTIES LABELS "cpu;mpi" PROCESSORS 2)
+  if(Python3_FOUND)
+    add_test(NAME killed_ranks
+      COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tools/killed_ranks --count 2
+        --steps 60 --checkpoint-every 6 --mpirun ${MPIEXEC_EXECUTABLE} --program $<TARGET_FILE:spillway>)
+    set_tests_properties(killed_ranks PROPERTIES LABELS "cpu;mpi" TIMEOUT 600 PROCESSORS 2)
+  endif()
   add_test(NAME mpi_plugin_symbols
     COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DPREFIX=spillway_mpi
       -DLIBRARY=$<TARGET_FILE:spillway_mpi_plugin>

@@ -1,0 +1,211 @@
+// Trainings of several processes, started by mpirun: the same weights as of one.
+
+#include <gtest/gtest.h>
+#include <sys/types.h>
+
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "tests/src/cli/program.h"
+#include "tests/src/cli/ranks/run_ranks.h"
+#include "tests/temporary_folder.h"
+
+namespace spillway::test {
+namespace {
+
+using nlohmann::json;
+
+// On 1 to 4 ranks, and by one process that no launcher started.
+void expect_same_weights(const Arguments& flags) {
+  const Arguments training =
+      training_of_ranks({"--shards 4 --steps 3 --eval-every 0 --json -", flags});
+  const std::string alone = weights_of(run_spillway(training));
+  ASSERT_EQ(alone.size(), 64U);
+  for (const std::size_t ranks : {1, 2, 3, 4}) {
+    EXPECT_EQ(weights_of(run_ranks(ranks, {training, "--ranks auto"})), alone) << ranks << " ranks";
+  }
+}
+
+TEST(Ranks, HaveTheSameWeightsInManagedMemory) {
+  expect_same_weights("--memory managed --budget min+20%");
+}
+
+TEST(Ranks, HaveTheSameWeightsWithCopies) {
+  expect_same_weights("--memory copy --budget min+20% --bucket 64KiB");
+}
+
+TEST(Ranks, HaveTheSameWeightsWithAdamW) {
+  expect_same_weights("--optimizer adamw --lr 0.001 --weight-decay 0.01 --budget min+20%");
+}
+
+TEST(Ranks, ChangeTheWeightsOnlyByTheirShards) {
+  const Arguments training = training_of_ranks("--steps 2 --eval-every 0 --json -");
+  EXPECT_NE(weights_of(run_spillway({training, "--shards 4"})),
+            weights_of(run_spillway({training, "--shards 2"})));
+}
+
+TEST(Ranks, AreInTheSummary) {
+  const Outcome outcome =
+      run_ranks(2, training_of_ranks("--steps 3 --eval-every 0 --bucket 64KiB --ranks 2 --json -"));
+  const json summary = summary_of(outcome);
+  EXPECT_EQ(json_lines(outcome).size(), 4U);  // of one rank
+  ASSERT_TRUE(summary.contains("ranks")) << summary;
+  const json& ranks = summary.at("ranks");
+  EXPECT_EQ(ranks.value("ranks", 0), 2);
+  EXPECT_EQ(ranks.value("shards", 0), 4);  // the largest power of two that divides the batch
+  EXPECT_GT(ranks.value("buckets", 0), 1);
+  EXPECT_EQ(ranks.value("reduction", ""), "tree");
+  EXPECT_GT(ranks.value("exchange_seconds", 0.0), 0);
+  EXPECT_LE(ranks.value("hidden_exchange_seconds", 1e9), ranks.value("exchange_seconds", 0.0));
+}
+
+TEST(Ranks, ReduceAsFastAsTheLibraryLikes) {
+  const json summary = summary_of(run_ranks(
+      2, training_of_ranks("--steps 2 --eval-every 0 --ranks 2 --reduction fastest --json -")));
+  EXPECT_EQ(summary.value("ranks", json::object()).value("reduction", ""), "fastest");
+}
+
+// Whatever is said, one rank says it.
+TEST(Ranks, SpeakOnce) {
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      run_ranks(3, training_of_ranks({"--steps 4 --eval-every 2 --ranks auto --checkpoint",
+                                      folder.file("run"), "--confusion", folder.file("table")}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(outcome.output, "");
+  std::istringstream lines{outcome.errors};
+  for (std::string line, before; std::getline(lines, line); before = line) {
+    EXPECT_NE(line, before);
+  }
+  for (const char* const part :
+       {"lenet (", " on 3 ranks; gradients in ", "plan of joint", "weights ", "near peak "}) {
+    const std::size_t first = outcome.errors.find(part);
+    ASSERT_NE(first, std::string::npos) << part << " in: " << outcome.errors;
+    EXPECT_EQ(outcome.errors.find(part, first + 1), std::string::npos) << outcome.errors;
+  }
+}
+
+// mpirun's usual way: each rank has one processor, and its hints still have a thread.
+TEST(Ranks, HaveNoWarningsWhenTiedToOneProcessorEach) {
+  const Outcome outcome =
+      run_ranks(2, training_of_ranks("--steps 2 --eval-every 0 --ranks 2 --budget min --json -"),
+                "--bind-to core:overload-allowed");
+  const json summary = summary_of(outcome);
+  EXPECT_EQ(outcome.errors.find("TBB"), std::string::npos) << outcome.errors;
+  EXPECT_EQ(summary.value("faults", -1), 0);
+}
+
+// What is between ranks is told in the words that a plan on paper takes.
+TEST(Ranks, MeasureWhatIsBetweenThem) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("profile.json");
+  const Outcome outcome = run_ranks(
+      2, {"profile --net lenet --batch 8 --threads 1 --ranks auto --device host --out", path});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const std::string words = "between these ranks: plan --ranks 2 --interconnect ";
+  const std::size_t at = outcome.errors.find(words);
+  ASSERT_NE(at, std::string::npos) << outcome.errors;
+  const std::size_t begin = outcome.errors.find("--ranks", at);
+  const std::string flags = outcome.errors.substr(begin, outcome.errors.find('\n', at) - begin);
+  const json plan = json_of({"plan --net lenet --batch 8 --machine host --json -", flags.c_str()});
+  EXPECT_EQ(plan.at("ranks").at("count"), 2);
+  succeed({"plan --net lenet --batch 8 --threads 1 --profile", path});
+}
+
+class ResumedRanks : public ::testing::Test {
+ protected:
+  [[nodiscard]] Arguments training(const Arguments& more) const {
+    return training_of_ranks({"--eval-every 0 --json - --checkpoint", folder_.file("run"), more});
+  }
+  // Two steps on two ranks, which leave a checkpoint.
+  void begin() const { ASSERT_EQ(weights_of(run_ranks(2, begun_)).size(), 64U); }
+  void expect_refusal(const Outcome& outcome, const std::string& sentence) const {
+    EXPECT_EQ(outcome.exit_code, kFailure);
+    EXPECT_EQ(outcome.output, "");
+    const std::size_t at = outcome.errors.find(sentence);
+    ASSERT_NE(at, std::string::npos) << outcome.errors;
+    EXPECT_EQ(outcome.errors.find(sentence, at + 1), std::string::npos) << outcome.errors;
+  }
+
+  TemporaryFolder folder_;
+  Arguments begun_ = training("--shards 4 --steps 2 --ranks auto");
+};
+
+TEST_F(ResumedRanks, GoOnAsAnyNumberOfRanks) {
+  const std::string whole =
+      weights_of(run_spillway(training_of_ranks("--eval-every 0 --json - --shards 4 --steps 5")));
+  begin();
+  EXPECT_EQ(weights_of(run_ranks(3, training("--resume --steps 3 --ranks auto"))).size(), 64U);
+  EXPECT_EQ(weights_of(run_ranks(1, training("--resume --steps 4 --ranks auto"))).size(), 64U);
+  EXPECT_EQ(weights_of(run_ranks(4, training("--resume --steps 5 --ranks auto"))), whole);
+}
+
+// One process that no launcher started.
+TEST_F(ResumedRanks, GoOnWithoutThem) {
+  const std::string whole =
+      weights_of(run_spillway(training_of_ranks("--eval-every 0 --json - --shards 4 --steps 3")));
+  begin();
+  EXPECT_EQ(weights_of(run_spillway(training("--resume --steps 3"))), whole);
+}
+
+TEST_F(ResumedRanks, KeepTheirShards) {
+  begin();
+  const char* const sentence =
+      " is of a training with --shards 4, which cannot change; leave out --shards";
+  expect_refusal(run_ranks(2, training("--resume --steps 3 --ranks auto --shards 2")), sentence);
+  expect_refusal(run_spillway(training("--resume --steps 3 --shards 6")), sentence);
+}
+
+TEST_F(ResumedRanks, AreNoneWhereThereWereNoShards) {
+  ASSERT_EQ(weights_of(run_spillway(training("--steps 1"))).size(), 64U);
+  const char* const sentence =
+      " is of a training without shards, which cannot change; leave out --ranks and --shards";
+  expect_refusal(run_ranks(2, training("--resume --steps 3 --ranks auto")), sentence);
+  expect_refusal(run_spillway(training("--resume --steps 3 --shards 4")), sentence);
+}
+
+// The launcher's first process.
+pid_t rank_of(const Program& launcher) {
+  const std::string process = std::to_string(launcher.process());
+  std::ifstream children{"/proc/" + process + "/task/" + process + "/children"};
+  pid_t first = -1;
+  children >> first;
+  return first;
+}
+
+TEST_F(ResumedRanks, EndTogetherAfterASignalToOne) {
+  Program launcher{training("--shards 4 --steps 1000000 --ranks auto"),
+                   {},
+                   Program::Errors::kPipe,
+                   0,
+                   mpirun(2)};
+  launcher.wait_for_lines(2);
+  const pid_t rank = rank_of(launcher);
+  ASSERT_GT(rank, 0);
+  ASSERT_EQ(kill(rank, SIGTERM), 0);
+  const Outcome outcome = launcher.finish();
+
+  EXPECT_NE(outcome.exit_code, 0);
+  const std::string sentence = "spillway: interrupted; the checkpoint is of step ";
+  const std::size_t at = outcome.errors.find(sentence);
+  ASSERT_NE(at, std::string::npos) << outcome.errors;
+  EXPECT_EQ(outcome.errors.find(sentence, at + 1), std::string::npos) << outcome.errors;
+  const std::size_t step = std::stoul(outcome.errors.substr(at + sentence.size()));
+  const std::string end = std::to_string(step + 1);
+  const Arguments whole{training_of_ranks("--eval-every 0 --json - --shards 4 --steps"), end};
+  EXPECT_EQ(weights_of(run_ranks(2, {training("--resume --ranks auto --steps"), end})),
+            weights_of(run_spillway(whole)));
+}
+
+TEST_F(ResumedRanks, HaveNothingLeftTogether) {
+  begin();
+  const Outcome outcome = run_ranks(2, training("--resume --steps 2 --ranks auto"));
+  EXPECT_EQ(summary_of(outcome).value("steps_run", -1), 0);
+  EXPECT_EQ(json_lines(outcome).size(), 1U);
+}
+
+}  // namespace
+}  // namespace spillway::test

@@ -1,0 +1,158 @@
+// What ranks cannot do is said in one sentence, once, and ends all of them.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/src/cli/program.h"
+#include "tests/src/cli/ranks/run_ranks.h"
+#include "tests/src/cli/refused.h"
+#include "tests/temporary_folder.h"
+
+namespace spillway::test {
+namespace {
+
+// The launcher says something of its own beside it. Nothing is on standard output.
+void expect_once(const Outcome& outcome, int code, const std::string& sentence) {
+  EXPECT_EQ(outcome.exit_code, code) << outcome.errors;
+  EXPECT_EQ(outcome.output, "");
+  const std::size_t at = outcome.errors.find(sentence);
+  ASSERT_NE(at, std::string::npos) << "no '" << sentence << "' in: " << outcome.errors;
+  EXPECT_EQ(outcome.errors.find(sentence, at + 1), std::string::npos) << outcome.errors;
+  EXPECT_EQ(outcome.errors.find("bug in spillway"), std::string::npos) << outcome.errors;
+}
+
+Arguments short_training(const Arguments& more) {
+  return training_of_ranks({"--steps 1 --eval-every 0", more});
+}
+
+struct Refusal {
+  Arguments flags;
+  std::string sentence;
+};
+
+// Of two ranks that begin alike.
+void expect_all(const std::vector<Refusal>& refusals) {
+  for (const auto& [flags, sentence] : refusals) {
+    const Arguments arguments = short_training({"--ranks auto", flags});
+    expect_once(run_ranks(2, arguments), kFailure, sentence);
+  }
+}
+
+TEST(RefusedRanks, AreOfAnotherNumberThanStarted) {
+  expect_once(run_ranks(2, short_training("--ranks 3")), kFailure,
+              "spillway: --ranks 3, but the launcher started 2; give --ranks auto, or start as "
+              "many\n");
+}
+
+TEST(RefusedRanks, AreWithoutALauncher) {
+  expect_refused(kFailure, short_training("--ranks 2"),
+                 {"start them with mpirun -n 2 spillway train ... --ranks auto"});
+}
+
+TEST(RefusedRanks, AreStartedButNotAskedFor) {
+  expect_once(run_ranks(2, short_training({})), kFailure,
+              "spillway: this process was started as one of several ranks, each of which would "
+              "train for itself; give --ranks auto\n");
+}
+
+TEST(RefusedRanks, DifferInTheirCommandLines) {
+  const Outcome outcome =
+      run_ranks(1, {short_training("--ranks auto --lr 0.1"), ": -n 1",
+                    std::string{SPILLWAY_PROGRAM}, short_training("--ranks auto --lr 0.2")});
+  expect_once(outcome, kFailure, "the ranks differ in command line: rank 0 on ");
+  expect_parts(outcome.errors, {"lr=0.1", "lr=0.2", ", rank 1 on "});
+}
+
+TEST(RefusedRanks, DifferInTheirThreads) {
+  const Outcome outcome =
+      run_ranks(1, {short_training("--ranks auto"), ": -n 1", std::string{SPILLWAY_PROGRAM},
+                    short_training("--ranks auto --threads 2")});
+  expect_once(outcome, kFailure, "the ranks differ in command line: rank 0 on ");
+}
+
+TEST(RefusedRanks, HaveShardsThatFitNeitherBatchNorRanks) {
+  expect_all({{"--shards 5",
+               " ended: a batch of 12 cannot be cut into 5 equal shards; give --shards that divide "
+               "--batch\n"}});
+  expect_once(
+      run_ranks(3, short_training("--ranks auto --shards 2")), kFailure,
+      " ended: a batch in 2 shards leaves some of 3 ranks without work; give more --shards, "
+      "or start fewer ranks\n");
+  expect_refused(kFailure, short_training("--shards 5"), {"cannot be cut into 5 equal shards"});
+}
+
+TEST(RefusedRanks, TrainNoSubBatches) {
+  expect_all({{"--sub-batch 4", " ended: each shard of a batch is a sub-batch; leave out "}});
+}
+
+TEST(RefusedRanks, ReadNoPlansAndProfiles) {
+  const char* const sentence =
+      " ended: plans and profiles in files are of one rank; ranks measure ";
+  expect_all({{"--plan plan.json", sentence}, {"--profile profile.json", sentence}});
+}
+
+TEST(RefusedRanks, MixNoImages) {
+  const char* const sentence = " ended: mixup and CutMix mix images of different shards, ";
+  expect_all({{"--mixup 0.2", sentence}, {"--cutmix 1", sentence}});
+}
+
+TEST(RefusedRanks, MoveNoState) {
+  expect_all(
+      {{"--state far", " ended: state that moves (--state far) goes with whole batches only"},
+       {"--update far",
+        " ended: updates on the far side (--update far) go with whole batches only"}});
+}
+
+TEST(RefusedRanks, DoNotLiveOnPageFaults) {
+  expect_all({{"--planner on-demand",
+               " ended: page faults alone (--planner on-demand) go with whole batches only; leave "
+               "out --ranks and --shards\n"}});
+}
+
+TEST(RefusedRanks, TrainOnNoGpu) {
+  const Arguments on_gpu =
+      "train --net lenet --batch 12 --threads 1 --steps 1 --eval-every 0 --device cuda:1";
+  const std::string sentence =
+      "ranks and shards train on the host so far, not with --device cuda:1; give --device host, or "
+      "leave out --ranks and --shards\n";
+  expect_once(run_ranks(2, {on_gpu, "--ranks auto"}), kFailure, "spillway: " + sentence);
+  expect_refused(kFailure, {on_gpu, "--shards 2"}, {sentence});
+}
+
+TEST(RefusedRanks, AreNotThereForTheirFlags) {
+  for (const char* const flag : {"--bucket 1MiB", "--reduction tree", "--rank-timeout 30s"}) {
+    const Arguments words = flag;
+    expect_refused(kFailure, short_training(words),
+                   {words.front() + " says how the shards of a batch are trained; leave it out, or "
+                                    "give --shards or --ranks\n"});
+  }
+}
+
+TEST(RefusedRanks, FindTheirFolderTaken) {
+  const TemporaryFolder folder;
+  const Arguments training = short_training({"--checkpoint", folder.file("run")});
+  succeed(training);
+  expect_once(run_ranks(2, {training, "--ranks auto"}), kFailure, " holds a checkpoint");
+}
+
+// Before the ranks have joined, each finds the mistake.
+TEST(RefusedRanks, HaveBadFlags) {
+  expect_once(run_ranks(2, short_training("--ranks nine")), kBadUsage,
+              "--ranks: 'nine' is no number of ranks: give auto, or as many as mpirun starts\n");
+  expect_once(run_ranks(2, short_training("--ranks auto --rnaks 2")), kBadUsage,
+              "spillway train has no option '--rnaks'");
+  expect_once(run_ranks(2, "train --net lenett --ranks auto"), kBadUsage, "no network 'lenett'");
+}
+
+// Of one rank alone, which is not the first: the mistake is told all the same.
+TEST(RefusedRanks, HaveBadFlagsOnTheLastAlone) {
+  const Outcome outcome =
+      run_ranks(1, {short_training("--ranks auto"), ": -n 1", std::string{SPILLWAY_PROGRAM},
+                    short_training("--ranks nine")});
+  expect_once(outcome, kBadUsage, "--ranks: 'nine' is no number of ranks");
+}
+
+}  // namespace
+}  // namespace spillway::test
