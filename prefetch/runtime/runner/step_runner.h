@@ -44,6 +44,7 @@ class StepRunner {
   void run_untimed(const Launch& launch, const Beside& beside) {
     walk(launch, beside, /*takes_times=*/false);
   }
+  void run_untimed(const Launch& launch) { run_untimed(launch, {}); }
 
  private:
   using Clock = std::chrono::steady_clock;
