@@ -4,9 +4,9 @@ include(GoogleTest)
 # spillway_test(<name> SOURCES ... LINK ... [SEPARATE ...] [TIMEOUT seconds] [RANDOM_CASES n] [COMPUTES] [GPU]
 #               [TSAN] [SUITES] [WHOLE])
 # SEPARATE: sources that a unity build compiles alone, since they name things as others of the test do.
-# What a test says itself is not optimised, which compiles in two thirds of the time: what is tested
-# lies in libraries. In release, tests that compute much themselves are a little: COMPUTES, and those
-# of RANDOM_CASES.
+# What a test says itself is not optimised, which compiles in three quarters of the time that a little
+# takes: what is tested lies in libraries. In release, tests that compute much themselves get that
+# little: COMPUTES, and those of RANDOM_CASES.
 # RANDOM_CASES: how many cases rapidcheck makes for each property; 100 unless given. Sanitizers, with
 # which a case takes 25 times as long, get a 25th. They draw from a fixed seed; what the environment's
 # RC_PARAMS says is put behind that, after a space of its own, and counts: `RC_PARAMS=' seed=7' ctest`.
