@@ -224,8 +224,7 @@ TEST_F(Killed, TrainingKeepsItsPlan) {
 
 TEST_F(Killed, TrainingMayGoOnElsewhere) {
   const Arguments direct = "--conv-algorithm direct";
-  // Where all is near, nothing is updated on the far side.
-  train_until_killed({direct, "--budget min --memory copy --update near"}, 7);
+  train_until_killed({direct, "--budget min --memory copy"}, 7);
 
   expect_same_end(direct, {direct, "--memory resident"});
 }
