@@ -266,7 +266,7 @@ void run_training(TrainCommandFlags& options) {
 // What goes wrong on one rank ends all of them, which wait for it. Where all fail alike the first
 // one says so before the others have anything to say.
 void end_all(Communicator& communicator, const char* sentence) {
-  if (!is_first(&communicator)) std::this_thread::sleep_for(std::chrono::milliseconds{500});
+  if (!is_first(&communicator)) std::this_thread::sleep_for(std::chrono::seconds{2});
   communicator.abort(sentence);
 }
 

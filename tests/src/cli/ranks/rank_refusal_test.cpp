@@ -65,13 +65,6 @@ TEST(RefusedRanks, DifferInTheirCommandLines) {
   expect_parts(outcome.errors, {"lr=0.1", "lr=0.2", ", rank 1 on "});
 }
 
-TEST(RefusedRanks, DifferInTheirThreads) {
-  const Outcome outcome =
-      run_ranks(1, {short_training("--ranks auto"), ": -n 1", std::string{SPILLWAY_PROGRAM},
-                    short_training("--ranks auto --threads 2")});
-  expect_once(outcome, kFailure, "the ranks differ in command line: rank 0 on ");
-}
-
 TEST(RefusedRanks, HaveShardsThatFitNeitherBatchNorRanks) {
   expect_all({{"--shards 5",
                " ended: a batch of 12 cannot be cut into 5 equal shards; give --shards that divide "
@@ -134,7 +127,8 @@ TEST(RefusedRanks, FindTheirFolderTaken) {
   const TemporaryFolder folder;
   const Arguments training = short_training({"--checkpoint", folder.file("run")});
   succeed(training);
-  expect_once(run_ranks(2, {training, "--ranks auto"}), kFailure, " holds a checkpoint");
+  expect_once(run_ranks(2, {training, "--ranks auto"}), kFailure,
+              " ended: there is a checkpoint in ");
 }
 
 // Before the ranks have joined, each finds the mistake.
