@@ -17,7 +17,7 @@ um::Nanoseconds predicted_step(const Workload& workload,
     const RepeatedStep& part = workload.training_steps()[i];
     const prefetch::Plan& plan = plans.training[i];
     const um::Nanoseconds once =
-        memory == MemoryMode::kResident
+        memory == MemoryMode::kResident && plan.exchanges.empty()
             ? prefetch::compute_time(profiles[i], plan.runs)
             : prefetch::simulate(part.step.graph, plan, profiles[i]).makespan();
     sum += static_cast<std::int64_t>(part.times) * once;

@@ -153,9 +153,9 @@ class Session {
   prefetch::SubBatches batches_;
   std::vector<prefetch::StepLayout> layouts_;  // of the training steps, then the evaluation's
   StepSpace space_;
-  std::vector<Part> training_;
-  std::vector<std::size_t> sequence_;  // of parts, in a batch
   std::optional<RankStep> rank_;       // nothing: there is one
+  std::vector<Part> training_;         // whose exchanges it makes
+  std::vector<std::size_t> sequence_;  // of parts, in a batch
   std::stop_token rank_stop_;
   std::unique_ptr<Runner> evaluation_;
   prefetch::StepMemory* holder_ = nullptr;  // of the state that moves; null: it is all far

@@ -7,11 +7,8 @@
 #include <system_error>
 #include <utility>
 
-#include "nets/residual_norms.h"
 #include "nets/text/network_text.h"
 #include "src/data/batch_loader.h"
-#include "src/data/first_samples.h"
-#include "src/data/open_dataset.h"
 #include "src/plan/predicted_step.h"
 #include "src/plan/sub_batch_choice.h"
 #include "src/step/batch_norm_values.h"
@@ -21,28 +18,6 @@
 #include "src/train/text_model.h"
 
 namespace spillway {
-
-namespace {
-
-DatasetPair open_data(const TrainerOptions& options) {
-  DatasetPair data = open_dataset(options.data, dataset_options(options, options.step.batch));
-  if (options.train_samples > 0) {
-    data.train = first_samples(std::move(data.train), options.train_samples);
-    expect_batch(data.train->size(), options.step.batch);
-  }
-  return data;
-}
-
-// Those whose gamma begins as 0.
-std::vector<std::string> zeroed_norms(const TrainerOptions& options) {
-  if (!options.initial.has_zero_gamma) return {};
-  std::vector<std::string> norms = nets::residual_norms(options.network);
-  if (!norms.empty()) return norms;
-  throw um::Error{"network " + options.network.name +
-                  " has no residual block that ends with a batch norm; leave out --zero-gamma"};
-}
-
-}  // namespace
 
 Trainer::Trainer(ExecutionContext context, TrainerOptions options, TrainerEvents events,
                  std::stop_token stop)
@@ -58,6 +33,7 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
       context_{open_context()} {
   options_.training = whole_training(options_.training, data_, options_.step.batch);
   options_.training.first_step = 0;
+  options_.ranks.agreement.push_back({.name = "settings", .text = settings_text(options_)});
   expect_ranks_agree(options_.ranks, options_.network, data_, context_.threads);
   options_.step.has_byte_images =
       can_load_bytes(*data_.train, options_.training.mixing) && data_.test->as_bytes() != nullptr;
@@ -93,28 +69,42 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
 
 TrainingSummary Trainer::run() {
   SummaryOfSteps steps{options_.training.first_step};
-  train(*session_, data_, options_.training,
-        {.on_step =
-             [&](auto step, auto epoch, const StepReport& report) {
-               steps.add(step, report);
-               if (report.is_last_wanted) stop_of_ranks_.request_stop();
-               report_broken_files();
-               if (events_.on_warning && !report.problem.empty())
-                 events_.on_warning(report.problem);
-               if (events_.on_step) events_.on_step(step, epoch, report);
-             },
-         .on_evaluation =
-             [&](auto step, auto epoch, const Evaluation& evaluation) {
-               steps.add(evaluation);
-               report_broken_files();
-               if (events_.on_warning && !std::isfinite(evaluation.loss)) {
-                 events_.on_warning(kDivergedEvaluation);
-               }
-               if (events_.on_evaluation) events_.on_evaluation(step, epoch, evaluation);
-               return take(step, evaluation);
-             },
-         .on_checkpoint = saving()},
-        options_.ranks.are_used() ? stop_of_ranks_.get_token() : stop_);
+  train_all({.on_step =
+                 [&](auto step, auto epoch, const StepReport& report) {
+                   steps.add(step, report);
+                   if (report.is_last_wanted) stop_of_ranks_.request_stop();
+                   report_broken_files();
+                   if (events_.on_warning && !report.problem.empty())
+                     events_.on_warning(report.problem);
+                   if (events_.on_step) events_.on_step(step, epoch, report);
+                 },
+             .on_evaluation =
+                 [&](auto step, auto epoch, const Evaluation& evaluation) {
+                   steps.add(evaluation);
+                   report_broken_files();
+                   if (events_.on_warning && !std::isfinite(evaluation.loss)) {
+                     events_.on_warning(kDivergedEvaluation);
+                   }
+                   if (events_.on_evaluation) events_.on_evaluation(step, epoch, evaluation);
+                   return take(step, evaluation);
+                 },
+             .on_checkpoint = saving()});
+  return summary_of(steps);
+}
+
+// What ends one rank early, ends all: the first one has saved it when they leave.
+void Trainer::train_all(const TrainEvents& events) {
+  const bool has_ranks = options_.ranks.are_used();
+  const std::stop_token stop = has_ranks ? stop_of_ranks_.get_token() : stop_;
+  try {
+    train(*session_, data_, options_.training, events, stop);
+  } catch (const Interrupted&) {
+    if (has_ranks) wait_for_all(*options_.ranks.communicator);
+    throw;
+  }
+}
+
+TrainingSummary Trainer::summary_of(const SummaryOfSteps& steps) {
   TrainingSummary summary = steps.summary();
   summary.predicted_step =
       predicted_step(workload(), steps_->profiles(), plans(), options_.memory.mode);
@@ -122,13 +112,20 @@ TrainingSummary Trainer::run() {
   if (data_.broken) summary.broken_files = data_.broken->count();
   summary.near_peak = session_->near_peak();
   summary.weights_sha256 = session_->state().sha256();
-  expect_same_weights(options_.ranks, summary.weights_sha256);
+  if (options_.ranks.are_used()) {
+    expect_same_weights(options_.ranks, summary.weights_sha256);
+    add_other_ranks(*options_.ranks.communicator, summary.near_peak, summary.broken_files);
+  }
   return summary;
 }
 
 AfterEvaluation Trainer::take(std::uint64_t step, const Evaluation& evaluation) {
   evaluated_ = step;
-  const bool is_best = take_evaluation(best_, step, evaluation, options_.network.reads_text());
+  bool is_best = take_evaluation(best_, step, evaluation, options_.network.reads_text());
+  if (options_.ranks.are_used()) {  // whose plans may round otherwise
+    share_first(*options_.ranks.communicator, is_best);
+    share_first(*options_.ranks.communicator, best_);
+  }
   if (is_best && options_.checkpoint.keep_best && folder_) {
     folder_->set_best(step);
     return AfterEvaluation::kSave;
@@ -173,20 +170,10 @@ void Trainer::on_folder(const std::function<void()>& work) {
 
 // Where the first rank goes on.
 void Trainer::share_choice() {
-  struct Choice {
-    std::uint64_t first_step = 0;
-    bool evaluates_first = false;
-    bool has_best = false;
-    BestEvaluation best;
-  };
-  Choice choice{.first_step = options_.training.first_step,
-                .evaluates_first = options_.training.evaluates_first,
-                .has_best = best_.has_value(),
-                .best = best_.value_or(BestEvaluation{})};
-  share_first(*options_.ranks.communicator, choice);
-  options_.training.first_step = choice.first_step;
-  options_.training.evaluates_first = choice.evaluates_first;
-  best_ = choice.has_best ? std::optional{choice.best} : std::nullopt;
+  Communicator& communicator = *options_.ranks.communicator;
+  share_first(communicator, options_.training.first_step);
+  share_first(communicator, options_.training.evaluates_first);
+  share_first(communicator, best_);
 }
 
 // On all ranks what the first one has.

@@ -81,6 +81,8 @@ class Trainer {
   [[nodiscard]] PlannedSteps::PlanPath plan_files() const;
   void on_folder(const std::function<void()>& work);
   void share_choice();
+  void train_all(const TrainEvents& events);
+  [[nodiscard]] TrainingSummary summary_of(const SummaryOfSteps& steps);
   void start();
   void fill_state();
   void draw_state();

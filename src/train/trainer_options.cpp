@@ -1,10 +1,15 @@
 #include "src/train/trainer_options.h"
 
+#include <nlohmann/json.hpp>
+
 #include "nets/network.h"
+#include "nets/residual_norms.h"
 #include "src/data/batch_order.h"
+#include "src/data/first_samples.h"
 #include "src/data/open_dataset.h"
 #include "src/plan/sub_batch_choice.h"
 #include "src/train/parts/first_rank.h"
+#include "src/train/settings_json.h"
 #include "um/error.h"
 #include "um/text/count_of.h"
 
@@ -120,6 +125,27 @@ DatasetOptions dataset_options(const TrainerOptions& options, std::size_t batch)
   result.tokenizer = options.tokenizer;
   result.images = options.images;
   return result;
+}
+
+DatasetPair open_data(const TrainerOptions& options) {
+  DatasetPair data = open_dataset(options.data, dataset_options(options, options.step.batch));
+  if (options.train_samples > 0) {
+    data.train = first_samples(std::move(data.train), options.train_samples);
+    expect_batch(data.train->size(), options.step.batch);
+  }
+  return data;
+}
+
+std::vector<std::string> zeroed_norms(const TrainerOptions& options) {
+  if (!options.initial.has_zero_gamma) return {};
+  std::vector<std::string> norms = nets::residual_norms(options.network);
+  if (!norms.empty()) return norms;
+  throw um::Error{"network " + options.network.name +
+                  " has no residual block that ends with a batch norm; leave out --zero-gamma"};
+}
+
+std::string settings_text(const TrainerOptions& options) {
+  return to_json(options.training.learning_rate).dump() + to_json(options.step.optimizer).dump();
 }
 
 }  // namespace spillway

@@ -69,6 +69,7 @@ void ShardFlags::add_to(CLI::App& app) {
       ->type_name("N")
       ->group(kRanks);
   const auto add = [&](const CLI::Option* option) { of_shards_.push_back(option); };
+  const auto between = [&](const CLI::Option* option) { between_ranks_.push_back(option); };
   app.add_option("--shards", shards_,
                  "Cut each batch into so many equal shards, whose gradients are added up in one "
                  "order: results depend on their number, and not on the ranks that share them. "
@@ -78,14 +79,18 @@ void ShardFlags::add_to(CLI::App& app) {
       ->type_name("N")
       ->group(kRanks);
   add(bucket_.add_to(app, kRanks));
-  add(app.add_option("--reduction", reduction_,
+  between(
+      app.add_option("--reduction", reduction_,
                      "tree: gradients are added up in the order of the shards, for the same bits "
                      "with any number of ranks; fastest: as the MPI library likes")
           ->check(CLI::IsMember({"tree", "fastest"}))
           ->capture_default_str()
           ->group(kRanks));
-  add(app.add_option("--rank-timeout", time_limit_,
-                     "End the training when nothing comes from a rank for so long, e.g. 30s")
+  between(
+      app.add_option(
+             "--rank-timeout", time_limit_,
+             "End the training when nothing comes from a rank for so long, e.g. 600s: more than "
+             "the first one takes to write a checkpoint")
           ->check(check_time_limit)
           ->capture_default_str()
           ->group(kRanks));
@@ -114,6 +119,12 @@ void ShardFlags::choose_device(std::string& device) const {
 }
 
 void ShardFlags::expect_used() const {
+  if (!ranks_.empty()) return;
+  for (const CLI::Option* const option : between_ranks_) {
+    if (option->count() == 0) continue;
+    throw um::Error{option->get_name() +
+                    " is about what ranks tell each other; leave it out, or give --ranks"};
+  }
   if (are_wanted()) return;
   for (const CLI::Option* const option : of_shards_) {
     if (option->count() == 0) continue;

@@ -55,8 +55,9 @@ class ShardFlags {
   BucketFlag bucket_;
   std::string reduction_ = "tree";
   std::string time_limit_ = "300s";
-  std::vector<const CLI::Option*> of_shards_;  // of no use without
-  ThreadRanks alone_{1};                       // of a process that has no other rank
+  std::vector<const CLI::Option*> of_shards_;      // of no use without
+  std::vector<const CLI::Option*> between_ranks_;  // of no use to one
+  ThreadRanks alone_{1};                           // of a process that has no other rank
   std::unique_ptr<Communicator> communicator_;
 };
 

@@ -140,9 +140,7 @@ void TrainingFlags::add_checkpoint_to(CLI::App& command) {
           "--resume", checkpoint.resume,
           "Continue from the newest checkpoint that verifies, with its plan, optimizer, schedule, "
           "dropout, sub-batches, shards, threads, precision, evaluations and early stop unless "
-          "flags "
-          "change "
-          "them")
+          "flags change them; ranks and shards plan anew")
       ->needs(folder)
       ->excludes("--weights")
       ->group(kTraining);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <type_traits>
 
@@ -23,6 +24,15 @@ template <class T>
 requires std::is_trivially_copyable_v<T>
 void share_first(Communicator& communicator, T& value) {
   communicator.broadcast(std::as_writable_bytes(std::span{&value, std::size_t{1}}), 0);
+}
+
+template <class T>
+void share_first(Communicator& communicator, std::optional<T>& value) {
+  bool is_there = value.has_value();
+  T content = value.value_or(T{});
+  share_first(communicator, is_there);
+  share_first(communicator, content);
+  value = is_there ? std::optional{content} : std::nullopt;
 }
 
 }  // namespace spillway

@@ -14,14 +14,10 @@ void gather_shards(Communicator& communicator, std::size_t shards, std::size_t e
     const ShardRange range = shards_of_rank(shards, communicator.ranks(), rank);
     return all.subspan(range.first * each, range.count() * each);
   };
-  const std::size_t ranks = communicator.ranks();
-  std::vector<std::span<const std::byte>> sends(ranks, of_rank(communicator.rank()));
-  std::vector<std::span<std::byte>> receives;
-  receives.reserve(ranks);
-  for (std::size_t rank = 0; rank < ranks; ++rank) receives.push_back(of_rank(rank));
-  sends[communicator.rank()] = {};  // it is there
-  receives[communicator.rank()] = {};
-  communicator.exchange(sends, receives);
+  std::vector<std::span<std::byte>> pieces;
+  pieces.reserve(communicator.ranks());
+  for (std::size_t rank = 0; rank < communicator.ranks(); ++rank) pieces.push_back(of_rank(rank));
+  all_gather(communicator, pieces);
 }
 
 }  // namespace spillway

@@ -1,12 +1,15 @@
 #include "src/train/parts/rank_agreement.h"
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <span>
 #include <vector>
 
 #include "nets/text/network_text.h"
 #include "src/files/file_digest.h"
 #include "src/ranks/agreement.h"
+#include "src/ranks/gather_values.h"
 
 namespace spillway {
 namespace {
@@ -17,10 +20,11 @@ std::string summary_of(const DatasetPair& data) {
   for (const Dataset* const set : {data.train.get(), data.test.get()}) {
     if (set == nullptr) continue;
     std::vector<float> image(set->image().elements());
+    std::vector<std::int32_t> labels(labels_each(*set));
     text += set->name() + ", " + std::to_string(set->size()) + " samples, " +
             std::to_string(set->classes()) + " classes";
     for (const std::size_t index : {std::size_t{0}, set->size() / 2, set->size() - 1}) {
-      set->read(index, image);
+      set->show(index, 0, image, labels);  // which passes over what is broken
       text += ", " + sha256_of(std::as_bytes(std::span{image})).substr(0, 8);
     }
     text += "; ";
@@ -44,6 +48,19 @@ void expect_same_weights(const RankOptions& ranks, const std::string& sha256) {
   if (!ranks.are_used()) return;
   const std::array texts{NamedText{.name = "weights", .text = sha256}};
   expect_agreement(*ranks.communicator, texts);
+}
+
+void add_other_ranks(Communicator& communicator, um::Bytes& near_peak, std::size_t& broken_files) {
+  struct Figures {
+    std::uint64_t near_peak = 0;
+    std::size_t broken_files = 0;
+  };
+  const Figures own{.near_peak = near_peak.count(), .broken_files = broken_files};
+  broken_files = 0;
+  for (const Figures& figures : gather_values(communicator, own)) {
+    near_peak = std::max(near_peak, um::Bytes{figures.near_peak});
+    broken_files += figures.broken_files;
+  }
 }
 
 }  // namespace spillway

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "prefetch/block_sizes.h"
+#include "src/ranks/gather_values.h"
 #include "src/train/parts/gather_shards.h"
 
 namespace spillway {
@@ -56,13 +57,8 @@ RankStep::RankStep(const ShardedBatch& batch, const RankOptions& options, Gradie
       results_(batch.tree.shards()) {}
 
 RankNews RankStep::begin_batch(const RankNews& own) {
-  std::vector<RankNews> news(communicator_.ranks());
-  news[communicator_.rank()] = own;
-  // A rank is a shard of its own here.
-  gather_shards(communicator_, news.size(), sizeof(RankNews),
-                std::as_writable_bytes(std::span{news}));
   RankNews all;
-  for (const RankNews& of_rank : news) {
+  for (const RankNews& of_rank : gather_values(communicator_, own)) {
     all.counted += of_rank.counted;
     all.wants_stop = all.wants_stop || of_rank.wants_stop;
   }

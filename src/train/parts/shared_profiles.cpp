@@ -52,7 +52,7 @@ void share_profiles(const RankOptions& ranks, std::span<const RepeatedStep> step
   const std::string text =
       gather_texts(communicator, is_own ? times_by_name(steps, profiles).dump() : std::string{})
           .front();
-  if (!is_own) take_times(json::parse(text), steps, profiles);
+  take_times(json::parse(text), steps, profiles);  // the first rank may have some twice
   prefetch::LinkProfile link = profiles.back().link;
   share_first(communicator, link);
   for (Profile& profile : profiles) profile.link = link;
