@@ -118,6 +118,16 @@ void expect_evaluation(const TrainerOptions& options, const DatasetPair& data);
 /// How to open data for the network of `options`, in batches of `batch`.
 [[nodiscard]] DatasetOptions dataset_options(const TrainerOptions& options, std::size_t batch);
 
+/// The data to learn from and to test on. Throws: um::Error.
+[[nodiscard]] DatasetPair open_data(const TrainerOptions& options);
+
+/// Batch norms whose gamma begins as 0, by name. Throws: um::Error where some are wanted and there
+/// are none.
+[[nodiscard]] std::vector<std::string> zeroed_norms(const TrainerOptions& options);
+
+/// Learning rate and optimizer, which each rank may have read from a checkpoint of its own.
+[[nodiscard]] std::string settings_text(const TrainerOptions& options);
+
 /// What a Trainer reports as it goes, to whoever listens: each may be empty.
 struct TrainerEvents {
   std::function<void(double fraction)> on_measuring;  ///< so much of the tasks has been measured
