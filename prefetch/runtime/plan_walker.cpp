@@ -6,6 +6,14 @@
 #include <utility>
 
 namespace spillway::prefetch {
+namespace {
+
+// Of the arena's one slot. Where the process has one processor, oneTBB has no worker to spare, and
+// warns of an arena that asks for one. An arena that is its caller's alone gets a thread all the
+// same, for tasks that are enqueued.
+unsigned reserved_slots() { return oneapi::tbb::info::default_concurrency() == 1 ? 1 : 0; }
+
+}  // namespace
 
 PlanWalker::PlanWalker(const Plan& plan, Issue offload, Issue prefetch, bool copies_while_read)
     : plan_{plan},
@@ -17,11 +25,8 @@ PlanWalker::PlanWalker(const Plan& plan, Issue offload, Issue prefetch, bool cop
       prefetches_{.moves = plan.prefetches,
                   .issue = std::move(prefetch),
                   .ended = &Progress::prefetches,
-                  .intervals = &Timeline::prefetches} {
-  // Where the process has one processor, oneTBB has no worker to spare, and warns of an arena that
-  // asks for one. One whose only slot is its caller's gets a thread all the same, for tasks that are
-  // enqueued.
-  if (oneapi::tbb::info::default_concurrency() == 1) arena_.initialize(1, 1);
+                  .intervals = &Timeline::prefetches},
+      arena_{1, reserved_slots()} {
   std::unique_lock lock{mutex_};
   advances_pending_ = 1;
   enqueue(&PlanWalker::end_advance);

@@ -111,7 +111,7 @@ class PlanWalker {
   Timeline timeline_;
   Clock::time_point begin_;
 
-  oneapi::tbb::task_arena arena_{1, 0};
+  oneapi::tbb::task_arena arena_;  // of one thread
 };
 
 }  // namespace spillway::prefetch
