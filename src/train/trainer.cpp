@@ -114,7 +114,7 @@ TrainingSummary Trainer::summary_of(const SummaryOfSteps& steps) {
   summary.weights_sha256 = session_->state().sha256();
   if (options_.ranks.are_used()) {
     expect_same_weights(options_.ranks, summary.weights_sha256);
-    add_other_ranks(*options_.ranks.communicator, summary.near_peak, summary.broken_files);
+    summary.broken_files = sum_of_ranks(*options_.ranks.communicator, summary.broken_files);
   }
   return summary;
 }

@@ -1,8 +1,8 @@
 #include "src/train/parts/rank_agreement.h"
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -50,17 +50,9 @@ void expect_same_weights(const RankOptions& ranks, const std::string& sha256) {
   expect_agreement(*ranks.communicator, texts);
 }
 
-void add_other_ranks(Communicator& communicator, um::Bytes& near_peak, std::size_t& broken_files) {
-  struct Figures {
-    std::uint64_t near_peak = 0;
-    std::size_t broken_files = 0;
-  };
-  const Figures own{.near_peak = near_peak.count(), .broken_files = broken_files};
-  broken_files = 0;
-  for (const Figures& figures : gather_values(communicator, own)) {
-    near_peak = std::max(near_peak, um::Bytes{figures.near_peak});
-    broken_files += figures.broken_files;
-  }
+std::size_t sum_of_ranks(Communicator& communicator, std::size_t own) {
+  const std::vector<std::size_t> counts = gather_values(communicator, own);
+  return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
 }
 
 }  // namespace spillway

@@ -6,7 +6,6 @@
 #include "nets/network.h"
 #include "src/data/dataset.h"
 #include "src/train/parts/rank_training.h"
-#include "um/bytes.h"
 
 namespace spillway {
 
@@ -19,7 +18,7 @@ void expect_ranks_agree(const RankOptions& ranks, const nets::Network& network,
 /// The same of the weights that they came to, by their SHA-256.
 void expect_same_weights(const RankOptions& ranks, const std::string& sha256);
 
-/// Makes the largest of all ranks of `near_peak`, and the sum of all of `broken_files`.
-void add_other_ranks(Communicator& communicator, um::Bytes& near_peak, std::size_t& broken_files);
+/// What all ranks counted together.
+[[nodiscard]] std::size_t sum_of_ranks(Communicator& communicator, std::size_t own);
 
 }  // namespace spillway
