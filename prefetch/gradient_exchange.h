@@ -19,9 +19,9 @@ struct BucketRule {
 
 /// The same step as one rank's of several: with TaskGraph::exchanges of all gradients: what updates
 /// read and what is made going backward, or by a loss, where no forward task reads it; sums of
-/// sub-batches, too. They become state that is always near, as DDP's buckets are; what makes them is
-/// not run again.
-/// Tasks stay in order: see update_order(). Throws: um::Error where there are no gradients.
+/// sub-batches, too. They become state that is always near, as DDP's buckets are; what makes them
+/// is not run again. Tasks stay in order: see update_order(). Throws: um::Error where there are no
+/// gradients.
 [[nodiscard]] TaskGraph with_exchanges(TaskGraph graph, const BucketRule& rule = {});
 
 /// An order of the tasks of a graph with exchanges in which those of Phase::kUpdate leave time for

@@ -169,7 +169,8 @@ void expect_whole_batch(const PlanRequest& request) {
   }
   if (request.state != StateRule::kFar) return;
   throw um::Error{
-      "state that moves (--state far) goes with whole batches only; leave out --sub-batch, --shards "
+      "state that moves (--state far) goes with whole batches only; leave out --sub-batch, "
+      "--shards "
       "and --ranks"};
 }
 
