@@ -115,11 +115,17 @@ TEST(RefusedRanks, TrainOnNoGpu) {
 }
 
 TEST(RefusedRanks, AreNotThereForTheirFlags) {
-  for (const char* const flag : {"--bucket 1MiB", "--reduction tree", "--rank-timeout 30s"}) {
+  expect_refused(kFailure, short_training("--bucket 1MiB"),
+                 {"--bucket says how the shards of a batch are trained; leave it out, or give "
+                  "--shards or --ranks\n"});
+  for (const char* const flag : {"--reduction tree", "--rank-timeout 30s"}) {
     const Arguments words = flag;
-    expect_refused(kFailure, short_training(words),
-                   {words.front() + " says how the shards of a batch are trained; leave it out, or "
-                                    "give --shards or --ranks\n"});
+    for (const Arguments& training :
+         {short_training(words), short_training({"--shards 2", words})}) {
+      expect_refused(kFailure, training,
+                     {words.front() +
+                      " is about what ranks tell each other; leave it out, or give --ranks\n"});
+    }
   }
 }
 
