@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cstdlib>
-#include <filesystem>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -50,12 +49,9 @@ bool is_started_first() {
 
 std::unique_ptr<Communicator> open_mpi(const CommunicatorOptions& options) {
   const std::string file = "libspillway_mpi.so";
-  std::error_code error;  // without /proc the system knows places, too
-  const std::filesystem::path program =
-      std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   void* const library = load_plug_in(
       {.file = file,
-       .folders = {program, program / SPILLWAY_LIBRARIES_FROM_PROGRAMS},
+       .folders = folders_of_program(SPILLWAY_LIBRARIES_FROM_PROGRAMS),
        .build_function = kMpiBuildFunction,
        .build = SPILLWAY_BUILD,
        .if_absent = "this build has no MPI side (" + file +

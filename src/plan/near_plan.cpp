@@ -5,7 +5,6 @@
 #include <unordered_map>
 
 #include "prefetch/block_sizes.h"
-#include "prefetch/gradient_exchange.h"
 #include "prefetch/need.h"
 
 namespace spillway {
@@ -28,7 +27,6 @@ prefetch::Plan near_plan(const prefetch::TaskGraph& graph, const prefetch::Plan&
     const auto found = algorithms.find(near[run.task].name);
     if (found != algorithms.end()) run.algorithm = found->second;
   }
-  add_exchanges(near, made);
   return made;
 }
 

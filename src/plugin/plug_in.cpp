@@ -19,6 +19,13 @@ std::string path_of(const PlugIn& plug_in) {
 
 }  // namespace
 
+std::vector<std::filesystem::path> folders_of_program(const std::string& libraries) {
+  std::error_code error;  // without /proc the system knows places, too
+  const std::filesystem::path program =
+      std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  return {program, program / libraries};
+}
+
 void* address_in(void* library, const std::string& name) { return dlsym(library, name.c_str()); }
 
 void* load_plug_in(const PlugIn& plug_in) {

@@ -18,6 +18,10 @@ struct PlugIn {
   std::string if_foreign;  ///< what to do when it is of another build
 };
 
+/// Where a plug-in of the program under way may be: beside it, or in the folder `libraries` as seen
+/// from there.
+[[nodiscard]] std::vector<std::filesystem::path> folders_of_program(const std::string& libraries);
+
 /// Loads it, for the rest of the process. Throws: um::Error, one sentence that says what to do.
 [[nodiscard]] void* load_plug_in(const PlugIn& plug_in);
 

@@ -2,9 +2,7 @@
 
 #include <dlfcn.h>
 
-#include <filesystem>
 #include <string>
-#include <system_error>
 
 #include "src/plugin/plug_in.h"
 
@@ -19,12 +17,9 @@ bool has_nvidia_driver() {
 
 const CudaPlugin& load_cuda_side() {
   const std::string file = "libspillway_cuda.so";
-  std::error_code error;  // without /proc the system knows places, too
-  const std::filesystem::path program =
-      std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   void* const library = load_plug_in(
       {.file = file,
-       .folders = {program, program / SPILLWAY_LIBRARIES_FROM_PROGRAMS},
+       .folders = folders_of_program(SPILLWAY_LIBRARIES_FROM_PROGRAMS),
        .build_function = kCudaBuildFunction,
        .build = SPILLWAY_BUILD,
        .if_absent = "this build has no CUDA side (" + file +

@@ -170,13 +170,17 @@ void ShardFlags::join(std::size_t batch) {
 
 RankOptions ShardFlags::options(const std::string& arguments) const {
   if (!are_used()) return {};
-  const um::InputFile program{"/proc/self/exe"};
-  return {.communicator = communicator_.get(),
-          .shards = shards_,
-          .buckets = bucket_.rule(),
-          .reduction = reduction_ == "tree" ? RankReduction::kTree : RankReduction::kFastest,
-          .agreement = {{.name = "program", .text = sha256_of(program)},
-                        {.name = "command line", .text = arguments}}};
+  RankOptions options{
+      .communicator = communicator_.get(),
+      .shards = shards_,
+      .buckets = bucket_.rule(),
+      .reduction = reduction_ == "tree" ? RankReduction::kTree : RankReduction::kFastest};
+  if (communicator_->ranks() > 1) {
+    const um::InputFile program{"/proc/self/exe"};
+    options.agreement = {{.name = "program", .text = sha256_of(program)},
+                         {.name = "command line", .text = arguments}};
+  }
+  return options;
 }
 
 std::size_t ShardFlags::usual_threads() const {
