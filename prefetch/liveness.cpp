@@ -84,6 +84,14 @@ std::vector<Bytes> demand(const TaskGraph& graph, const BlockSizes& block_sizes,
   return result;
 }
 
+Bytes demand_at_end(const BlockSizes& block_sizes, std::span<const Life> lives) {
+  Bytes size;
+  for (const Life& life : lives) {
+    if (life.outlives_step()) size += block_sizes.size(life.data);
+  }
+  return size;
+}
+
 std::vector<Bytes> working_sets(const TaskGraph& graph, const BlockSizes& block_sizes,
                                 std::span<const TaskRun> runs) {
   std::vector<Bytes> result;

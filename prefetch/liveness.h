@@ -77,6 +77,9 @@ class LifeFinder {
                                             std::span<const TaskRun> runs,
                                             std::span<const Life> lives);
 
+/// Movable bytes near after the last run when nothing is offloaded: those of state.
+[[nodiscard]] um::Bytes demand_at_end(const BlockSizes& block_sizes, std::span<const Life> lives);
+
 /// Movable bytes that the run at each position cannot do without: its own operands and workspace
 /// (moDNN Eq. 1).
 [[nodiscard]] std::vector<um::Bytes> working_sets(const TaskGraph& graph,

@@ -106,19 +106,21 @@ EvaluatedPlan OffloadPlanner::in_time(const Sequence& sequence,
                                       std::span<const FarInterval> far_intervals,
                                       const CoverOptions& options, const MoveOrder& order,
                                       const Profile& expected) const {
-  const um::Bytes pool = block_sizes_.pool(problem_.budget);
+  const NearDemand demand{.runs = sequence.live,
+                          .at_end = demand_at_end(block_sizes_, sequence.lives),
+                          .pool = block_sizes_.pool(problem_.budget)};
   EvaluatedPlan result{.plan = empty_plan(problem_, sequence.runs)};
   const std::vector<FarInterval> copies = copies_from_start(sequence.lives, options);
   if (copies.empty()) {
-    schedule_in_time(far_intervals, sequence.live, pool, expected, order, result.plan);
+    schedule_in_time(far_intervals, demand, expected, order, result.plan);
   } else {
     Room room{without(sequence.live, far_intervals)};
-    std::vector<FarInterval> needed = needed_of(far_intervals, pool, room);
+    std::vector<FarInterval> needed = needed_of(far_intervals, demand.pool, room);
     for (FarInterval renewed : renewals_of(sequence, needed, options)) {
       renewed.needed = renewed.next;
       needed.push_back(renewed);
     }
-    schedule_in_time(needed, sequence.live, pool, expected, order, result.plan, copies);
+    schedule_in_time(needed, demand, expected, order, result.plan, copies);
   }
   result.plan.far_runs = earliest_far_runs(problem_.graph, result.plan);
   result.makespan = simulate(result.plan, problem_.profile).makespan();

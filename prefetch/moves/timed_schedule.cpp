@@ -27,24 +27,25 @@ Signed signed_bytes(Bytes size) { return static_cast<Signed>(size.count()); }
 
 class TimedExecution {
  public:
-  TimedExecution(std::span<const FarInterval> far_intervals, std::span<const Bytes> demand,
-                 Bytes pool, const Profile& profile, const MoveOrder& order,
+  TimedExecution(std::span<const FarInterval> far_intervals, const NearDemand& demand,
+                 const Profile& profile, const MoveOrder& order,
                  std::span<const FarInterval> copies, Plan& plan)
-      : demand_{demand},
-        pool_{pool},
+      : demand_{demand.runs},
+        at_end_{demand.at_end},
+        pool_{demand.pool},
         profile_{profile},
         link_{profile.link},
         order_{order},
         plan_{plan},
-        room_{without(demand, far_intervals)},
-        far_intervals_{needed_of(far_intervals, pool, room_)},
+        room_{without(demand.runs, far_intervals)},
+        far_intervals_{needed_of(far_intervals, pool_, room_)},
         places_{add_offloads(far_intervals_, link_, copies, !order.in_parts, plan, counted_on_)},
         to_leave_(std::move(plan.offloads)),
         leaving_(to_leave_.size()),
         pending_(to_leave_.size()),
         freed_by_(to_leave_.size(), kNever),
-        uses_(demand.size() + 1),
-        landed_(demand.size()),
+        uses_(demand_.size() + 1),
+        landed_(demand_.size()),
         exchange_{plan, profile} {
     for (std::size_t i = 0; i < far_intervals_.size(); ++i) {
       const FarInterval& each = far_intervals_[i];
@@ -208,11 +209,8 @@ class TimedExecution {
       return false;
     }
     // Between two runs no more is live than during the next one.
-    const bool is_in_use = ended_ < demand_.size();
-    if (is_in_use &&
-        signed_bytes(demand_[ended_]) - away_ + signed_bytes(each.size) > signed_bytes(pool_)) {
-      return false;
-    }
+    const Bytes live = ended_ < demand_.size() ? demand_[ended_] : at_end_;
+    if (signed_bytes(live) - away_ + signed_bytes(each.size) > signed_bytes(pool_)) return false;
     return room_.has(each.size, pool_, ended_, each.next);
   }
 
@@ -246,6 +244,7 @@ class TimedExecution {
   }
 
   std::span<const Bytes> demand_;
+  Bytes at_end_;
   Bytes pool_;
   const Profile& profile_;
   LinkProfile link_;
@@ -284,10 +283,10 @@ class TimedExecution {
 }  // namespace
 
 um::Nanoseconds schedule_in_time(std::span<const FarInterval> far_intervals,
-                                 std::span<const Bytes> demand, Bytes pool, const Profile& profile,
+                                 const NearDemand& demand, const Profile& profile,
                                  const MoveOrder& order, Plan& plan,
                                  std::span<const FarInterval> copies) {
-  return TimedExecution{far_intervals, demand, pool, profile, order, copies, plan}.run();
+  return TimedExecution{far_intervals, demand, profile, order, copies, plan}.run();
 }
 
 }  // namespace spillway::prefetch

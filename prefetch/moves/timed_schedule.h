@@ -23,6 +23,13 @@ struct MoveOrder {
   friend bool operator==(const MoveOrder&, const MoveOrder&) = default;
 };
 
+/// What the runs of a step need, and what there is for it.
+struct NearDemand {
+  std::span<const um::Bytes> runs;  ///< by run, see demand()
+  um::Bytes at_end;                 ///< see demand_at_end()
+  um::Bytes pool;
+};
+
 /// Adds the moves of `far_intervals` to a plan without moves, and gives `plan.runs` their
 /// conditions, as a virtual execution that takes the profile's times begins them:
 /// - offloads as early as they can, in order of `needed` (add_offloads()), but one that can begin
@@ -39,14 +46,14 @@ struct MoveOrder {
 /// under the same conditions become one move (but for offloads by MoveOrder::in_parts). The
 /// conditions that come of it keep memory within the pool under any timing.
 ///
-/// Requires: `far_intervals` cover `demand` down to `pool`; renewals have `needed` and `next` when
+/// Requires: `far_intervals` cover `demand` down to its pool; renewals have `needed` and `next` when
 /// the step ends; `plan.runs` is filled.
 /// Returns the length of the execution.
 /// Complexity: O((runs + far intervals) log (runs + far intervals)), and the square of a block's
 /// number of far intervals.
 um::Nanoseconds schedule_in_time(std::span<const FarInterval> far_intervals,
-                                 std::span<const um::Bytes> demand, um::Bytes pool,
-                                 const Profile& profile, const MoveOrder& order, Plan& plan,
+                                 const NearDemand& demand, const Profile& profile,
+                                 const MoveOrder& order, Plan& plan,
                                  std::span<const FarInterval> copies = {});
 
 }  // namespace spillway::prefetch

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "prefetch/simulate/simulate.h"
+#include "src/plan/state_passing.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -12,7 +13,7 @@ um::Nanoseconds predicted_step(const Workload& workload,
                                std::span<const prefetch::Profile> profiles, const Plans& plans,
                                MemoryMode memory) {
   um::expects(profiles.size() == workload.training_steps().size(), "a profile for each step");
-  um::Nanoseconds sum{0};
+  um::Nanoseconds sum = state_passing_time(workload, profiles, plans, memory);
   for (std::size_t i = 0; i < profiles.size(); ++i) {
     const RepeatedStep& part = workload.training_steps()[i];
     const prefetch::Plan& plan = plans.training[i];

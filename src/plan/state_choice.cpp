@@ -164,14 +164,19 @@ StateChoice::Outcome StateChoice::plan(std::vector<Profile> profiles, Bytes budg
 void expect_whole_batch(const PlanRequest& request) {
   if (request.update == UpdateRule::kFar) {
     throw um::Error{
-        "updates on the far side (--update far) go with whole batches only; leave out --sub-batch, "
-        "--shards and --ranks"};
+        "updates on the far side (--update far) go with whole batches only; leave out "
+        "--sub-batch"};
   }
   if (request.state != StateRule::kFar) return;
   throw um::Error{
-      "state that moves (--state far) goes with whole batches only; leave out --sub-batch, "
-      "--shards "
-      "and --ranks"};
+      "state that moves (--state far) goes with whole batches only; leave out --sub-batch"};
+}
+
+void expect_near_updates(const PlanRequest& request) {
+  if (request.update != UpdateRule::kFar) return;
+  throw um::Error{
+      "updates on the far side (--update far) exchange no gradients between ranks; leave out "
+      "--update far, or --ranks and --shards"};
 }
 
 bool may_gain_by_far_state(Nanoseconds near, Nanoseconds tasks) { return 50 * near > 51 * tasks; }

@@ -65,9 +65,11 @@ class StateChoice {
   UpdateRule update_;  // kNear where nothing else is possible
 };
 
-/// Throws: um::Error when the request wants state far: sub-steps, which have plans of their own,
-/// would pass it on to each other in every batch.
+/// Throws: um::Error when the request wants state far, which the sub-steps of a batch that is cut
+/// leave near.
 void expect_whole_batch(const PlanRequest& request);
+/// Throws: um::Error when the request wants updates on the far side, which exchange no gradients.
+void expect_near_updates(const PlanRequest& request);
 
 /// True when plans that take `near` and `tasks` of it, all without a wait, leave so much to gain
 /// that state that moves is worth a plan.

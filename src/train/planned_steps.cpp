@@ -97,9 +97,14 @@ void PlannedSteps::build_shards(const StepOptions& step) {
 }
 
 void PlannedSteps::choose_state() {
-  const bool is_whole =
-      SubBatchChoice{options_.planning.sub_batch}.is_off() && !options_.ranks.are_used();
-  choice_.emplace(*near_, *context_.backend, is_whole ? request_ : with_state_near(request_));
+  PlanRequest request = request_;
+  if (!SubBatchChoice{options_.planning.sub_batch}.is_off()) {
+    request = with_state_near(request);
+  } else if (options_.ranks.are_used()) {
+    expect_near_updates(request);
+    request.update = UpdateRule::kNear;
+  }
+  choice_.emplace(*near_, *context_.backend, request);
   workload_ = &*near_;
 }
 

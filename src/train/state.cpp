@@ -113,6 +113,14 @@ void State::initialise(std::uint64_t seed, Initialisation rule,
   }
 }
 
+void State::change_values(const std::function<void(std::span<float>)>& change) {
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    std::vector<float> numbers = values(i);
+    change(numbers);
+    import(i, numbers);
+  }
+}
+
 std::vector<std::byte*> State::addresses(const Step& step) const {
   std::unordered_map<std::string, std::size_t> by_name;
   for (std::size_t i = 0; i < blocks_.size(); ++i) by_name.emplace(blocks_[i].name, i);

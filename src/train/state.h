@@ -56,8 +56,8 @@ class State {
   /// same network) by DataId; null for tensors and for what moves.
   [[nodiscard]] std::vector<std::byte*> addresses(const Step& step) const;
 
-  /// All of what is always near.
-  [[nodiscard]] std::span<std::byte> near_bytes() { return block_.bytes(); }
+  /// Has `change` change the numbers of each block, in the canonical order of parameter.h.
+  void change_values(const std::function<void(std::span<float> numbers)>& change);
 
   [[nodiscard]] bool has_averages() const;
   /// Exchanges parameters and their averages: twice leaves the bits as they were.

@@ -182,7 +182,9 @@ void Trainer::start() {
   Communicator& communicator = *options_.ranks.communicator;
   on_first_rank(communicator, [&] { fill_state(); });
   options_.initial.values = {};
-  communicator.broadcast(session_->state().near_bytes(), 0);
+  session_->state().change_values([&](std::span<float> numbers) {
+    communicator.broadcast(std::as_writable_bytes(numbers), 0);
+  });
 }
 
 // First values, or those of a file or of the checkpoint.

@@ -67,7 +67,7 @@ void expect_no_shortcut(const Timeline& timeline) {
 }
 
 RC_GTEST_PROP(EveryPlanner, ExchangesGradientsSoundly, ()) {
-  const TaskGraph graph = exchanged(random_layers(false), random_buckets());
+  const TaskGraph graph = exchanged(random_layers(*rc::gen::arbitrary<bool>()), random_buckets());
   Profile profile = random_profile(graph);
   profile.exchanges = exchange_times(graph, random_interconnect(), profile.link);
   const Problem given = random_problem(graph, profile);
@@ -96,7 +96,7 @@ RC_GTEST_PROP(EveryPlanner, ExchangesGradientsSoundly, ()) {
 
 // Who knows what exchanges take plans no worse than who takes them to cost nothing.
 RC_GTEST_PROP(OffloadingAlone, IsNoSlowerForKnowingOfExchanges, ()) {
-  const TaskGraph graph = exchanged(random_layers(false), random_buckets());
+  const TaskGraph graph = exchanged(random_layers(*rc::gen::arbitrary<bool>()), random_buckets());
   Profile profile = random_profile(graph);
   profile.exchanges.assign(graph.exchanges.size(), {});
   const Problem given = random_problem(graph, profile);
@@ -109,7 +109,7 @@ RC_GTEST_PROP(OffloadingAlone, IsNoSlowerForKnowingOfExchanges, ()) {
 
 // Beside the link, where nothing shares anything, a plan is no faster among more ranks.
 RC_GTEST_PROP(APlan, IsNoFasterAmongMoreRanks, ()) {
-  const TaskGraph graph = exchanged(random_layers(false), random_buckets());
+  const TaskGraph graph = exchanged(random_layers(*rc::gen::arbitrary<bool>()), random_buckets());
   Profile profile = random_profile(graph);
   Interconnect interconnect = random_interconnect();
   interconnect.shares_link = false;

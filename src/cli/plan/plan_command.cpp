@@ -164,9 +164,6 @@ void expect_ranks(const PlanCommandFlags& options, const PlanRequest& request) {
   if (!options.sub_batch.is_off()) {
     throw um::Error{"--ranks is planned for whole batches only; leave out --sub-batch"};
   }
-  if (options.subject.offload_weights) {
-    throw um::Error{"--ranks is planned with weights near only; leave out --offload-weights"};
-  }
   if (options.model == "paleo") {
     throw um::Error{"OOC-Paleo's formula knows one rank only; leave out --model paleo"};
   }
@@ -181,7 +178,7 @@ void plan(const PlanCommandFlags& options) {
     expect_writable(path);
   }
   expect_ranks(options, request);
-  if (options.ranks.are_several()) request.state = StateRule::kNear;
+  if (options.ranks.are_several()) request.update = UpdateRule::kNear;
   PlanSubject subject = options.subject.open();
   if (options.ranks.are_several()) {
     subject.exchange(options.ranks.interconnect(), options.ranks.buckets());

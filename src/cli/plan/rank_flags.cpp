@@ -6,6 +6,7 @@
 
 #include "src/cli/flags/duration.h"
 #include "src/cli/flags/memory_flags.h"
+#include "src/plan/state_choice.h"
 #include "um/bandwidth.h"
 #include "um/bytes.h"
 #include "um/error.h"
@@ -97,16 +98,7 @@ prefetch::Interconnect RankFlags::interconnect() const {
 }
 
 void expect_exchangeable(const PlanRequest& request) {
-  if (request.update == UpdateRule::kFar) {
-    throw um::Error{
-        "updates on the far side (--update far) are planned for one rank only; leave out --ranks "
-        "or --update far"};
-  }
-  if (request.state == StateRule::kFar) {
-    throw um::Error{
-        "state that moves (--state far) is planned for one rank only; leave out --ranks or "
-        "--state far"};
-  }
+  expect_near_updates(request);
   if (request.memory == MemoryMode::kManaged && request.planner->name() == "on-demand") {
     throw um::Error{
         "page faults alone (--planner on-demand) are predicted for one rank only; leave out "
