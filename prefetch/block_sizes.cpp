@@ -13,7 +13,7 @@ BlockSizes::BlockSizes(const TaskGraph& graph, Bytes page) : page_{page} {
   for (const DataBlock& block : graph.data) {
     const bool movable = block.may_leave() && !is_small(block.size);
     sizes_.push_back(movable ? um::round_up(block.size, page_) : Bytes{});
-    if (!movable) pinned_ += um::round_up(block.size, kNearAlignment);
+    if (!movable && !block.lies_in) pinned_ += um::round_up(block.size, kNearAlignment);
   }
   for (const Task& task : graph.tasks) {
     for (const Algorithm& algorithm : task.algorithms) {

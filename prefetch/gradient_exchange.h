@@ -20,19 +20,11 @@ struct BucketRule {
 /// The same step as one rank's of several: with TaskGraph::exchanges of all gradients: what updates
 /// read and what is made going backward, or by a loss, where no forward task reads it; sums of
 /// sub-batches, too. They become state that is always near, as DDP's buckets are; what makes them
-/// is not run again. Tasks stay in order: see update_order(). Throws: um::Error where there are no
-/// gradients.
+/// is not run again. Where updated parameters lie in a gradient (DataBlock::lies_in), which their
+/// update alone reads, a rank gets its slice of the sum, and each bucket is followed by one that
+/// gathers the parameters of its blocks. Tasks stay in order: see update_order(). Throws: um::Error
+/// where there are no gradients.
 [[nodiscard]] TaskGraph with_exchanges(TaskGraph graph, const BucketRule& rule = {});
-
-/// An order of the tasks of a graph with exchanges in which those of Phase::kUpdate leave time for
-/// them: at the end, in order of the exchanges that they need. Where they update state that may be
-/// far, which would then come twice in a step, each one follows as soon as the bucket after its own
-/// is ready and no task needs the old values any more. All other tasks stay in order.
-/// Throws: um::Error where a task uses what an earlier update writes, or overwrites what one reads.
-[[nodiscard]] std::vector<TaskId> update_order(const TaskGraph& graph);
-
-/// The graph with its tasks in this order, in which those that depend on each other keep theirs.
-[[nodiscard]] TaskGraph in_order(TaskGraph graph, std::span<const TaskId> order);
 
 /// Gives `plan` the exchanges of `graph` in order, each as soon as it is ready, and has the runs of
 /// the plan wait for those whose gradients they use. Nothing else of it changes.

@@ -17,23 +17,31 @@ double link_rate(const LinkProfile& link) {
 
 }  // namespace
 
-um::Bytes exchanged_bytes(const TaskGraph& graph, const GradientExchange& exchange) {
-  um::Bytes size;
-  for (const DataId id : exchange.gradients) size += graph[id].size;
-  return size;
+CollectiveBytes exchanged_bytes(const TaskGraph& graph, const GradientExchange& exchange) {
+  const auto sum = [&](const std::vector<DataId>& blocks) {
+    um::Bytes size;
+    for (const DataId id : blocks) size += graph[id].size;
+    return size;
+  };
+  const um::Bytes one_way = sum(exchange.divided);
+  return {.all_reduced = sum(exchange.blocks) - one_way, .one_way = one_way};
 }
 
-ExchangeTime all_reduce_time(um::Bytes size, const Interconnect& interconnect,
+ExchangeTime collective_time(const CollectiveBytes& size, const Interconnect& interconnect,
                              const LinkProfile& link) {
   um::expects(interconnect.ranks > 0, "at least one rank");
   constexpr double kLongest = 0x1p60;  // in nanoseconds
   const double ranks = interconnect.ranks;
-  const double messages = 2 * (ranks - 1);
-  const double sent = messages / ranks * static_cast<double>(size.count());
+  const double messages = ranks - 1;  // of a reduce-scatter, or of an all-gather
+  const auto times = [](um::Bytes bytes) { return bytes > um::Bytes{} ? 1.0 : 0.0; };
+  const double sent = messages / ranks *
+                      (2 * static_cast<double>(size.all_reduced.count()) +
+                       static_cast<double>(size.one_way.count()));
   const double own = interconnect.bandwidth.bytes_per_second();
   const double rate = interconnect.shares_link ? std::min(own, link_rate(link)) : own;
-  const auto latency = static_cast<double>(interconnect.latency.count());
-  const double time = std::ceil(messages * latency + sent / rate * 1e9);
+  const double latency = messages * (2 * times(size.all_reduced) + times(size.one_way)) *
+                         static_cast<double>(interconnect.latency.count());
+  const double time = std::ceil(latency + sent / rate * 1e9);
   ExchangeTime result{.alone =
                           um::Nanoseconds{static_cast<std::int64_t>(std::min(time, kLongest))}};
   if (!interconnect.shares_link || time <= 0) return result;
@@ -47,7 +55,7 @@ std::vector<ExchangeTime> exchange_times(const TaskGraph& graph, const Interconn
   std::vector<ExchangeTime> times;
   times.reserve(graph.exchanges.size());
   for (const GradientExchange& exchange : graph.exchanges) {
-    times.push_back(all_reduce_time(exchanged_bytes(graph, exchange), interconnect, link));
+    times.push_back(collective_time(exchanged_bytes(graph, exchange), interconnect, link));
   }
   return times;
 }

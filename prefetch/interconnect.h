@@ -19,14 +19,29 @@ struct Interconnect {
   bool shares_link = false;
 };
 
-/// Bytes of all the gradients of an exchange.
-[[nodiscard]] um::Bytes exchanged_bytes(const TaskGraph& graph, const GradientExchange& exchange);
+/// Bytes of the blocks of an exchange.
+struct CollectiveBytes {
+  um::Bytes all_reduced;  ///< summed, for all ranks
+  um::Bytes one_way;      ///< reduced and scattered, or gathered, only
 
-/// How long a ring of N ranks takes for the sum of `size` bytes each, and what of the link that
-/// takes. Each rank sends a part of 1/N of them to the next one 2(N-1) times: N-1 times until each
-/// part is a sum somewhere (reduce-scatter), as often until all ranks have it (all-gather).
-[[nodiscard]] ExchangeTime all_reduce_time(um::Bytes size, const Interconnect& interconnect,
+  [[nodiscard]] um::Bytes all() const { return all_reduced + one_way; }
+};
+
+[[nodiscard]] CollectiveBytes exchanged_bytes(const TaskGraph& graph,
+                                              const GradientExchange& exchange);
+
+/// How long a ring of N ranks takes for blocks of `size` on each, and what of the link that takes.
+/// For a sum each rank sends a part of 1/N of them to the next one 2(N-1) times: N-1 times until
+/// each part is a sum somewhere (reduce-scatter), as often until all ranks have it (all-gather).
+[[nodiscard]] ExchangeTime collective_time(const CollectiveBytes& size,
+                                           const Interconnect& interconnect,
                                            const LinkProfile& link);
+
+/// The same of a sum for all ranks.
+[[nodiscard]] inline ExchangeTime all_reduce_time(um::Bytes size, const Interconnect& interconnect,
+                                                  const LinkProfile& link) {
+  return collective_time({.all_reduced = size, .one_way = {}}, interconnect, link);
+}
 
 /// That of each exchange of `graph`: Profile::exchanges.
 [[nodiscard]] std::vector<ExchangeTime> exchange_times(const TaskGraph& graph,

@@ -36,6 +36,7 @@ std::uint64_t fingerprint(const TaskGraph& graph) {
     print.add(block.size.count());
     print.add(static_cast<std::uint64_t>(block.kind) + (block.is_offloadable ? 2U : 0U) +
               (block.is_sent ? 4U : 0U));
+    if (block.lies_in) print.add(static_cast<std::uint64_t>(*block.lies_in));
   }
   print.add(graph.tasks.size());
   for (const Task& task : graph.tasks) {
@@ -61,8 +62,10 @@ std::uint64_t fingerprint(const TaskGraph& graph) {
   if (!graph.exchanges.empty()) print.add("exchanges");
   for (const GradientExchange& exchange : graph.exchanges) {
     print.add(exchange.name);
-    print.add(exchange.gradients);
-    print.add(static_cast<std::uint64_t>(exchange.ready));
+    print.add(exchange.blocks);
+    if (!exchange.divided.empty()) print.add(exchange.divided);
+    print.add(static_cast<std::uint64_t>(exchange.ready) +
+              (static_cast<std::uint64_t>(exchange.collective) << 32U));
   }
   return print.value();
 }

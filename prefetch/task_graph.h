@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct DataBlock {
   /// Of offloadable state: made anew in each step, and far when the step ends, where a FarUpdate
   /// reads it. Its content of the step before is needed by nobody.
   bool is_sent = false;
+  /// Of state that is always near: it lies in the memory of another such block, and counts no bytes
+  /// of its own. From its first write in a step on nobody uses what was there.
+  std::optional<DataId> lies_in{};
 
   /// True when it may be far at some time.
   [[nodiscard]] bool may_leave() const { return kind == DataKind::kTensor || is_offloadable; }
@@ -71,6 +75,8 @@ struct Task {
   bool is_recomputable = false;  ///< run again in the same step it gives the same bits
 };
 
+[[nodiscard]] inline bool is_update(const Task& task) { return task.phase == Phase::kUpdate; }
+
 /// An update that the far side computes beside the step, over far memory: it has no operand in near
 /// memory, and nothing of it crosses the link but the gradient (ZeRO-Offload, section 4). It runs
 /// once in a step, when its gradient has left and nobody needs the old parameters any more.
@@ -81,13 +87,26 @@ struct FarUpdate {
   std::vector<DataId> numbers;  ///< the optimizer's: updates them; no task uses them
 };
 
-/// One all-reduce between the ranks of a data-parallel training: each of a bucket of gradients
+/// What an exchange makes of its blocks (MPI's words).
+enum class Collective : std::uint8_t {
+  kAllReduce,      ///< sums over all ranks
+  kReduceScatter,  ///< of those that are divided, the sums of this rank's slice alone
+  kAllGather       ///< every rank's slice
+};
+
+/// A collective between the ranks of a data-parallel training: each of a bucket of gradients
 /// becomes its sum over all ranks, in place. It begins when `ready` has run, and takes place beside
-/// the tasks that follow; those that use one of its gradients wait for it.
+/// the tasks that follow; those that use one of its blocks wait for it.
+///
+/// Where the optimizer is divided among ranks (ZeRO, stage 1), a rank updates a slice of each large
+/// block of parameters. It needs the sums of that slice alone, and a second collective, when the
+/// slices are updated, gathers the parameters.
 struct GradientExchange {
-  std::string name;               ///< unique among exchanges: "bucket 1"
-  std::vector<DataId> gradients;  ///< state that is always near; each is in one exchange
-  TaskId ready{};                 ///< with this task the last of them is complete
+  std::string name;             ///< unique among exchanges: "bucket 1"
+  std::vector<DataId> blocks;   ///< state that is always near; each is in one exchange
+  std::vector<DataId> divided;  ///< of them: those of which each rank has a slice; they come last
+  TaskId ready{};               ///< with this task the last of them is complete
+  Collective collective = Collective::kAllReduce;
 };
 
 /// All tasks of one step in execution order, with the blocks each reads and writes: moDNN's task

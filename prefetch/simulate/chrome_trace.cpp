@@ -113,8 +113,8 @@ class Trace {
     for (std::size_t i = 0; i < timeline.exchanges.size(); ++i) {
       const GradientExchange& exchange = graph_.exchanges[plan_.exchanges[i].exchange];
       span(process, kExchange, exchange.name, timeline.exchanges[i],
-           {{"bytes", exchanged_bytes(graph_, exchange).count()},
-            {"gradients", exchange.gradients.size()}});
+           {{"bytes", exchanged_bytes(graph_, exchange).all().count()},
+            {"gradients", exchange.blocks.size()}});
     }
   }
 

@@ -24,7 +24,7 @@ std::optional<Violation> check_queue(const TaskGraph& graph, const Plan& plan) {
   }
   for (std::size_t e = 0; e < has_run.size(); ++e) {
     if (!has_run[e]) return Violation{graph.exchanges[e].name + " is never exchanged"};
-    for (const DataId id : graph.exchanges[e].gradients) {
+    for (const DataId id : graph.exchanges[e].blocks) {
       if (!graph[id].may_leave()) continue;
       return Violation{graph[id].name + " may be far while ranks exchange it"};
     }

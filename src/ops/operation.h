@@ -24,7 +24,7 @@ using Operation = std::variant<
     PoolBackward, LrnForward, LrnBackward, ConcatForward, ConcatBackward, CropForward, CropBackward,
     LinearForward, LinearBackwardData, LinearBackwardWeights, DropoutForward, DropoutBackward,
     SoftmaxCrossEntropyTrain, SoftmaxCrossEntropyEvaluate, SgdUpdate, AdamUpdate, RmspropUpdate,
-    AverageParameters, AccumulateGradients, AddSquares, ClipGradient, EmbeddingForward,
+    AverageParameters, TakeParameters, AccumulateGradients, AddSquares, ClipGradient, EmbeddingForward,
     EmbeddingBackward, PositionsForward, PositionsBackward, RowNormForward, RowNormBackward,
     SwigluForward, SwigluBackward, RotaryForward, RotaryBackward, AttentionForward,
     AttentionBackward, ImageTokensForward, ImageTokensBackward, FirstTokenForward,
@@ -44,6 +44,7 @@ using Operation = std::variant<
          std::holds_alternative<AdamUpdate>(operation) ||
          std::holds_alternative<RmspropUpdate>(operation) ||
          std::holds_alternative<AverageParameters>(operation) ||
+         std::holds_alternative<TakeParameters>(operation) ||
          std::holds_alternative<AccumulateGradients>(operation) ||
          std::holds_alternative<AddSquares>(operation) ||
          std::holds_alternative<ClipGradient>(operation);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "src/ops/operation_row.h"
@@ -10,6 +11,15 @@
 
 namespace spillway {
 
+/// A stretch of the floats of a stored block.
+struct FloatRange {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+
+  [[nodiscard]] constexpr std::size_t count() const { return end - begin; }
+  friend constexpr bool operator==(const FloatRange&, const FloatRange&) = default;
+};
+
 /// One of `count` stretches of a block of parameters, in the order in which a backend stores it.
 /// Where it may be cut is the backend's business: between rows of a linear layer's weights. Biases
 /// belong to the last part. A gradient, and what an optimizer keeps, may be blocks of one part
@@ -17,9 +27,31 @@ namespace spillway {
 struct ParameterPart {
   std::size_t index = 0;
   std::size_t count = 1;
+  /// Of an update by one of several ranks: the floats of the part that are this rank's. What the
+  /// optimizer keeps are blocks of them alone, and the new parameters go to their place in a block
+  /// as the gradient's. It may reach beyond the part's floats, and be empty then.
+  std::optional<FloatRange> slice{};
 
   [[nodiscard]] constexpr bool is_last() const { return index + 1 == count; }
   friend constexpr bool operator==(const ParameterPart&, const ParameterPart&) = default;
+};
+
+/// What an update of a part goes over, in floats.
+struct UpdatedFloats {
+  FloatRange of_parameters;  ///< of the whole block
+  std::size_t gradient = 0;  ///< where it begins in the gradient
+  std::size_t written = 0;   ///< where it begins in the block that gets the new parameters
+
+  /// `part` is the range of the part in the whole block.
+  [[nodiscard]] static constexpr UpdatedFloats of(const ParameterPart& part,
+                                                  const FloatRange& range) {
+    if (!part.slice) return {.of_parameters = range, .written = range.begin};
+    const std::size_t begin = std::min(part.slice->begin, range.count());
+    const std::size_t end = std::min(part.slice->end, range.count());
+    return {.of_parameters = {range.begin + begin, range.begin + end},
+            .gradient = begin,
+            .written = begin};
+  }
 };
 
 /// What the names of its blocks and tasks end with: "[2]" of the third; nothing of the only one.
@@ -37,20 +69,12 @@ struct ParameterPart {
 [[nodiscard]] inline OperationCost update_cost(const ParameterSpec& parameters,
                                                const ParameterPart& part, double flops_each,
                                                std::size_t blocks) {
-  const std::size_t count = element_count(parameters);
+  const std::size_t all = element_count(parameters);
+  const std::size_t count = part.slice ? std::min(part.slice->count() * part.count, all) : all;
   return share_of(
       {.flops = flops_each * static_cast<double>(count), .traffic = float_bytes(blocks * count)},
       part);
 }
-
-/// A stretch of the floats of a stored block.
-struct FloatRange {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-
-  [[nodiscard]] constexpr std::size_t count() const { return end - begin; }
-  friend constexpr bool operator==(const FloatRange&, const FloatRange&) = default;
-};
 
 /// Where a stored block of floats may be cut: `weights` floats, which come first, behind each
 /// `unit` of them.

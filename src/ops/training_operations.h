@@ -233,6 +233,25 @@ struct AverageParameters {
   [[nodiscard]] OperationCost cost() const { return update_cost(parameters, part, 3, 3); }
 };
 
+/// new parameters, parameters (only of several parts) -> parameters: those of a part, which lie in a
+/// block as its gradient does, to their place in the whole block.
+struct TakeParameters {
+  ParameterSpec parameters;
+  ParameterPart part = {};
+
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
+  template <class T>
+  struct Reads {
+    T taken, parameters;
+  };
+  template <class T>
+  struct Writes {
+    T parameters;
+  };
+  [[nodiscard]] std::size_t read_count() const { return part.count > 1 ? 2 : 1; }
+  [[nodiscard]] OperationCost cost() const { return update_cost(parameters, part, 0, 2); }
+};
+
 /// sum, dparameters -> sum (in place): what the sub-batches before have left, plus dparameters.
 /// Both are blocks of the part.
 struct AccumulateGradients {

@@ -19,6 +19,7 @@ Bytes pinned_state(const prefetch::TaskGraph& graph, const BlockSizes& block_siz
   Bytes size;
   for (std::size_t i = 0; i < graph.data.size(); ++i) {
     const prefetch::DataBlock& block = graph.data[i];
+    if (block.lies_in) continue;
     if (block.kind == prefetch::DataKind::kState && !block_sizes.is_movable(prefetch::DataId(i))) {
       size += um::round_up(block.size, prefetch::kNearAlignment);
     }
@@ -126,9 +127,11 @@ std::unique_ptr<const Workload> Workload::with_far_updates(const SizeModel& size
 }
 
 std::unique_ptr<const Workload> Workload::with_exchanges(const SizeModel& size_model,
-                                                         const prefetch::BucketRule& rule) const {
+                                                         const prefetch::BucketRule& rule,
+                                                         const OptimizerDivision& division) const {
   um::expects(training_.size() == 1, "a batch that is not cut");
   std::vector<RepeatedStep> training = training_;
+  divide_updates(training.front().step, training_.front().step, size_model, division);
   exchange_gradients(training.front().step, rule);
   return std::unique_ptr<const Workload>{
       new Workload{batches_, std::move(training), evaluation_, size_model}};

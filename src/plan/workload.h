@@ -9,6 +9,7 @@
 #include "prefetch/need.h"
 #include "src/ops/backend.h"
 #include "src/plan/step_to_plan.h"
+#include "src/step/divided_updates.h"
 #include "src/step/shard_steps.h"
 #include "src/step/step.h"
 #include "src/step/sub_step.h"
@@ -54,10 +55,12 @@ class Workload {
   /// The same with updates on the far side: update_far(). Null where there are none that it may
   /// run, or several ranks. Requires: with_moving_state(); the batch is not cut.
   [[nodiscard]] std::unique_ptr<const Workload> with_far_updates(const SizeModel& size_model) const;
-  /// The same steps as those of one of several ranks: exchange_gradients(). Requires: the batch is
-  /// not cut, and nothing is updated far. Throws: um::Error where nothing is trained.
+  /// The same steps as those of one of several ranks: divide_updates(), exchange_gradients().
+  /// Requires: the batch is not cut, and nothing is updated far. Throws: um::Error where nothing is
+  /// trained.
   [[nodiscard]] std::unique_ptr<const Workload> with_exchanges(
-      const SizeModel& size_model, const prefetch::BucketRule& rule) const;
+      const SizeModel& size_model, const prefetch::BucketRule& rule,
+      const OptimizerDivision& division = {}) const;
   Workload(const Workload&) = delete;
   Workload& operator=(const Workload&) = delete;
   ~Workload() = default;

@@ -10,17 +10,10 @@
 namespace spillway {
 namespace {
 
-constexpr std::size_t kUnit = 16;                    // numbers, 64 bytes: slices begin at one
 constexpr std::size_t kLargestPiece = 256UL * 1024;  // numbers of a slice that are added at a time
 
-// At least as many numbers as any rank's slice of n has, a multiple of kUnit.
-std::size_t largest_slice(std::size_t n, std::size_t ranks) {
-  const std::size_t units = (n + kUnit - 1) / kUnit;
-  return (units + ranks - 1) / ranks * kUnit;
-}
-
 std::size_t largest_piece(std::size_t n, std::size_t ranks) {
-  return std::min(largest_slice(n, ranks), kLargestPiece);
+  return std::min(largest_slice(ranks, n), kLargestPiece);
 }
 
 // What of `slice` is in the piece that begins `offset` numbers behind the slice's begin.
@@ -65,11 +58,7 @@ TreeReduction::TreeReduction(Communicator& communicator, std::size_t shards)
 }
 
 NumberSlice TreeReduction::slice(std::size_t rank, std::size_t n) const {
-  const std::size_t ranks = communicator_.ranks();
-  um::expects(rank < ranks, "a rank that is one of all");
-  const std::size_t units = (n + kUnit - 1) / kUnit;
-  const std::size_t first = std::min(n, kUnit * (units * rank / ranks));
-  return {first, std::min(n, kUnit * (units * (rank + 1) / ranks)) - first};
+  return slice_of_rank(rank, communicator_.ranks(), n);
 }
 
 um::Bytes TreeReduction::scratch_size(std::size_t n) const {
@@ -130,7 +119,7 @@ void TreeReduction::reduce_scatter(NodeSums nodes, std::size_t n, std::span<floa
               "scratch of scratch_size(), aligned");
   auto* const numbers = reinterpret_cast<float*>(scratch.data());
   const std::size_t count = largest_piece(n, communicator_.ranks());
-  for (std::size_t offset = 0; offset < largest_slice(n, communicator_.ranks()); offset += count) {
+  for (std::size_t offset = 0; offset < largest_slice(communicator_.ranks(), n); offset += count) {
     const Piece piece{.n = n, .offset = offset, .count = count};
     receive_piece(nodes, piece, numbers);
     add_piece(nodes, piece, numbers, sum.data() + std::min(offset, sum.size()));

@@ -5,18 +5,11 @@
 #include <vector>
 
 #include "src/ranks/communicator.h"
+#include "src/ranks/number_slice.h"
 #include "src/ranks/shard_tree.h"
 #include "um/bytes.h"
 
 namespace spillway {
-
-/// Numbers [first, first + count) of a buffer.
-struct NumberSlice {
-  std::size_t first = 0;
-  std::size_t count = 0;
-
-  friend bool operator==(const NumberSlice&, const NumberSlice&) = default;
-};
 
 /// This rank's partial sums, n numbers each: of the nodes of the tree that cover its shards, in
 /// order.
@@ -41,8 +34,7 @@ class TreeReduction {
   [[nodiscard]] const ShardRange& own_shards() const { return own_shards_; }
   [[nodiscard]] const std::vector<ShardRange>& own_nodes() const { return covers_[rank()]; }
 
-  /// What of `n` numbers a rank owns: about n / R, in order of ranks. Each slice begins at a
-  /// multiple of 16 numbers; where n is small, the last ones may be empty.
+  /// slice_of_rank() of these ranks.
   [[nodiscard]] NumberSlice slice(std::size_t rank, std::size_t n) const;
   [[nodiscard]] NumberSlice own_slice(std::size_t n) const { return slice(rank(), n); }
 

@@ -78,6 +78,9 @@ struct FloatsOf {
     return op.cost().traffic + copy_share(op.parameters, op.part);
   }
   Result operator()(const AverageParameters& op) const { return op.cost().traffic; }
+  Result operator()(const TakeParameters& op) const {
+    return op.cost().traffic + copy_share(op.parameters, op.part);
+  }
   Result operator()(const AccumulateGradients& op) const { return op.cost().traffic; }
   Result operator()(const AddSquares& op) const { return op.cost().traffic; }
   Result operator()(const ClipGradient& op) const { return op.cost().traffic; }

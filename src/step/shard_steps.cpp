@@ -30,8 +30,12 @@ ShardSteps make_shard_steps(const nets::Network& network, const SizeModel& size_
   StepOptions own_options = options;
   own_options.batch = batch.shard_size();
   const Step whole = make_training_step(network, size_model, own_options);
+  const auto divided = [&](Step step) {
+    divide_updates(step, whole, size_model, batch.division);
+    return step;
+  };
   const auto make = [&](SubStepPlace place) {
-    return make_sub_step(whole, place, network, GradientParts::kWhole);
+    return divided(make_sub_step(whole, place, network, GradientParts::kWhole));
   };
 
   ShardSteps made;
@@ -52,7 +56,7 @@ ShardSteps make_shard_steps(const nets::Network& network, const SizeModel& size_
     }
   }
   add(Kind::kLast, [&] {
-    Step last = batch.begins_node(batch.own.end - 1) ? whole : make(SubStepPlace::kLast);
+    Step last = batch.begins_node(batch.own.end - 1) ? divided(whole) : make(SubStepPlace::kLast);
     exchange_gradients(last, batch.buckets);
     return last;
   });

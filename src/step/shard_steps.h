@@ -6,6 +6,7 @@
 #include "nets/network.h"
 #include "prefetch/gradient_exchange.h"
 #include "src/ranks/shard_tree.h"
+#include "src/step/divided_updates.h"
 #include "src/step/sub_step.h"
 #include "um/bytes.h"
 
@@ -17,6 +18,7 @@ struct ShardedBatch {
   ShardTree tree{1};
   ShardRange own;  ///< of this rank; not empty
   prefetch::BucketRule buckets;
+  OptimizerDivision division;
 
   [[nodiscard]] std::size_t shard_size() const { return batch / tree.shards(); }
   /// Samples of this rank, and those of the batch that stand before them.
@@ -45,7 +47,8 @@ struct ShardSteps {
 /// The steps of one rank of a data-parallel training. Gradients of the node that is being added up
 /// (ShardTree) are state, always near, in Step::gradients: a shard whose node begins writes them,
 /// and one that ends a larger node adds its own, complete, to those of the node before. The last
-/// step exchanges them with other ranks (exchange_gradients()) and updates. Requires: the batch is
+/// step exchanges them with other ranks (exchange_gradients()) and updates, where the optimizer is
+/// divided a slice (divide_updates()). Requires: the batch is
 /// cut evenly. Throws: um::Error where nothing is trained.
 [[nodiscard]] ShardSteps make_shard_steps(const nets::Network& network, const SizeModel& size_model,
                                           const StepOptions& options, const ShardedBatch& batch);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "prefetch/far_update.h"
+#include "prefetch/update_order.h"
 #include "src/step/fusion.h"
 #include "src/step/gradients.h"
 #include "src/step/layers.h"
@@ -98,8 +99,9 @@ void exchange_gradients(Step& step, const prefetch::BucketRule& rule) {
   step.graph = prefetch::with_exchanges(std::move(step.graph), rule);
   step.gradients.clear();
   for (const prefetch::GradientExchange& exchange : step.graph.exchanges) {
-    step.gradients.insert(step.gradients.end(), exchange.gradients.begin(),
-                          exchange.gradients.end());
+    if (exchange.collective == prefetch::Collective::kAllGather) continue;
+    step.gradients.insert(step.gradients.end(), exchange.blocks.begin(),
+                          exchange.blocks.end());
   }
   std::ranges::sort(step.gradients);
   order_updates(step);

@@ -80,6 +80,9 @@ struct StateBlock {
   std::string name;
   ParameterSpec spec;
   StateRole role;
+  /// Where each of several ranks keeps a slice of a part: the floats of the whole part, by part; 0
+  /// where all have all of it. Empty where nothing is divided (divided_updates.h).
+  std::vector<std::size_t> divided{};
 };
 
 /// One step of a network: the task graph that planners see and the launches that the executor runs,

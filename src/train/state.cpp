@@ -113,8 +113,19 @@ void State::initialise(std::uint64_t seed, Initialisation rule,
   }
 }
 
+void State::follow() {
+  um::expects(slices_ != nullptr && !slices_->is_first(), "a rank that has slices of a block");
+  while (const auto call = slices_->next()) {
+    const um::Access access = call->gathers ? um::Access::kRead : um::Access::kWrite;
+    use(call->index, access, [&](std::span<std::byte* const> parts) {
+      slices_->join(*call, blocks_[call->index], parts, backend_);
+    });
+  }
+}
+
 void State::change_values(const std::function<void(std::span<float>)>& change) {
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    if (!blocks_[i].divided.empty()) continue;
     std::vector<float> numbers = values(i);
     change(numbers);
     import(i, numbers);
@@ -226,14 +237,24 @@ void State::fill(std::size_t index, const std::string& name, const TensorSource&
 std::vector<float> State::values(std::size_t index) const {
   std::vector<float> numbers(element_count(blocks_[index].spec));
   use(index, um::Access::kRead, [&](std::span<std::byte* const> parts) {
-    backend_.export_parameters(blocks_[index].spec, parts, numbers);
+    const StateBlock& block = blocks_[index];
+    if (block.divided.empty()) {
+      backend_.export_parameters(block.spec, parts, numbers);
+    } else {
+      slices_->gather(index, block, parts, backend_, numbers);
+    }
   });
   return numbers;
 }
 
 void State::import(std::size_t index, std::span<const float> numbers) {
   use(index, um::Access::kWrite, [&](std::span<std::byte* const> parts) {
-    backend_.import_parameters(blocks_[index].spec, numbers, parts);
+    const StateBlock& block = blocks_[index];
+    if (block.divided.empty()) {
+      backend_.import_parameters(block.spec, numbers, parts);
+    } else {
+      slices_->scatter(index, block, parts, backend_, numbers);
+    }
   });
 }
 

@@ -15,6 +15,7 @@
 #include "src/ops/backend.h"
 #include "src/step/step.h"
 #include "src/train/initial_values.h"
+#include "src/train/parts/state_slices.h"
 #include "um/bytes.h"
 #include "um/hints.h"
 #include "um/memory.h"
@@ -56,7 +57,16 @@ class State {
   /// same network) by DataId; null for tensors and for what moves.
   [[nodiscard]] std::vector<std::byte*> addresses(const Step& step) const;
 
-  /// Has `change` change the numbers of each block, in the canonical order of parameter.h.
+  /// Says how ranks exchange the slices of what is divided among them (StateBlock::divided), which
+  /// must outlive it. Then only the first rank calls what reads or writes the optimizer's numbers:
+  /// initialise(), start_from(), write(), save() and load(); all others call follow() meanwhile.
+  void divide_by(StateSlices& slices) { slices_ = &slices; }
+  /// Gives and takes slices, until the first rank has no more. Throws: what a
+  /// Communicator throws.
+  void follow();
+
+  /// Has `change` change the numbers of each block that is not divided, in the canonical order of
+  /// parameter.h.
   void change_values(const std::function<void(std::span<float> numbers)>& change);
 
   [[nodiscard]] bool has_averages() const;
@@ -103,6 +113,7 @@ class State {
   std::vector<std::vector<std::optional<std::size_t>>> offsets_;
   um::Block block_;
   MovableState movable_;
+  StateSlices* slices_ = nullptr;
 };
 
 /// Those of State::tensors() that are no optimizer's nor averages, for a State of `step`.

@@ -63,6 +63,7 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
   });
   session_.emplace(context_, workload(), plans(), options_.memory.mode, options_.memory.space,
                    stop_, StopAfter::kStep, options_.ranks);
+  divide_state();
   expect_going_on();
   start();
 }
@@ -126,8 +127,8 @@ AfterEvaluation Trainer::take(std::uint64_t step, const Evaluation& evaluation) 
     share_first(*options_.ranks.communicator, is_best);
     share_first(*options_.ranks.communicator, best_);
   }
-  if (is_best && options_.checkpoint.keep_best && folder_) {
-    folder_->set_best(step);
+  if (is_best && options_.checkpoint.keep_best) {
+    if (folder_) folder_->set_best(step);
     return AfterEvaluation::kSave;
   }
   if (!is_patience_over()) return AfterEvaluation::kGoOn;
@@ -176,15 +177,30 @@ void Trainer::share_choice() {
   share_first(communicator, best_);
 }
 
+void Trainer::divide_state() {
+  const RankOptions& ranks = options_.ranks;
+  if (!ranks.are_used() || !ranks.divides_optimizer || ranks.communicator->ranks() == 1) return;
+  slices_.emplace(*ranks.communicator);
+  session_->state().divide_by(*slices_);
+}
+
 // On all ranks what the first one has.
 void Trainer::start() {
   if (!options_.ranks.are_used()) return fill_state();
   Communicator& communicator = *options_.ranks.communicator;
-  on_first_rank(communicator, [&] { fill_state(); });
+  with_whole_state([&] { fill_state(); });
   options_.initial.values = {};
   session_->state().change_values([&](std::span<float> numbers) {
     communicator.broadcast(std::as_writable_bytes(numbers), 0);
   });
+}
+
+// Work of the first rank that reads or writes state of which each rank may have a slice.
+void Trainer::with_whole_state(const std::function<void()>& work) {
+  Communicator& communicator = *options_.ranks.communicator;
+  if (!slices_) return on_first_rank(communicator, work);
+  on_first_rank(communicator, [&] { slices_->keep_while(work); },
+                [&] { session_->state().follow(); });
 }
 
 // First values, or those of a file or of the checkpoint.
@@ -210,6 +226,9 @@ void Trainer::fill_state() {
 
 // Empty where nothing is to be saved.
 std::function<void(std::uint64_t)> Trainer::saving() {
+  if (slices_ && !options_.checkpoint.folder.empty()) {
+    return [this](std::uint64_t step) { with_whole_state([&] { save(step); }); };
+  }
   if (!folder_) return {};
   return [this](std::uint64_t step) { save(step); };
 }

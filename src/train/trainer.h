@@ -83,7 +83,9 @@ class Trainer {
   void share_choice();
   void train_all(const TrainEvents& events);
   [[nodiscard]] TrainingSummary summary_of(const SummaryOfSteps& steps);
+  void divide_state();
   void start();
+  void with_whole_state(const std::function<void()>& work);
   void fill_state();
   void draw_state();
   [[nodiscard]] std::function<void(std::uint64_t)> saving();
@@ -112,6 +114,7 @@ class Trainer {
   std::uint64_t evaluated_ = 0;             // the step of the last evaluation
   std::optional<ChosenCheckpoint> chosen_;  // what it goes on from
   std::optional<Session> session_;
+  std::optional<StateSlices> slices_;  // where the optimizer is divided among ranks
 };
 
 }  // namespace spillway

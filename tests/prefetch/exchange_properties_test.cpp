@@ -39,7 +39,7 @@ std::string broken_exchange(const TaskGraph& graph, const Plan& plan, const Time
   for (std::size_t i = 0; i < plan.exchanges.size(); ++i) {
     const Interval& exchange = timeline.exchanges[i];
     if (i > 0 && exchange.begin < timeline.exchanges[i - 1].end) return "two at once";
-    for (const DataId id : graph.exchanges[plan.exchanges[i].exchange].gradients) {
+    for (const DataId id : graph.exchanges[plan.exchanges[i].exchange].blocks) {
       const std::string number = graph[id].name.substr(1);
       for (std::size_t r = 0; r < plan.runs.size(); ++r) {
         const std::string& name = graph[plan.runs[r].task].name;

@@ -31,7 +31,7 @@ std::string buckets_of(const TaskGraph& graph) {
   std::string text;
   for (const GradientExchange& exchange : graph.exchanges) {
     if (!text.empty()) text += ", ";
-    for (const DataId id : exchange.gradients) text += graph[id].name + " ";
+    for (const DataId id : exchange.blocks) text += graph[id].name + " ";
     text += "after " + graph[exchange.ready].name;
   }
   return text;

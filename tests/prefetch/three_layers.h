@@ -2,6 +2,7 @@
 
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/interconnect.h"
+#include "prefetch/update_order.h"
 #include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch::testing {

@@ -181,7 +181,8 @@ void plan(const PlanCommandFlags& options) {
   if (options.ranks.are_several()) request.update = UpdateRule::kNear;
   PlanSubject subject = options.subject.open();
   if (options.ranks.are_several()) {
-    subject.exchange(options.ranks.interconnect(), options.ranks.buckets());
+    subject.exchange(options.ranks.interconnect(), options.ranks.buckets(),
+                     options.ranks.division());
   }
   if (options.sub_batch.is_off()) {
     subject.choose_state(request);

@@ -13,8 +13,10 @@
 #include "prefetch/files/machine.h"
 #include "prefetch/files/profile_file.h"
 #include "prefetch/need.h"
+#include "prefetch/update_order.h"
 #include "src/cli/flags/machine_check.h"
 #include "src/cli/flags/memory_flags.h"
+#include "src/plan/divided_profile.h"
 #include "src/step/machine_size_model.h"
 #include "um/bandwidth.h"
 #include "um/error.h"
@@ -74,14 +76,19 @@ void PlanSubject::update_trace_far(const PlanRequest& request) {
 }
 
 void PlanSubject::exchange(const prefetch::Interconnect& interconnect,
-                           const prefetch::BucketRule& buckets) {
+                           const prefetch::BucketRule& buckets,
+                           const OptimizerDivision& division) {
   if (workload) {
-    auto exchanged = workload->with_exchanges(*size_model, buckets);
-    profile =
-        profile_for(exchanged->training().graph, workload->training().graph, std::move(profile));
+    auto exchanged = workload->with_exchanges(*size_model, buckets, division);
+    profile = divided_profile(exchanged->training().graph, workload->training().graph, profile);
     workload = std::move(exchanged);
     step.emplace(workload->training_to_plan());
   } else {
+    if (!division.is_whole()) {
+      throw um::Error{
+          "a trace does not say which of its blocks the optimizer keeps; leave out --zero, or plan "
+          "a network (--net)"};
+    }
     prefetch::TaskGraph graph = prefetch::with_exchanges(trace->graph, buckets);
     const std::vector<prefetch::TaskId> order = prefetch::update_order(graph);
     other_trace =

@@ -45,8 +45,9 @@ struct PlanSubject {
   std::optional<prefetch::Profile> times;  ///< as given, where `profile` is of another graph
 
   /// Makes the step of one of several ranks the one to plan. To be called before choose_state().
-  /// Throws: um::Error where there is nothing to exchange.
-  void exchange(const prefetch::Interconnect& interconnect, const prefetch::BucketRule& buckets);
+  /// Throws: um::Error where there is nothing to exchange, or to divide.
+  void exchange(const prefetch::Interconnect& interconnect, const prefetch::BucketRule& buckets,
+                const OptimizerDivision& division);
   /// Lets plans of its network move its state where `request` does, and update it on the far side;
   /// of a trace the latter only where that is asked for.
   void choose_state(const PlanRequest& request);

@@ -45,7 +45,8 @@ Nanoseconds overlap(const std::vector<Interval>& a, const std::vector<Interval>&
 Bytes exchanged_bytes(const prefetch::TaskGraph& graph) {
   Bytes size;
   for (const prefetch::GradientExchange& exchange : graph.exchanges) {
-    size += prefetch::exchanged_bytes(graph, exchange);
+    if (exchange.collective == prefetch::Collective::kAllGather) continue;
+    size += prefetch::exchanged_bytes(graph, exchange).all();
   }
   return size;
 }

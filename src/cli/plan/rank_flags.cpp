@@ -69,8 +69,9 @@ void RankFlags::add_to(CLI::App& app) {
       ->capture_default_str()
       ->group(kRanks);
   bucket.add_to(app, kRanks);
+  zero.add_to(app, kRanks);
   for (const char* name :
-       {"--interconnect", "--interconnect-latency", "--exchange-on", "--bucket"}) {
+       {"--interconnect", "--interconnect-latency", "--exchange-on", "--bucket", "--zero"}) {
     between_.push_back(app.get_option(name)->needs("--ranks"));
   }
 }

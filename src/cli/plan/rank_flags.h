@@ -7,8 +7,10 @@
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/interconnect.h"
 #include "src/cli/flags/bucket_flag.h"
+#include "src/cli/flags/zero_flag.h"
 #include "src/cli/flags/cli11.h"
 #include "src/plan/plans.h"
+#include "src/step/divided_updates.h"
 
 namespace CLI {
 class App;
@@ -25,6 +27,7 @@ struct RankFlags {
   std::string latency = "5us";
   std::string exchange_on = "link";
   BucketFlag bucket;
+  ZeroFlag zero;
 
   void add_to(CLI::App& app);
 
@@ -34,6 +37,10 @@ struct RankFlags {
   /// Throws: um::Error where several ranks have no bandwidth.
   [[nodiscard]] prefetch::Interconnect interconnect() const;
   [[nodiscard]] prefetch::BucketRule buckets() const { return bucket.rule(); }
+  /// Of the first rank; those of the others have the same graph.
+  [[nodiscard]] OptimizerDivision division() const {
+    return {.rank = 0, .ranks = zero.divides_optimizer() ? ranks : 1};
+  }
 
  private:
   std::vector<const CLI::Option*> between_;  // ranks: of no use to one

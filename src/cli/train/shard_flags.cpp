@@ -86,6 +86,7 @@ void ShardFlags::add_to(CLI::App& app) {
           ->check(CLI::IsMember({"tree", "fastest"}))
           ->capture_default_str()
           ->group(kRanks));
+  between(zero_.add_to(app, kRanks));
   between(
       app.add_option(
              "--rank-timeout", time_limit_,
@@ -174,7 +175,8 @@ RankOptions ShardFlags::options(const std::string& arguments) const {
       .communicator = communicator_.get(),
       .shards = shards_,
       .buckets = bucket_.rule(),
-      .reduction = reduction_ == "tree" ? RankReduction::kTree : RankReduction::kFastest};
+      .reduction = reduction_ == "tree" ? RankReduction::kTree : RankReduction::kFastest,
+      .divides_optimizer = zero_.divides_optimizer()};
   if (communicator_->ranks() > 1) {
     const um::InputFile program{"/proc/self/exe"};
     options.agreement = {{.name = "program", .text = sha256_of(program)},

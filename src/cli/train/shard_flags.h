@@ -8,6 +8,7 @@
 
 #include "src/cli/flags/bucket_flag.h"
 #include "src/cli/flags/cli11.h"
+#include "src/cli/flags/zero_flag.h"
 #include "src/ranks/communicator.h"
 #include "src/ranks/thread_communicator.h"
 #include "src/train/parts/rank_training.h"
@@ -54,6 +55,7 @@ class ShardFlags {
   std::size_t shards_ = 0;
   BucketFlag bucket_;
   std::string reduction_ = "tree";
+  ZeroFlag zero_;
   std::string time_limit_ = "300s";
   std::vector<const CLI::Option*> of_shards_;      // of no use without
   std::vector<const CLI::Option*> between_ranks_;  // of no use to one

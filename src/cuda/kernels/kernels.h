@@ -67,6 +67,7 @@ namespace spillway::cuda {
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AdamUpdate&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const RmspropUpdate&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AverageParameters&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const TakeParameters&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AccumulateGradients&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AddSquares&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ClipGradient&);

@@ -8,7 +8,8 @@
 
 namespace spillway {
 
-void on_first_rank(Communicator& communicator, const std::function<void()>& work) {
+void on_first_rank(Communicator& communicator, const std::function<void()>& work,
+                   const std::function<void()>& meanwhile) {
   std::exception_ptr failure;
   std::string sentence;
   if (is_first(&communicator)) {
@@ -20,6 +21,7 @@ void on_first_rank(Communicator& communicator, const std::function<void()>& work
       if (sentence.empty()) sentence = "the first rank failed";
     }
   }
+  if (meanwhile && !is_first(&communicator)) meanwhile();
   const std::string first = gather_texts(communicator, sentence).front();
   if (failure != nullptr) std::rethrow_exception(failure);
   if (!first.empty()) throw um::Error{first};

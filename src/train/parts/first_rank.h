@@ -15,9 +15,10 @@ namespace spillway {
   return communicator == nullptr || communicator->rank() == 0;
 }
 
-/// Has the first rank do `work`. Throws: what it throws; on the other ranks um::Error with the same
-/// sentence.
-void on_first_rank(Communicator& communicator, const std::function<void()>& work);
+/// Has the first rank do `work`, and the others, if anything, what it needs of them `meanwhile`.
+/// Throws: what it throws; on the other ranks um::Error with the same sentence.
+void on_first_rank(Communicator& communicator, const std::function<void()>& work,
+                   const std::function<void()>& meanwhile = {});
 
 /// The first rank's `value`, on all ranks.
 template <class T>

@@ -27,8 +27,14 @@ class GradientSums {
   [[nodiscard]] GradientBuckets buckets() const;
 
  private:
+  um::Bytes place_block(const Step& step, prefetch::DataId id, um::Bytes begin);
+  [[nodiscard]] static std::size_t index_of(const Step& step, prefetch::DataId id);
+  [[nodiscard]] NumberSlice numbers(const Step& step, prefetch::DataId id) const;
+  [[nodiscard]] BucketExchange exchange_of(const Step& step,
+                                           const prefetch::GradientExchange& exchange) const;
+
   std::vector<std::size_t> offsets_;  // by Step::gradients
-  std::vector<NumberSlice> buckets_;
+  std::vector<BucketExchange> exchanges_;
   um::Block block_;
 };
 

@@ -25,7 +25,7 @@ Bytes statistics_of(const Step& step) {
 // As GradientSums lays it out.
 Bytes bucket_size(const Step& step, const prefetch::GradientExchange& exchange) {
   Bytes size;
-  for (const prefetch::DataId id : exchange.gradients) {
+  for (const prefetch::DataId id : exchange.blocks) {
     size += um::round_up(step.graph[id].size, prefetch::kNearAlignment);
   }
   return size;
@@ -38,6 +38,7 @@ Bytes RankStep::near_memory(const ShardedBatch& batch, const RankOptions& option
   Bytes gradients;
   Bytes largest;
   for (const prefetch::GradientExchange& exchange : last.graph.exchanges) {
+    if (exchange.collective == prefetch::Collective::kAllGather) continue;  // in their memory
     const Bytes size = bucket_size(last, exchange);
     gradients += size;
     largest = std::max(largest, size);

@@ -22,7 +22,11 @@ ShardedBatch shard_batch(const RankOptions& options, std::size_t batch) {
   return {.batch = batch,
           .tree = ShardTree{options.shards},
           .own = shards_of_rank(options.shards, communicator.ranks(), communicator.rank()),
-          .buckets = options.buckets};
+          .buckets = options.buckets,
+          .division = options.divides_optimizer
+                          ? OptimizerDivision{.rank = communicator.rank(),
+                                              .ranks = communicator.ranks()}
+                          : OptimizerDivision{}};
 }
 
 }  // namespace spillway

@@ -24,6 +24,9 @@ struct RankOptions {
   std::size_t shards = 1;
   prefetch::BucketRule buckets;
   RankReduction reduction = RankReduction::kTree;
+  /// Each rank keeps a slice of the optimizer's numbers, and updates that of the parameters (ZeRO,
+  /// stage 1): the same bits.
+  bool divides_optimizer = false;
   std::vector<NamedText> agreement;  ///< what else must be the same on all ranks
 
   [[nodiscard]] bool are_used() const { return communicator != nullptr; }

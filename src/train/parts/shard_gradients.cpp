@@ -19,7 +19,10 @@ Bytes scratch_size(const TreeReduction& reduction, RankReduction rule, Bytes lar
 
 Bytes largest(const GradientBuckets& gradients) {
   std::size_t count = 0;
-  for (const NumberSlice& bucket : gradients.buckets) count = std::max(count, bucket.count);
+  for (const BucketExchange& bucket : gradients.exchanges) {
+    count = std::max(count, bucket.whole.count);
+    for (const NumberSlice& block : bucket.divided) count = std::max(count, block.count);
+  }
   return Bytes{count * sizeof(float)};
 }
 
@@ -64,10 +67,21 @@ void ShardGradients::end_shard(std::size_t shard) {
   }
 }
 
-void ShardGradients::exchange(std::uint32_t bucket) {
-  const NumberSlice& slice = gradients_.buckets.at(bucket);
-  const auto part = [&](std::span<float> numbers) {
-    return numbers.subspan(slice.first, slice.count);
+void ShardGradients::exchange(std::uint32_t exchange) {
+  const BucketExchange& bucket = gradients_.exchanges.at(exchange);
+  if (bucket.collective == prefetch::Collective::kAllGather) {
+    for (const NumberSlice& block : bucket.divided) {
+      reduction_.all_gather(gradients_.numbers.subspan(block.first, block.count));
+    }
+    return;
+  }
+  if (bucket.whole.count > 0) add_up(bucket.whole, Sum::kWhole);
+  for (const NumberSlice& block : bucket.divided) add_up(block, Sum::kSlice);
+}
+
+void ShardGradients::add_up(const NumberSlice& numbers, Sum wanted) {
+  const auto part = [&](std::span<float> all) {
+    return all.subspan(numbers.first, numbers.count);
   };
   const std::span<float> sum = part(gradients_.numbers);
   std::size_t waits = waits_;
@@ -78,13 +92,20 @@ void ShardGradients::exchange(std::uint32_t bucket) {
   for (std::size_t i = 0; i < waits; ++i) nodes.emplace_back(part(waiting(i)));
   nodes.emplace_back(sum);
   const std::span<float> total = waits > 0 ? part(waiting(0)) : sum;
-  if (rule_ == RankReduction::kTree) {
-    const std::size_t numbers = gradients_.numbers.size() * batch_.waiting_sums();
-    reduction_.all_reduce(nodes, total, block_.bytes().subspan(numbers * sizeof(float)));
-  } else {
+  const NumberSlice slice = wanted == Sum::kSlice ? reduction_.own_slice(numbers.count)
+                                                  : NumberSlice{.first = 0, .count = numbers.count};
+  const std::size_t waiting_numbers = gradients_.numbers.size() * batch_.waiting_sums();
+  const auto scratch = [&] { return block_.bytes().subspan(waiting_numbers * sizeof(float)); };
+  if (rule_ == RankReduction::kFastest) {
     reduction_.fast_all_reduce(nodes, total);
+  } else if (wanted == Sum::kSlice) {
+    reduction_.reduce_scatter(nodes, numbers.count, total.subspan(slice.first, slice.count),
+                              scratch());
+  } else {
+    reduction_.all_reduce(nodes, total, scratch());
   }
-  if (waits > 0) std::ranges::copy(total, sum.begin());
+  if (waits == 0) return;
+  std::ranges::copy(total.subspan(slice.first, slice.count), sum.subspan(slice.first).begin());
 }
 
 std::span<float> ShardGradients::waiting(std::size_t place) const {

@@ -13,10 +13,17 @@
 
 namespace spillway {
 
+/// One of TaskGraph::exchanges: of gradients, or of the parameters that lie in their memory.
+struct BucketExchange {
+  prefetch::Collective collective = prefetch::Collective::kAllReduce;
+  NumberSlice whole;                 ///< blocks that are summed for all ranks
+  std::vector<NumberSlice> divided;  ///< blocks of which each rank has a slice
+};
+
 /// Where the gradients are that the sub-steps of a batch add up: floats, bucket after bucket.
 struct GradientBuckets {
-  std::span<float> numbers;          ///< of all
-  std::vector<NumberSlice> buckets;  ///< by TaskGraph::exchanges
+  std::span<float> numbers;               ///< of all
+  std::vector<BucketExchange> exchanges;  ///< by TaskGraph::exchanges
 };
 
 /// Adds up the gradients of one rank's shards in the order of the ShardTree, and with those of
@@ -38,11 +45,15 @@ class ShardGradients {
   /// To be called before and after the step of each shard of this rank, in order.
   void begin_shard(std::size_t shard);
   void end_shard(std::size_t shard);
-  /// Of the last shard's step: the gradients of a bucket, complete on this rank, become the sums
-  /// over all shards. Throws: what Communicator throws.
-  void exchange(std::uint32_t bucket);
+  /// Of the last shard's step, by TaskGraph::exchanges: the gradients of a bucket, complete on this
+  /// rank, become the sums over all shards, those that are divided in this rank's slice; or the
+  /// parameters that lie in their memory are gathered. Throws: what Communicator throws.
+  void exchange(std::uint32_t exchange);
 
  private:
+  // Of this rank's sums of these numbers: to those of all shards, in all of them or in its slice.
+  enum class Sum { kWhole, kSlice };
+  void add_up(const NumberSlice& numbers, Sum sum);
   [[nodiscard]] std::span<float> waiting(std::size_t place) const;
 
   ShardedBatch batch_;

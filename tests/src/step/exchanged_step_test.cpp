@@ -39,7 +39,7 @@ void expect_all_exchanged(const Step& step) {
   }
   um::Bytes exchanged;
   for (const prefetch::GradientExchange& exchange : step.graph.exchanges) {
-    exchanged += exchanged_bytes(step.graph, exchange);
+    exchanged += exchanged_bytes(step.graph, exchange).all();
   }
   EXPECT_EQ(exchanged, parameters);
 }

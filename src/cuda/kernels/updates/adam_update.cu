@@ -69,13 +69,13 @@ __global__ void adam_updates(const __grid_constant__ UpdateParts<AdamBlocks> par
   update(parts.blocks[blockIdx.y], *rates, parts.ranges[blockIdx.y]);
 }
 
-// `first` is that of the UpdateRange.
-AdamBlocks blocks_of(const Operands<AdamUpdate>& operands, std::size_t first) {
-  return {.old_w = tensor<float>(operands.in.parameters) + first,
+// They begin with what the range goes over.
+AdamBlocks blocks_of(const Operands<AdamUpdate>& operands, const UpdateRange& range) {
+  return {.old_w = tensor<float>(operands.in.parameters) + range.first,
           .old_m = tensor<float>(operands.in.first_moment),
           .old_v = tensor<float>(operands.in.second_moment),
-          .dw = tensor<float>(operands.in.dparameters),
-          .w = tensor<float>(operands.out.parameters) + first,
+          .dw = tensor<float>(operands.in.dparameters) + range.gradient,
+          .w = tensor<float>(operands.out.parameters) + range.written,
           .m = tensor<float>(operands.out.first_moment),
           .v = tensor<float>(operands.out.second_moment)};
 }
@@ -92,7 +92,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AdamUpdate& op
   auto update = [stream = machine.stream, layout, op,
                  rates = rates_of_step(machine, op.options)](const auto& operands) {
     const UpdateRange range = UpdateRange::of(layout, op, operands);
-    launch(stream, range.packs, adam_update, blocks_of(operands, range.first), rates.get(), range);
+    launch(stream, range.packs, adam_update, blocks_of(operands, range), rates.get(), range);
   };
   return kernel_of(op, std::move(update));
 }

@@ -57,13 +57,13 @@ __global__ void rmsprop_updates(const __grid_constant__ UpdateParts<RmspropBlock
   update(parts.blocks[blockIdx.y], *rates, parts.ranges[blockIdx.y]);
 }
 
-// `first` is that of the UpdateRange.
-RmspropBlocks blocks_of(const Operands<RmspropUpdate>& operands, std::size_t first) {
-  return {.old_w = tensor<float>(operands.in.parameters) + first,
+// They begin with what the range goes over.
+RmspropBlocks blocks_of(const Operands<RmspropUpdate>& operands, const UpdateRange& range) {
+  return {.old_w = tensor<float>(operands.in.parameters) + range.first,
           .old_s = tensor<float>(operands.in.square_average),
           .old_v = tensor<float>(operands.in.velocity),
-          .dw = tensor<float>(operands.in.dparameters),
-          .w = tensor<float>(operands.out.parameters) + first,
+          .dw = tensor<float>(operands.in.dparameters) + range.gradient,
+          .w = tensor<float>(operands.out.parameters) + range.written,
           .s = tensor<float>(operands.out.square_average),
           .v = tensor<float>(operands.out.velocity)};
 }
@@ -80,7 +80,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RmspropUpdate&
   auto update = [stream = machine.stream, layout, op,
                  rates = rates_of_step(machine, op.options)](const auto& operands) {
     const UpdateRange range = UpdateRange::of(layout, op, operands);
-    launch(stream, range.packs, rmsprop_update, blocks_of(operands, range.first), rates.get(),
+    launch(stream, range.packs, rmsprop_update, blocks_of(operands, range), rates.get(),
            range);
   };
   return kernel_of(op, std::move(update));

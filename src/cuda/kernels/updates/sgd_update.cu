@@ -49,12 +49,12 @@ __global__ void sgd_updates(const __grid_constant__ UpdateParts<SgdBlocks> parts
   update(parts.blocks[blockIdx.y], options, *rate, parts.ranges[blockIdx.y]);
 }
 
-// `first` is that of the UpdateRange.
-SgdBlocks blocks_of(const Operands<SgdUpdate>& operands, std::size_t first) {
-  return {.old_w = tensor<float>(operands.in.parameters) + first,
+// They begin with what the range goes over.
+SgdBlocks blocks_of(const Operands<SgdUpdate>& operands, const UpdateRange& range) {
+  return {.old_w = tensor<float>(operands.in.parameters) + range.first,
           .old_v = tensor<float>(operands.in.momentum),
-          .dw = tensor<float>(operands.in.dparameters),
-          .w = tensor<float>(operands.out.parameters) + first,
+          .dw = tensor<float>(operands.in.dparameters) + range.gradient,
+          .w = tensor<float>(operands.out.parameters) + range.written,
           .v = tensor<float>(operands.out.momentum)};
 }
 
@@ -69,7 +69,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op)
   auto update = [stream = machine.stream, layout, op,
                  rate = rate_of_step(machine)](const auto& operands) {
     const UpdateRange range = UpdateRange::of(layout, op, operands);
-    launch(stream, range.packs, sgd_update, blocks_of(operands, range.first), op.options,
+    launch(stream, range.packs, sgd_update, blocks_of(operands, range), op.options,
            rate.get(), range);
   };
   return kernel_of(op, std::move(update));

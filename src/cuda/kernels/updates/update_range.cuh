@@ -21,21 +21,26 @@ struct UpdateRange {
   std::size_t first;  ///< float of the parameters, which are one block
   std::size_t packs;
   std::size_t decayed;    ///< of them, those from the first on to which weight decay applies
+  std::size_t gradient;   ///< float with which it begins in the gradient
+  std::size_t written;    ///< and in the block that gets the new parameters
   __nv_bfloat16* w_copy;  ///< of the part's parameters, to be written too; null without one
 
   /// `block` holds the parameters that are written.
   static UpdateRange of(const ParameterLayout& layout, const ParameterSpec& spec,
                         const ParameterPart& part, std::byte* block, bool decays_all) {
     constexpr std::size_t kLanes = Pack<float>::kLanes;
-    const FloatRange floats = layout.cuts().range(part);
+    const auto [floats, gradient, written] =
+        UpdatedFloats::of(part, layout.cuts().range(part));
     const std::size_t of_weights = has_weights(spec) ? layout.weight_count() : 0;
     const std::size_t weights = decays_all ? floats.end : of_weights;
     UpdateRange range{
         .first = floats.begin,
         .packs = floats.count() / kLanes,
         .decayed = (std::clamp(weights, floats.begin, floats.end) - floats.begin) / kLanes,
+        .gradient = gradient,
+        .written = written,
         .w_copy = nullptr};
-    if (layout.has_bf16_copy()) {
+    if (layout.has_bf16_copy() && !part.slice) {
       range.w_copy =
           reinterpret_cast<__nv_bfloat16*>(block + layout.bf16_weights().count()) + floats.begin;
     }
@@ -77,7 +82,7 @@ auto part_of(Precision precision, const std::vector<Op>& ops, std::span<std::byt
   const std::size_t count = operand_count(op);
   const Operands<Op> own = operands_of(op, operands.subspan(i * count, count));
   const UpdateRange range = UpdateRange::of(ParameterLayout{precision, op.parameters}, op, own);
-  return std::tuple{blocks_of(own, range.first), range};
+  return std::tuple{blocks_of(own, range), range};
 }
 
 /// Enqueues `kernel(parts, arguments...)` as often as `count` updates need; `part_of(i)` has the

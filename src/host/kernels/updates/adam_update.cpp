@@ -15,8 +15,8 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AdamUpdate& op
                               .old_w = floats(operands.in.parameters) + range.first,
                               .old_m = floats(operands.in.first_moment),
                               .old_v = floats(operands.in.second_moment),
-                              .dw = floats(operands.in.dparameters),
-                              .w = floats(operands.out.parameters) + range.first,
+                              .dw = floats(operands.in.dparameters) + range.gradient,
+                              .w = floats(operands.out.parameters) + range.written,
                               .m = floats(operands.out.first_moment),
                               .v = floats(operands.out.second_moment)};
     update_all(element, range.count);

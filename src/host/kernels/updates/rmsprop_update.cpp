@@ -15,8 +15,8 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RmspropUpdate&
                                  .old_w = floats(operands.in.parameters) + range.first,
                                  .old_s = floats(operands.in.square_average),
                                  .old_v = floats(operands.in.velocity),
-                                 .dw = floats(operands.in.dparameters),
-                                 .w = floats(operands.out.parameters) + range.first,
+                                 .dw = floats(operands.in.dparameters) + range.gradient,
+                                 .w = floats(operands.out.parameters) + range.written,
                                  .s = floats(operands.out.square_average),
                                  .v = floats(operands.out.velocity)};
     update_all(element, range.count);

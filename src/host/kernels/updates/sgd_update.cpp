@@ -14,8 +14,8 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op)
                              .decayed = range.decayed,
                              .old_w = floats(operands.in.parameters) + range.first,
                              .old_v = floats(operands.in.momentum),
-                             .dw = floats(operands.in.dparameters),
-                             .w = floats(operands.out.parameters) + range.first,
+                             .dw = floats(operands.in.dparameters) + range.gradient,
+                             .w = floats(operands.out.parameters) + range.written,
                              .v = floats(operands.out.momentum)};
     update_all(element, range.count);
   };

@@ -23,16 +23,21 @@ void update_all(Element element, std::size_t count) {
 struct UpdateRange {
   std::size_t first;  ///< of the parameters, which are one block: gradients begin with their part
   std::size_t count;
-  std::size_t decayed;  ///< of them, those from the first on to which weight decay applies
+  std::size_t decayed;   ///< of them, those from the first on to which weight decay applies
+  std::size_t gradient;  ///< where it begins in the gradient
+  std::size_t written;   ///< and in the block that gets the new parameters
 
   [[nodiscard]] static UpdateRange of(const Layout& layout, const ParameterSpec& spec,
                                       const ParameterPart& part, bool decays_all) {
-    const FloatRange range = cuts_of(layout, spec).range(part);
+    const auto [range, gradient, written] =
+        UpdatedFloats::of(part, cuts_of(layout, spec).range(part));
     const std::size_t of_weights = has_weights(spec) ? parts_of(layout, spec).first : 0;
     const std::size_t weights = decays_all ? range.end : of_weights;
     return {.first = range.begin,
             .count = range.count(),
-            .decayed = std::clamp(weights, range.begin, range.end) - range.begin};
+            .decayed = std::clamp(weights, range.begin, range.end) - range.begin,
+            .gradient = gradient,
+            .written = written};
   }
 };
 

@@ -1,0 +1,269 @@
+#include "prefetch/update_order.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "prefetch/gradient_exchange.h"
+#include "prefetch/task_operands.h"
+#include "um/error.h"
+
+namespace spillway::prefetch {
+namespace {
+
+// For each update, as an index into tasks, the exchange without which it cannot run, itself or what
+// it follows, counted from 1.
+class Needs {
+ public:
+  explicit Needs(const TaskGraph& graph)
+      : graph_{graph},
+        exchange_{exchange_of_blocks(graph)},
+        of_writers_(graph.data.size(), 0),
+        of_readers_(graph.data.size(), 0) {}
+
+  // To be asked of each update, in order.
+  std::uint32_t of(const Task& update) {
+    std::uint32_t need = 0;
+    for (const DataId id : update.reads) {
+      need = std::max(need, exchange_[static_cast<std::size_t>(id)]);
+    }
+    for_each_operand(update, [&](DataId id) {
+      need = std::max(need, of_writers_[static_cast<std::size_t>(id)]);
+    });
+    for_each_written(update, [&](DataId id) {
+      need = std::max(need, of_readers_[static_cast<std::size_t>(id)]);
+    });
+    note(update, need);
+    return need;
+  }
+
+  // Throws where `task`, which follows updates, is to stay before them.
+  void expect_independent(const Task& task) const {
+    const auto refuse = [&](DataId id) {
+      throw um::Error{"task " + task.name + " comes after an update of this step and uses " +
+                      graph_[id].name +
+                      ", so that updates cannot wait for the gradients of other ranks"};
+    };
+    for_each_operand(task, [&](DataId id) {
+      if (is_written_[static_cast<std::size_t>(id)]) refuse(id);
+    });
+    for_each_written(task, [&](DataId id) {
+      if (is_read_[static_cast<std::size_t>(id)]) refuse(id);
+    });
+  }
+
+ private:
+  void note(const Task& update, std::uint32_t need) {
+    for (const DataId id : update.reads) {
+      const auto i = static_cast<std::size_t>(id);
+      of_readers_[i] = std::max(of_readers_[i], need);
+      is_read_[i] = true;
+    }
+    for_each_written(update, [&](DataId id) {
+      const auto i = static_cast<std::size_t>(id);
+      of_writers_[i] = std::max(of_writers_[i], need);
+      is_written_[i] = true;
+    });
+  }
+
+  const TaskGraph& graph_;
+  std::vector<std::uint32_t> exchange_;    // by block
+  std::vector<std::uint32_t> of_writers_;  // by block, of the updates so far
+  std::vector<std::uint32_t> of_readers_;
+  std::vector<bool> is_written_ = std::vector<bool>(of_writers_.size(), false);  // by an update
+  std::vector<bool> is_read_ = std::vector<bool>(of_readers_.size(), false);
+};
+
+// By block, the last task so far that touches it, and the last that writes it.
+class LastUses {
+ public:
+  explicit LastUses(const TaskGraph& graph)
+      : touched_(graph.data.size(), 0), written_(graph.data.size(), 0) {}
+
+  // How many tasks must have run before `task` may, if it is to keep its order with all that were
+  // noted and share a block with it that one of both writes.
+  [[nodiscard]] std::size_t before(const Task& task) const {
+    std::size_t count = 0;
+    for_each_operand(
+        task, [&](DataId id) { count = std::max(count, written_[static_cast<std::size_t>(id)]); });
+    for_each_written(
+        task, [&](DataId id) { count = std::max(count, touched_[static_cast<std::size_t>(id)]); });
+    return count;
+  }
+
+  void note(const Task& task, TaskId id) {
+    const std::size_t count = static_cast<std::size_t>(id) + 1;
+    const auto raise = [&](std::vector<std::size_t>& uses, DataId block) {
+      std::size_t& last = uses[static_cast<std::size_t>(block)];
+      last = std::max(last, count);
+    };
+    for_each_operand(task, [&](DataId block) { raise(touched_, block); });
+    for_each_written(task, [&](DataId block) { raise(written_, block); });
+  }
+
+ private:
+  std::vector<std::size_t> touched_;  // by block: the number of the task, counted from 1
+  std::vector<std::size_t> written_;
+};
+
+// Updates that need the same exchange.
+struct UpdateGroup {
+  std::vector<TaskId> updates;
+  std::size_t not_before = 0;  // so many tasks have run, but for updates
+};
+
+// By what they need: 0 for no exchange, else the exchange counted from 1.
+std::vector<UpdateGroup> group_updates(const TaskGraph& graph) {
+  std::vector<UpdateGroup> groups(graph.exchanges.size() + 1);
+  Needs needs{graph};
+  LastUses uses{graph};  // by other tasks
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    const Task& task = graph.tasks[t];
+    if (!is_update(task)) {
+      needs.expect_independent(task);
+      uses.note(task, TaskId(t));
+      continue;
+    }
+    UpdateGroup& group = groups[needs.of(task)];
+    group.updates.push_back(TaskId(t));
+    group.not_before = std::max(group.not_before, uses.before(task));
+  }
+  return groups;
+}
+
+// True when all tasks that share a block, which one of them writes, are as they were.
+bool keeps_dependencies(const TaskGraph& graph, std::span<const TaskId> order) {
+  LastUses uses{graph};
+  return std::ranges::all_of(order, [&](TaskId task) {
+    const bool is_kept = uses.before(graph[task]) <= static_cast<std::size_t>(task);
+    uses.note(graph[task], task);
+    return is_kept;
+  });
+}
+
+bool updates_movable_state(const TaskGraph& graph) {
+  return std::ranges::any_of(graph.tasks, [&](const Task& task) {
+    return is_update(task) &&
+           std::ranges::any_of(task.writes, [&](DataId id) { return graph[id].is_offloadable; });
+  });
+}
+
+// The order of update_order(), built task by task.
+class OrderBuilder {
+ public:
+  explicit OrderBuilder(const TaskGraph& graph) : graph_{graph}, groups_{group_updates(graph)} {
+    for (std::uint32_t e = 0; e < graph.exchanges.size(); ++e) {
+      if (graph.exchanges[e].collective == Collective::kAllGather) {
+        gathers_.push_back({.exchange = e + 1});
+      } else {
+        sums_.push_back(e + 1);
+      }
+    }
+    find_makers();
+    is_early_ = !gathers_.empty() || updates_movable_state(graph);
+  }
+
+  std::vector<TaskId> build() {
+    std::size_t ready = 0;  // of sums_, in order
+    for (std::size_t t = 0; t < graph_.tasks.size(); ++t) {
+      if (!is_update(graph_.tasks[t])) order_.push_back(TaskId(t));
+      while (ready + 1 < sums_.size() &&
+             graph_.exchanges[sums_[ready + 1] - 1].ready == TaskId(t)) {
+        ++ready;
+      }
+      if (!is_early_) continue;
+      while (next_sum_ < ready && groups_[sums_[next_sum_]].not_before <= t + 1) add_sum();
+      add_gathers(t + 1, 1);
+    }
+    const std::size_t all = graph_.tasks.size();
+    while (next_sum_ < sums_.size()) {
+      add_sum();
+      add_gathers(all, 1);
+    }
+    add_gathers(all, 0);
+    return std::move(order_);
+  }
+
+ private:
+  // Updates that need what an all-gather gives.
+  struct Gather {
+    std::uint32_t exchange = 0;  // counted from 1
+    std::size_t maker = 0;       // place in sums_ of the last group that makes some of it
+  };
+
+  void find_makers() {
+    const std::vector<std::uint32_t> exchange = exchange_of_blocks(graph_);
+    for (std::size_t place = 0; place < sums_.size(); ++place) {
+      for (const TaskId update : groups_[sums_[place]].updates) {
+        for (const DataId id : graph_[update].writes) {
+          const std::uint32_t e = exchange[static_cast<std::size_t>(id)];
+          const auto made = std::ranges::find(gathers_, e, &Gather::exchange);
+          if (made != gathers_.end()) made->maker = std::max(made->maker, place);
+        }
+      }
+    }
+  }
+
+  void add_sum() { add(groups_[sums_[next_sum_++]]); }
+
+  // When so many tasks have run, and so many groups follow the one that made what is gathered.
+  void add_gathers(std::size_t tasks, std::size_t later) {
+    while (next_gather_ < gathers_.size()) {
+      const auto& [exchange, maker] = gathers_[next_gather_];
+      if (next_sum_ <= maker + later || groups_[exchange].not_before > tasks) return;
+      add(groups_[exchange]);
+      ++next_gather_;
+    }
+  }
+
+  void add(const UpdateGroup& group) {
+    order_.insert(order_.end(), group.updates.begin(), group.updates.end());
+  }
+
+  const TaskGraph& graph_;
+  std::vector<UpdateGroup> groups_;
+  std::vector<std::uint32_t> sums_{0};  // groups: what needs no exchange, then sums of gradients
+  std::vector<Gather> gathers_;
+  bool is_early_ = false;
+  std::size_t next_sum_ = 0;
+  std::size_t next_gather_ = 0;
+  std::vector<TaskId> order_;
+};
+
+// Each is ready with the last task, in this order, that makes some of it.
+void find_ready_gathers(TaskGraph& graph) {
+  const std::vector<std::uint32_t> exchange = exchange_of_blocks(graph);
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    for (const DataId id : graph.tasks[t].writes) {
+      const std::uint32_t e = exchange[static_cast<std::size_t>(id)];
+      if (graph[id].lies_in && e > 0) graph.exchanges[e - 1].ready = TaskId(t);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<TaskId> update_order(const TaskGraph& graph) { return OrderBuilder{graph}.build(); }
+
+TaskGraph in_order(TaskGraph graph, std::span<const TaskId> order) {
+  um::expects(order.size() == graph.tasks.size(), "an order of all tasks");
+  um::expects(keeps_dependencies(graph, order), "an order in which tasks use what they did");
+  std::vector<TaskId> place(order.size());
+  std::vector<Task> tasks;
+  tasks.reserve(order.size());
+  for (const TaskId task : order) {
+    place[static_cast<std::size_t>(task)] = TaskId(tasks.size());
+    tasks.push_back(std::move(graph.tasks[static_cast<std::size_t>(task)]));
+  }
+  graph.tasks = std::move(tasks);
+  for (GradientExchange& exchange : graph.exchanges) {
+    exchange.ready = place[static_cast<std::size_t>(exchange.ready)];
+  }
+  find_ready_gathers(graph);
+  std::ranges::stable_sort(graph.exchanges, {}, &GradientExchange::ready);
+  return graph;
+}
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,138 @@
+#include "src/step/divided_updates.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/ranks/number_slice.h"
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+using prefetch::DataId;
+using prefetch::Task;
+using prefetch::TaskId;
+
+// An update of a large part of parameters.
+struct LargeUpdate {
+  std::string task;
+  DataId parameters{};
+  DataId gradient{};
+  std::vector<DataId> own;  // what the optimizer keeps
+  std::size_t floats = 0;   // of the gradient
+};
+
+// Of an operation that is_update().
+template <class Change>
+void change_update(Operation& operation, const Change& change) {
+  std::visit(
+      [&](auto& op) {
+        if constexpr (requires { op.options.decays_all; }) change(op);
+      },
+      operation);
+}
+
+bool has(const std::vector<DataId>& ids, DataId id) {
+  return std::ranges::find(ids, id) != ids.end();
+}
+
+bool is_of_parameters(const Step& step, DataId id) {
+  return std::ranges::any_of(step.state, [&](const StateBlock& block) {
+    return block.role == StateRole::kParameters && has(block.ids, id);
+  });
+}
+
+std::vector<LargeUpdate> find_large_updates(const Step& whole) {
+  std::vector<LargeUpdate> found;
+  for (std::size_t t = 0; t < whole.launches.size(); ++t) {
+    if (!is_update(whole.launches[t].operation)) continue;
+    const Task& task = whole.graph.tasks[t];
+    LargeUpdate update{.task = task.name};
+    for (const DataId id : task.writes) {
+      if (is_of_parameters(whole, id)) {
+        update.parameters = id;
+      } else {
+        update.own.push_back(id);
+      }
+    }
+    update.gradient = *std::ranges::find_if(
+        task.reads, [&](DataId id) { return !has(task.writes, id); });
+    const um::Bytes size = whole.graph[update.gradient].size;
+    update.floats = size.count() / sizeof(float);
+    if (size >= kSmallestDivided) found.push_back(std::move(update));
+  }
+  return found;
+}
+
+void shrink_state(Step& step, const LargeUpdate& update, std::size_t ranks) {
+  for (StateBlock& block : step.state) {
+    for (std::size_t part = 0; part < block.ids.size(); ++part) {
+      if (!has(update.own, block.ids[part])) continue;
+      block.divided.resize(block.ids.size());
+      block.divided[part] = update.floats;
+      step.graph.data[static_cast<std::size_t>(block.ids[part])].size =
+          float_bytes(largest_slice(ranks, update.floats));
+    }
+  }
+}
+
+// Where the updated slices of all ranks come together.
+DataId add_updated(Step& step, const LargeUpdate& update, const ParameterPart& part) {
+  return step.graph.add(prefetch::DataBlock{
+      .name = step.graph[update.parameters].name + ".updated" + suffix_of(part),
+      .size = step.graph[update.gradient].size,
+      .kind = prefetch::DataKind::kState,
+      .lies_in = update.gradient});
+}
+
+// Makes the update at `place` one of a slice, and puts the task behind it that takes all slices.
+void divide(Step& step, std::size_t place, const LargeUpdate& update, const SizeModel& size_model,
+            const OptimizerDivision& division) {
+  Launch& launch = step.launches[place];
+  TakeParameters take;
+  const NumberSlice slice = slice_of_rank(division.rank, division.ranks, update.floats);
+  change_update(launch.operation, [&](auto& op) {
+    take = {.parameters = op.parameters, .part = op.part};
+    op.part.slice = FloatRange{.begin = slice.first, .end = slice.first + slice.count};
+  });
+  const DataId updated = add_updated(step, update, take.part);
+  Task& task = step.graph.tasks[place];
+  const auto written = launch.operands.begin() + static_cast<std::ptrdiff_t>(task.reads.size());
+  std::ranges::replace(task.writes, update.parameters, updated);
+  std::replace(written, launch.operands.end(), update.parameters, updated);
+  task.flops = cost_of(launch.operation).flops;
+  task.traffic = size_model.traffic(launch.operation);
+
+  Task taking{.name = step.graph[update.parameters].name + ".take" + suffix_of(take.part),
+              .phase = prefetch::Phase::kUpdate,
+              .reads = {updated},
+              .writes = {update.parameters},
+              .algorithms = task.algorithms,
+              .traffic = size_model.traffic(take)};
+  if (read_count(take) > 1) taking.reads.push_back(update.parameters);
+  Launch of_taking{.operation = take, .operands = taking.reads};
+  of_taking.operands.push_back(update.parameters);
+  const auto next = static_cast<std::ptrdiff_t>(place + 1);
+  step.graph.tasks.insert(step.graph.tasks.begin() + next, std::move(taking));
+  step.launches.insert(step.launches.begin() + next, std::move(of_taking));
+}
+
+}  // namespace
+
+void divide_updates(Step& step, const Step& whole, const SizeModel& size_model,
+                    const OptimizerDivision& division) {
+  um::expects(step.graph.exchanges.empty(), "a step whose gradients are not exchanged yet");
+  if (division.is_whole()) return;
+  const std::vector<LargeUpdate> updates = find_large_updates(whole);
+  for (const LargeUpdate& update : updates) {
+    shrink_state(step, update, division.ranks);
+    const auto found = std::ranges::find(step.graph.tasks, update.task, &Task::name);
+    if (found == step.graph.tasks.end()) continue;  // another sub-step updates
+    divide(step, static_cast<std::size_t>(found - step.graph.tasks.begin()), update, size_model,
+           division);
+  }
+}
+
+}  // namespace spillway

@@ -1,0 +1,156 @@
+#include "src/train/parts/state_slices.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "src/ranks/number_slice.h"
+#include "src/train/parts/first_rank.h"
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+enum class Command : std::uint64_t { kGather, kScatter, kEnd };
+
+struct Message {
+  Command command = Command::kEnd;
+  std::uint64_t index = 0;
+};
+
+// A block as it would lie in memory.
+class WholeBlock {
+ public:
+  WholeBlock(const StateBlock& block, const Backend& backend) {
+    for (std::size_t i = 0; i < block.ids.size(); ++i) {
+      const ParameterPart part{.index = i, .count = block.ids.size()};
+      parts_.emplace_back(backend.parameter_part_bytes(block.spec, part).count() / sizeof(float));
+      addresses_.push_back(reinterpret_cast<std::byte*>(parts_.back().data()));
+    }
+  }
+
+  [[nodiscard]] std::span<float> part(std::size_t i) { return parts_[i]; }
+  [[nodiscard]] std::span<std::byte* const> addresses() const { return addresses_; }
+
+ private:
+  std::vector<std::vector<float>> parts_;
+  std::vector<std::byte*> addresses_;
+};
+
+std::span<float> floats_at(std::byte* address, std::size_t count) {
+  return {reinterpret_cast<float*>(address), count};
+}
+
+}  // namespace
+
+std::span<float> StateSlices::own(std::byte* part, std::size_t floats) const {
+  const NumberSlice slice = slice_of_rank(communicator_.rank(), communicator_.ranks(), floats);
+  return floats_at(part, slice.count);
+}
+
+void StateSlices::gather(std::size_t index, const StateBlock& block,
+                         std::span<std::byte* const> parts, const Backend& backend,
+                         std::span<float> numbers) {
+  um::expects(is_first(), "the first rank gathers");
+  Message message{.command = Command::kGather, .index = index};
+  share_first(communicator_, message);
+  WholeBlock whole{block, backend};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (block.divided[i] > 0) {
+      gather_part(own(parts[i], block.divided[i]), whole.part(i));
+    } else {
+      std::ranges::copy(floats_at(parts[i], whole.part(i).size()), whole.part(i).begin());
+    }
+  }
+  backend.export_parameters(block.spec, whole.addresses(), numbers);
+}
+
+void StateSlices::scatter(std::size_t index, const StateBlock& block,
+                          std::span<std::byte* const> parts, const Backend& backend,
+                          std::span<const float> numbers) {
+  um::expects(is_first(), "the first rank scatters");
+  Message message{.command = Command::kScatter, .index = index};
+  share_first(communicator_, message);
+  WholeBlock whole{block, backend};
+  backend.import_parameters(block.spec, numbers, whole.addresses());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (block.divided[i] > 0) {
+      scatter_part(own(parts[i], block.divided[i]), whole.part(i));
+    } else {
+      communicator_.broadcast(std::as_writable_bytes(whole.part(i)), 0);
+      std::ranges::copy(whole.part(i), floats_at(parts[i], whole.part(i).size()).begin());
+    }
+  }
+}
+
+void StateSlices::keep_while(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (...) {
+    end();
+    throw;
+  }
+  end();
+}
+
+void StateSlices::end() {
+  Message message;
+  share_first(communicator_, message);
+}
+
+std::optional<StateSlices::Call> StateSlices::next() {
+  Message message;
+  share_first(communicator_, message);
+  if (message.command == Command::kEnd) return std::nullopt;
+  return Call{.index = message.index, .gathers = message.command == Command::kGather};
+}
+
+void StateSlices::join(const Call& call, const StateBlock& block,
+                       std::span<std::byte* const> parts, const Backend& backend) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (block.divided[i] == 0) {
+      if (call.gathers) continue;
+      const ParameterPart part{.index = i, .count = parts.size()};
+      const std::size_t size = backend.parameter_part_bytes(block.spec, part).count();
+      communicator_.broadcast({parts[i], size}, 0);
+    } else if (call.gathers) {
+      gather_part(own(parts[i], block.divided[i]), {});
+    } else {
+      scatter_part(own(parts[i], block.divided[i]), {});
+    }
+  }
+}
+
+// `whole` is the first rank's.
+void StateSlices::gather_part(std::span<float> own, std::span<float> whole) {
+  const std::size_t ranks = communicator_.ranks();
+  std::vector<std::span<const std::byte>> sends(ranks);
+  std::vector<std::span<std::byte>> receives(ranks);
+  if (is_first()) {
+    for (std::size_t r = 1; r < ranks; ++r) {
+      const NumberSlice slice = slice_of_rank(r, ranks, whole.size());
+      receives[r] = std::as_writable_bytes(whole.subspan(slice.first, slice.count));
+    }
+    std::ranges::copy(own, whole.begin());
+  } else {
+    sends[0] = std::as_bytes(own);
+  }
+  communicator_.exchange(sends, receives);
+}
+
+void StateSlices::scatter_part(std::span<float> own, std::span<float> whole) {
+  const std::size_t ranks = communicator_.ranks();
+  std::vector<std::span<const std::byte>> sends(ranks);
+  std::vector<std::span<std::byte>> receives(ranks);
+  if (is_first()) {
+    for (std::size_t r = 1; r < ranks; ++r) {
+      const NumberSlice slice = slice_of_rank(r, ranks, whole.size());
+      sends[r] = std::as_bytes(whole.subspan(slice.first, slice.count));
+    }
+    std::ranges::copy(whole.first(own.size()), own.begin());
+  } else {
+    receives[0] = std::as_writable_bytes(own);
+  }
+  communicator_.exchange(sends, receives);
+}
+
+}  // namespace spillway

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "src/ops/backend.h"
+#include "src/ranks/communicator.h"
+#include "src/step/step.h"
+
+namespace spillway {
+
+/// Moves the numbers of blocks of which each rank keeps a slice (StateBlock::divided) between all
+/// ranks and the first one, which reads and writes files. That one calls gather() and scatter() as
+/// it goes, a block at a time, in keep_while(). The others meanwhile ask for what it does, with next(),
+/// and join() in. Whole blocks are in ordinary memory of the first rank alone, one at a time.
+///
+/// Throws: every function what Communicator throws. Thread safety: one thread at a time.
+class StateSlices {
+ public:
+  /// Keeps a reference.
+  explicit StateSlices(Communicator& communicator) : communicator_{communicator} {}
+
+  [[nodiscard]] bool is_first() const { return communicator_.rank() == 0; }
+
+  /// Of the first rank. `parts` is where it has its slices of the block, or all of a part that is
+  /// not divided; `numbers` are those of the whole block in canonical order.
+  void gather(std::size_t index, const StateBlock& block, std::span<std::byte* const> parts,
+              const Backend& backend, std::span<float> numbers);
+  void scatter(std::size_t index, const StateBlock& block, std::span<std::byte* const> parts,
+               const Backend& backend, std::span<const float> numbers);
+  /// Calls gather() and scatter() in `work`, then lets the others go on. Throws: what `work` does.
+  void keep_while(const std::function<void()>& work);
+
+  /// What the first rank does with a block.
+  struct Call {
+    std::uint64_t index = 0;
+    bool gathers = false;  ///< else it scatters
+  };
+  /// Of the others: nothing when the first rank has no more.
+  [[nodiscard]] std::optional<Call> next();
+  void join(const Call& call, const StateBlock& block, std::span<std::byte* const> parts,
+            const Backend& backend);
+
+ private:
+  void end();
+  [[nodiscard]] std::span<float> own(std::byte* part, std::size_t floats) const;
+  void gather_part(std::span<float> own, std::span<float> whole);
+  void scatter_part(std::span<float> own, std::span<float> whole);
+
+  Communicator& communicator_;
+};
+
+}  // namespace spillway
