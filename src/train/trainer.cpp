@@ -182,7 +182,9 @@ void Trainer::start() {
   Communicator& communicator = *options_.ranks.communicator;
   on_first_rank(communicator, [&] { fill_state(); });
   options_.initial.values = {};
-  communicator.broadcast(session_->state().near_bytes(), 0);
+  Communicator& near = options_.ranks.between_near_memory();
+  near.broadcast(session_->state().near_bytes(), 0);
+  near.finish();
 }
 
 // First values, or those of a file or of the checkpoint.
