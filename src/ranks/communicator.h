@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/ranks/number_kernels.h"
+
 namespace spillway {
 
 /// How an end of a Communicator is opened.
@@ -21,7 +23,8 @@ using ReceivedPieces = std::span<const std::span<std::byte>>;
 
 /// One rank's end of what the ranks of a training say to each other. All ranks call the same
 /// functions in the same order, and each call ends only when all have made it: a rank is never
-/// more than one call ahead.
+/// more than one call ahead. Memory is RAM; of a communicator between devices it is that of this
+/// rank's device, and calls only enqueue what finish() waits for.
 ///
 /// Throws: every call throws um::Error, one sentence that names the ranks (number and node) from
 /// which nothing came, when the time limit passes. The training is over then: each later call
@@ -54,6 +57,12 @@ class Communicator {
   /// The library's fastest sum of all ranks' numbers, in place and the same on all ranks. The order
   /// of additions is the library's, so the bits depend on the number of ranks.
   virtual void sum(std::span<float> numbers) = 0;
+
+  /// What computes with numbers that exchange() and sum() take.
+  [[nodiscard]] virtual const NumberKernels& kernels() const { return host_number_kernels(); }
+
+  /// Returns when all is done that this and its kernels() were given: on the host each call does.
+  virtual void finish() {}
 
   /// Ends all ranks, because of what `sentence` says: each rank's wait, and where ranks are
   /// processes, each process, with a status that is not zero. One sentence that names this rank is

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <cstring>
 
 #include "um/error.h"
 
@@ -22,14 +21,6 @@ NumberSlice piece_of(const NumberSlice& slice, std::size_t offset, std::size_t p
   return {slice.first + from, std::min(piece, slice.count - from)};
 }
 
-void add(float* __restrict to, const float* __restrict numbers, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) to[i] += numbers[i];
-}
-
-void copy(float* to, const float* from, std::size_t count) {
-  if (to != from && count > 0) std::memcpy(to, from, count * sizeof(float));
-}
-
 // A partial sum on the stack. What is sent by others may be added to; what is this rank's may not.
 struct PartialSum {
   const float* numbers = nullptr;
@@ -37,10 +28,12 @@ struct PartialSum {
 };
 
 // The sum of two nodes that are one's halves, one of which came from another rank, in its place.
-PartialSum sum_of(const PartialSum& left, const PartialSum& right, std::size_t count) {
+PartialSum sum_of(const PartialSum& left, const PartialSum& right, std::size_t count,
+                  const NumberKernels& kernels) {
   const bool into_left = left.writable != nullptr;
   const PartialSum& sum = into_left ? left : right;
-  add(sum.writable, into_left ? right.numbers : left.numbers, count);  // a + b is b + a
+  kernels.add({sum.writable, count},
+              {into_left ? right.numbers : left.numbers, count});  // a + b is b + a
   return sum;
 }
 
@@ -102,11 +95,11 @@ void TreeReduction::add_piece(NodeSums nodes, const Piece& piece, float* scratch
       for (std::size_t m = tree_.merges_after(tree_.root(), covers_[r][i]); m > 0; --m) {
         const PartialSum right = stack.back();
         stack.pop_back();
-        stack.back() = sum_of(stack.back(), right, own.count);
+        stack.back() = sum_of(stack.back(), right, own.count, communicator_.kernels());
       }
     }
   }
-  copy(sum, stack.back().numbers, own.count);
+  communicator_.kernels().copy({sum, own.count}, {stack.back().numbers, own.count});
 }
 
 void TreeReduction::reduce_scatter(NodeSums nodes, std::size_t n, std::span<float> sum,
@@ -147,13 +140,12 @@ void TreeReduction::fast_all_reduce(NodeSums nodes, std::span<float> sum) const 
   for (const std::span<const float> node : nodes) {
     um::expects(node.size() == sum.size(), "as many numbers in each node as in the sum");
   }
+  const NumberKernels& kernels = communicator_.kernels();
   if (nodes.empty()) {
-    std::fill(sum.begin(), sum.end(), 0.0F);
+    kernels.fill(sum, 0.0F);
   } else {
-    copy(sum.data(), nodes[0].data(), sum.size());
-    for (const std::span<const float> node : nodes.subspan(1)) {
-      add(sum.data(), node.data(), sum.size());
-    }
+    kernels.copy(sum, nodes[0]);
+    for (const std::span<const float> node : nodes.subspan(1)) kernels.add(sum, node);
   }
   communicator_.sum(sum);
 }

@@ -23,6 +23,8 @@ using NodeSums = std::span<const std::span<const float>>;
 /// adds them up (reduce_scatter), and sends the result to all (all_gather). A rank sends n numbers
 /// for each node of its cover, and n more: 2 n where each rank's shards are one node.
 ///
+/// Of a communicator between devices all memory is the device's, and Communicator::finish() waits.
+///
 /// Throws: what Communicator throws. Thread safety: one thread at a time.
 class TreeReduction {
  public:

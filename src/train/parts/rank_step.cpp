@@ -54,7 +54,7 @@ RankStep::RankStep(const ShardedBatch& batch, const RankOptions& options, Gradie
     : batch_{batch},
       communicator_{*options.communicator},
       gradients_{batch, options, std::move(gradients), memory},
-      statistics_{batch, communicator_, std::move(statistics), memory},
+      statistics_{batch, options.between_near_memory(), std::move(statistics), memory},
       results_(batch.tree.shards()) {}
 
 RankNews RankStep::begin_batch(const RankNews& own) {

@@ -19,6 +19,8 @@ enum class RankReduction {
 /// A training that this process is one rank of.
 struct RankOptions {
   Communicator* communicator = nullptr;  ///< null: it is the only one, and there are no shards
+  /// What exchanges near memory; null: `communicator`, as where that is RAM.
+  Communicator* near_communicator = nullptr;
   /// So many equal parts of a batch are each trained as a sub-batch, by one of the ranks: what a
   /// training comes to depends on them, and not on the ranks.
   std::size_t shards = 1;
@@ -30,6 +32,10 @@ struct RankOptions {
   std::vector<NamedText> agreement;  ///< what else must be the same on all ranks
 
   [[nodiscard]] bool are_used() const { return communicator != nullptr; }
+  /// Requires: are_used().
+  [[nodiscard]] Communicator& between_near_memory() const {
+    return near_communicator != nullptr ? *near_communicator : *communicator;
+  }
 };
 
 /// What this rank trains of a batch. Throws: um::Error, one sentence for the user, where the batch

@@ -1,7 +1,6 @@
 #include "src/train/parts/shard_gradients.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include "um/error.h"
@@ -26,15 +25,11 @@ Bytes largest(const GradientBuckets& gradients) {
   return Bytes{count * sizeof(float)};
 }
 
-void add_to(std::span<float> sum, std::span<const float> other) {
-  std::ranges::transform(other, sum, sum.begin(), std::plus<>{});
-}
-
 }  // namespace
 
 Bytes ShardGradients::near_memory(const ShardedBatch& batch, const RankOptions& options,
                                   Bytes gradients, Bytes largest_bucket) {
-  const TreeReduction reduction{*options.communicator, batch.tree.shards()};
+  const TreeReduction reduction{options.between_near_memory(), batch.tree.shards()};
   return batch.waiting_sums() * gradients +
          scratch_size(reduction, options.reduction, largest_bucket);
 }
@@ -43,7 +38,8 @@ ShardGradients::ShardGradients(const ShardedBatch& batch, const RankOptions& opt
                                GradientBuckets gradients, um::Memory& memory)
     : batch_{batch},
       rule_{options.reduction},
-      reduction_{*options.communicator, batch.tree.shards()},
+      communicator_{options.between_near_memory()},
+      reduction_{communicator_, batch.tree.shards()},
       gradients_{std::move(gradients)} {
   const Bytes size =
       near_memory(batch, options, Bytes{gradients_.numbers.size_bytes()}, largest(gradients_));
@@ -56,15 +52,17 @@ void ShardGradients::begin_shard(std::size_t shard) {
     return;
   }
   if (batch_.begins_node(shard)) {
-    std::ranges::copy(gradients_.numbers, waiting(waits_++).begin());
+    communicator_.kernels().copy(waiting(waits_++), gradients_.numbers);
+    communicator_.finish();
   }
 }
 
 void ShardGradients::end_shard(std::size_t shard) {
   if (shard + 1 == batch_.own.end) return;  // exchange() has done it
   for (std::size_t i = 0; i < batch_.sums_due_after(shard); ++i) {
-    add_to(gradients_.numbers, waiting(--waits_));
+    communicator_.kernels().add(gradients_.numbers, waiting(--waits_));
   }
+  communicator_.finish();
 }
 
 void ShardGradients::exchange(std::uint32_t exchange) {
@@ -73,10 +71,11 @@ void ShardGradients::exchange(std::uint32_t exchange) {
     for (const NumberSlice& block : bucket.divided) {
       reduction_.all_gather(gradients_.numbers.subspan(block.first, block.count));
     }
-    return;
+  } else {
+    if (bucket.whole.count > 0) add_up(bucket.whole, Sum::kWhole);
+    for (const NumberSlice& block : bucket.divided) add_up(block, Sum::kSlice);
   }
-  if (bucket.whole.count > 0) add_up(bucket.whole, Sum::kWhole);
-  for (const NumberSlice& block : bucket.divided) add_up(block, Sum::kSlice);
+  communicator_.finish();
 }
 
 void ShardGradients::add_up(const NumberSlice& numbers, Sum wanted) {
@@ -86,7 +85,7 @@ void ShardGradients::add_up(const NumberSlice& numbers, Sum wanted) {
   const std::span<float> sum = part(gradients_.numbers);
   std::size_t waits = waits_;
   for (std::size_t i = 0; i < batch_.sums_due_after(batch_.own.end - 1); ++i) {
-    add_to(sum, part(waiting(--waits)));
+    communicator_.kernels().add(sum, part(waiting(--waits)));
   }
   std::vector<std::span<const float>> nodes;
   for (std::size_t i = 0; i < waits; ++i) nodes.emplace_back(part(waiting(i)));
@@ -105,7 +104,8 @@ void ShardGradients::add_up(const NumberSlice& numbers, Sum wanted) {
     reduction_.all_reduce(nodes, total, scratch());
   }
   if (waits == 0) return;
-  std::ranges::copy(total.subspan(slice.first, slice.count), sum.subspan(slice.first).begin());
+  communicator_.kernels().copy(sum.subspan(slice.first, slice.count),
+                               total.subspan(slice.first, slice.count));
 }
 
 std::span<float> ShardGradients::waiting(std::size_t place) const {

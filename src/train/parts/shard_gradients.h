@@ -58,6 +58,7 @@ class ShardGradients {
 
   ShardedBatch batch_;
   RankReduction rule_;
+  Communicator& communicator_;
   TreeReduction reduction_;
   GradientBuckets gradients_;
   um::Block block_;  // of sums that wait, then the reduction's scratch

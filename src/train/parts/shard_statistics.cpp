@@ -1,6 +1,5 @@
 #include "src/train/parts/shard_statistics.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "src/train/parts/gather_shards.h"
@@ -40,10 +39,10 @@ void ShardStatistics::end_batch() {
   gather_shards(communicator_, shards, count_ * sizeof(float),
                 std::as_writable_bytes(std::span{left_by(0).data(), shards * count_}));
   const std::span<float> sum = left_by(0);
-  for (std::size_t i = 0; i < count_; ++i) {
-    for (std::size_t shard = 1; shard < shards; ++shard) sum[i] += left_by(shard)[i];
-    sum[i] /= static_cast<float>(shards);
+  for (std::size_t shard = 1; shard < shards; ++shard) {
+    communicator_.kernels().add(sum, left_by(shard));
   }
+  communicator_.kernels().divide(sum, static_cast<float>(shards));
   load(sum);
 }
 
@@ -53,16 +52,18 @@ std::span<float> ShardStatistics::copy(std::size_t place) const {
 
 void ShardStatistics::store(std::span<float> to) const {
   for (const std::span<float> block : blocks_) {
-    std::ranges::copy(block, to.begin());
+    communicator_.kernels().copy(to.first(block.size()), block);
     to = to.subspan(block.size());
   }
+  communicator_.finish();
 }
 
 void ShardStatistics::load(std::span<const float> from) const {
   for (const std::span<float> block : blocks_) {
-    std::ranges::copy(from.first(block.size()), block.begin());
+    communicator_.kernels().copy(block, from.first(block.size()));
     from = from.subspan(block.size());
   }
+  communicator_.finish();
 }
 
 }  // namespace spillway
