@@ -96,6 +96,15 @@ TEST_F(Mpi, SendsMoreThanFitsInAMessage) {
   expect_success(run_ranks(2, "large_message 60000 134217731"), "received\n");
 }
 
+// At once, not when the time limit passes, and whichever of the two is larger.
+TEST_F(Mpi, RefusesAMessageOfAnotherSize) {
+  for (const char* const sizes : {"0", "1", "2", "3", "4", "5"}) {
+    SCOPED_TRACE(sizes);
+    expect_failure(run_ranks(2, std::string{"disagree 600000 "} + sizes),
+                   "a message of the size that its receiver expects");
+  }
+}
+
 TEST_F(Mpi, KeepsTheRoundsOfLateRanksApart) {
   expect_success(run_ranks(3, "rounds 60000 200"), "met\n");
 }
