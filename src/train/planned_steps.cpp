@@ -18,6 +18,7 @@
 #include "src/plan/sub_batch_choice.h"
 #include "src/plan/sub_batch_plans.h"
 #include "src/profile/measured_profile.h"
+#include "src/train/parts/rank_agreement.h"
 #include "src/train/parts/rank_step.h"
 #include "src/train/parts/shared_profiles.h"
 
@@ -148,10 +149,10 @@ void PlannedSteps::plan(const PlanPath& path) {
     expect_feasible(workload_->neediest_to_plan(), limit);
   }
   profiles_ = find_profiles(limit);
+  if (is_stopped(options_.ranks, stop_)) throw Interrupted{};
   if (options_.ranks.are_used()) {
     share_profiles(options_.ranks, workload_->training_steps(), profiles_);
   }
-  if (stop_.stop_requested()) throw Interrupted{};
   if (!files.empty()) {
     plans_ = use_plans(std::move(files), *workload_, profiles_, limit, request_);
     return;
@@ -251,7 +252,17 @@ Bytes PlannedSteps::find_limit(const prefetch::Plan* plan) const {
   return limit;
 }
 
+// Where a rank is to stop, what it has not measured is missing.
 std::vector<prefetch::Profile> PlannedSteps::find_profiles(Bytes limit) {
+  if (!options_.ranks.are_used()) return measured_profiles(limit);
+  try {
+    return measured_profiles(limit);
+  } catch (const Interrupted&) {  // others may be in the middle of it
+    return {};
+  }
+}
+
+std::vector<prefetch::Profile> PlannedSteps::measured_profiles(Bytes limit) {
   const std::string& given = options_.planning.profile_file;
   if (!given.empty()) {
     return {profile_for(workload_->training().graph, near_->training().graph,

@@ -55,6 +55,7 @@ class PlannedSteps {
   [[nodiscard]] prefetch::NearNeed need_for(const prefetch::Plan* plan) const;
   [[nodiscard]] um::Bytes find_limit(const prefetch::Plan* plan) const;
   [[nodiscard]] std::vector<prefetch::Profile> find_profiles(um::Bytes limit);
+  [[nodiscard]] std::vector<prefetch::Profile> measured_profiles(um::Bytes limit);
 
   const TrainerOptions& options_;
   ExecutionContext& context_;

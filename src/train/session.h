@@ -82,6 +82,10 @@ class Session {
   [[nodiscard]] std::size_t batch() const { return batch_; }  ///< samples of a step, of all ranks
   /// Whether it trains some shards of each batch, RankOptions; others may have the rest.
   [[nodiscard]] bool is_of_ranks() const { return rank_.has_value(); }
+  /// Whether a stop is requested on any of several ranks, all of which call this; else false.
+  [[nodiscard]] bool ranks_stop() {
+    return rank_ && rank_->any_stops(rank_stop_.stop_requested());
+  }
   /// Which samples of a batch train() loads.
   [[nodiscard]] BatchPart own_samples() const;
   [[nodiscard]] std::size_t evaluation_batch() const { return batches_.size; }

@@ -279,8 +279,9 @@ PlannedSteps::PlanPath Trainer::plan_files() const {
   return [this](std::size_t step) { return folder_->plan_path(*chosen_, step); };
 }
 
+// All ranks go on, or none.
 void Trainer::expect_going_on() const {
-  if (stop_.stop_requested()) throw Interrupted{};
+  if (is_stopped(options_.ranks, stop_)) throw Interrupted{};
 }
 
 }  // namespace spillway

@@ -50,6 +50,11 @@ void expect_same_weights(const RankOptions& ranks, const std::string& sha256) {
   expect_agreement(*ranks.communicator, texts);
 }
 
+bool is_stopped(const RankOptions& ranks, const std::stop_token& stop) {
+  const bool own = stop.stop_requested();
+  return ranks.are_used() ? any_rank(*ranks.communicator, own) : own;
+}
+
 std::size_t sum_of_ranks(Communicator& communicator, std::size_t own) {
   const std::vector<std::size_t> counts = gather_values(communicator, own);
   return std::accumulate(counts.begin(), counts.end(), std::size_t{0});

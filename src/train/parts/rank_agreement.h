@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <stop_token>
 #include <string>
 
 #include "nets/network.h"
@@ -17,6 +18,9 @@ void expect_ranks_agree(const RankOptions& ranks, const nets::Network& network,
 
 /// The same of the weights that they came to, by their SHA-256.
 void expect_same_weights(const RankOptions& ranks, const std::string& sha256);
+
+/// Whether a stop is requested, on any rank where there are some: all of them call this.
+[[nodiscard]] bool is_stopped(const RankOptions& ranks, const std::stop_token& stop);
 
 /// What all ranks counted together.
 [[nodiscard]] std::size_t sum_of_ranks(Communicator& communicator, std::size_t own);

@@ -65,6 +65,8 @@ RankNews RankStep::begin_batch(const RankNews& own) {
   return all;
 }
 
+bool RankStep::any_stops(bool own) { return any_rank(communicator_, own); }
+
 void RankStep::begin_shard(std::size_t shard) {
   gradients_.begin_shard(shard);
   statistics_.begin_shard(shard);

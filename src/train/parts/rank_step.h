@@ -47,6 +47,8 @@ class RankStep {
 
   /// Begins a batch. Takes what is so of this rank, and returns what is of all of them together.
   [[nodiscard]] RankNews begin_batch(const RankNews& own);
+  /// Whether any rank wants to stop, as this one does or does not. All ranks call it.
+  [[nodiscard]] bool any_stops(bool own);
   /// To be called before and after the step of each shard of this rank, in order.
   void begin_shard(std::size_t shard);
   void end_shard(std::size_t shard, const ShardResult& result);

@@ -1,7 +1,9 @@
 // Trainings of several ranks, which are threads here, beside the same of other numbers of ranks.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -201,6 +203,56 @@ TEST(RankTraining, AStopOnOneRankEndsAllAfterTheSameStep) {
   options.checkpoint.resume = true;
   options.training.steps = last[0] + 1;
   EXPECT_EQ(train_on(2, options).front().losses.size(), 1U);
+}
+
+// Rank 1 alone is asked to stop, when `events_of` says. Returns the last step of each rank, 0 where
+// there was none.
+std::vector<std::uint64_t> stopped_after(const TrainerOptions& options,
+                                         const std::function<TrainerEvents(
+                                             const std::function<void()>& stop)>& events_of) {
+  ThreadRanks group{3, {.time_limit = std::chrono::seconds{20}}};
+  std::vector<std::uint64_t> last(3);
+  const auto errors = on_ranks(group, [&](Communicator& communicator) {
+    std::stop_source stop;
+    const std::size_t rank = communicator.rank();
+    TrainerOptions own = options;
+    own.ranks.communicator = &communicator;
+    TrainerEvents events = events_of([&] {
+      if (rank == 1) stop.request_stop();
+    });
+    events.on_step = [&last, rank, told = events.on_step](auto step, auto epoch, const auto& as) {
+      last[rank] = step;
+      if (told) told(step, epoch, as);
+    };
+    EXPECT_THROW((Trainer{test::small_context(), own, events, stop.get_token()}.run()), Interrupted)
+        << "rank " << rank;
+  });
+  EXPECT_EQ(errors, std::vector<std::string>(3));
+  return last;
+}
+
+TEST(RankTraining, AStopOnOneRankWhileItMeasuresEndsAllBeforeTheyTrain) {
+  const auto last = stopped_after(options_of(test::small_network()), [](const auto& stop) {
+    return TrainerEvents{.on_measuring = [stop](double /*fraction*/) { stop(); }};
+  });
+  EXPECT_EQ(last, std::vector<std::uint64_t>(3, 0));
+}
+
+TEST(RankTraining, AStopOnOneRankBeforeAnEvaluationEndsAllInIt) {
+  const test::TemporaryFolder folder;
+  TrainerOptions options = options_of(test::small_network());
+  options.training.steps = 6;
+  options.training.evaluate_every = 2;
+  options.checkpoint.folder = folder.file("stopped");
+  const auto last = stopped_after(options, [](const auto& stop) {
+    return TrainerEvents{.on_step = [stop](auto step, auto /*epoch*/, const auto& /*report*/) {
+      if (step == 2) stop();
+    }};
+  });
+  EXPECT_EQ(last, std::vector<std::uint64_t>(3, 2));
+
+  options.checkpoint.resume = true;
+  EXPECT_EQ(train_on(2, options).front().losses.size(), 4U);
 }
 
 TEST(RankTraining, NothingLeftIsSoOnAllRanks) {
