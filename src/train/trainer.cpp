@@ -73,18 +73,18 @@ TrainingSummary Trainer::run() {
                  [&](auto step, auto epoch, const StepReport& report) {
                    steps.add(step, report);
                    if (report.is_last_wanted) stop_of_ranks_.request_stop();
+                   if (report.has_rank_warnings) tell_of_ranks();
                    report_broken_files();
-                   if (events_.on_warning && !report.problem.empty())
-                     events_.on_warning(report.problem);
+                   if (!report.problem.empty()) warn(report.problem);
+                   session_->announce_warnings(warnings_.are_there());
                    if (events_.on_step) events_.on_step(step, epoch, report);
                  },
              .on_evaluation =
                  [&](auto step, auto epoch, const Evaluation& evaluation) {
                    steps.add(evaluation);
                    report_broken_files();
-                   if (events_.on_warning && !std::isfinite(evaluation.loss)) {
-                     events_.on_warning(kDivergedEvaluation);
-                   }
+                   if (!std::isfinite(evaluation.loss)) warn(kDivergedEvaluation);
+                   session_->announce_warnings(warnings_.are_there());
                    if (events_.on_evaluation) events_.on_evaluation(step, epoch, evaluation);
                    return take(step, evaluation);
                  },
@@ -99,12 +99,13 @@ void Trainer::train_all(const TrainEvents& events) {
   try {
     train(*session_, data_, options_.training, events, stop);
   } catch (const Interrupted&) {
-    if (has_ranks) wait_for_all(*options_.ranks.communicator);
+    tell_of_ranks();  // for which they meet
     throw;
   }
 }
 
 TrainingSummary Trainer::summary_of(const SummaryOfSteps& steps) {
+  tell_of_ranks();
   TrainingSummary summary = steps.summary();
   summary.predicted_step =
       predicted_step(workload(), steps_->profiles(), plans(), options_.memory.mode);
@@ -114,7 +115,8 @@ TrainingSummary Trainer::summary_of(const SummaryOfSteps& steps) {
   summary.weights_sha256 = session_->state().sha256();
   if (options_.ranks.are_used()) {
     expect_same_weights(options_.ranks, summary.weights_sha256);
-    summary.broken_files = sum_of_ranks(*options_.ranks.communicator, summary.broken_files);
+    const auto broken = data_.broken ? data_.broken->all() : std::vector<std::string>{};
+    summary.broken_files = distinct_of_ranks(*options_.ranks.communicator, broken);
   }
   return summary;
 }
@@ -140,10 +142,18 @@ bool Trainer::is_patience_over() const {
 }
 
 void Trainer::report_broken_files() {
-  if (!data_.broken || !events_.on_warning) return;
-  for (const std::string& sentence : data_.broken->take_new()) {
-    events_.on_warning(sentence + "; it is skipped");
-  }
+  if (!data_.broken) return;
+  for (const std::string& sentence : data_.broken->take_new()) warn(sentence + "; it is skipped");
+}
+
+void Trainer::warn(const std::string& sentence) {
+  warnings_.add(sentence);
+  if (events_.on_warning) events_.on_warning(sentence);
+}
+
+// What other ranks warn of, which are silent.
+void Trainer::tell_of_ranks() {
+  for (const std::string& sentence : warnings_.gather()) warn(sentence);
 }
 
 void Trainer::draw_state() {
@@ -244,8 +254,7 @@ void Trainer::choose_checkpoint() {
   chosen_ = folder_->go_on(key_);
   const std::uint64_t done = chosen_->manifest.checkpoint.step;
   for (const std::string& problem : chosen_->passed_over) {
-    if (!events_.on_warning) break;
-    events_.on_warning(problem + "; going on from the checkpoint of step " + std::to_string(done));
+    warn(problem + "; going on from the checkpoint of step " + std::to_string(done));
   }
   options_.training.first_step = done;
   options_.training.evaluates_first =

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "nets/network.h"
 #include "src/data/dataset.h"
@@ -22,7 +23,8 @@ void expect_same_weights(const RankOptions& ranks, const std::string& sha256);
 /// Whether a stop is requested, on any rank where there are some: all of them call this.
 [[nodiscard]] bool is_stopped(const RankOptions& ranks, const std::stop_token& stop);
 
-/// What all ranks counted together.
-[[nodiscard]] std::size_t sum_of_ranks(Communicator& communicator, std::size_t own);
+/// How many different texts all ranks have together. All of them call this.
+[[nodiscard]] std::size_t distinct_of_ranks(Communicator& communicator,
+                                            const std::vector<std::string>& own);
 
 }  // namespace spillway

@@ -25,6 +25,7 @@ struct ShardResult {
 struct RankNews {
   std::size_t counted = 0;  ///< labels that count, of its samples
   bool wants_stop = false;  ///< this step should be the last
+  bool has_warnings = false;  ///< RankWarnings::are_there()
 };
 
 /// One rank's part in the steps of a data-parallel training, shard by shard: what it and the others
