@@ -137,7 +137,7 @@ bool PlannedSteps::is_of_these(const std::string& name) const {
       [&](const Workload* steps) { return steps != nullptr && is_plan_of(*steps, file); });
 }
 
-void PlannedSteps::plan(const PlanPath& path) {
+void PlannedSteps::plan(const PlanPath& path, const KeptPlans& kept) {
   take_floats_for(path);
   std::vector<PlanOfFile> files = read_plans(path);
   expect_budget_kept(files);
@@ -157,15 +157,28 @@ void PlannedSteps::plan(const PlanPath& path) {
     plans_ = use_plans(std::move(files), *workload_, profiles_, limit, request_);
     return;
   }
+  if (auto plans = kept.use(options_.ranks, *workload_, profiles_, limit, request_)) {
+    plans_ = *std::move(plans);
+    return;
+  }
+  plan_anew(limit, kept);
+}
+
+void PlannedSteps::plan_anew(Bytes limit, const KeptPlans& kept) {
   std::size_t tasks = 0;
   for (const RepeatedStep& part : workload_->training_steps()) {
     tasks += part.step.graph.tasks.size();
   }
   if (events_.on_planning) events_.on_planning(tasks);
-  StateChoice::Outcome outcome = choice_->plan(std::move(profiles_), limit, request_);
+  const bool are_kept = kept.are_there();  // of ranks, whose state is near
+  StateChoice::Outcome outcome = choice_->plan(
+      are_kept ? kept.favour(*workload_, profiles_) : std::move(profiles_), limit, request_);
   workload_ = outcome.workload;
-  profiles_ = std::move(outcome.profiles);
+  if (!are_kept) profiles_ = std::move(outcome.profiles);
   plans_ = std::move(outcome.plans);
+  if (!are_kept || !events_.on_warning) return;
+  const std::string departure = kept.departure(*workload_, plans_.training);
+  if (!departure.empty()) events_.on_warning(departure);
 }
 
 // Page faults alone keep no budget where nothing evicts before the whole memory is full.

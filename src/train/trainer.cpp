@@ -55,7 +55,7 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
   });
   steps_->cut_batch();
   expect_values_to_normalize(options_.network, options_.step.batch, workload().sub_batches());
-  steps_->plan(plan_files());
+  steps_->plan(plan_files(), kept_plans());
   expect_going_on();
   // A training that is refused leaves no folder behind.
   on_folder([&] {
@@ -283,9 +283,14 @@ NothingLeft Trainer::nothing_left(const std::string& advice) const {
 PlannedSteps::PlanPath Trainer::plan_files() const {
   const std::string& given = options_.planning.plan_file;
   if (!given.empty()) return [given](std::size_t /*step*/) { return given; };
-  // Of another number of ranks the steps are others.
   if (!options_.checkpoint.resume || options_.ranks.are_used()) return {};
   return [this](std::size_t step) { return folder_->plan_path(*chosen_, step); };
+}
+
+// Those of the checkpoint that ranks go on from.
+KeptPlans Trainer::kept_plans() const {
+  if (!options_.checkpoint.resume || !options_.ranks.are_used()) return {};
+  return {options_.ranks, chosen_ ? folder_->plan_paths(*chosen_) : std::vector<std::string>{}};
 }
 
 // All ranks go on, or none.

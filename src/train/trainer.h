@@ -80,6 +80,7 @@ class Trainer {
 
  private:
   [[nodiscard]] PlannedSteps::PlanPath plan_files() const;
+  [[nodiscard]] KeptPlans kept_plans() const;
   void on_folder(const std::function<void()>& work);
   void share_choice();
   void train_all(const TrainEvents& events);
