@@ -133,25 +133,19 @@ TEST_F(Mpi, EndsAllRanksWithTheSentenceOfOne) {
   EXPECT_NE(outcome.errors.find(" ended: the disk is full\n"), std::string::npos) << outcome.errors;
 }
 
-constexpr int kNoNodes = 77;  // what two_nodes ends with where it cannot make any
-
 TEST_F(Mpi, EndsWhileAnotherThreadWaits) {
   const Outcome outcome = run_ranks(2, "give_up_beside 600000 1");
   expect_failure(outcome, " ended: the disk is full\n");
 }
 
 TEST_F(Mpi, KeepsWhatACommunicatorPromisesBetweenTwoNodes) {
-  const Outcome outcome =
-      run(kEnvironment + SPILLWAY_TWO_NODES " never " SPILLWAY_MPIRUN " " SPILLWAY_RANK_PROGRAM
-                                            " contract 60000");
+  const Outcome outcome = run_nodes("never", "contract 60000");
   if (outcome.exit_code == kNoNodes) GTEST_SKIP() << "no network namespaces here";
   expect_success(outcome, kContract);
 }
 
 TEST_F(Mpi, NamesANodeThatIsCutOff) {
-  const Outcome outcome =
-      run(kEnvironment + SPILLWAY_TWO_NODES " 3 " SPILLWAY_MPIRUN " " SPILLWAY_RANK_PROGRAM
-                                            " rounds 2000 100000000");
+  const Outcome outcome = run_nodes("3", "rounds 2000 100000000");
   if (outcome.exit_code == kNoNodes) GTEST_SKIP() << "no network namespaces here";
   expect_failure(outcome, "on node-a ended: nothing has come from rank");
   EXPECT_NE(outcome.errors.find(" on node-b for 2 s: "), std::string::npos) << outcome.errors;
