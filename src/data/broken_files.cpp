@@ -19,6 +19,11 @@ std::vector<std::string> BrokenFiles::take_new() {
   return std::exchange(new_, {});
 }
 
+std::vector<std::string> BrokenFiles::all() const {
+  const std::lock_guard lock{mutex_};
+  return {all_.begin(), all_.end()};
+}
+
 std::size_t BrokenFiles::count() const {
   const std::lock_guard lock{mutex_};
   return all_.size();

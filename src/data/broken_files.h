@@ -27,6 +27,8 @@ class BrokenFiles {
   void add(const std::string& sentence);
   /// The sentences that have come since the last call.
   [[nodiscard]] std::vector<std::string> take_new();
+  /// All sentences so far, each once.
+  [[nodiscard]] std::vector<std::string> all() const;
   /// Files so far.
   [[nodiscard]] std::size_t count() const;
 

@@ -49,7 +49,7 @@ std::vector<std::uint8_t> read_labels(const um::InputFile& file) {
   return labels;
 }
 
-class Cifar10 final : public Dataset, private ByteImages {
+class Cifar10 final : public Dataset, private StoredByteImages {
  public:
   Cifar10(const std::filesystem::path& folder, const std::vector<std::string>& names,
           std::size_t classes)
@@ -84,13 +84,7 @@ class Cifar10 final : public Dataset, private ByteImages {
 
  private:
   [[nodiscard]] std::span<const float> byte_numbers() const override { return byte_numbers_; }
-  void show_bytes(std::size_t index, std::uint64_t /*epoch*/, std::span<std::uint8_t> bytes,
-                  std::span<std::int32_t> labels) const override {
-    read_bytes(index, bytes);
-    labels[0] = label(index);
-  }
-
-  void read_bytes(std::size_t index, std::span<std::uint8_t> bytes) const {
+  void read_bytes(std::size_t index, std::span<std::uint8_t> bytes) const override {
     const auto end = std::upper_bound(ends_.begin(), ends_.end(), index);
     const auto file = static_cast<std::size_t>(end - ends_.begin());
     const std::size_t place = index - (file == 0 ? 0 : ends_[file - 1]);

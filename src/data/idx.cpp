@@ -97,7 +97,7 @@ std::vector<std::uint8_t> read_labels(const UnpackedFile& file, std::size_t imag
   return labels;
 }
 
-class IdxDataset final : public Dataset, private ByteImages {
+class IdxDataset final : public Dataset, private StoredByteImages {
  public:
   IdxDataset(const std::filesystem::path& folder, const std::string& split, std::size_t classes)
       : images_{open_part(folder, split + "-images-idx3-ubyte")}, classes_{classes} {
@@ -138,13 +138,7 @@ class IdxDataset final : public Dataset, private ByteImages {
   static constexpr std::uint64_t kHeader = 16;
 
   [[nodiscard]] std::span<const float> byte_numbers() const override { return byte_numbers_; }
-  void show_bytes(std::size_t index, std::uint64_t /*epoch*/, std::span<std::uint8_t> bytes,
-                  std::span<std::int32_t> labels) const override {
-    read_bytes(index, bytes);
-    labels[0] = label(index);
-  }
-
-  void read_bytes(std::size_t index, std::span<std::uint8_t> bytes) const {
+  void read_bytes(std::size_t index, std::span<std::uint8_t> bytes) const override {
     images_.read(kHeader + std::uint64_t{index} * bytes.size(), std::as_writable_bytes(bytes));
   }
 

@@ -48,15 +48,10 @@ MPI_Comm copy_of_world() {
   return copy;
 }
 
-// Calls `action` with the pieces of `bytes` that are a message each, at least one, and whether it
-// is the last.
-template <typename Span, typename Action>
-void for_each_message(Span bytes, Action action) {
-  do {
-    const Span message = bytes.first(std::min(bytes.size(), kLargestMessage));
-    bytes = bytes.subspan(message.size());
-    action(message, bytes.empty());
-  } while (!bytes.empty());
+// The next message of MPI's of what is left of a piece.
+template <typename Span>
+Span next_message(Span rest) {
+  return rest.first(std::min(rest.size(), kLargestMessage));
 }
 
 }  // namespace
@@ -105,76 +100,97 @@ void MpiMessages::fail(const std::string& sentence) {
   throw um::Error{failure_};
 }
 
+MPI_Request& MpiMessages::add_request(std::size_t rank, Pending& pending) {
+  pending.ranks.push_back(rank);
+  return pending.requests.emplace_back(MPI_REQUEST_NULL);
+}
+
+// At least one message.
 void MpiMessages::send(std::span<const std::byte> bytes, std::size_t to, Pending& pending) {
-  for_each_message(bytes, [&](std::span<const std::byte> message, bool is_last) {
-    MPI_Request& request = pending.requests.emplace_back(MPI_REQUEST_NULL);
-    pending.ranks.push_back(to);
-    pending.sizes.emplace_back(std::nullopt);
+  bool is_last = false;
+  while (!is_last) {
+    const std::span<const std::byte> message = next_message(bytes);
+    bytes = bytes.subspan(message.size());
+    is_last = bytes.empty();
+    MPI_Request& request = add_request(to, pending);
     const auto guard = lock();
     check_mpi(MPI_Isend(message.data(), static_cast<int>(message.size()), MPI_BYTE,
-                        static_cast<int>(to), 2 * call_ + (is_last ? 1 : 0), messages_, &request),
+                        static_cast<int>(to), tag(is_last), messages_, &request),
               "MPI cannot send");
-  });
+  }
 }
 
-void MpiMessages::receive(std::span<std::byte> bytes, std::size_t from, Pending& pending) {
-  for_each_message(bytes, [&](std::span<std::byte> message, bool is_last) {
-    MPI_Request& request = pending.requests.emplace_back(MPI_REQUEST_NULL);
-    pending.ranks.push_back(from);
-    pending.sizes.emplace_back(static_cast<int>(message.size()));
-    const auto guard = lock();
-    check_mpi(MPI_Irecv(message.data(), static_cast<int>(message.size()), MPI_BYTE,
-                        static_cast<int>(from), 2 * call_ + (is_last ? 1 : 0), messages_, &request),
-              "MPI cannot receive");
-  });
-}
-
-// False when there are none any more.
-bool MpiMessages::look(Pending& pending) {
-  pending.moved.resize(pending.requests.size());
-  pending.statuses.resize(pending.requests.size());
-  int count = 0;
-  {
-    const auto guard = lock();
-    check_mpi(MPI_Testsome(static_cast<int>(pending.requests.size()), pending.requests.data(),
-                           &count, pending.moved.data(), pending.statuses.data()),
-              "a message of MPI's failed");
+// Begins to receive the next message of a piece, where it has come. Messages of a rank come in
+// order. Each is looked at first: Open MPI 4.1 writes beyond the memory that a large one is too
+// large for.
+bool MpiMessages::receive_next(Awaited& piece, Pending& pending) {
+  const std::span<std::byte> expected = next_message(piece.rest);
+  const bool is_last = expected.size() == piece.rest.size();
+  MPI_Message message = MPI_MESSAGE_NULL;
+  MPI_Status status{};
+  int has_come = 0;
+  const auto guard = lock();
+  check_mpi(MPI_Improbe(static_cast<int>(piece.from), MPI_ANY_TAG, messages_, &has_come, &message,
+                        &status),
+            "MPI cannot receive");
+  if (has_come == 0) return false;
+  int size = 0;
+  MPI_Get_count(&status, MPI_BYTE, &size);
+  if (static_cast<std::size_t>(size) != expected.size() || status.MPI_TAG != tag(is_last)) {
+    failure_ = "two ranks disagree about the size of a piece";
+    um::expects(false, "a message of the size that its receiver expects");
   }
-  if (count == MPI_UNDEFINED) return false;
-  pending.moved.resize(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < pending.moved.size(); ++i) {
-    const std::optional<int>& size = pending.sizes[static_cast<std::size_t>(pending.moved[i])];
-    int received = 0;
-    MPI_Get_count(&pending.statuses[i], MPI_BYTE, &received);
-    um::expects(!size || *size == received, "a message of the size that its receiver expects");
-  }
+  check_mpi(MPI_Imrecv(expected.data(), size, MPI_BYTE, &message,
+                       &add_request(piece.from, pending)),
+            "MPI cannot receive");
+  piece.rest = piece.rest.subspan(expected.size());
+  piece.is_complete = is_last;
   return true;
+}
+
+// Whether something moved since the last look.
+bool MpiMessages::look(Pending& pending) {
+  bool has_moved = false;
+  for (Awaited& piece : pending.awaited) {
+    while (!piece.is_complete && receive_next(piece, pending)) has_moved = true;
+  }
+  pending.moved.resize(pending.requests.size());
+  int count = 0;
+  const auto guard = lock();
+  check_mpi(MPI_Testsome(static_cast<int>(pending.requests.size()), pending.requests.data(), &count,
+                         pending.moved.data(), MPI_STATUSES_IGNORE),
+            "a message of MPI's failed");
+  pending.has_requests = count != MPI_UNDEFINED;
+  return has_moved || (pending.has_requests && count > 0);
 }
 
 std::vector<std::size_t> MpiMessages::wait(Pending& pending, std::chrono::milliseconds time_limit) {
   Pauses pauses;
   auto last = Clock::now();
-  while (look(pending)) {
-    if (!pending.moved.empty()) {
+  while (true) {
+    const bool has_moved = look(pending);
+    if (!pending.has_requests && std::ranges::all_of(pending.awaited, &Awaited::is_complete)) {
+      return {};
+    }
+    if (has_moved) {
       pauses.restart();
       last = Clock::now();
     } else if (Clock::now() - last > time_limit) {
-      return give_up(pending);
+      return silent_in(pending);
     }
     pauses.pause();
   }
-  return {};
 }
 
-// Takes back what has not begun to come. What has cannot be taken back, so that the memory may
-// still be written to in a later call of MPI: there is none but abort().
-std::vector<std::size_t> MpiMessages::give_up(Pending& pending) {
+// What has begun to come cannot be taken back, so that its memory may still be written to in a
+// later call of MPI: there is none but abort().
+std::vector<std::size_t> MpiMessages::silent_in(const Pending& pending) {
   std::vector<std::size_t> silent;
   for (std::size_t i = 0; i < pending.requests.size(); ++i) {
-    if (pending.requests[i] == MPI_REQUEST_NULL) continue;
-    silent.push_back(pending.ranks[i]);
-    const auto guard = lock();
-    if (pending.sizes[i]) MPI_Cancel(&pending.requests[i]);
+    if (pending.requests[i] != MPI_REQUEST_NULL) silent.push_back(pending.ranks[i]);
+  }
+  for (const Awaited& piece : pending.awaited) {
+    if (!piece.is_complete) silent.push_back(piece.from);
   }
   std::sort(silent.begin(), silent.end());
   silent.erase(std::unique(silent.begin(), silent.end()), silent.end());
@@ -184,16 +200,15 @@ std::vector<std::size_t> MpiMessages::give_up(Pending& pending) {
 std::vector<std::size_t> MpiMessages::move_all(SentPieces sends, ReceivedPieces receives,
                                                std::chrono::milliseconds time_limit) {
   Pending pending;
-  for (std::size_t i = 1; i < ranks(); ++i) {
-    const std::size_t from = (rank_ + ranks() - i) % ranks();
-    receive(receives[from], from, pending);
-  }
   for (std::size_t i = 1; i < ranks(); ++i) {  // not all to the same rank first
     const std::size_t to = (rank_ + i) % ranks();
+    const std::size_t from = (rank_ + ranks() - i) % ranks();
     send(sends[to], to, pending);
+    pending.awaited.push_back({.from = from, .rest = receives[from]});
   }
+  const std::vector<std::size_t> silent = wait(pending, time_limit);
   call_ = (call_ + 1) % kCalls;
-  return wait(pending, time_limit);
+  return silent;
 }
 
 void MpiMessages::exchange(SentPieces sends, ReceivedPieces receives) {
@@ -212,11 +227,12 @@ void MpiMessages::sum(std::span<float> numbers) {
     const std::span<float> part =
         numbers.first(std::min(numbers.size(), kLargestMessage / sizeof(float)));
     numbers = numbers.subspan(part.size());
-    Pending pending{.requests = {MPI_REQUEST_NULL}, .ranks = {rank_}, .sizes = {std::nullopt}};
+    Pending pending;
+    MPI_Request& request = add_request(rank_, pending);
     {
       const auto guard = lock();
       check_mpi(MPI_Iallreduce(MPI_IN_PLACE, part.data(), static_cast<int>(part.size()), MPI_FLOAT,
-                               MPI_SUM, sums_, pending.requests.data()),
+                               MPI_SUM, sums_, &request),
                 "MPI cannot sum");
     }
     if (!wait(pending, time_limit_).empty()) fail_in_sum();

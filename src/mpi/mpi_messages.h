@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,26 +43,36 @@ class MpiMessages {
   void sum(std::span<float> numbers);
 
  private:
+  // A piece that is to come.
+  struct Awaited {
+    std::size_t from;
+    std::span<std::byte> rest;  // beyond the messages that are on their way or here
+    bool is_complete = false;   // all of them are
+  };
+
   // Messages on their way, each with the rank that it is from or for.
   struct Pending {
     std::vector<MPI_Request> requests;
     std::vector<std::size_t> ranks;
-    std::vector<std::optional<int>> sizes;  // bytes to receive; nothing: it is sent
+    std::vector<Awaited> awaited;
 
     // What the last look at them found.
     std::vector<int> moved;
-    std::vector<MPI_Status> statuses;
+    bool has_requests = true;  // some are under way
   };
 
   void learn_nodes();
   void refuse_after_failure() const;
   [[noreturn]] void fail(const std::string& sentence);
+  // Of a message of this call, which is the last of its piece or not.
+  [[nodiscard]] int tag(bool is_last) const { return 2 * call_ + (is_last ? 1 : 0); }
+  static MPI_Request& add_request(std::size_t rank, Pending& pending);
   void send(std::span<const std::byte> bytes, std::size_t to, Pending& pending);
-  void receive(std::span<std::byte> bytes, std::size_t from, Pending& pending);
+  [[nodiscard]] bool receive_next(Awaited& piece, Pending& pending);
   // The ranks from which nothing has come for the time limit, in order; none: all has moved.
   std::vector<std::size_t> wait(Pending& pending, std::chrono::milliseconds time_limit);
   [[nodiscard]] bool look(Pending& pending);
-  std::vector<std::size_t> give_up(Pending& pending);
+  [[nodiscard]] static std::vector<std::size_t> silent_in(const Pending& pending);
   std::vector<std::size_t> move_all(SentPieces sends, ReceivedPieces receives,
                                     std::chrono::milliseconds time_limit);
   [[noreturn]] void fail_in_sum();

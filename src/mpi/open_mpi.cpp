@@ -1,15 +1,13 @@
 #include "src/mpi/open_mpi.h"
 
-#include <charconv>
 #include <cstdlib>
 #include <initializer_list>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <system_error>
 
 #include "src/mpi/mpi_plugin.h"
 #include "src/plugin/plug_in.h"
+#include "src/ranks/rank_count.h"
 
 namespace spillway {
 namespace {
@@ -19,10 +17,7 @@ std::optional<std::size_t> number_in(std::initializer_list<const char*> names) {
   for (const char* const name : names) {
     const char* const value = std::getenv(name);
     if (value == nullptr) continue;
-    const std::string_view text = value;
-    std::size_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error == std::errc{} && end == text.data() + text.size()) return number;
+    if (const auto number = parse_rank_count(value)) return number;
   }
   return std::nullopt;
 }

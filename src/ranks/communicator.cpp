@@ -1,6 +1,7 @@
 #include "src/ranks/communicator.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "um/error.h"
@@ -52,6 +53,12 @@ void all_gather(Communicator& communicator, ReceivedPieces pieces) {
   sends[communicator.rank()] = {};  // is where it belongs
   receives[communicator.rank()] = {};
   communicator.exchange(sends, receives);
+}
+
+void end_all(Communicator& communicator, std::string_view sentence) {
+  constexpr std::chrono::seconds kFirstSays{2};
+  if (communicator.rank() > 0) std::this_thread::sleep_for(kFirstSays);
+  communicator.abort(sentence);
 }
 
 void wait_for_all(Communicator& communicator) {

@@ -84,6 +84,10 @@ class Communicator {
 /// Piece r of `pieces`, which is rank r's, to all ranks, in place. Sizes are the same everywhere.
 void all_gather(Communicator& communicator, ReceivedPieces pieces);
 
+/// Communicator::abort() of what may have gone wrong on all ranks alike: the first one says so
+/// before the others have anything to say.
+[[noreturn]] void end_all(Communicator& communicator, std::string_view sentence);
+
 /// Returns when all ranks have come here.
 void wait_for_all(Communicator& communicator);
 

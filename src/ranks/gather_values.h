@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -20,6 +22,12 @@ requires std::is_trivially_copyable_v<Value>
   for (Value& value : values) pieces.emplace_back(std::as_writable_bytes(std::span{&value, 1}));
   all_gather(communicator, pieces);
   return values;
+}
+
+/// Whether something holds on any rank, on every rank.
+[[nodiscard]] inline bool any_rank(Communicator& communicator, bool own) {
+  return std::ranges::any_of(gather_values(communicator, std::uint8_t{own}),
+                             [](std::uint8_t each) { return each != 0; });
 }
 
 }  // namespace spillway

@@ -181,6 +181,12 @@ std::string CheckpointFolder::plan_path(const ChosenCheckpoint& chosen, std::siz
                   ", but this training needs more"};
 }
 
+std::vector<std::string> CheckpointFolder::plan_paths(const ChosenCheckpoint& chosen) const {
+  std::vector<std::string> paths;
+  for (const StoredFile& plan : chosen.manifest.plans) paths.push_back(folder_.path_of(plan.name));
+  return paths;
+}
+
 void CheckpointFolder::expect_empty() const { expect_no_checkpoint(folder_.path()); }
 
 }  // namespace spillway

@@ -53,6 +53,8 @@ class CheckpointFolder {
   /// The file of a chosen checkpoint's plan of training step number `index`.
   /// Throws: um::Error when it has no such plan.
   [[nodiscard]] std::string plan_path(const ChosenCheckpoint& chosen, std::size_t index) const;
+  /// Those of all its plans, in order.
+  [[nodiscard]] std::vector<std::string> plan_paths(const ChosenCheckpoint& chosen) const;
   /// Throws: as expect_no_checkpoint().
   void expect_empty() const;
 

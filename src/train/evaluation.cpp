@@ -80,7 +80,8 @@ Evaluation evaluate_as_it_is(Session& session, const Dataset& data,
   const SettledSession settled{session};
   EvaluationSums sums{data, options};
   for (std::uint64_t step = evaluation_steps(data.size(), batch); step > 0; --step) {
-    if (options.stop.stop_requested()) throw Interrupted{};
+    const bool is_stopped = options.is_stopped && options.is_stopped();
+    if (is_stopped || options.stop.stop_requested()) throw Interrupted{};
     const Batch& batch_of_step = loader.next();
     sums.add(batch_of_step,
              session.evaluate({.batch = &batch_of_step, .next_batch = loader.peek()}));

@@ -49,10 +49,12 @@ struct EvaluateOptions {
   std::size_t loader_threads = 0;  ///< as TrainOptions has it
   OnJudged on_judged = {};         ///< may be empty
   std::stop_token stop = {};
+  /// Asked before each batch; may be empty.
+  std::function<bool()> is_stopped = {};
 };
 
 /// The loss and accuracy of `session` on all of `data`, with the averages of parameters where it
-/// keeps some. Throws: Interrupted between two steps when a stop is requested.
+/// keeps some. Throws: Interrupted between two steps when it is to stop.
 [[nodiscard]] Evaluation evaluate(Session& session, const Dataset& data,
                                   const EvaluateOptions& options = {});
 

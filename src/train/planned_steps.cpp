@@ -18,6 +18,7 @@
 #include "src/plan/sub_batch_choice.h"
 #include "src/plan/sub_batch_plans.h"
 #include "src/profile/measured_profile.h"
+#include "src/train/parts/rank_agreement.h"
 #include "src/train/parts/rank_step.h"
 #include "src/train/parts/shared_profiles.h"
 
@@ -141,7 +142,7 @@ bool PlannedSteps::is_of_these(const std::string& name) const {
       [&](const Workload* steps) { return steps != nullptr && is_plan_of(*steps, file); });
 }
 
-void PlannedSteps::plan(const PlanPath& path) {
+void PlannedSteps::plan(const PlanPath& path, const KeptPlans& kept) {
   take_floats_for(path);
   std::vector<PlanOfFile> files = read_plans(path);
   expect_budget_kept(files);
@@ -153,23 +154,36 @@ void PlannedSteps::plan(const PlanPath& path) {
     expect_feasible(workload_->neediest_to_plan(), limit);
   }
   profiles_ = find_profiles(limit);
+  if (is_stopped(options_.ranks, stop_)) throw Interrupted{};
   if (options_.ranks.are_used()) {
     share_profiles(options_.ranks, workload_->training_steps(), profiles_);
   }
-  if (stop_.stop_requested()) throw Interrupted{};
   if (!files.empty()) {
     plans_ = use_plans(std::move(files), *workload_, profiles_, limit, request_);
     return;
   }
+  if (auto plans = kept.use(options_.ranks, *workload_, profiles_, limit, request_)) {
+    plans_ = *std::move(plans);
+    return;
+  }
+  plan_anew(limit, kept);
+}
+
+void PlannedSteps::plan_anew(Bytes limit, const KeptPlans& kept) {
   std::size_t tasks = 0;
   for (const RepeatedStep& part : workload_->training_steps()) {
     tasks += part.step.graph.tasks.size();
   }
   if (events_.on_planning) events_.on_planning(tasks);
-  StateChoice::Outcome outcome = choice_->plan(std::move(profiles_), limit, request_);
+  const bool are_kept = kept.are_there();  // of ranks, whose state is near
+  StateChoice::Outcome outcome = choice_->plan(
+      are_kept ? kept.favour(*workload_, profiles_) : std::move(profiles_), limit, request_);
   workload_ = outcome.workload;
-  profiles_ = std::move(outcome.profiles);
+  if (!are_kept) profiles_ = std::move(outcome.profiles);
   plans_ = std::move(outcome.plans);
+  if (!are_kept || !events_.on_warning) return;
+  const std::string departure = kept.departure(*workload_, plans_.training);
+  if (!departure.empty()) events_.on_warning(departure);
 }
 
 // Page faults alone keep no budget where nothing evicts before the whole memory is full.
@@ -256,7 +270,17 @@ Bytes PlannedSteps::find_limit(const prefetch::Plan* plan) const {
   return limit;
 }
 
+// Where a rank is to stop, what it has not measured is missing.
 std::vector<prefetch::Profile> PlannedSteps::find_profiles(Bytes limit) {
+  if (!options_.ranks.are_used()) return measured_profiles(limit);
+  try {
+    return measured_profiles(limit);
+  } catch (const Interrupted&) {  // others may be in the middle of it
+    return {};
+  }
+}
+
+std::vector<prefetch::Profile> PlannedSteps::measured_profiles(Bytes limit) {
   const std::string& given = options_.planning.profile_file;
   if (!given.empty()) {
     return {profile_for(workload_->training().graph, near_->training().graph,

@@ -13,6 +13,7 @@
 #include "src/plan/plans.h"
 #include "src/plan/state_choice.h"
 #include "src/plan/workload.h"
+#include "src/train/parts/kept_plans.h"
 #include "src/train/trainer_options.h"
 #include "um/bytes.h"
 
@@ -31,10 +32,11 @@ class PlannedSteps {
   void cut_batch();
   /// The file of the plan of a training step, by its number.
   using PlanPath = std::function<std::string(std::size_t step)>;
-  /// Measures and plans; where there are files of plans, reads these instead. Where plans or
-  /// profiles of files are of images that are floats, they become that. To be called once. Throws:
-  /// um::Error, one sentence for the user; Interrupted.
-  void plan(const PlanPath& files);
+  /// Measures and plans; where there are files of plans, reads these instead, and of several ranks
+  /// uses what is `kept`, as far as it fits. Where plans or profiles of files are of images that
+  /// are floats, they become that. To be called once. Throws: um::Error, one sentence for the user;
+  /// Interrupted.
+  void plan(const PlanPath& files, const KeptPlans& kept = {});
 
   [[nodiscard]] const Workload& workload() const { return *workload_; }
   /// What they need in near memory, wherever their state is best.
@@ -54,7 +56,9 @@ class PlannedSteps {
   [[nodiscard]] std::vector<PlanOfFile> read_plans(const PlanPath& files);
   [[nodiscard]] prefetch::NearNeed need_for(const prefetch::Plan* plan) const;
   [[nodiscard]] um::Bytes find_limit(const prefetch::Plan* plan) const;
+  void plan_anew(um::Bytes limit, const KeptPlans& kept);
   [[nodiscard]] std::vector<prefetch::Profile> find_profiles(um::Bytes limit);
+  [[nodiscard]] std::vector<prefetch::Profile> measured_profiles(um::Bytes limit);
 
   const TrainerOptions& options_;
   ExecutionContext& context_;

@@ -194,8 +194,9 @@ StepReport Session::train_in_parts(StepContext context) {
 StepReport Session::train_shards(StepContext context) {
   um::expects(context.batch != nullptr, "samples to train on");
   const auto begin = std::chrono::steady_clock::now();
-  const RankNews all = rank_->begin_batch(
-      {.counted = count_labels(*context.batch), .wants_stop = rank_stop_.stop_requested()});
+  const RankNews all = rank_->begin_batch({.counted = count_labels(*context.batch),
+                                           .wants_stop = rank_stop_.stop_requested(),
+                                           .has_warnings = has_warnings_});
   context.counted_labels = all.counted;
   context.samples_before = rank_->batch().samples_before();
   StepReport whole = run_parts(context);
@@ -204,6 +205,7 @@ StepReport Session::train_shards(StepContext context) {
   whole.correct = sum.correct;
   whole.duration = std::chrono::steady_clock::now() - begin;
   whole.is_last_wanted = all.wants_stop;
+  whole.has_rank_warnings = all.has_warnings;
   return whole;
 }
 

@@ -50,6 +50,7 @@ struct StepReport {
   um::Bytes near_peak;          ///< most near memory in use, everything included
   std::string problem;          ///< what the user should know of it; mostly nothing
   bool is_last_wanted = false;  ///< a rank wants it to be the last one
+  bool has_rank_warnings = false;  ///< of some rank, announced before it
 };
 
 /// Where a step that is under way ends when a stop is requested: after the task under way, with
@@ -82,6 +83,12 @@ class Session {
   [[nodiscard]] std::size_t batch() const { return batch_; }  ///< samples of a step, of all ranks
   /// Whether it trains some shards of each batch, RankOptions; others may have the rest.
   [[nodiscard]] bool is_of_ranks() const { return rank_.has_value(); }
+  /// Whether the ranks should tell each other's warnings after the next step.
+  void announce_warnings(bool are_there) { has_warnings_ = are_there; }
+  /// Whether a stop is requested on any of several ranks, all of which call this; else false.
+  [[nodiscard]] bool ranks_stop() {
+    return rank_ && rank_->any_stops(rank_stop_.stop_requested());
+  }
   /// Which samples of a batch train() loads.
   [[nodiscard]] BatchPart own_samples() const;
   [[nodiscard]] std::size_t evaluation_batch() const { return batches_.size; }
@@ -157,6 +164,7 @@ class Session {
   std::vector<Part> training_;         // whose exchanges it makes
   std::vector<std::size_t> sequence_;  // of parts, in a batch
   std::stop_token rank_stop_;
+  bool has_warnings_ = false;  // announce_warnings()
   std::unique_ptr<Runner> evaluation_;
   prefetch::StepMemory* holder_ = nullptr;  // of the state that moves; null: it is all far
   bool is_in_step_ = false;                 // also where its step has thrown

@@ -35,13 +35,17 @@ Interrupted stopped_after(std::uint64_t step, bool is_saved) {
                : "step " + number + " was the last; with --checkpoint it would have been saved"};
 }
 
-// Nothing when `stop` was requested meanwhile.
+// Nothing when `stop` was requested meanwhile, or on several ranks a stop on any of them.
 std::optional<Evaluation> evaluate_unless_stopped(Session& session, const Dataset& data,
-                                                  const EvaluateOptions& options) {
+                                                  EvaluateOptions options) {
+  bool do_ranks_stop = false;
+  options.is_stopped = [&] { return do_ranks_stop = session.ranks_stop(); };
   try {
     return evaluate(session, data, options);
   } catch (const Interrupted&) {
-    if (!options.stop.stop_requested()) throw;  // it was another stop, which nobody wants saved
+    if (!do_ranks_stop && !options.stop.stop_requested()) {
+      throw;  // it was another stop, which nobody wants saved
+    }
     return std::nullopt;
   }
 }

@@ -55,7 +55,7 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
   });
   steps_->cut_batch();
   expect_values_to_normalize(options_.network, options_.step.batch, workload().sub_batches());
-  steps_->plan(plan_files());
+  steps_->plan(plan_files(), kept_plans());
   expect_going_on();
   // A training that is refused leaves no folder behind.
   on_folder([&] {
@@ -74,18 +74,18 @@ TrainingSummary Trainer::run() {
                  [&](auto step, auto epoch, const StepReport& report) {
                    steps.add(step, report);
                    if (report.is_last_wanted) stop_of_ranks_.request_stop();
+                   if (report.has_rank_warnings) tell_of_ranks();
                    report_broken_files();
-                   if (events_.on_warning && !report.problem.empty())
-                     events_.on_warning(report.problem);
+                   if (!report.problem.empty()) warn(report.problem);
+                   session_->announce_warnings(warnings_.are_there());
                    if (events_.on_step) events_.on_step(step, epoch, report);
                  },
              .on_evaluation =
                  [&](auto step, auto epoch, const Evaluation& evaluation) {
                    steps.add(evaluation);
                    report_broken_files();
-                   if (events_.on_warning && !std::isfinite(evaluation.loss)) {
-                     events_.on_warning(kDivergedEvaluation);
-                   }
+                   if (!std::isfinite(evaluation.loss)) warn(kDivergedEvaluation);
+                   session_->announce_warnings(warnings_.are_there());
                    if (events_.on_evaluation) events_.on_evaluation(step, epoch, evaluation);
                    return take(step, evaluation);
                  },
@@ -100,12 +100,13 @@ void Trainer::train_all(const TrainEvents& events) {
   try {
     train(*session_, data_, options_.training, events, stop);
   } catch (const Interrupted&) {
-    if (has_ranks) wait_for_all(*options_.ranks.communicator);
+    tell_of_ranks();  // for which they meet
     throw;
   }
 }
 
 TrainingSummary Trainer::summary_of(const SummaryOfSteps& steps) {
+  tell_of_ranks();
   TrainingSummary summary = steps.summary();
   summary.predicted_step =
       predicted_step(workload(), steps_->profiles(), plans(), options_.memory.mode);
@@ -115,7 +116,8 @@ TrainingSummary Trainer::summary_of(const SummaryOfSteps& steps) {
   summary.weights_sha256 = session_->state().sha256();
   if (options_.ranks.are_used()) {
     expect_same_weights(options_.ranks, summary.weights_sha256);
-    summary.broken_files = sum_of_ranks(*options_.ranks.communicator, summary.broken_files);
+    const auto broken = data_.broken ? data_.broken->all() : std::vector<std::string>{};
+    summary.broken_files = distinct_of_ranks(*options_.ranks.communicator, broken);
   }
   return summary;
 }
@@ -141,10 +143,18 @@ bool Trainer::is_patience_over() const {
 }
 
 void Trainer::report_broken_files() {
-  if (!data_.broken || !events_.on_warning) return;
-  for (const std::string& sentence : data_.broken->take_new()) {
-    events_.on_warning(sentence + "; it is skipped");
-  }
+  if (!data_.broken) return;
+  for (const std::string& sentence : data_.broken->take_new()) warn(sentence + "; it is skipped");
+}
+
+void Trainer::warn(const std::string& sentence) {
+  warnings_.add(sentence);
+  if (events_.on_warning) events_.on_warning(sentence);
+}
+
+// What other ranks warn of, which are silent.
+void Trainer::tell_of_ranks() {
+  for (const std::string& sentence : warnings_.gather()) warn(sentence);
 }
 
 void Trainer::draw_state() {
@@ -265,8 +275,7 @@ void Trainer::choose_checkpoint() {
   chosen_ = folder_->go_on(key_);
   const std::uint64_t done = chosen_->manifest.checkpoint.step;
   for (const std::string& problem : chosen_->passed_over) {
-    if (!events_.on_warning) break;
-    events_.on_warning(problem + "; going on from the checkpoint of step " + std::to_string(done));
+    warn(problem + "; going on from the checkpoint of step " + std::to_string(done));
   }
   options_.training.first_step = done;
   options_.training.evaluates_first =
@@ -295,13 +304,19 @@ NothingLeft Trainer::nothing_left(const std::string& advice) const {
 PlannedSteps::PlanPath Trainer::plan_files() const {
   const std::string& given = options_.planning.plan_file;
   if (!given.empty()) return [given](std::size_t /*step*/) { return given; };
-  // Of another number of ranks the steps are others.
   if (!options_.checkpoint.resume || options_.ranks.are_used()) return {};
   return [this](std::size_t step) { return folder_->plan_path(*chosen_, step); };
 }
 
+// Those of the checkpoint that ranks go on from.
+KeptPlans Trainer::kept_plans() const {
+  if (!options_.checkpoint.resume || !options_.ranks.are_used()) return {};
+  return {options_.ranks, chosen_ ? folder_->plan_paths(*chosen_) : std::vector<std::string>{}};
+}
+
+// All ranks go on, or none.
 void Trainer::expect_going_on() const {
-  if (stop_.stop_requested()) throw Interrupted{};
+  if (is_stopped(options_.ranks, stop_)) throw Interrupted{};
 }
 
 }  // namespace spillway

@@ -16,6 +16,7 @@
 #include "src/plan/workload.h"
 #include "src/train/checkpoint.h"
 #include "src/train/checkpoint_folder.h"
+#include "src/train/parts/rank_warnings.h"
 #include "src/train/planned_steps.h"
 #include "src/train/session.h"
 #include "src/train/trainer_options.h"
@@ -79,6 +80,7 @@ class Trainer {
 
  private:
   [[nodiscard]] PlannedSteps::PlanPath plan_files() const;
+  [[nodiscard]] KeptPlans kept_plans() const;
   void on_folder(const std::function<void()>& work);
   void share_choice();
   void train_all(const TrainEvents& events);
@@ -91,6 +93,8 @@ class Trainer {
   [[nodiscard]] std::function<void(std::uint64_t)> saving();
   void save(std::uint64_t step);
   void report_broken_files();
+  void warn(const std::string& sentence);
+  void tell_of_ranks();
   void open_folder();
   void choose_checkpoint();
   [[nodiscard]] NothingLeft nothing_left(const std::string& advice) const;
@@ -102,6 +106,7 @@ class Trainer {
   TrainerEvents events_;
   std::stop_token stop_;
   std::stop_source stop_of_ranks_;  // requested when all of them know of it
+  RankWarnings warnings_{options_.ranks};
   DatasetPair data_;
   ExecutionContext context_;
   std::optional<PlannedSteps> steps_;

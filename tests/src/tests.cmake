@@ -146,8 +146,10 @@ spillway_test(training_tests
 
 # One training on several ranks.
 spillway_test(rank_training_tests
-  SOURCES src/train/parts/rank_training_test.cpp
-  LINK spillway::host spillway::prefetch_planners spillway::ranks spillway::train spillway::um_host)
+  SOURCES src/train/parts/kept_plans_test.cpp src/train/parts/rank_end_test.cpp
+          src/train/parts/rank_training_test.cpp src/train/parts/rank_warnings_test.cpp
+  LINK golden_files spillway::host spillway::prefetch_planners spillway::ranks spillway::train
+       spillway::um_host)
 
 # Texts that a network continues.
 spillway_test(sample_tests

@@ -9,17 +9,19 @@ import torch
 FOLDER = pathlib.Path("/usr/share/datasets/fashion-mnist")
 NAMES = ("t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag",
          "boot")
-HEADER = {"images": 16, "labels": 8}  # bytes
+HEADER = {"images": 16, "labels": 8}  # bytes, of which the last ones are the images' sides
 
 
 def read_part(folder, split, what):
-    """"train" or "t10k", "images" (N, 28, 28) or "labels" (N), as bytes."""
+    """"train" or "t10k", "images" (N, H, W) or "labels" (N), as bytes."""
     name = f"{split}-{what}-idx{3 if what == 'images' else 1}-ubyte"
     plain = pathlib.Path(folder) / name
     content = (plain.read_bytes() if plain.exists()
                else gzip.decompress(plain.with_name(name + ".gz").read_bytes()))
     numbers = numpy.frombuffer(content, numpy.uint8, offset=HEADER[what])
-    return numbers.reshape(-1, 28, 28) if what == "images" else numbers
+    if what == "labels":
+        return numbers
+    return numbers.reshape(-1, *numpy.frombuffer(content, ">u4", count=2, offset=8))
 
 
 def read_split(folder, split):

@@ -1,6 +1,6 @@
 """Trains a network with PyTorch's DistributedDataParallel (gloo) as `spillway train --shards` does:
 the same first weights, images, order and shards, one rank a shard. Prints the losses, means over all
-ranks, as JSON. What rank_training runs."""
+ranks, and the norms of the gradients, as JSON. What rank_training runs."""
 
 import argparse
 import json
@@ -32,6 +32,7 @@ def parse_arguments():
     add("--seed", type=int, required=True)
     add("--lr", type=float, default=0.01)
     add("--momentum", type=float, default=0.9)
+    add("--double", action="store_true", help="compute in double precision")
     return parser.parse_args()
 
 
@@ -101,14 +102,16 @@ def load(options):
     if missing:
         raise SystemExit(f"{options.weights} has no tensor {missing[0]}")
     model.load_state_dict({name: stored[name] for name in names}, strict=False)
-    return model
+    return model.double() if options.double else model
 
 
 def prepared(options):
     images, labels = read_split(options.idx, "train")
     numbers = images.double() / 255
-    mean, deviation = numbers.mean(), numbers.std(correction=0)
-    images = ((images.float() / 255 - mean.float()) / deviation.float()).unsqueeze(1)
+    mean, deviation = numbers.mean().float(), numbers.std(correction=0).float()
+    images = ((images.float() / 255 - mean) / deviation).unsqueeze(1)
+    if options.double:  # the same numbers
+        images = images.double()
     channels = 1 if options.network == "lenet" else 3
     assert images.shape[-1] == options.side, "images are not resized here"
     return images.expand(-1, channels, -1, -1), labels
@@ -122,22 +125,24 @@ def work(rank, options, rendezvous):
     model = nn.parallel.DistributedDataParallel(load(options))
     optimizer = torch.optim.SGD(model.parameters(), lr=options.lr, momentum=options.momentum)
     in_epoch = len(labels) // options.batch
-    each = options.batch // options.ranks
-    losses = []
+    of_rank = options.batch // options.ranks
+    losses, norms = [], []
     for step in range(options.steps):
         if step % in_epoch == 0:
             order = shuffled(len(labels), options.seed, step // in_epoch)
-        first = step % in_epoch * options.batch + rank * each
-        chosen = order[first:first + each]
+        first = step % in_epoch * options.batch + rank * of_rank
+        chosen = order[first:first + of_rank]
         loss = functional.cross_entropy(model(images[chosen]), labels[chosen])
         optimizer.zero_grad()
         loss.backward()
+        norms.append(nn.utils.get_total_norm(each.grad for each in model.parameters()).item())
         optimizer.step()
         mean = loss.detach().clone()
         distributed.all_reduce(mean)
         losses.append(mean.item() / options.ranks)
     if rank == 0:
-        print(json.dumps({"losses": losses, "torch": torch.__version__}), flush=True)
+        print(json.dumps({"losses": losses, "gradient_norms": norms,
+                          "torch": torch.__version__}), flush=True)
     distributed.destroy_process_group()
 
 

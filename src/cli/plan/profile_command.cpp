@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <memory>
+#include <new>
 #include <string>
 
 #include "prefetch/files/json.h"
@@ -19,6 +20,7 @@
 #include "src/cli/terminal/interrupt.h"
 #include "src/cli/terminal/progress_line.h"
 #include "src/cli/terminal/tell.h"
+#include "src/execute/executor.h"
 #include "src/mpi/open_mpi.h"
 #include "src/plan/budget.h"
 #include "src/plan/plans.h"
@@ -89,8 +91,12 @@ void profile_ranks(const ProfileFlags& options) {
     write_profile(options, is_first);
     wait_for_all(*ranks);
     tell_interconnect(*ranks);
+  } catch (const Interrupted&) {
+    throw;  // on all of them
+  } catch (const std::bad_alloc&) {
+    end_all(*ranks, "this machine has no more memory");
   } catch (const std::exception& error) {
-    ranks->abort(error.what());
+    end_all(*ranks, error.what());
   }
 }
 

@@ -1,12 +1,12 @@
 #include "src/cli/plan/rank_flags.h"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
-#include <system_error>
+#include <cstddef>
 
 #include "src/cli/flags/duration.h"
 #include "src/cli/flags/memory_flags.h"
 #include "src/plan/state_choice.h"
+#include "src/ranks/rank_count.h"
 #include "um/bandwidth.h"
 #include "um/bytes.h"
 #include "um/error.h"
@@ -20,10 +20,8 @@ constexpr um::Nanoseconds kLongestLatency{1'000'000'000};
 constexpr const char* kRanks = "Ranks";
 
 std::string check_ranks(const std::string& text) {
-  std::uint32_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, status] = std::from_chars(text.data(), end, number);
-  if (status == std::errc{} && stop == end && number > 0 && number <= kMostRanks) return {};
+  const std::size_t number = parse_rank_count(text).value_or(0);
+  if (number > 0 && number <= kMostRanks) return {};
   return "'" + text + "' is no number of ranks: give a whole number from 1 to " +
          std::to_string(kMostRanks);
 }

@@ -4,15 +4,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <chrono>
-#include <system_error>
 
 #include "src/cli/flags/duration.h"
 #include "src/cli/flags/number_checks.h"
 #include "src/files/file_digest.h"
 #include "src/mpi/open_mpi.h"
 #include "src/ranks/gather_texts.h"
+#include "src/ranks/rank_count.h"
 #include "um/error.h"
 #include "um/files/input_file.h"
 
@@ -22,16 +21,8 @@ namespace {
 constexpr const char* kRanks = "Ranks";
 constexpr std::size_t kMostUsualShards = 8;
 
-std::optional<std::size_t> number_of(const std::string& text) {
-  std::size_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, status] = std::from_chars(text.data(), end, number);
-  if (status != std::errc{} || stop != end || number == 0) return std::nullopt;
-  return number;
-}
-
 std::string check_ranks(const std::string& text) {
-  if (text == "auto" || number_of(text)) return {};
+  if (text == "auto" || parse_rank_count(text).value_or(0) > 0) return {};
   return "'" + text + "' is no number of ranks: give auto, or as many as mpirun starts";
 }
 
@@ -149,7 +140,7 @@ std::unique_ptr<Communicator> ShardFlags::open() {
     }
     return shards_ > 0 ? alone_.end(0) : nullptr;
   }
-  const std::optional<std::size_t> wanted = number_of(ranks_);
+  const std::optional<std::size_t> wanted = parse_rank_count(ranks_);
   if (!started_with_ranks()) {
     if (wanted.value_or(1) == 1) return alone_.end(0);
     throw um::Error{"--ranks " + ranks_ + " is for so many processes: start them with mpirun -n " +

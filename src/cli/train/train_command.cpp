@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <memory>
@@ -12,7 +11,6 @@
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -179,13 +177,7 @@ void run_training(TrainCommandFlags& options) {
   }
 }
 
-// What goes wrong on one rank ends all of them, which wait for it. Where all fail alike the first
-// one says so before the others have anything to say.
-void end_all(Communicator& communicator, const char* sentence) {
-  if (!is_first(&communicator)) std::this_thread::sleep_for(std::chrono::seconds{2});
-  communicator.abort(sentence);
-}
-
+// What goes wrong on one rank ends all of them, which wait for it.
 void train(TrainCommandFlags& options) {
   options.flags.expect_files_of_all_steps();
   join_ranks(options);

@@ -21,6 +21,21 @@ class ByteImages {
                           std::span<std::int32_t> labels) const = 0;
 };
 
+/// Those that every epoch shows as they are stored, with a label each.
+class StoredByteImages : public ByteImages {
+ public:
+  void show_bytes(std::size_t index, std::uint64_t /*epoch*/, std::span<std::uint8_t> bytes,
+                  std::span<std::int32_t> labels) const final {
+    read_bytes(index, bytes);
+    labels[0] = label(index);
+  }
+
+ private:
+  virtual void read_bytes(std::size_t index, std::span<std::uint8_t> bytes) const = 0;
+  /// As Dataset::label().
+  [[nodiscard]] virtual std::int32_t label(std::size_t index) const = 0;
+};
+
 /// Of images whose bytes stand for numbers from 0 to 1.
 [[nodiscard]] std::vector<float> unit_numbers(std::size_t channels);
 

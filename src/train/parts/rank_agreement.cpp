@@ -2,7 +2,7 @@
 
 #include <array>
 #include <cstdint>
-#include <numeric>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -10,6 +10,7 @@
 #include "src/files/file_digest.h"
 #include "src/ranks/agreement.h"
 #include "src/ranks/gather_values.h"
+#include "src/train/parts/gather_lists.h"
 
 namespace spillway {
 namespace {
@@ -50,9 +51,17 @@ void expect_same_weights(const RankOptions& ranks, const std::string& sha256) {
   expect_agreement(*ranks.communicator, texts);
 }
 
-std::size_t sum_of_ranks(Communicator& communicator, std::size_t own) {
-  const std::vector<std::size_t> counts = gather_values(communicator, own);
-  return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+bool is_stopped(const RankOptions& ranks, const std::stop_token& stop) {
+  const bool own = stop.stop_requested();
+  return ranks.are_used() ? any_rank(*ranks.communicator, own) : own;
+}
+
+std::size_t distinct_of_ranks(Communicator& communicator, const std::vector<std::string>& own) {
+  std::set<std::string> all;
+  for (const std::vector<std::string>& texts : gather_lists(communicator, own)) {
+    all.insert(texts.begin(), texts.end());
+  }
+  return all.size();
 }
 
 }  // namespace spillway

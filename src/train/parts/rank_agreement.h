@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <stop_token>
 #include <string>
+#include <vector>
 
 #include "nets/network.h"
 #include "src/data/dataset.h"
@@ -18,7 +20,11 @@ void expect_ranks_agree(const RankOptions& ranks, const nets::Network& network,
 /// The same of the weights that they came to, by their SHA-256.
 void expect_same_weights(const RankOptions& ranks, const std::string& sha256);
 
-/// What all ranks counted together.
-[[nodiscard]] std::size_t sum_of_ranks(Communicator& communicator, std::size_t own);
+/// Whether a stop is requested, on any rank where there are some: all of them call this.
+[[nodiscard]] bool is_stopped(const RankOptions& ranks, const std::stop_token& stop);
+
+/// How many different texts all ranks have together. All of them call this.
+[[nodiscard]] std::size_t distinct_of_ranks(Communicator& communicator,
+                                            const std::vector<std::string>& own);
 
 }  // namespace spillway

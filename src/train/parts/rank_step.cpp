@@ -62,9 +62,12 @@ RankNews RankStep::begin_batch(const RankNews& own) {
   for (const RankNews& of_rank : gather_values(communicator_, own)) {
     all.counted += of_rank.counted;
     all.wants_stop = all.wants_stop || of_rank.wants_stop;
+    all.has_warnings = all.has_warnings || of_rank.has_warnings;
   }
   return all;
 }
+
+bool RankStep::any_stops(bool own) { return any_rank(communicator_, own); }
 
 void RankStep::begin_shard(std::size_t shard) {
   gradients_.begin_shard(shard);

@@ -25,6 +25,7 @@ struct ShardResult {
 struct RankNews {
   std::size_t counted = 0;  ///< labels that count, of its samples
   bool wants_stop = false;  ///< this step should be the last
+  bool has_warnings = false;  ///< RankWarnings::are_there()
 };
 
 /// One rank's part in the steps of a data-parallel training, shard by shard: what it and the others
@@ -47,6 +48,8 @@ class RankStep {
 
   /// Begins a batch. Takes what is so of this rank, and returns what is of all of them together.
   [[nodiscard]] RankNews begin_batch(const RankNews& own);
+  /// Whether any rank wants to stop, as this one does or does not. All ranks call it.
+  [[nodiscard]] bool any_stops(bool own);
   /// To be called before and after the step of each shard of this rank, in order.
   void begin_shard(std::size_t shard);
   void end_shard(std::size_t shard, const ShardResult& result);

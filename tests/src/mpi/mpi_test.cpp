@@ -96,6 +96,15 @@ TEST_F(Mpi, SendsMoreThanFitsInAMessage) {
   expect_success(run_ranks(2, "large_message 60000 134217731"), "received\n");
 }
 
+// At once, not when the time limit passes, and whichever of the two is larger.
+TEST_F(Mpi, RefusesAMessageOfAnotherSize) {
+  for (const char* const sizes : {"0", "1", "2", "3", "4", "5"}) {
+    SCOPED_TRACE(sizes);
+    expect_failure(run_ranks(2, std::string{"disagree 600000 "} + sizes),
+                   "a message of the size that its receiver expects");
+  }
+}
+
 TEST_F(Mpi, KeepsTheRoundsOfLateRanksApart) {
   expect_success(run_ranks(3, "rounds 60000 200"), "met\n");
 }
@@ -124,25 +133,19 @@ TEST_F(Mpi, EndsAllRanksWithTheSentenceOfOne) {
   EXPECT_NE(outcome.errors.find(" ended: the disk is full\n"), std::string::npos) << outcome.errors;
 }
 
-constexpr int kNoNodes = 77;  // what two_nodes ends with where it cannot make any
-
 TEST_F(Mpi, EndsWhileAnotherThreadWaits) {
   const Outcome outcome = run_ranks(2, "give_up_beside 600000 1");
   expect_failure(outcome, " ended: the disk is full\n");
 }
 
 TEST_F(Mpi, KeepsWhatACommunicatorPromisesBetweenTwoNodes) {
-  const Outcome outcome =
-      run(kEnvironment + SPILLWAY_TWO_NODES " never " SPILLWAY_MPIRUN " " SPILLWAY_RANK_PROGRAM
-                                            " contract 60000");
+  const Outcome outcome = run_nodes("never", "contract 60000");
   if (outcome.exit_code == kNoNodes) GTEST_SKIP() << "no network namespaces here";
   expect_success(outcome, kContract);
 }
 
 TEST_F(Mpi, NamesANodeThatIsCutOff) {
-  const Outcome outcome =
-      run(kEnvironment + SPILLWAY_TWO_NODES " 3 " SPILLWAY_MPIRUN " " SPILLWAY_RANK_PROGRAM
-                                            " rounds 2000 100000000");
+  const Outcome outcome = run_nodes("3", "rounds 2000 100000000");
   if (outcome.exit_code == kNoNodes) GTEST_SKIP() << "no network namespaces here";
   expect_failure(outcome, "on node-a ended: nothing has come from rank");
   EXPECT_NE(outcome.errors.find(" on node-b for 2 s: "), std::string::npos) << outcome.errors;

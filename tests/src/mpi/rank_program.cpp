@@ -1,6 +1,7 @@
 // One rank of a small program of several, which tests start with mpirun:
 //   rank_program WORK TIME_LIMIT_MS [NUMBER]
 // Says what it has done on standard output, and ends with 1 after an error, which it tells of.
+#include <array>
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
@@ -169,6 +170,29 @@ void give_up_beside(Communicator& communicator, std::size_t number) {
   communicator.abort("the disk is full");
 }
 
+// Rank 1 sends other bytes than rank 0 expects; `number` says which. Some would fill a message of
+// MPI's, of 64 MiB, to the last byte.
+void disagree(Communicator& communicator, std::size_t number) {
+  constexpr std::size_t kFull = 64UL << 20U;
+  constexpr std::array<std::array<std::size_t, 2>, 6> kSentAndExpected{
+      {{100, 50}, {50, 100}, {kFull + 8, 8}, {8, kFull + 8}, {kFull, 2 * kFull}, {2 * kFull, 0}}};
+  const auto [sent, expected] = kSentAndExpected.at(number);
+  const bool is_receiver = communicator.rank() == 0;
+  const std::vector<std::byte> outgoing(is_receiver ? 0 : sent);
+  std::vector<std::byte> incoming(is_receiver ? expected : 0);
+  std::vector<std::span<const std::byte>> sends(2);
+  std::vector<std::span<std::byte>> receives(2);
+  sends[is_receiver ? 1 : 0] = outgoing;
+  receives[is_receiver ? 1 : 0] = incoming;
+  try {
+    communicator.exchange(sends, receives);
+  } catch (const um::ContractError& error) {
+    communicator.abort(error.what());
+  }
+  if (is_receiver) communicator.abort("it took another size");
+  wait_for_all(communicator);
+}
+
 void fault_handlers(Communicator& communicator, std::size_t) {
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT}) {
     struct sigaction action {};
@@ -192,6 +216,7 @@ Work work_of(const std::string& name) {
   if (name == "throw_alone") return throw_alone;
   if (name == "give_up") return give_up;
   if (name == "give_up_beside") return give_up_beside;
+  if (name == "disagree") return disagree;
   if (name == "fault_handlers") return fault_handlers;
   throw std::invalid_argument{"no such work: " + name};
 }

@@ -26,8 +26,7 @@ Step one_rank(const OptimizerOptions& optimizer) {
                             {.batch = 2, .optimizer = optimizer});
 }
 
-// A loss over a vocabulary: the gradients of its table, or its biases, are made going forward.
-Workload text_workload(const std::string& name, const OptimizerOptions& optimizer) {
+Workload workload_of(const std::string& name, const OptimizerOptions& optimizer) {
   return {nets::build_network(name, {}), MachineSizeModel{}, {.batch = 2, .optimizer = optimizer}};
 }
 
@@ -85,13 +84,14 @@ TEST_P(ExchangedStep, HasTheSameTasksWithUpdatesLast) {
       several.graph.tasks, [](const Task& task) { return task.phase != Phase::kUpdate; }));
 }
 
-// Each trained layer's, once: as many bytes as parameters.
+// Each trained layer's, once: as many bytes as parameters. With a loss over a vocabulary, the
+// gradients of its table, or its biases, are made going forward.
 TEST_P(ExchangedStep, ExchangesAllGradientsOnce) {
   expect_all_exchanged(several_ranks(optimizer));
   for (const char* name : {"llama:2,4,2,64,96,32", "bert-base"}) {
     SCOPED_TRACE(name);
     const MachineSizeModel size_model;
-    const auto several = text_workload(name, optimizer).with_exchanges(size_model, {});
+    const auto several = workload_of(name, optimizer).with_exchanges(size_model, {});
     expect_all_exchanged(several->training());
     const auto far = several->with_moving_state(size_model);
     expect_all_exchanged(far->training());
@@ -102,9 +102,7 @@ TEST_P(ExchangedStep, ExchangesAllGradientsOnce) {
 // Where state may be far, updates follow a bucket later instead; nothing is updated far.
 TEST_P(ExchangedStep, MovesItsStateLikeAnyOther) {
   const MachineSizeModel size_model;
-  const Workload near{
-      nets::build_network("alexnet", {}), size_model, {.batch = 2, .optimizer = optimizer}};
-  const auto several = near.with_exchanges(size_model, {});
+  const auto several = workload_of("alexnet", optimizer).with_exchanges(size_model, {});
   const auto far = several->with_moving_state(size_model);
   expect_launches_of_tasks(far->training());
   EXPECT_EQ(far->training().graph.exchanges.size(), several->training().graph.exchanges.size());

@@ -1,69 +1,28 @@
 // Trainings of several ranks, which are threads here, beside the same of other numbers of ranks.
 #include <gtest/gtest.h>
 
-#include <cstdint>
-#include <stop_token>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "nets/builder.h"
-#include "src/ranks/thread_communicator.h"
 #include "src/train/trainer.h"
-#include "tests/refusal.h"
-#include "tests/src/ranks/on_ranks.h"
 #include "tests/src/small_training.h"
+#include "tests/src/train/parts/trained_ranks.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway {
 namespace {
 
-using testing::on_ranks;
-
-constexpr std::size_t kShards = 4;
+using testing::kShards;
+using testing::options_of;
+using testing::train_on;
+using testing::Trained;
 
 nets::Network network_with_dropout() {
   nets::Builder net{"dropping", {1, 8, 8}};
   nets::NodeId x = net.convolution("conv", net.input(), {.channels = 4, .kernel = nets::square(3)});
   x = net.dropout("drop", net.relu("relu", net.batch_norm("norm", x)), {.probability = 0.5F});
   return net.build(net.linear("fc", x, {.features = 3}));
-}
-
-TrainerOptions options_of(nets::Network network) {
-  return {
-      .network = std::move(network),
-      .step = {.batch = 8, .convolution = ConvolutionAlgorithm::kDirect},
-      .memory = {.budget = "min+50%"},
-      .training = {.steps = 3, .evaluate_every = 0},
-      // So small that there are several.
-      .ranks = {.shards = kShards, .buckets = {.first = um::Bytes{64}, .others = um::Bytes{512}}}};
-}
-
-struct Trained {
-  std::vector<float> losses;
-  std::string weights;
-  bool kept_budget = true;
-  friend bool operator==(const Trained&, const Trained&) = default;
-};
-
-// By rank.
-std::vector<Trained> train_on(std::size_t ranks, const TrainerOptions& options) {
-  ThreadRanks group{ranks};
-  std::vector<Trained> trained(ranks);
-  const auto errors = on_ranks(group, [&](Communicator& communicator) {
-    Trained& of_rank = trained[communicator.rank()];
-    TrainerOptions own = options;
-    own.ranks.communicator = &communicator;
-    Trainer trainer{
-        test::small_context(), own, {.on_step = [&](auto, auto, const StepReport& report) {
-          of_rank.losses.push_back(report.loss);
-        }}};
-    const TrainingSummary summary = trainer.run();
-    of_rank.weights = summary.weights_sha256;
-    of_rank.kept_budget = summary.near_peak <= summary.budget;
-  });
-  EXPECT_EQ(errors, std::vector<std::string>(ranks));
-  return trained;
 }
 
 // Whatever the number of ranks, and on each of them; returns what it is.
@@ -146,6 +105,16 @@ TEST(RankTraining, LearnsAsWithoutShards) {
   for (std::size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(losses[i], ordinary[i], 1e-5);
 }
 
+// Times are measured, and shared: plans are the same on all ranks.
+TEST(RankTraining, HasTheSameBitsOnAllRanksWhereThePlannerChoosesAlgorithms) {
+  TrainerOptions options = options_of(test::small_network());
+  options.step.convolution = ConvolutionAlgorithm::kAuto;
+  const std::vector<Trained> trained = train_on(3, options);
+  EXPECT_EQ(trained[0].losses.size(), 3U);
+  EXPECT_EQ(trained[0], trained[1]);
+  EXPECT_EQ(trained[0], trained[2]);
+}
+
 TEST(RankTraining, FastestReductionIsTheSameOnAllRanks) {
   TrainerOptions options = options_of(test::small_network());
   options.ranks.reduction = RankReduction::kFastest;
@@ -170,101 +139,6 @@ TEST(RankTraining, GoesOnWithAnotherNumberOfRanks) {
       EXPECT_EQ(trained.weights, whole.weights) << later << " ranks";
       EXPECT_EQ(trained.losses, std::vector(whole.losses.begin() + 2, whole.losses.end()));
     }
-  }
-}
-
-TEST(RankTraining, AStopOnOneRankEndsAllAfterTheSameStep) {
-  const test::TemporaryFolder folder;
-  TrainerOptions options = options_of(test::small_network());
-  options.training.steps = 50;
-  options.checkpoint.folder = folder.file("stopped");
-  ThreadRanks group{3};
-  std::vector<std::uint64_t> last(3);
-  const auto errors = on_ranks(group, [&](Communicator& communicator) {
-    std::stop_source stop;
-    TrainerOptions own = options;
-    own.ranks.communicator = &communicator;
-    Trainer trainer{test::small_context(),
-                    own,
-                    {.on_step =
-                         [&](auto step, auto, const auto&) {
-                           last[communicator.rank()] = step;
-                           if (communicator.rank() == 1 && step == 2) stop.request_stop();
-                         }},
-                    stop.get_token()};
-    EXPECT_THROW(trainer.run(), Interrupted);
-  });
-  EXPECT_EQ(errors, std::vector<std::string>(3));
-  EXPECT_EQ(last, std::vector<std::uint64_t>(3, last[0]));
-  EXPECT_GE(last[0], 3U) << "the ranks tell each other before a step";
-
-  options.checkpoint.resume = true;
-  options.training.steps = last[0] + 1;
-  EXPECT_EQ(train_on(2, options).front().losses.size(), 1U);
-}
-
-TEST(RankTraining, NothingLeftIsSoOnAllRanks) {
-  const test::TemporaryFolder folder;
-  TrainerOptions options = options_of(test::small_network());
-  options.checkpoint.folder = folder.file("done");
-  static_cast<void>(train_on(2, options));
-  options.checkpoint.resume = true;
-  ThreadRanks group{2};
-  const auto errors = on_ranks(group, [&](Communicator& communicator) {
-    TrainerOptions own = options;
-    own.ranks.communicator = &communicator;
-    EXPECT_THROW((Trainer{test::small_context(), own}), NothingLeft);
-  });
-  EXPECT_EQ(errors, std::vector<std::string>(2));
-}
-
-TEST(RankTraining, RefusesRanksThatDoNotTrainTheSame) {
-  ThreadRanks group{2};
-  const auto errors = on_ranks(group, [&](Communicator& communicator) {
-    TrainerOptions own = options_of(test::small_network());
-    own.ranks.communicator = &communicator;
-    own.ranks.agreement = {{.name = "command line", .text = std::to_string(communicator.rank())}};
-    Trainer{test::small_context(), own};
-  });
-  for (const std::string& error : errors) {
-    EXPECT_NE(error.find("command line"), std::string::npos) << error;
-  }
-}
-
-TEST(RankTraining, RefusesWhatShardsCannotDo) {
-  const auto refusal = [](const auto& change) {
-    TrainerOptions options = options_of(test::small_network());
-    ThreadRanks ranks{1};
-    const auto communicator = ranks.end(0);
-    options.ranks.communicator = communicator.get();
-    change(options);
-    return test::refusal([&] { Trainer{test::small_context(), options}; });
-  };
-  EXPECT_NE(refusal([](auto& options) { options.ranks.shards = 3; }).find("equal shards"),
-            std::string::npos);
-  EXPECT_NE(refusal([](auto& options) { options.planning.sub_batch = "2"; }).find("--sub-batch"),
-            std::string::npos);
-  EXPECT_NE(
-      refusal([](auto& options) { options.planning.planner = "on-demand"; }).find("on-demand"),
-      std::string::npos);
-  EXPECT_NE(
-      refusal([](auto& options) { options.planning.state = StateRule::kFar; }).find("--state far"),
-      std::string::npos);
-  EXPECT_NE(refusal([](auto& options) { options.training.mixing.mixup = 0.2F; }).find("mixup"),
-            std::string::npos);
-}
-
-TEST(RankTraining, RefusesMoreRanksThanShards) {
-  ThreadRanks group{3};
-  TrainerOptions options = options_of(test::small_network());
-  options.ranks.shards = 2;
-  const auto errors = on_ranks(group, [&](Communicator& communicator) {
-    TrainerOptions own = options;
-    own.ranks.communicator = &communicator;
-    Trainer{test::small_context(), own};
-  });
-  for (const std::string& error : errors) {
-    EXPECT_NE(error.find("more --shards"), std::string::npos) << error;
   }
 }
 

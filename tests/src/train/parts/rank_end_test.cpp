@@ -1,0 +1,223 @@
+// How trainings of several ranks, which are threads here, end before their last step, and begin not
+// at all.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "nets/builder.h"
+#include "src/host/host_context.h"
+#include "src/ranks/thread_communicator.h"
+#include "src/train/checkpoint_choice.h"
+#include "src/train/trainer.h"
+#include "tests/refusal.h"
+#include "tests/src/ranks/on_ranks.h"
+#include "tests/src/small_training.h"
+#include "tests/src/train/parts/trained_ranks.h"
+#include "tests/temporary_folder.h"
+#include "um/host/host_device.h"
+
+namespace spillway {
+namespace {
+
+using testing::on_ranks;
+using testing::options_of;
+using testing::train_on;
+
+TEST(EndOfRanks, AStopOnOneRankEndsAllAfterTheSameStep) {
+  const test::TemporaryFolder folder;
+  TrainerOptions options = options_of(test::small_network());
+  options.training.steps = 50;
+  options.checkpoint.folder = folder.file("stopped");
+  ThreadRanks group{3};
+  std::vector<std::uint64_t> last(3);
+  const auto errors = on_ranks(group, [&](Communicator& communicator) {
+    std::stop_source stop;
+    TrainerOptions own = options;
+    own.ranks.communicator = &communicator;
+    Trainer trainer{test::small_context(),
+                    own,
+                    {.on_step =
+                         [&](auto step, auto, const auto&) {
+                           last[communicator.rank()] = step;
+                           if (communicator.rank() == 1 && step == 2) stop.request_stop();
+                         }},
+                    stop.get_token()};
+    EXPECT_THROW(trainer.run(), Interrupted);
+  });
+  EXPECT_EQ(errors, std::vector<std::string>(3));
+  EXPECT_EQ(last, std::vector<std::uint64_t>(3, last[0]));
+  EXPECT_GE(last[0], 3U) << "the ranks tell each other before a step";
+
+  options.checkpoint.resume = true;
+  options.training.steps = last[0] + 1;
+  EXPECT_EQ(train_on(2, options).front().losses.size(), 1U);
+}
+
+// Rank 1 alone is asked to stop, when `events_of` says. Returns the last step of each rank, 0 where
+// there was none.
+std::vector<std::uint64_t> stopped_after(const TrainerOptions& options,
+                                         const std::function<TrainerEvents(
+                                             const std::function<void()>& stop)>& events_of) {
+  ThreadRanks group{3, {.time_limit = std::chrono::seconds{20}}};
+  std::vector<std::uint64_t> last(3);
+  const auto errors = on_ranks(group, [&](Communicator& communicator) {
+    std::stop_source stop;
+    const std::size_t rank = communicator.rank();
+    TrainerOptions own = options;
+    own.ranks.communicator = &communicator;
+    TrainerEvents events = events_of([&] {
+      if (rank == 1) stop.request_stop();
+    });
+    events.on_step = [&last, rank, told = events.on_step](auto step, auto epoch, const auto& as) {
+      last[rank] = step;
+      if (told) told(step, epoch, as);
+    };
+    EXPECT_THROW((Trainer{test::small_context(), own, events, stop.get_token()}.run()), Interrupted)
+        << "rank " << rank;
+  });
+  EXPECT_EQ(errors, std::vector<std::string>(3));
+  return last;
+}
+
+TEST(EndOfRanks, AStopOnOneRankWhileItMeasuresEndsAllBeforeTheyTrain) {
+  const auto last = stopped_after(options_of(test::small_network()), [](const auto& stop) {
+    return TrainerEvents{.on_measuring = [stop](double /*fraction*/) { stop(); }};
+  });
+  EXPECT_EQ(last, std::vector<std::uint64_t>(3, 0));
+}
+
+TEST(EndOfRanks, AStopOnOneRankBeforeAnEvaluationEndsAllInIt) {
+  const test::TemporaryFolder folder;
+  TrainerOptions options = options_of(test::small_network());
+  options.training.steps = 6;
+  options.training.evaluate_every = 2;
+  options.checkpoint.folder = folder.file("stopped");
+  const auto last = stopped_after(options, [](const auto& stop) {
+    return TrainerEvents{.on_step = [stop](auto step, auto /*epoch*/, const auto& /*report*/) {
+      if (step == 2) stop();
+    }};
+  });
+  EXPECT_EQ(last, std::vector<std::uint64_t>(3, 2));
+
+  options.checkpoint.resume = true;
+  EXPECT_EQ(train_on(2, options).front().losses.size(), 4U);
+}
+
+TEST(EndOfRanks, NothingLeftIsSoOnAllRanks) {
+  const test::TemporaryFolder folder;
+  TrainerOptions options = options_of(test::small_network());
+  options.checkpoint.folder = folder.file("done");
+  static_cast<void>(train_on(2, options));
+  options.checkpoint.resume = true;
+  ThreadRanks group{2};
+  const auto errors = on_ranks(group, [&](Communicator& communicator) {
+    TrainerOptions own = options;
+    own.ranks.communicator = &communicator;
+    EXPECT_THROW((Trainer{test::small_context(), own}), NothingLeft);
+  });
+  EXPECT_EQ(errors, std::vector<std::string>(2));
+}
+
+// Learns nothing, so that no evaluation is better than the first.
+TrainerOptions options_without_progress() {
+  nets::Builder net{"plain", {1, 8, 8}};
+  nets::NodeId x = net.convolution("conv", net.input(), {.channels = 4, .kernel = nets::square(3)});
+  TrainerOptions options =
+      options_of(net.build(net.linear("fc", net.relu("relu", x), {.features = 3})));
+  options.training.steps = 10;
+  options.training.evaluate_every = 1;
+  options.training.learning_rate.rate = 0;
+  options.patience = 2;
+  return options;
+}
+
+TEST(EndOfRanks, IsEarlyOnAllWhereNoEvaluationIsBetter) {
+  const test::TemporaryFolder folder;
+  TrainerOptions options = options_without_progress();
+  options.checkpoint = {.folder = folder.file("kept"), .keep = 1, .keep_best = true};
+  for (const testing::Trained& trained : train_on(3, options)) {
+    EXPECT_EQ(trained.losses.size(), 3U);
+  }
+  const std::string kept = options.checkpoint.folder;
+  EXPECT_EQ(choose_best_checkpoint(kept).manifest.checkpoint.step, 1U);
+  EXPECT_EQ(choose_checkpoint(kept).manifest.checkpoint.step, 3U);
+
+  options.checkpoint.resume = true;
+  ThreadRanks group{2};
+  const auto errors = on_ranks(group, [&](Communicator& communicator) {
+    TrainerOptions own = options;
+    own.ranks.communicator = &communicator;
+    EXPECT_THROW((Trainer{test::small_context(), own}), NothingLeft);
+  });
+  EXPECT_EQ(errors, testing::no_errors(group));
+}
+
+TEST(EndOfRanks, RefusesRanksThatDoNotTrainTheSame) {
+  ThreadRanks group{2};
+  const auto errors = on_ranks(group, [&](Communicator& communicator) {
+    TrainerOptions own = options_of(test::small_network());
+    own.ranks.communicator = &communicator;
+    own.ranks.agreement = {{.name = "command line", .text = std::to_string(communicator.rank())}};
+    Trainer{test::small_context(), own};
+  });
+  for (const std::string& error : errors) {
+    EXPECT_NE(error.find("command line"), std::string::npos) << error;
+  }
+}
+
+TEST(EndOfRanks, RefusesOtherNumbersOfThreads) {
+  ThreadRanks group{2};
+  const auto errors = on_ranks(group, [&](Communicator& communicator) {
+    TrainerOptions own = options_of(test::small_network());
+    own.ranks.communicator = &communicator;
+    Trainer{host::open_context(std::make_unique<um::HostDevice>(), 1 + communicator.rank()), own};
+  });
+  for (const std::string& error : errors) {
+    EXPECT_NE(error.find("the ranks differ in threads: rank"), std::string::npos) << error;
+  }
+}
+
+TEST(EndOfRanks, RefusesWhatShardsCannotDo) {
+  const auto refusal = [](const auto& change) {
+    TrainerOptions options = options_of(test::small_network());
+    ThreadRanks ranks{1};
+    const auto communicator = ranks.end(0);
+    options.ranks.communicator = communicator.get();
+    change(options);
+    return test::refusal([&] { Trainer{test::small_context(), options}; });
+  };
+  EXPECT_NE(refusal([](auto& options) { options.ranks.shards = 3; }).find("equal shards"),
+            std::string::npos);
+  EXPECT_NE(refusal([](auto& options) { options.planning.sub_batch = "2"; }).find("--sub-batch"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal([](auto& options) { options.planning.planner = "on-demand"; }).find("on-demand"),
+      std::string::npos);
+  EXPECT_NE(
+      refusal([](auto& options) { options.planning.state = StateRule::kFar; }).find("--state far"),
+      std::string::npos);
+  EXPECT_NE(refusal([](auto& options) { options.training.mixing.mixup = 0.2F; }).find("mixup"),
+            std::string::npos);
+}
+
+TEST(EndOfRanks, RefusesMoreRanksThanShards) {
+  ThreadRanks group{3};
+  TrainerOptions options = options_of(test::small_network());
+  options.ranks.shards = 2;
+  const auto errors = on_ranks(group, [&](Communicator& communicator) {
+    TrainerOptions own = options;
+    own.ranks.communicator = &communicator;
+    Trainer{test::small_context(), own};
+  });
+  for (const std::string& error : errors) {
+    EXPECT_NE(error.find("more --shards"), std::string::npos) << error;
+  }
+}
+
+}  // namespace
+}  // namespace spillway

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/ranks/thread_communicator.h"
+#include "src/train/trainer.h"
+#include "tests/src/ranks/on_ranks.h"
+#include "tests/src/small_training.h"
+
+namespace spillway::testing {
+
+inline constexpr std::size_t kShards = 4;
+
+/// Three steps on batches of 8.
+[[nodiscard]] inline TrainerOptions options_of(nets::Network network) {
+  return {
+      .network = std::move(network),
+      .step = {.batch = 8, .convolution = ConvolutionAlgorithm::kDirect},
+      .memory = {.budget = "min+50%"},
+      .training = {.steps = 3, .evaluate_every = 0},
+      // So small that there are several.
+      .ranks = {.shards = kShards, .buckets = {.first = um::Bytes{64}, .others = um::Bytes{512}}}};
+}
+
+/// What a rank came to.
+struct Trained {
+  std::vector<float> losses;
+  std::string weights;
+  bool kept_budget = true;
+  friend bool operator==(const Trained&, const Trained&) = default;
+};
+
+/// Trains on so many ranks, which are threads. Returns what each came to; empty of one that failed,
+/// which fails the test.
+[[nodiscard]] inline std::vector<Trained> train_on(std::size_t ranks, const TrainerOptions& options) {
+  ThreadRanks group{ranks};
+  std::vector<Trained> trained(ranks);
+  const auto errors = on_ranks(group, [&](Communicator& communicator) {
+    Trained& of_rank = trained[communicator.rank()];
+    TrainerOptions own = options;
+    own.ranks.communicator = &communicator;
+    Trainer trainer{
+        test::small_context(), own, {.on_step = [&](auto, auto, const StepReport& report) {
+          of_rank.losses.push_back(report.loss);
+        }}};
+    const TrainingSummary summary = trainer.run();
+    of_rank.weights = summary.weights_sha256;
+    of_rank.kept_budget = summary.near_peak <= summary.budget;
+  });
+  EXPECT_EQ(errors, std::vector<std::string>(ranks));
+  return trained;
+}
+
+}  // namespace spillway::testing
