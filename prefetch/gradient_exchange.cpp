@@ -147,6 +147,13 @@ TaskGraph with_exchanges(TaskGraph graph, const BucketRule& rule) {
   return graph;
 }
 
+std::size_t count_buckets(const TaskGraph& graph) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(graph.exchanges, [](const GradientExchange& exchange) {
+        return exchange.collective != Collective::kAllGather;
+      }));
+}
+
 void add_exchanges(const TaskGraph& graph, Plan& plan) {
   plan.exchanges.clear();
   if (graph.exchanges.empty()) return;

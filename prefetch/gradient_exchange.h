@@ -1,6 +1,7 @@
 #pragma once
 
-#include <span>
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "prefetch/plan.h"
@@ -25,6 +26,9 @@ struct BucketRule {
 /// gathers the parameters of its blocks. Tasks stay in order: see update_order(). Throws: um::Error
 /// where there are no gradients.
 [[nodiscard]] TaskGraph with_exchanges(TaskGraph graph, const BucketRule& rule = {});
+
+/// How many buckets there are: gathered parameters lie in those of their gradients.
+[[nodiscard]] std::size_t count_buckets(const TaskGraph& graph);
 
 /// Gives `plan` the exchanges of `graph` in order, each as soon as it is ready, and has the runs of
 /// the plan wait for those whose gradients they use. Nothing else of it changes.

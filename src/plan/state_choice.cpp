@@ -70,16 +70,6 @@ Nanoseconds time_of_tasks(const Workload& workload, std::span<const Profile> pro
   return sum;
 }
 
-// `profiles` are those of `of`.
-std::vector<Profile> profiles_for(const Workload& workload, const Workload& of,
-                                  std::vector<Profile> profiles) {
-  for (std::size_t i = 0; i < profiles.size(); ++i) {
-    profiles[i] = profile_for(workload.training_steps()[i].step.graph,
-                              of.training_steps()[i].step.graph, std::move(profiles[i]));
-  }
-  return profiles;
-}
-
 }  // namespace
 
 StateChoice::StateChoice(const Workload& near, const SizeModel& size_model,
@@ -146,8 +136,7 @@ StateChoice::Outcome StateChoice::plan(std::vector<Profile> profiles, Bytes budg
   };
   const Workload& measured = within(budget);
   auto best = plan_best_state(*this, budget, [&](const Workload& workload) {
-    std::vector<Profile> own =
-        &workload == &measured ? profiles : profiles_for(workload, measured, profiles);
+    std::vector<Profile> own = profiles_for(workload, measured, profiles);
     Plans plans = make_plans(workload, own, budget, request);
     const Nanoseconds time = predicted_step(workload, own, plans, request.memory);
     const Nanoseconds tasks = time_of_tasks(workload, own);
@@ -182,6 +171,16 @@ void expect_near_updates(const PlanRequest& request) {
 bool may_gain_by_far_state(Nanoseconds near, Nanoseconds tasks) { return 50 * near > 51 * tasks; }
 
 bool gains_by_far_state(Nanoseconds near, Nanoseconds far) { return 20 * far < 19 * near; }
+
+std::vector<Profile> profiles_for(const Workload& workload, const Workload& of,
+                                  std::vector<Profile> profiles) {
+  if (&workload == &of) return profiles;
+  for (std::size_t i = 0; i < profiles.size(); ++i) {
+    profiles[i] = profile_for(workload.training_steps()[i].step.graph,
+                              of.training_steps()[i].step.graph, std::move(profiles[i]));
+  }
+  return profiles;
+}
 
 Profile profile_for(const prefetch::TaskGraph& graph, const prefetch::TaskGraph& of,
                     Profile profile) {

@@ -135,4 +135,18 @@ void divide_updates(Step& step, const Step& whole, const SizeModel& size_model,
   }
 }
 
+OptimizerBytes optimizer_bytes(const Step& step) {
+  OptimizerBytes bytes;
+  for (const StateBlock& block : step.state) {
+    if (block.role != StateRole::kOptimizer) continue;
+    for (std::size_t part = 0; part < block.ids.size(); ++part) {
+      const um::Bytes kept = step.graph[block.ids[part]].size;
+      const bool is_divided = !block.divided.empty() && block.divided[part] > 0;
+      bytes.kept += kept;
+      bytes.whole += is_divided ? float_bytes(block.divided[part]) : kept;
+    }
+  }
+  return bytes;
+}
+
 }  // namespace spillway

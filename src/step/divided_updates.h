@@ -31,4 +31,11 @@ inline constexpr um::Bytes kSmallestDivided{64ULL << 10U};
 void divide_updates(Step& step, const Step& whole, const SizeModel& size_model,
                     const OptimizerDivision& division);
 
+/// Bytes of what the optimizer keeps beside parameters.
+struct OptimizerBytes {
+  um::Bytes whole;  ///< on all ranks together
+  um::Bytes kept;   ///< on each of them
+};
+[[nodiscard]] OptimizerBytes optimizer_bytes(const Step& step);
+
 }  // namespace spillway

@@ -175,13 +175,13 @@ void PlannedSteps::plan_anew(Bytes limit, const KeptPlans& kept) {
     tasks += part.step.graph.tasks.size();
   }
   if (events_.on_planning) events_.on_planning(tasks);
-  const bool are_kept = kept.are_there();  // of ranks, whose state is near
-  StateChoice::Outcome outcome = choice_->plan(
-      are_kept ? kept.favour(*workload_, profiles_) : std::move(profiles_), limit, request_);
+  const Workload& measured = *workload_;
+  StateChoice::Outcome outcome =
+      choice_->plan(kept.favour(measured, profiles_), limit, request_);
   workload_ = outcome.workload;
-  if (!are_kept) profiles_ = std::move(outcome.profiles);
+  profiles_ = profiles_for(*workload_, measured, std::move(profiles_));  // not the favoured ones
   plans_ = std::move(outcome.plans);
-  if (!are_kept || !events_.on_warning) return;
+  if (!kept.are_there() || !events_.on_warning) return;
   const std::string departure = kept.departure(*workload_, plans_.training);
   if (!departure.empty()) events_.on_warning(departure);
 }

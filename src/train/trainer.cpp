@@ -191,6 +191,8 @@ void Trainer::divide_state() {
   const RankOptions& ranks = options_.ranks;
   if (!ranks.are_used() || !ranks.divides_optimizer || ranks.communicator->ranks() == 1) return;
   slices_.emplace(*ranks.communicator);
+  saves_slices_ = folder_.has_value();
+  share_first(*ranks.communicator, saves_slices_);
   session_->state().divide_by(*slices_);
 }
 
@@ -236,7 +238,7 @@ void Trainer::fill_state() {
 
 // Empty where nothing is to be saved.
 std::function<void(std::uint64_t)> Trainer::saving() {
-  if (slices_ && !options_.checkpoint.folder.empty()) {
+  if (saves_slices_) {
     return [this](std::uint64_t step) { with_whole_state([&] { save(step); }); };
   }
   if (!folder_) return {};

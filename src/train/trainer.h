@@ -120,6 +120,7 @@ class Trainer {
   std::optional<ChosenCheckpoint> chosen_;  // what it goes on from
   std::optional<Session> session_;
   std::optional<StateSlices> slices_;  // where the optimizer is divided among ranks
+  bool saves_slices_ = false;          // for the first rank, which has a folder
 };
 
 }  // namespace spillway

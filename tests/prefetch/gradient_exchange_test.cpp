@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "prefetch/block_sizes.h"
 #include "prefetch/interconnect.h"
 #include "prefetch/simulate/exchange_lane.h"
 #include "tests/prefetch/planned.h"
@@ -81,6 +83,93 @@ TEST(GradientExchange, UpdatesMovableStateWhenNobodyNeedsTheOldOne) {
   }
   for (const char* name : {"w0", "wq", "wk"}) make_offloadable(graph, find_block(graph, name));
   EXPECT_EQ(tasks_of(exchanged(std::move(graph), kBucketEach)), "f bq bk dx uq b0 uk u0");
+}
+
+// Of each layer but the last, updated slices p lie in the gradient g and are taken from there.
+TaskGraph divided_layers() {
+  TaskGraph graph = toy_graph("w1:1 w2:1 w3:1 m1:1 m2:1 t:1 g1:1 g2:1 g3:1 p1:1 p2:1",
+                              "t = f(w1, w2, w3); g3 = b3(t); w3 = u3(w3, g3);"
+                              "g2 = b2(t); p2, m2 = u2(w2, m2, g2); w2 = take2(p2);"
+                              "g1 = b1(t); p1, m1 = u1(w1, m1, g1); w1 = take1(p1)");
+  for (Task& task : graph.tasks) {
+    task.phase = task.name == "f" ? Phase::kForward : Phase::kUpdate;
+    if (task.name[0] == 'b') task.phase = Phase::kBackward;
+  }
+  for (const char* number : {"1", "2"}) {
+    DataBlock& slices = graph.data[static_cast<std::size_t>(
+        find_block(graph, std::string{"p"} + number))];
+    slices.kind = DataKind::kState;
+    slices.lies_in = find_block(graph, std::string{"g"} + number);
+  }
+  return graph;
+}
+
+std::string collectives_of(const TaskGraph& graph) {
+  std::string text;
+  for (const GradientExchange& exchange : graph.exchanges) {
+    const bool gathers = exchange.collective == Collective::kAllGather;
+    const bool scatters = exchange.collective == Collective::kReduceScatter;
+    text += gathers ? "gather " : scatters ? "scatter " : "reduce ";
+    for (const DataId id : exchange.blocks) text += graph[id].name + " ";
+    text += "after " + graph[exchange.ready].name + "; ";
+  }
+  return text;
+}
+
+// Slices are updated a bucket later, and taken two; each update makes the gather ready.
+TEST(GradientExchange, ScattersSumsAndGathersWhatSlicesBecame) {
+  const TaskGraph graph = exchanged(divided_layers(), kBucketEach);
+  EXPECT_EQ(tasks_of(graph), "f b3 b2 u3 b1 u2 u1 take2 take1");
+  EXPECT_EQ(collectives_of(graph),
+            "reduce g3 after b3; scatter g2 after b2; scatter g1 after b1; gather p2 after u2; "
+            "gather p1 after u1; ");
+  EXPECT_EQ(count_buckets(graph), 3U);
+}
+
+// In one bucket what is divided comes last, and only that is gathered.
+TEST(GradientExchange, PutsWhatIsDividedBehindTheRestOfItsBucket) {
+  const TaskGraph graph =
+      exchanged(divided_layers(), {.first = pages(9), .others = pages(9)});
+  EXPECT_EQ(collectives_of(graph), "scatter g3 g2 g1 after b1; gather p2 p1 after u1; ");
+  EXPECT_EQ(graph.exchanges[0].divided.size(), 2U);
+  const CollectiveBytes sums = exchanged_bytes(graph, graph.exchanges[0]);
+  EXPECT_EQ(sums.all_reduced, pages(1));
+  EXPECT_EQ(sums.one_way, pages(2));
+  EXPECT_EQ(exchanged_bytes(graph, graph.exchanges[1]).one_way, pages(2));
+}
+
+// A norm of all gradients needs them whole, on every rank.
+TEST(GradientExchange, ScattersNothingThatOthersThanItsUpdateRead) {
+  TaskGraph graph = divided_layers();
+  DataBlock norm{.name = "norm", .size = pages(1)};
+  const DataId id = graph.add(std::move(norm));
+  const auto u2 = std::ranges::find(graph.tasks, "u2", &Task::name);
+  graph.tasks.insert(u2, Task{.name = "squares",
+                              .phase = Phase::kUpdate,
+                              .reads = {find_block(graph, "g2")},
+                              .writes = {id}});
+  const std::string text = collectives_of(exchanged(std::move(graph), kBucketEach));
+  EXPECT_NE(text.find("reduce g2 "), std::string::npos) << text;
+  EXPECT_NE(text.find("gather p2 "), std::string::npos) << text;
+  EXPECT_NE(text.find("scatter g1 "), std::string::npos) << text;
+}
+
+// Both halves of an all-reduce take its time: 3 messages and 3/4 of the bytes each, of four ranks.
+TEST(GradientExchange, TakesAsLongInTwoHalves) {
+  const Interconnect four{.ranks = 4, .bandwidth = um::Bandwidth{1e9}, .latency = 5ns};
+  const um::Nanoseconds whole = all_reduce_time(pages(4), four, toy_link()).alone;
+  const um::Nanoseconds half =
+      collective_time({.all_reduced = {}, .one_way = pages(4)}, four, toy_link()).alone;
+  EXPECT_EQ(half, 15ns + um::Nanoseconds{3 * kPage.count()});
+  EXPECT_EQ(whole, 2 * half);
+}
+
+// New parameters lie in the gradient's memory: they count once.
+TEST(GradientExchange, CountsTheMemoryOfGatheredParametersOnce) {
+  TaskGraph graph = exchanged(divided_layers(), kBucketEach);
+  const um::Bytes pinned = BlockSizes{graph, kPage}.pinned();
+  for (DataBlock& block : graph.data) block.lies_in.reset();
+  EXPECT_EQ((BlockSizes{graph, kPage}.pinned()), pinned + pages(2));
 }
 
 TEST(GradientExchange, KeepsTasksInOrderThatShareWhatOneOfThemWrites) {

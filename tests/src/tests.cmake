@@ -124,7 +124,8 @@ spillway_test(training_tests
   SOURCES src/plan/budget_test.cpp src/train/checkpoint_choice_test.cpp
           src/train/checkpoint_fallback_test.cpp src/step/built_in_step_test.cpp
           src/train/checkpoint_folder_test.cpp src/train/far_state_training_test.cpp
-          src/step/attention_choice_test.cpp src/step/exchanged_step_test.cpp
+          src/step/attention_choice_test.cpp src/step/divided_updates_test.cpp
+          src/step/exchanged_step_test.cpp
           src/step/fusion_test.cpp
           src/step/gradients_test.cpp src/train/initial_values_test.cpp
           src/train/learning_rate_test.cpp src/train/mixed_training_test.cpp
@@ -146,7 +147,8 @@ spillway_test(training_tests
 
 # One training on several ranks.
 spillway_test(rank_training_tests
-  SOURCES src/train/parts/kept_plans_test.cpp src/train/parts/rank_end_test.cpp
+  SOURCES src/train/parts/divided_training_test.cpp src/train/parts/kept_plans_test.cpp
+          src/train/parts/rank_end_test.cpp
           src/train/parts/rank_training_test.cpp src/train/parts/rank_warnings_test.cpp
   LINK golden_files spillway::host spillway::prefetch_planners spillway::ranks spillway::train
        spillway::um_host)

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "prefetch/gradient_exchange.h"
 #include "prefetch/interconnect.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/simulate/timeline.h"
@@ -94,8 +95,9 @@ json rank_figures(const RankFlags& ranks, const SubjectFlags& flags, const Plann
       {"interconnect_bytes_per_second", interconnect.bandwidth.bytes_per_second()},
       {"interconnect_latency_seconds", um::seconds(interconnect.latency)},
       {"exchange_on", ranks.exchange_on},
-      {"buckets", subject.step->graph.exchanges.size()},
+      {"buckets", prefetch::count_buckets(subject.step->graph)},
       {"gradient_bytes", exchanged_bytes(subject.step->graph).count()},
+      {"zero", ranks.zero.stage},
       {"exchange_seconds", um::seconds(exchange)},
       {"exchange_hidden", exchange.count() > 0 ? um::seconds(hidden) / um::seconds(exchange) : 1.0},
       {"one_rank_seconds", one},

@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "prefetch/gradient_exchange.h"
 #include "src/cli/terminal/arena_report.h"
 #include "src/cli/terminal/tell.h"
 #include "src/plan/batch_facts.h"
 #include "src/step/batch_norm_values.h"
+#include "src/step/divided_updates.h"
 #include "src/step/sub_step.h"
 #include "src/step/unread_tasks.h"
 #include "src/weights/weight_file.h"
@@ -79,7 +81,12 @@ class Description {
     tell("each batch in {} of {} on {}; gradients in {}\n", um::count_of(ranks.shards, "shard"),
          um::count_of(sub_batches().size, is_of_text() ? "text" : "image"),
          um::count_of(ranks.communicator->ranks(), "rank"),
-         um::count_of(trainer_.graph().exchanges.size(), "bucket"));
+         um::count_of(prefetch::count_buckets(trainer_.graph()), "bucket"));
+    const OptimizerBytes optimizer = optimizer_bytes(workload().training());
+    if (optimizer.kept < optimizer.whole) {
+      tell("each rank keeps {} of the optimizer's {}\n", um::to_string(optimizer.kept),
+           um::to_string(optimizer.whole));
+    }
     if (normalizes_by_batch(trainer_.graph())) {
       tell("note: batch norm's statistics are of each shard alone, whatever the ranks\n");
     }

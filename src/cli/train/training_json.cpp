@@ -1,10 +1,12 @@
 #include "src/cli/train/training_json.h"
 
 #include "nets/network.h"
+#include "prefetch/gradient_exchange.h"
 #include "prefetch/simulate/timeline.h"
 #include "src/cli/terminal/arena_report.h"
 #include "src/plan/batch_facts.h"
 #include "src/step/batch_norm_values.h"
+#include "src/step/divided_updates.h"
 #include "src/step/unread_tasks.h"
 #include "src/train/settings_json.h"
 #include "src/train/shortest_decimal.h"
@@ -47,10 +49,14 @@ json what_was_trained(const Trainer& trainer) {
 json by_which_ranks(const Trainer& trainer) {
   const RankOptions& ranks = trainer.options().ranks;
   const prefetch::ExchangeShare share = prefetch::exchange_share(trainer.session().timeline());
+  const OptimizerBytes optimizer = optimizer_bytes(trainer.workload().training());
   return {{"ranks", ranks.communicator->ranks()},
           {"shards", ranks.shards},
-          {"buckets", trainer.graph().exchanges.size()},
+          {"buckets", prefetch::count_buckets(trainer.graph())},
           {"reduction", ranks.reduction == RankReduction::kTree ? "tree" : "fastest"},
+          {"zero", ranks.divides_optimizer ? 1 : 0},
+          {"optimizer_bytes", optimizer.whole.count()},
+          {"optimizer_bytes_of_rank", optimizer.kept.count()},
           {"exchange_seconds", um::seconds(share.exchanging)},
           {"hidden_exchange_seconds", um::seconds(share.beside_runs)}};
 }

@@ -91,11 +91,10 @@ TEST(RefusedRanks, MixNoImages) {
   expect_all({{"--mixup 0.2", sentence}, {"--cutmix 1", sentence}});
 }
 
-TEST(RefusedRanks, MoveNoState) {
-  expect_all(
-      {{"--state far", " ended: state that moves (--state far) goes with whole batches only"},
-       {"--update far",
-        " ended: updates on the far side (--update far) go with whole batches only"}});
+TEST(RefusedRanks, UpdateNothingFar) {
+  expect_all({{"--update far",
+               " ended: updates on the far side (--update far) exchange no gradients between "
+               "ranks; leave out --update far, or --ranks and --shards"}});
 }
 
 TEST(RefusedRanks, DoNotLiveOnPageFaults) {

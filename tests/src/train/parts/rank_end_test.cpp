@@ -198,9 +198,10 @@ TEST(EndOfRanks, RefusesWhatShardsCannotDo) {
   EXPECT_NE(
       refusal([](auto& options) { options.planning.planner = "on-demand"; }).find("on-demand"),
       std::string::npos);
-  EXPECT_NE(
-      refusal([](auto& options) { options.planning.state = StateRule::kFar; }).find("--state far"),
-      std::string::npos);
+  EXPECT_NE(refusal([](auto& options) {
+              options.planning.update = UpdateRule::kFar;
+            }).find("--update far"),
+            std::string::npos);
   EXPECT_NE(refusal([](auto& options) { options.training.mixing.mixup = 0.2F; }).find("mixup"),
             std::string::npos);
 }
