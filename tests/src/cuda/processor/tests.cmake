@@ -17,7 +17,7 @@ set(kernel_files
   ${kernels}/sequences/rotary.cu ${kernels}/sequences/row_norm.cu ${kernels}/sequences/swiglu.cu
   ${kernels}/sequences/vocabulary_logits.cu ${kernels}/sequences/vocabulary_rows.cu
   ${kernels}/updates/average_parameters.cu ${kernels}/updates/rmsprop_update.cu
-  ${kernels}/updates/sgd_update.cu
+  ${kernels}/updates/sgd_update.cu ${kernels}/updates/take_parameters.cu
           ${kernels}/softmax_cross_entropy.cu)
 set_source_files_properties(${kernel_files} PROPERTIES LANGUAGE CXX)
 

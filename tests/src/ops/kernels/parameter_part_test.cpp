@@ -89,6 +89,41 @@ TEST_P(PartsOfParameters, AccumulateGradientsWithTheBitsOfTheWhole) {
   expect_same(sum);
 }
 
+// As ranks update them: each its slice, into the gradient's memory, from where all are taken. The
+// second step is by moments that slices have kept.
+TEST_P(PartsOfParameters, AreUpdatedInSlicesWithTheBitsOfTheWhole) {
+  constexpr std::size_t kSlices = 8;
+  // Together more than any backend pads the block to; in multiples of 16.
+  const std::size_t each = (4 * element_count(spec_) / kSlices + 15) / 16 * 16;
+  Block whole = weights();
+  Block in_slices = weights();
+  AdamUpdate update{.parameters = spec_, .options = {.weight_decay = 0.1F, .decoupled = true}};
+  Block m = parameters(spec_);
+  Block v = parameters(spec_);
+  std::vector<Block> slices_of_m;
+  std::vector<Block> slices_of_v;
+  for (std::size_t rank = 0; rank < kSlices; ++rank) {
+    slices_of_m.push_back(bytes(um::Bytes{each * sizeof(float)}));
+    slices_of_v.push_back(bytes(um::Bytes{each * sizeof(float)}));
+  }
+  for (const unsigned step : {1U, 2U}) {
+    const StepContext context{.step = step, .learning_rate = 0.25F};
+    Block dw = parameters(spec_, host::random_values(element_count(spec_), 2 + step));
+    update.part = {};
+    run(update, {&whole, &m, &v, &dw, &whole, &m, &v}, context);
+    for (std::size_t rank = 0; rank < kSlices; ++rank) {
+      update.part.slice = FloatRange{.begin = rank * each, .end = (rank + 1) * each};
+      run(update,
+          {&in_slices, &slices_of_m[rank], &slices_of_v[rank], &dw, &dw, &slices_of_m[rank],
+           &slices_of_v[rank]},
+          context);
+    }
+    run(TakeParameters{.parameters = spec_}, {&dw, &in_slices});
+    EXPECT_EQ(in_slices.bytes(), whole.bytes());
+  }
+  EXPECT_NE(in_slices.bytes(), weights().bytes());
+}
+
 // The last is worth a team of threads.
 INSTANTIATE_TEST_SUITE_P(Specs, PartsOfParameters,
                          ::testing::Values(LinearParameters{30, {6, 3, 4}, true},
