@@ -149,7 +149,8 @@ void PlannedSteps::plan(const PlanPath& path) {
   }
   profiles_ = find_profiles(limit);
   if (options_.ranks.are_used()) {
-    share_profiles(options_.ranks, workload_->training_steps(), profiles_);
+    share_profiles(options_.ranks, workload_->training_steps(), context_.device->memory(),
+                   profiles_);
   }
   if (stop_.stop_requested()) throw Interrupted{};
   if (!files.empty()) {
@@ -225,10 +226,10 @@ prefetch::NearNeed PlannedSteps::need_for(const prefetch::Plan* plan) const {
   return workload_ == choice_->far_updates() ? choice_->need() : workload_->need();
 }
 
-// Near memory that this process may use: ranks of one machine share it.
+// Near memory that this process may use: ranks of one machine share its RAM, and have a GPU each.
 Bytes PlannedSteps::available_memory() const {
   const Bytes all = context_.device->available_memory();
-  if (!options_.ranks.are_used()) return all;
+  if (!options_.ranks.are_used() || options_.ranks.near_communicator != nullptr) return all;
   return Bytes{all.count() / options_.ranks.communicator->ranks_on_node()};
 }
 

@@ -102,6 +102,7 @@ class Trainer {
   std::stop_source stop_of_ranks_;  // requested when all of them know of it
   DatasetPair data_;
   ExecutionContext context_;
+  std::unique_ptr<Communicator> near_ranks_;  // of devices; null: RAM, or no ranks
   std::optional<PlannedSteps> steps_;
   std::optional<WeightFile> weights_;
   bool has_first_values_ = false;

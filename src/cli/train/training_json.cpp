@@ -48,6 +48,7 @@ json by_which_ranks(const Trainer& trainer) {
   const RankOptions& ranks = trainer.options().ranks;
   const prefetch::ExchangeShare share = prefetch::exchange_share(trainer.session().timeline());
   return {{"ranks", ranks.communicator->ranks()},
+          {"library", ranks.between_near_memory().library()},
           {"shards", ranks.shards},
           {"buckets", trainer.graph().exchanges.size()},
           {"reduction", ranks.reduction == RankReduction::kTree ? "tree" : "fastest"},
