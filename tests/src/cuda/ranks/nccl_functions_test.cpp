@@ -1,0 +1,61 @@
+#include "src/cuda/ranks/nccl_functions.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "src/cuda/ranks/join_devices.h"
+#include "tests/refusal.h"
+#include "tests/src/cuda/ranks/nccl_ranks.h"
+
+namespace spillway::cuda {
+namespace {
+
+using spillway::testing::stand_in;
+
+std::string load_refusal(const std::string& library) {
+  return test::refusal([&] { return load_nccl(library); });
+}
+
+TEST(NcclFunctions, SayWhatToDoWhereThereIsNone) {
+  const std::string sentence = load_refusal("libnccl-that-is-nowhere.so.2");
+  EXPECT_NE(sentence.find("NCCL, which cannot be loaded (libnccl-that-is-nowhere.so.2"),
+            std::string::npos)
+      << sentence;
+  EXPECT_NE(sentence.find("use --device host"), std::string::npos) << sentence;
+}
+
+TEST(NcclFunctions, RefuseALibraryThatIsNone) {
+  const std::string sentence = load_refusal("libc.so.6");
+  EXPECT_NE(sentence.find("has no ncclGetVersion"), std::string::npos) << sentence;
+}
+
+TEST(NcclFunctions, RefuseAVersionThatIsTooOld) {
+  stand_in().reset();
+  stand_in().version = NCCL_VERSION(2, 19, 4);
+  const std::string sentence = load_refusal(SPILLWAY_STAND_IN_NCCL);
+  EXPECT_NE(sentence.find("NCCL 2.19.4 is too old"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("2.20 or newer"), std::string::npos) << sentence;
+  stand_in().reset();
+}
+
+// NVIDIA's own can be asked without a GPU.
+TEST(NcclFunctions, AreAllInTheInstalledLibrary) {
+  void* const library = dlopen(kNcclLibrary, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) GTEST_SKIP() << "no NCCL is installed";
+  EXPECT_EQ(load_nccl().version.substr(0, 2), "2.");
+}
+
+TEST(DevicesOfRanks, AreOneEach) {
+  const std::vector<std::string> nodes{"a", "a", "b"};
+  EXPECT_NO_THROW(expect_gpu_each(nodes, std::vector<std::string>{"01", "02", "01"}));
+  const std::string sentence = test::refusal([&] {
+    expect_gpu_each(nodes, std::vector<std::string>{"01", "01", "01"});
+    return true;
+  });
+  EXPECT_NE(sentence.find("ranks 0 and 1 on a have one GPU, 01, together"), std::string::npos)
+      << sentence;
+}
+
+}  // namespace
+}  // namespace spillway::cuda

@@ -1,0 +1,340 @@
+// Two ranks, each of which trains on a GPU without a driver (um/cuda/recording_api.h) with the
+// host's kernels, and exchanges by a library that stands for NCCL.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <barrier>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "prefetch/block_sizes.h"
+#include "prefetch/interconnect.h"
+#include "src/train/parts/rank_step.h"
+#include "src/train/parts/rank_training.h"
+#include "tests/src/cuda/ranks/late_gpus.h"
+#include "tests/src/cuda/ranks/nccl_ranks.h"
+#include "tests/src/gpu_training.h"
+
+namespace spillway {
+namespace {
+
+using namespace spillway::testing;
+using namespace spillway::test;
+using um::Bytes;
+
+constexpr std::size_t kRanks = 2;
+constexpr std::size_t kShards = 4;
+constexpr std::uint64_t kSteps = 2;
+
+// As the GPU's would be: the driver is told what they use.
+class DeclaredNumberKernels final : public NumberKernels {
+ public:
+  DeclaredNumberKernels(um::RecordedGpu& gpu, const cuda::ExchangeStream& stream)
+      : gpu_{gpu}, stream_{stream} {}
+  void add(std::span<float> to, std::span<const float> numbers) const override {
+    launch("add", to, numbers, [=] { host_number_kernels().add(to, numbers); });
+  }
+  void copy(std::span<float> to, std::span<const float> from) const override {
+    launch("copy", to, from, [=] { host_number_kernels().copy(to, from); });
+  }
+  void divide(std::span<float> numbers, float by) const override {
+    launch("divide", numbers, {}, [=] { host_number_kernels().divide(numbers, by); });
+  }
+  void fill(std::span<float> numbers, float value) const override {
+    launch("fill", numbers, {}, [=] { host_number_kernels().fill(numbers, value); });
+  }
+
+ private:
+  void launch(const std::string& name, std::span<float> written, std::span<const float> read,
+              std::function<void()> act) const {
+    std::vector<um::Use> uses{
+        {.range = std::as_writable_bytes(written), .access = um::Access::kReadWrite}};
+    if (!read.empty() && read.data() != written.data()) {
+      auto* const address = reinterpret_cast<std::byte*>(const_cast<float*>(read.data()));
+      uses.push_back({.range = {address, read.size_bytes()}, .access = um::Access::kRead});
+    }
+    gpu_.launch(stream_.enter(), name, uses, std::move(act));
+  }
+
+  um::RecordedGpu& gpu_;
+  const cuda::ExchangeStream& stream_;
+};
+
+// What a rank exchanged.
+struct Group {
+  std::string line;  // "send 8 to 1, receive 8 from 1"
+  std::string stream;
+  bool is_beside_kernels = false;  // its GPU still had kernels to run
+  friend bool operator==(const Group&, const Group&) = default;
+};
+
+std::string line_of(const NcclWork& work) {
+  std::string line;
+  for (const NcclPiece& piece : work.pieces) {
+    const std::string size = std::to_string(piece.bytes.size());
+    line += line.empty() ? "" : ", ";
+    if (piece.kind == NcclPiece::Kind::kSum) {
+      line += "sum " + size;
+    } else {
+      line += (piece.kind == NcclPiece::Kind::kSend ? "send " : "receive ") + size +
+              (piece.kind == NcclPiece::Kind::kSend ? " to " : " from ") +
+              std::to_string(piece.peer);
+    }
+  }
+  return line;
+}
+
+// Gives work to the streams of the ranks' GPUs, and takes notes.
+class Exchanges {
+ public:
+  explicit Exchanges(std::array<WatchedGpu*, kRanks> gpus) : gpus_{gpus} {
+    stand_in().give = [this](const NcclWork& work) { give(work); };
+  }
+  Exchanges(const Exchanges&) = delete;
+  Exchanges& operator=(const Exchanges&) = delete;
+  ~Exchanges() { stand_in().reset(); }
+
+  // Of a rank, by one thread of it at a time.
+  [[nodiscard]] const std::vector<Group>& of(std::size_t rank) const { return groups_[rank]; }
+
+ private:
+  void give(const NcclWork& work) {
+    const auto rank = static_cast<std::size_t>(work.rank);
+    WatchedGpu& gpu = *gpus_[rank];
+    std::vector<um::Use> uses;
+    for (const NcclPiece& piece : work.pieces) {
+      const bool is_read = piece.kind == NcclPiece::Kind::kSend;
+      uses.push_back({.range = piece.bytes,
+                      .access = is_read ? um::Access::kRead : um::Access::kReadWrite});
+    }
+    const std::string line = line_of(work);
+    const bool is_beside = gpu.is_computing();
+    gpu.launch(work.stream, "nccl: " + line, uses, work.act);
+    groups_[rank].push_back(
+        {.line = line, .stream = gpu.name_of(work.stream), .is_beside_kernels = is_beside});
+  }
+
+  std::array<WatchedGpu*, kRanks> gpus_;
+  std::array<std::vector<Group>, kRanks> groups_;
+};
+
+struct RankTraining {
+  MemoryMode mode = MemoryMode::kResident;
+  RankReduction reduction = RankReduction::kTree;
+};
+
+struct RankTrained {
+  std::vector<float> losses;
+  std::string weights;
+  bool kept_budget = true;
+  std::vector<std::size_t> buckets;  // numbers of each exchange, in the order of the plan
+
+  [[nodiscard]] auto numbers() const { return std::pair{losses, weights}; }
+};
+
+std::vector<std::size_t> bucket_counts(const prefetch::TaskGraph& graph,
+                                       const prefetch::Plan& plan) {
+  std::vector<std::size_t> counts;
+  for (const prefetch::ExchangeRun& run : plan.exchanges) {
+    Bytes size;
+    for (const prefetch::DataId id : graph.exchanges[run.exchange].gradients) {
+      size += um::round_up(graph[id].size, prefetch::kNearAlignment);
+    }
+    counts.push_back(size.count() / sizeof(float));
+  }
+  return counts;
+}
+
+// Plans by a modelled machine, so that all ranks plan alike.
+Plans plans_of(const Workload& workload, Bytes budget, MemoryMode mode) {
+  const prefetch::Machine machine = prefetch::find_machine("h100");
+  std::vector<prefetch::Profile> profiles;
+  for (const RepeatedStep& part : workload.training_steps()) {
+    profiles.push_back(prefetch::model_profile(part.step.graph, machine));
+  }
+  prefetch::Profile& last = profiles.back();
+  last.exchanges = prefetch::exchange_times(
+      workload.training().graph, {.ranks = kRanks, .bandwidth = um::Bandwidth{25e9}}, last.link);
+  return make_plans(workload, profiles, budget,
+                    {.memory = mode,
+                     .planner = &prefetch::find_planner("joint"),
+                     .may_recompute = false});
+}
+
+RankTrained train_rank(Opened& opened, const RankOptions& ranks, MemoryMode mode) {
+  ExecutionContext& context = opened.context;
+  const nets::Network net = network_of_blocks();
+  const StepOptions step{.batch = kBatch, .convolution = ConvolutionAlgorithm::kDirect};
+  const ShardedBatch batch = shard_batch(ranks, kBatch);
+  ShardSteps shards = make_shard_steps(net, *context.backend, step, batch);
+  const Bytes beside = RankStep::near_memory(batch, ranks, shards.steps.back().step);
+  const Workload workload{net, *context.backend, step, batch, std::move(shards), beside};
+  if (opened.backend != nullptr) {
+    for (const RepeatedStep& part : workload.training_steps()) opened.backend->declare(part.step);
+  }
+  const Bytes budget =
+      mode == MemoryMode::kResident ? workload.need().resident : workload.need().smallest;
+  const Plans plans = plans_of(workload, budget, mode);
+  Session session{context, workload, plans, mode, {}, {}, StopAfter::kTask, ranks};
+  session.state().initialise(1);
+  const DatasetPair data{
+      .train = std::make_unique<SyntheticDataset>(kImage, kClasses, 3 * kBatch, 1, Split::kTrain),
+      .test = std::make_unique<SyntheticDataset>(kImage, kClasses, kBatch, 1, Split::kTest)};
+  RankTrained trained{.buckets = bucket_counts(workload.training().graph, plans.training.back())};
+  train(session, data, {.steps = kSteps, .evaluate_every = 0},
+        {.on_step =
+             [&](auto, auto, const StepReport& report) {
+               trained.losses.push_back(report.loss);
+               trained.kept_budget = trained.kept_budget && report.near_peak <= plans.budget;
+             },
+         .on_evaluation = [](auto, auto, const auto&) { return AfterEvaluation::kGoOn; },
+         .on_checkpoint = [](auto) {}});
+  trained.weights = session.state().sha256();
+  return trained;
+}
+
+RankOptions rank_options(Communicator& process, Communicator* device, RankReduction reduction) {
+  return {.communicator = &process,
+          .near_communicator = device,
+          .shards = kShards,
+          .buckets = {.first = Bytes{64}, .others = Bytes{16U << 10U}},
+          .reduction = reduction};
+}
+
+// By rank.
+std::vector<RankTrained> train_on_host(std::size_t ranks, const RankTraining& training) {
+  ThreadRanks group{ranks};
+  std::vector<RankTrained> trained(ranks);
+  const auto errors = on_ranks(group, [&](Communicator& process) {
+    Opened opened = this_machine();
+    trained[process.rank()] = train_rank(
+        opened, rank_options(process, nullptr, training.reduction), training.mode);
+  });
+  EXPECT_EQ(errors, no_errors(group));
+  return trained;
+}
+
+struct OnGpus {
+  std::vector<RankTrained> trained;  // by rank
+  std::array<std::vector<Group>, kRanks> groups;
+};
+
+OnGpus train_on_gpus(const RankTraining& training, bool is_late) {
+  OnGpus result{.trained = std::vector<RankTrained>(kRanks), .groups = {}};
+  std::array<WatchedGpu*, kRanks> gpus{};
+  std::vector<Opened> opened;
+  for (std::size_t rank = 0; rank < kRanks; ++rank) {
+    auto driver = std::make_unique<WatchedGpu>();
+    gpus[rank] = driver.get();
+    opened.push_back(recorded_gpu(std::move(driver)));
+  }
+  const Exchanges exchanges{gpus};
+  ThreadRanks group{kRanks};
+  std::optional<LateGpus> late;
+  if (is_late) late.emplace(std::vector<um::RecordedGpu*>(gpus.begin(), gpus.end()));
+  const auto errors = on_ranks(group, [&](Communicator& process) {
+    const std::size_t rank = process.rank();
+    cuda::DeviceCommunicator::Device device;
+    device.stream = std::make_unique<cuda::ExchangeStream>(*gpus[rank]);
+    device.kernels = std::make_unique<DeclaredNumberKernels>(*gpus[rank], *device.stream);
+    cuda::NcclCommunicator devices{process, std::move(device), {}, stand_in_functions()};
+    result.trained[rank] = train_rank(
+        opened[rank], rank_options(process, &devices, training.reduction), training.mode);
+  });
+  late.reset();
+  EXPECT_EQ(errors, no_errors(group));
+  for (std::size_t rank = 0; rank < kRanks; ++rank) result.groups[rank] = exchanges.of(rank);
+  return result;
+}
+
+// Numbers [0, n), of which the first rank owns about a half: TreeReduction::slice().
+std::size_t owned(std::size_t rank, std::size_t n) {
+  ThreadRanks group{kRanks};
+  const auto end = group.end(rank);
+  return TreeReduction{*end, kShards}.own_slice(n).count;
+}
+
+std::string swapped(std::size_t rank, std::size_t sent, std::size_t received) {
+  const std::string peer = std::to_string(1 - rank);
+  const std::string send = "send " + std::to_string(sent * sizeof(float)) + " to " + peer;
+  const std::string receive =
+      "receive " + std::to_string(received * sizeof(float)) + " from " + peer;
+  return send + ", " + receive;
+}
+
+// Of a step: each bucket in two halves, slices there and sums back, then the statistics of all
+// shards, of which each rank has two.
+std::vector<std::string> expected_lines(std::size_t rank, const std::vector<std::size_t>& buckets) {
+  std::vector<std::string> lines;
+  for (const std::size_t n : buckets) {
+    const std::size_t own = owned(rank, n);
+    lines.push_back(swapped(rank, n - own, own));
+    lines.push_back(swapped(rank, own, n - own));
+  }
+  constexpr std::size_t kStatistics = 3 * 2 * 32;  // mean and variance of three norms
+  lines.push_back(swapped(rank, 2 * kStatistics, 2 * kStatistics));
+  return lines;
+}
+
+TEST(TwoGpuTraining, HasTheHostsBitsInEveryMode) {
+  const auto expected = train_on_host(1, {}).front().numbers();
+  EXPECT_EQ(expected.first.size(), kSteps);
+  for (const MemoryMode mode : {MemoryMode::kResident, MemoryMode::kManaged, MemoryMode::kCopy}) {
+    for (const RankTrained& trained : train_on_gpus({.mode = mode}, /*is_late=*/false).trained) {
+      EXPECT_EQ(trained.numbers(), expected) << to_string(mode);
+      EXPECT_TRUE(trained.kept_budget) << to_string(mode);
+    }
+  }
+}
+
+TEST(TwoGpuTraining, ExchangesEachBucketByTheTree) {
+  const OnGpus on_gpus = train_on_gpus({}, /*is_late=*/false);
+  for (std::size_t rank = 0; rank < kRanks; ++rank) {
+    const std::vector<std::size_t>& buckets = on_gpus.trained[rank].buckets;
+    EXPECT_GE(buckets.size(), 3U);
+    std::vector<std::string> expected = expected_lines(rank, buckets);
+    const std::vector<std::string> of_step = expected;
+    expected.insert(expected.end(), of_step.begin(), of_step.end());
+    std::vector<std::string> lines;
+    for (const Group& each : on_gpus.groups[rank]) {
+      lines.push_back(each.line);
+      EXPECT_EQ(each.stream, "exchange");
+    }
+    EXPECT_EQ(lines, expected);
+  }
+}
+
+// The GPU's events fire as late as can be, so that whoever does not wait for one is found out; and
+// kernels of the backward pass are still to come when the first bucket is exchanged.
+TEST(TwoGpuTraining, ExchangesBesideTheBackwardPass) {
+  const auto expected = train_on_host(2, {}).front().numbers();
+  for (const MemoryMode mode : {MemoryMode::kResident, MemoryMode::kCopy}) {
+    const OnGpus on_gpus = train_on_gpus({.mode = mode}, /*is_late=*/true);
+    for (std::size_t rank = 0; rank < kRanks; ++rank) {
+      EXPECT_EQ(on_gpus.trained[rank].numbers(), expected) << to_string(mode);
+      const std::size_t each = on_gpus.groups[rank].size() / kSteps;
+      for (std::uint64_t step = 0; step < kSteps; ++step) {
+        EXPECT_TRUE(on_gpus.groups[rank][step * each].is_beside_kernels) << to_string(mode);
+      }
+    }
+  }
+}
+
+TEST(TwoGpuTraining, HasNcclAddUpWhereItIsToBeFastest) {
+  const RankTraining fastest{.reduction = RankReduction::kFastest};
+  const OnGpus on_gpus = train_on_gpus(fastest, /*is_late=*/false);
+  const std::vector<RankTrained>& trained = on_gpus.trained;
+  EXPECT_EQ(trained[0].numbers(), trained[1].numbers());
+  // Two ranks with a node each: a + b, whoever adds.
+  EXPECT_EQ(trained[0].numbers(), train_on_host(2, {}).front().numbers());
+  EXPECT_EQ(on_gpus.groups[0].front().line,
+            "sum " + std::to_string(trained[0].buckets.front() * sizeof(float)));
+}
+
+}  // namespace
+}  // namespace spillway
