@@ -223,6 +223,7 @@ ncclResult_t ncclGroupStart() {
 
 ncclResult_t ncclGroupEnd() {
   if (--group.depth > 0 || group.comm == nullptr) return ncclSuccess;
+  settings().ask(group.work);
   const std::lock_guard lock{settings().mutex};
   ncclComm& comm = *std::exchange(group.comm, nullptr);
   if (!comm.pending.pieces.empty()) return ncclInvalidUsage;  // nobody has waited for it

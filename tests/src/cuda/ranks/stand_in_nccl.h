@@ -33,10 +33,12 @@ struct NcclWork {
 /// ranks are threads of one process, and it really moves their bytes, which lie in RAM. No call
 /// waits: like NCCL's own without blocking, it says that it is under way until all ranks have come.
 struct StandInNccl {
-  std::mutex mutex;  ///< guards all but the counts; not held while `give` is called
+  std::mutex mutex;  ///< guards all but the counts; not held while `ask` and `give` are called
   int version = NCCL_VERSION_CODE;
   std::map<int, ncclResult_t> failures;  ///< by rank: what it is told when it asks
   std::string last_error;
+  /// Told of work as soon as a rank asks for it, whether or not the others have.
+  std::function<void(const NcclWork&)> ask = [](const NcclWork&) {};
   /// Gives work to its stream, by default at once.
   std::function<void(const NcclWork&)> give = [](const NcclWork& work) { work.act(); };
 
@@ -48,6 +50,7 @@ struct StandInNccl {
     version = NCCL_VERSION_CODE;
     failures.clear();
     last_error.clear();
+    ask = [](const NcclWork&) {};
     give = [](const NcclWork& work) { work.act(); };
     destroyed = 0;
     aborted = 0;

@@ -28,7 +28,6 @@ using namespace spillway::test;
 using um::Bytes;
 
 constexpr std::size_t kRanks = 2;
-constexpr std::size_t kShards = 4;
 constexpr std::uint64_t kSteps = 2;
 
 // As the GPU's would be: the driver is told what they use.
@@ -93,6 +92,7 @@ std::string line_of(const NcclWork& work) {
 class Exchanges {
  public:
   explicit Exchanges(std::array<WatchedGpu*, kRanks> gpus) : gpus_{gpus} {
+    stand_in().ask = [this](const NcclWork& work) { note(work); };
     stand_in().give = [this](const NcclWork& work) { give(work); };
   }
   Exchanges(const Exchanges&) = delete;
@@ -103,20 +103,21 @@ class Exchanges {
   [[nodiscard]] const std::vector<Group>& of(std::size_t rank) const { return groups_[rank]; }
 
  private:
-  void give(const NcclWork& work) {
+  void note(const NcclWork& work) {
     const auto rank = static_cast<std::size_t>(work.rank);
-    WatchedGpu& gpu = *gpus_[rank];
+    groups_[rank].push_back({.line = line_of(work),
+                             .stream = gpus_[rank]->name_of(work.stream),
+                             .is_beside_kernels = gpus_[rank]->is_computing()});
+  }
+  void give(const NcclWork& work) {
     std::vector<um::Use> uses;
     for (const NcclPiece& piece : work.pieces) {
       const bool is_read = piece.kind == NcclPiece::Kind::kSend;
       uses.push_back({.range = piece.bytes,
                       .access = is_read ? um::Access::kRead : um::Access::kReadWrite});
     }
-    const std::string line = line_of(work);
-    const bool is_beside = gpu.is_computing();
-    gpu.launch(work.stream, "nccl: " + line, uses, work.act);
-    groups_[rank].push_back(
-        {.line = line, .stream = gpu.name_of(work.stream), .is_beside_kernels = is_beside});
+    gpus_[static_cast<std::size_t>(work.rank)]->launch(work.stream, "nccl: " + line_of(work), uses,
+                                                       work.act);
   }
 
   std::array<WatchedGpu*, kRanks> gpus_;
@@ -126,6 +127,8 @@ class Exchanges {
 struct RankTraining {
   MemoryMode mode = MemoryMode::kResident;
   RankReduction reduction = RankReduction::kTree;
+  std::size_t shards = 4;
+  nets::Network (*network)() = network_of_blocks;
 };
 
 struct RankTrained {
@@ -166,9 +169,10 @@ Plans plans_of(const Workload& workload, Bytes budget, MemoryMode mode) {
                      .may_recompute = false});
 }
 
-RankTrained train_rank(Opened& opened, const RankOptions& ranks, MemoryMode mode) {
+RankTrained train_rank(Opened& opened, const RankOptions& ranks, const RankTraining& training) {
   ExecutionContext& context = opened.context;
-  const nets::Network net = network_of_blocks();
+  const MemoryMode mode = training.mode;
+  const nets::Network net = training.network();
   const StepOptions step{.batch = kBatch, .convolution = ConvolutionAlgorithm::kDirect};
   const ShardedBatch batch = shard_batch(ranks, kBatch);
   ShardSteps shards = make_shard_steps(net, *context.backend, step, batch);
@@ -198,12 +202,13 @@ RankTrained train_rank(Opened& opened, const RankOptions& ranks, MemoryMode mode
   return trained;
 }
 
-RankOptions rank_options(Communicator& process, Communicator* device, RankReduction reduction) {
+RankOptions rank_options(Communicator& process, Communicator* device,
+                         const RankTraining& training) {
   return {.communicator = &process,
           .near_communicator = device,
-          .shards = kShards,
+          .shards = training.shards,
           .buckets = {.first = Bytes{64}, .others = Bytes{16U << 10U}},
-          .reduction = reduction};
+          .reduction = training.reduction};
 }
 
 // By rank.
@@ -212,8 +217,8 @@ std::vector<RankTrained> train_on_host(std::size_t ranks, const RankTraining& tr
   std::vector<RankTrained> trained(ranks);
   const auto errors = on_ranks(group, [&](Communicator& process) {
     Opened opened = this_machine();
-    trained[process.rank()] = train_rank(
-        opened, rank_options(process, nullptr, training.reduction), training.mode);
+    trained[process.rank()] =
+        train_rank(opened, rank_options(process, nullptr, training), training);
   });
   EXPECT_EQ(errors, no_errors(group));
   return trained;
@@ -243,8 +248,8 @@ OnGpus train_on_gpus(const RankTraining& training, bool is_late) {
     device.stream = std::make_unique<cuda::ExchangeStream>(*gpus[rank]);
     device.kernels = std::make_unique<DeclaredNumberKernels>(*gpus[rank], *device.stream);
     cuda::NcclCommunicator devices{process, std::move(device), {}, stand_in_functions()};
-    result.trained[rank] = train_rank(
-        opened[rank], rank_options(process, &devices, training.reduction), training.mode);
+    result.trained[rank] =
+        train_rank(opened[rank], rank_options(process, &devices, training), training);
   });
   late.reset();
   EXPECT_EQ(errors, no_errors(group));
@@ -256,7 +261,7 @@ OnGpus train_on_gpus(const RankTraining& training, bool is_late) {
 std::size_t owned(std::size_t rank, std::size_t n) {
   ThreadRanks group{kRanks};
   const auto end = group.end(rank);
-  return TreeReduction{*end, kShards}.own_slice(n).count;
+  return TreeReduction{*end, kRanks}.own_slice(n).count;
 }
 
 std::string swapped(std::size_t rank, std::size_t sent, std::size_t received) {
@@ -322,6 +327,16 @@ TEST(TwoGpuTraining, ExchangesBesideTheBackwardPass) {
         EXPECT_TRUE(on_gpus.groups[rank][step * each].is_beside_kernels) << to_string(mode);
       }
     }
+  }
+}
+
+// Of four shards on each rank, two wait for the other two. Nothing but gradients waits for the GPU
+// here: there are no statistics.
+TEST(TwoGpuTraining, KeepsSumsThatWaitInTheGpu) {
+  const RankTraining many{.shards = 8, .network = network_with_large_layer};
+  const auto expected = train_on_host(1, many).front().numbers();
+  for (const RankTrained& trained : train_on_gpus(many, /*is_late=*/true).trained) {
+    EXPECT_EQ(trained.numbers(), expected);
   }
 }
 
