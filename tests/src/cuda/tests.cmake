@@ -86,3 +86,7 @@ if(SPILLWAY_HAS_NCCL)
       SPILLWAY_STAND_IN_NCCL="$<TARGET_FILE:stand_in_nccl>")
   endforeach()
 endif()
+spillway_test(cuda_rank_tests GPU
+  SOURCES src/cuda/ranks/gpu_ranks_test.cpp
+  LINK communicator_contract spillway::cuda_backend spillway::cuda_ranks spillway::host spillway::prefetch_planners
+       spillway::train spillway::um_cuda spillway::um_host)
