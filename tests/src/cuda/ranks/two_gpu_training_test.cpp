@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <barrier>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,8 +16,8 @@
 #include "prefetch/interconnect.h"
 #include "src/train/parts/rank_step.h"
 #include "src/train/parts/rank_training.h"
-#include "tests/src/cuda/ranks/late_gpus.h"
 #include "tests/src/cuda/ranks/nccl_ranks.h"
+#include "tests/src/cuda/ranks/waiting_gpus.h"
 #include "tests/src/gpu_training.h"
 
 namespace spillway {
@@ -68,7 +68,6 @@ class DeclaredNumberKernels final : public NumberKernels {
 struct Group {
   std::string line;  // "send 8 to 1, receive 8 from 1"
   std::string stream;
-  bool is_beside_kernels = false;  // its GPU still had kernels to run
   friend bool operator==(const Group&, const Group&) = default;
 };
 
@@ -101,13 +100,15 @@ class Exchanges {
 
   // Of a rank, by one thread of it at a time.
   [[nodiscard]] const std::vector<Group>& of(std::size_t rank) const { return groups_[rank]; }
+  // How many, so far.
+  [[nodiscard]] std::size_t count(std::size_t rank) const { return counts_[rank]; }
 
  private:
   void note(const NcclWork& work) {
     const auto rank = static_cast<std::size_t>(work.rank);
-    groups_[rank].push_back({.line = line_of(work),
-                             .stream = gpus_[rank]->name_of(work.stream),
-                             .is_beside_kernels = gpus_[rank]->is_computing()});
+    groups_[rank].push_back(
+        {.line = line_of(work), .stream = gpus_[rank]->name_of(work.stream)});
+    ++counts_[rank];
   }
   void give(const NcclWork& work) {
     std::vector<um::Use> uses;
@@ -122,6 +123,7 @@ class Exchanges {
 
   std::array<WatchedGpu*, kRanks> gpus_;
   std::array<std::vector<Group>, kRanks> groups_;
+  std::array<std::atomic<std::size_t>, kRanks> counts_{};
 };
 
 struct RankTraining {
@@ -129,6 +131,8 @@ struct RankTraining {
   RankReduction reduction = RankReduction::kTree;
   std::size_t shards = 4;
   nets::Network (*network)() = network_of_blocks;
+  // Groups of a step, before the first of which kernels do not come to their end; 0: they may.
+  std::size_t kept_before = 0;
 };
 
 struct RankTrained {
@@ -189,6 +193,7 @@ RankTrained train_rank(Opened& opened, const RankOptions& ranks, const RankTrain
   const DatasetPair data{
       .train = std::make_unique<SyntheticDataset>(kImage, kClasses, 3 * kBatch, 1, Split::kTrain),
       .test = std::make_unique<SyntheticDataset>(kImage, kClasses, kBatch, 1, Split::kTest)};
+  if (opened.gpu != nullptr && training.kept_before > 0) opened.gpu->hold();
   RankTrained trained{.buckets = bucket_counts(workload.training().graph, plans.training.back())};
   train(session, data, {.steps = kSteps, .evaluate_every = 0},
         {.on_step =
@@ -226,11 +231,12 @@ std::vector<RankTrained> train_on_host(std::size_t ranks, const RankTraining& tr
 
 struct OnGpus {
   std::vector<RankTrained> trained;  // by rank
+  bool had_to_let_go = false;
   std::array<std::vector<Group>, kRanks> groups;
 };
 
-OnGpus train_on_gpus(const RankTraining& training, bool is_late) {
-  OnGpus result{.trained = std::vector<RankTrained>(kRanks), .groups = {}};
+OnGpus train_on_gpus(const RankTraining& training) {
+  OnGpus result{.trained = std::vector<RankTrained>(kRanks)};
   std::array<WatchedGpu*, kRanks> gpus{};
   std::vector<Opened> opened;
   for (std::size_t rank = 0; rank < kRanks; ++rank) {
@@ -240,8 +246,14 @@ OnGpus train_on_gpus(const RankTraining& training, bool is_late) {
   }
   const Exchanges exchanges{gpus};
   ThreadRanks group{kRanks};
-  std::optional<LateGpus> late;
-  if (is_late) late.emplace(std::vector<um::RecordedGpu*>(gpus.begin(), gpus.end()));
+  const auto is_kept = [&](std::size_t rank) {
+    const std::size_t each = training.kept_before;
+    return exchanges.count(rank) % each == 0 && exchanges.count(rank) < kSteps * each;
+  };
+  std::optional<WaitingGpus> waiting;
+  if (training.kept_before > 0) {
+    waiting.emplace(std::vector<WatchedGpu*>(gpus.begin(), gpus.end()), is_kept);
+  }
   const auto errors = on_ranks(group, [&](Communicator& process) {
     const std::size_t rank = process.rank();
     cuda::DeviceCommunicator::Device device;
@@ -251,7 +263,8 @@ OnGpus train_on_gpus(const RankTraining& training, bool is_late) {
     result.trained[rank] =
         train_rank(opened[rank], rank_options(process, &devices, training), training);
   });
-  late.reset();
+  result.had_to_let_go = waiting && waiting->had_to_let_go();
+  waiting.reset();
   EXPECT_EQ(errors, no_errors(group));
   for (std::size_t rank = 0; rank < kRanks; ++rank) result.groups[rank] = exchanges.of(rank);
   return result;
@@ -290,7 +303,7 @@ TEST(TwoGpuTraining, HasTheHostsBitsInEveryMode) {
   const auto expected = train_on_host(1, {}).front().numbers();
   EXPECT_EQ(expected.first.size(), kSteps);
   for (const MemoryMode mode : {MemoryMode::kResident, MemoryMode::kManaged, MemoryMode::kCopy}) {
-    for (const RankTrained& trained : train_on_gpus({.mode = mode}, /*is_late=*/false).trained) {
+    for (const RankTrained& trained : train_on_gpus({.mode = mode}).trained) {
       EXPECT_EQ(trained.numbers(), expected) << to_string(mode);
       EXPECT_TRUE(trained.kept_budget) << to_string(mode);
     }
@@ -298,7 +311,7 @@ TEST(TwoGpuTraining, HasTheHostsBitsInEveryMode) {
 }
 
 TEST(TwoGpuTraining, ExchangesEachBucketByTheTree) {
-  const OnGpus on_gpus = train_on_gpus({}, /*is_late=*/false);
+  const OnGpus on_gpus = train_on_gpus({});
   for (std::size_t rank = 0; rank < kRanks; ++rank) {
     const std::vector<std::size_t>& buckets = on_gpus.trained[rank].buckets;
     EXPECT_GE(buckets.size(), 3U);
@@ -314,19 +327,18 @@ TEST(TwoGpuTraining, ExchangesEachBucketByTheTree) {
   }
 }
 
-// The GPU's events fire as late as can be, so that whoever does not wait for one is found out; and
-// kernels of the backward pass are still to come when the first bucket is exchanged.
+// No GPU comes to the end of its kernels before the first bucket is exchanged: the last of the
+// backward pass waits for that. A rank has one shard, so that there is one such pass in a step.
 TEST(TwoGpuTraining, ExchangesBesideTheBackwardPass) {
-  const auto expected = train_on_host(2, {}).front().numbers();
-  for (const MemoryMode mode : {MemoryMode::kResident, MemoryMode::kCopy}) {
-    const OnGpus on_gpus = train_on_gpus({.mode = mode}, /*is_late=*/true);
-    for (std::size_t rank = 0; rank < kRanks; ++rank) {
-      EXPECT_EQ(on_gpus.trained[rank].numbers(), expected) << to_string(mode);
-      const std::size_t each = on_gpus.groups[rank].size() / kSteps;
-      for (std::uint64_t step = 0; step < kSteps; ++step) {
-        EXPECT_TRUE(on_gpus.groups[rank][step * each].is_beside_kernels) << to_string(mode);
-      }
-    }
+  RankTraining training{.shards = 2};
+  const OnGpus free = train_on_gpus(training);
+  EXPECT_EQ(free.groups[0].size() % kSteps, 0U);
+  training.kept_before = free.groups[0].size() / kSteps;
+  const OnGpus kept = train_on_gpus(training);
+  EXPECT_FALSE(kept.had_to_let_go);
+  for (std::size_t rank = 0; rank < kRanks; ++rank) {
+    EXPECT_EQ(kept.trained[rank].numbers(), free.trained[rank].numbers());
+    EXPECT_EQ(kept.groups[rank], free.groups[rank]);
   }
 }
 
@@ -335,14 +347,14 @@ TEST(TwoGpuTraining, ExchangesBesideTheBackwardPass) {
 TEST(TwoGpuTraining, KeepsSumsThatWaitInTheGpu) {
   const RankTraining many{.shards = 8, .network = network_with_large_layer};
   const auto expected = train_on_host(1, many).front().numbers();
-  for (const RankTrained& trained : train_on_gpus(many, /*is_late=*/true).trained) {
+  for (const RankTrained& trained : train_on_gpus(many).trained) {
     EXPECT_EQ(trained.numbers(), expected);
   }
 }
 
 TEST(TwoGpuTraining, HasNcclAddUpWhereItIsToBeFastest) {
   const RankTraining fastest{.reduction = RankReduction::kFastest};
-  const OnGpus on_gpus = train_on_gpus(fastest, /*is_late=*/false);
+  const OnGpus on_gpus = train_on_gpus(fastest);
   const std::vector<RankTrained>& trained = on_gpus.trained;
   EXPECT_EQ(trained[0].numbers(), trained[1].numbers());
   // Two ranks with a node each: a + b, whoever adds.
