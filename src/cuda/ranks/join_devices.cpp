@@ -13,15 +13,39 @@
 #include "um/error.h"
 
 namespace spillway::cuda {
+namespace {
+
+// NCCL connects two ranks, and takes memory for that, when one first says something to the other.
+void meet(um::CudaApi& api, Communicator& ranks) {
+  const um::Bytes size{(2 * ranks.ranks() + 1) * sizeof(float)};
+  const auto free = [&](std::byte* memory) { api.free_device(memory); };
+  const std::unique_ptr<std::byte, decltype(free)> memory{api.allocate_device(size), free};
+  std::vector<std::span<const std::byte>> sends;
+  std::vector<std::span<std::byte>> receives;
+  for (std::size_t i = 0; i < 2 * ranks.ranks(); i += 2) {
+    sends.emplace_back(memory.get() + i * sizeof(float), sizeof(float));
+    receives.emplace_back(memory.get() + (i + 1) * sizeof(float), sizeof(float));
+  }
+  ranks.exchange(sends, receives);
+  ranks.sum({reinterpret_cast<float*>(memory.get()) + 2 * ranks.ranks(), 1});
+  ranks.finish();
+}
+
+}  // namespace
 
 std::unique_ptr<Communicator> join_devices(um::CudaApi& api, Communicator& ranks,
-                                           const CommunicatorOptions& options) {
+                                           const CommunicatorOptions& options,
+                                           const std::string& library) {
   expect_gpu_each(ranks.nodes(), gather_texts(ranks, api.facts().pci_bus));
   DeviceCommunicator::Device device;
   device.stream = std::make_unique<ExchangeStream>(api);
   device.kernels = std::make_unique<CudaNumberKernels>(*device.stream);
-  if (ranks.ranks() > 1) return join_nccl(ranks, std::move(device), options);
-  return std::make_unique<DeviceCommunicator>(ranks, std::move(device), options);
+  if (ranks.ranks() == 1) {
+    return std::make_unique<DeviceCommunicator>(ranks, std::move(device), options);
+  }
+  std::unique_ptr<Communicator> joined = join_nccl(ranks, std::move(device), options, library);
+  meet(api, *joined);
+  return joined;
 }
 
 void expect_gpu_each(std::span<const std::string> nodes, std::span<const std::string> gpus) {

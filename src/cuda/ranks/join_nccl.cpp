@@ -7,8 +7,9 @@
 namespace spillway::cuda {
 
 std::unique_ptr<Communicator> join_nccl(Communicator& ranks, DeviceCommunicator::Device device,
-                                        const CommunicatorOptions& options) {
-  return std::make_unique<NcclCommunicator>(ranks, std::move(device), options, load_nccl());
+                                        const CommunicatorOptions& options,
+                                        const std::string& library) {
+  return std::make_unique<NcclCommunicator>(ranks, std::move(device), options, load_nccl(library));
 }
 
 }  // namespace spillway::cuda

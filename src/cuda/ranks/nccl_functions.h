@@ -26,11 +26,8 @@ struct NcclFunctions {
   std::string version;  ///< "2.28.9"
 };
 
-/// Where the system looks for libraries.
-inline constexpr const char* kNcclLibrary = "libnccl.so.2";
-
 /// Loads it, for the rest of the process. Throws: um::Error, one sentence that says what to do,
 /// where it is not there, cannot be loaded, or is older than 2.20.
-[[nodiscard]] NcclFunctions load_nccl(const std::string& library = kNcclLibrary);
+[[nodiscard]] NcclFunctions load_nccl(const std::string& library);
 
 }  // namespace spillway::cuda

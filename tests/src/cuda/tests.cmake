@@ -73,7 +73,7 @@ if(SPILLWAY_HAS_NCCL)
   target_include_directories(stand_in_nccl SYSTEM PRIVATE ${NCCL_INCLUDE_DIR})
   target_link_libraries(stand_in_nccl PRIVATE spillway_flags)
   spillway_test(nccl_tests
-    SOURCES src/cuda/ranks/nccl_communicator_test.cpp src/cuda/ranks/nccl_functions_test.cpp
+    SOURCES src/cuda/ranks/join_devices_test.cpp src/cuda/ranks/nccl_communicator_test.cpp
     LINK communicator_contract spillway::cuda_ranks spillway::um_cuda ${CMAKE_DL_LIBS}
     TSAN)
   spillway_test(two_gpu_training_tests
