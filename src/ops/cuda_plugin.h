@@ -34,8 +34,7 @@ class CudaPlugin {
   /// of open(). All of them call it. Both outlive it. Throws: um::Error, one sentence that says
   /// what to do, where two of them have one GPU, or there is no NCCL.
   [[nodiscard]] virtual std::unique_ptr<Communicator> join_ranks(
-      ExecutionContext& context, Communicator& ranks,
-      const CommunicatorOptions& options) const = 0;
+      ExecutionContext& context, Communicator& ranks, const CommunicatorOptions& options) const = 0;
 };
 
 /// What the library exports, with C linkage. The build says version and compiler: a program calls

@@ -10,9 +10,9 @@
 
 namespace spillway::cli {
 
-/// The device of one of several ranks, or of the only one, as --device says it: "host", or "cuda:2",
-/// which no other rank of its node has. auto is a GPU where each rank of the node can have one.
-/// Throws: um::Error, one sentence for the user, where there are too few.
+/// The device of one of several ranks, or of the only one, as --device says it: "host", or
+/// "cuda:2", which no other rank of its node has. auto is a GPU where each rank of the node can
+/// have one. Throws: um::Error, one sentence for the user, where there are too few.
 [[nodiscard]] std::string device_of_rank(const std::string& device, const Communicator& ranks);
 
 /// Which of a node's `gpus` a rank trains on. A rank that sees one only has been given it by its

@@ -65,7 +65,7 @@ void ShardFlags::add_to(CLI::App& app) {
   app.add_option("--ranks", ranks_,
                  "Train together with the other processes that mpirun or srun started, each of "
                  "which has some shards of every batch: auto, or their number. --batch is that of "
-                 "all of them, and --budget that of each")
+                 "all of them, and --budget that of each; with --device cuda each has a GPU")
       ->check(check_ranks)
       ->type_name("N")
       ->group(kRanks);

@@ -16,9 +16,8 @@ namespace {
 NcclComm::Place place_of(Communicator& ranks, const NcclFunctions& nccl) {
   const std::array texts{NamedText{.name = "version of NCCL", .text = nccl.version}};
   expect_agreement(ranks, texts);
-  NcclComm::Place place{.id = {},
-                        .ranks = static_cast<int>(ranks.ranks()),
-                        .rank = static_cast<int>(ranks.rank())};
+  NcclComm::Place place{
+      .id = {}, .ranks = static_cast<int>(ranks.ranks()), .rank = static_cast<int>(ranks.rank())};
   if (ranks.rank() == 0) {
     const ncclResult_t result = nccl.get_unique_id(&place.id);
     if (result != ncclSuccess) {
@@ -48,7 +47,8 @@ void NcclCommunicator::exchange(SentPieces sends, ReceivedPieces receives) {
         if (r == rank()) continue;
         const auto peer = static_cast<int>(r);
         if (!sends[r].empty()) {
-          comm_.check(nccl_.send(sends[r].data(), sends[r].size(), ncclInt8, peer, comm_.get(), on));
+          comm_.check(
+              nccl_.send(sends[r].data(), sends[r].size(), ncclInt8, peer, comm_.get(), on));
         }
         if (!receives[r].empty()) {
           comm_.check(

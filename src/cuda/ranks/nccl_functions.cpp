@@ -29,8 +29,9 @@ void find(void* library, const char* name, Function*& function) {
 NcclFunctions load_nccl(const std::string& library) {
   void* const nccl = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (nccl == nullptr) {
-    throw um::Error{fmt::format("ranks on several GPUs speak over NCCL, which cannot be loaded ({}); {}",
-                                dlerror(), kAdvice)};
+    throw um::Error{
+        fmt::format("ranks on several GPUs speak over NCCL, which cannot be loaded ({}); {}",
+                    dlerror(), kAdvice)};
   }
   NcclFunctions all;
   find(nccl, "ncclGetVersion", all.get_version);

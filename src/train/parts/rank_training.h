@@ -22,8 +22,8 @@ enum class RankReduction {
 /// A training that this process is one rank of.
 struct RankOptions {
   Communicator* communicator = nullptr;  ///< null: it is the only one, and there are no shards
-  /// Joins the devices of all ranks, of which this one's is the context's; none where near memory is
-  /// RAM, which `communicator` exchanges.
+  /// Joins the devices of all ranks, of which this one's is the context's; none where near memory
+  /// is RAM, which `communicator` exchanges.
   std::function<std::unique_ptr<Communicator>(ExecutionContext&)> join_devices;
   /// What that made; null: nothing.
   Communicator* near_communicator = nullptr;

@@ -141,13 +141,12 @@ void broadcast_three(Communicator& device) {
 TEST_F(NcclRanks, NameTheOneThatIsSilent) {
   for (const auto call : {sum_three, broadcast_three}) {
     ThreadRanks group{{"a", "b", "b"}, {.time_limit = 100ms}};
-    const auto errors = on_nccl_ranks(
-        group,
-        [&](const NcclRank& rank) {
-          if (rank.process.rank() == 1) throw um::Error{"gone"};
-          call(rank.device);
-        },
-        {.time_limit = 100ms});
+    const auto errors = on_nccl_ranks(group,
+                                      [&](const NcclRank& rank) {
+                                        if (rank.process.rank() == 1) throw um::Error{"gone"};
+                                        call(rank.device);
+                                      },
+                                      {.time_limit = 100ms});
     for (const std::size_t rank : {0, 2}) {
       EXPECT_EQ(errors[rank],
                 "nothing has come from rank 1 on b for 0.1 s: it hangs, has ended, or cannot be "
@@ -172,13 +171,13 @@ TEST_F(NcclRanks, NameTheOneThatDoesNotJoin) {
 
 TEST_F(NcclRanks, SayWhenDevicesDoNotReachEachOther) {
   ThreadRanks group{2};
-  const auto errors = on_nccl_ranks(
-      group,
-      [](const NcclRank& rank) {
-        rank.gpu.hold();  // no GPU comes to the end of what it was given
-        sum_three(rank.device);
-      },
-      {.time_limit = 50ms});
+  const auto errors =
+      on_nccl_ranks(group,
+                    [](const NcclRank& rank) {
+                      rank.gpu.hold();  // no GPU comes to the end of what it was given
+                      sum_three(rank.device);
+                    },
+                    {.time_limit = 50ms});
   for (const std::string& error : errors) {
     EXPECT_EQ(error,
               "NCCL has not ended an exchange for 0.05 s, although all ranks answer: their GPUs do "
@@ -188,20 +187,18 @@ TEST_F(NcclRanks, SayWhenDevicesDoNotReachEachOther) {
 
 TEST_F(NcclRanks, SayWhatNcclSaysWhenItFails) {
   ThreadRanks group{2};
-  const auto errors = on_nccl_ranks(
-      group,
-      [](const NcclRank& rank) {
-        sum_three(rank.device);
-        wait_for_all(rank.process);
-        if (rank.process.rank() == 1) throw um::Error{"gone"};
-        {
-          const std::lock_guard lock{stand_in().mutex};
-          stand_in().failures[0] = ncclRemoteError;
-          stand_in().last_error = "socket closed by node-b";
-        }
-        EXPECT_THROW(sum_three(rank.device), um::Error);
-        sum_three(rank.device);  // the same again
-      });
+  const auto errors = on_nccl_ranks(group, [](const NcclRank& rank) {
+    sum_three(rank.device);
+    wait_for_all(rank.process);
+    if (rank.process.rank() == 1) throw um::Error{"gone"};
+    {
+      const std::lock_guard lock{stand_in().mutex};
+      stand_in().failures[0] = ncclRemoteError;
+      stand_in().last_error = "socket closed by node-b";
+    }
+    EXPECT_THROW(sum_three(rank.device), um::Error);
+    sum_three(rank.device);  // the same again
+  });
   EXPECT_EQ(errors[0],
             "NCCL: remote process exited or there was a network error (socket closed by node-b)");
 }

@@ -51,7 +51,7 @@ struct ncclComm {
   int rank = 0;
   bool leaves = false;
   std::uint64_t sums = 0;
-  NcclWork pending;       // no pieces: nothing is under way
+  NcclWork pending;        // no pieces: nothing is under way
   bool is_posted = false;  // what others need of it
 };
 

@@ -106,16 +106,15 @@ class Exchanges {
  private:
   void note(const NcclWork& work) {
     const auto rank = static_cast<std::size_t>(work.rank);
-    groups_[rank].push_back(
-        {.line = line_of(work), .stream = gpus_[rank]->name_of(work.stream)});
+    groups_[rank].push_back({.line = line_of(work), .stream = gpus_[rank]->name_of(work.stream)});
     ++counts_[rank];
   }
   void give(const NcclWork& work) {
     std::vector<um::Use> uses;
     for (const NcclPiece& piece : work.pieces) {
       const bool is_read = piece.kind == NcclPiece::Kind::kSend;
-      uses.push_back({.range = piece.bytes,
-                      .access = is_read ? um::Access::kRead : um::Access::kReadWrite});
+      uses.push_back(
+          {.range = piece.bytes, .access = is_read ? um::Access::kRead : um::Access::kReadWrite});
     }
     gpus_[static_cast<std::size_t>(work.rank)]->launch(work.stream, "nccl: " + line_of(work), uses,
                                                        work.act);
@@ -167,10 +166,9 @@ Plans plans_of(const Workload& workload, Bytes budget, MemoryMode mode) {
   prefetch::Profile& last = profiles.back();
   last.exchanges = prefetch::exchange_times(
       workload.training().graph, {.ranks = kRanks, .bandwidth = um::Bandwidth{25e9}}, last.link);
-  return make_plans(workload, profiles, budget,
-                    {.memory = mode,
-                     .planner = &prefetch::find_planner("joint"),
-                     .may_recompute = false});
+  return make_plans(
+      workload, profiles, budget,
+      {.memory = mode, .planner = &prefetch::find_planner("joint"), .may_recompute = false});
 }
 
 RankTrained train_rank(Opened& opened, const RankOptions& ranks, const RankTraining& training) {
