@@ -40,7 +40,7 @@ NcclCommunicator::NcclCommunicator(Communicator& ranks, Device device,
 
 void NcclCommunicator::exchange(SentPieces sends, ReceivedPieces receives) {
   unless_over([&] {
-    const cudaStream_t on = stream().enter();
+    auto* const on = stream().enter();
     copy_own(sends, receives);
     comm_.group([&] {
       for (std::size_t r = 0; r < ranks(); ++r) {

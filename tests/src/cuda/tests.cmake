@@ -74,10 +74,9 @@ if(SPILLWAY_HAS_NCCL)
   target_link_libraries(stand_in_nccl PRIVATE spillway_flags)
   spillway_test(nccl_tests
     SOURCES src/cuda/ranks/join_devices_test.cpp src/cuda/ranks/nccl_communicator_test.cpp
-    LINK communicator_contract spillway::cuda_ranks spillway::um_cuda ${CMAKE_DL_LIBS}
-    TSAN)
+    LINK communicator_contract spillway::cuda_ranks spillway::um_cuda ${CMAKE_DL_LIBS})
   spillway_test(two_gpu_training_tests
-    SOURCES src/cuda/ranks/two_gpu_training_test.cpp
+    SOURCES src/cuda/ranks/two_gpu_trainer_test.cpp src/cuda/ranks/two_gpu_training_test.cpp
     LINK spillway::cuda_ranks spillway::host spillway::prefetch_planners spillway::profile spillway::train
          spillway::um_cuda spillway::um_host ${CMAKE_DL_LIBS})
   foreach(program nccl_tests two_gpu_training_tests)

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,6 +15,7 @@
 #include "src/train/parts/rank_step.h"
 #include "src/train/parts/rank_training.h"
 #include "tests/src/cuda/ranks/nccl_ranks.h"
+#include "tests/src/cuda/ranks/two_gpus.h"
 #include "tests/src/cuda/ranks/waiting_gpus.h"
 #include "tests/src/gpu_training.h"
 
@@ -27,103 +26,7 @@ using namespace spillway::testing;
 using namespace spillway::test;
 using um::Bytes;
 
-constexpr std::size_t kRanks = 2;
 constexpr std::uint64_t kSteps = 2;
-
-// As the GPU's would be: the driver is told what they use.
-class DeclaredNumberKernels final : public NumberKernels {
- public:
-  DeclaredNumberKernels(um::RecordedGpu& gpu, const cuda::ExchangeStream& stream)
-      : gpu_{gpu}, stream_{stream} {}
-  void add(std::span<float> to, std::span<const float> numbers) const override {
-    launch("add", to, numbers, [=] { host_number_kernels().add(to, numbers); });
-  }
-  void copy(std::span<float> to, std::span<const float> from) const override {
-    launch("copy", to, from, [=] { host_number_kernels().copy(to, from); });
-  }
-  void divide(std::span<float> numbers, float by) const override {
-    launch("divide", numbers, {}, [=] { host_number_kernels().divide(numbers, by); });
-  }
-  void fill(std::span<float> numbers, float value) const override {
-    launch("fill", numbers, {}, [=] { host_number_kernels().fill(numbers, value); });
-  }
-
- private:
-  void launch(const std::string& name, std::span<float> written, std::span<const float> read,
-              std::function<void()> act) const {
-    std::vector<um::Use> uses{
-        {.range = std::as_writable_bytes(written), .access = um::Access::kReadWrite}};
-    if (!read.empty() && read.data() != written.data()) {
-      auto* const address = reinterpret_cast<std::byte*>(const_cast<float*>(read.data()));
-      uses.push_back({.range = {address, read.size_bytes()}, .access = um::Access::kRead});
-    }
-    gpu_.launch(stream_.enter(), name, uses, std::move(act));
-  }
-
-  um::RecordedGpu& gpu_;
-  const cuda::ExchangeStream& stream_;
-};
-
-// What a rank exchanged.
-struct Group {
-  std::string line;  // "send 8 to 1, receive 8 from 1"
-  std::string stream;
-  friend bool operator==(const Group&, const Group&) = default;
-};
-
-std::string line_of(const NcclWork& work) {
-  std::string line;
-  for (const NcclPiece& piece : work.pieces) {
-    const std::string size = std::to_string(piece.bytes.size());
-    line += line.empty() ? "" : ", ";
-    if (piece.kind == NcclPiece::Kind::kSum) {
-      line += "sum " + size;
-    } else {
-      line += (piece.kind == NcclPiece::Kind::kSend ? "send " : "receive ") + size +
-              (piece.kind == NcclPiece::Kind::kSend ? " to " : " from ") +
-              std::to_string(piece.peer);
-    }
-  }
-  return line;
-}
-
-// Gives work to the streams of the ranks' GPUs, and takes notes.
-class Exchanges {
- public:
-  explicit Exchanges(std::array<WatchedGpu*, kRanks> gpus) : gpus_{gpus} {
-    stand_in().ask = [this](const NcclWork& work) { note(work); };
-    stand_in().give = [this](const NcclWork& work) { give(work); };
-  }
-  Exchanges(const Exchanges&) = delete;
-  Exchanges& operator=(const Exchanges&) = delete;
-  ~Exchanges() { stand_in().reset(); }
-
-  // Of a rank, by one thread of it at a time.
-  [[nodiscard]] const std::vector<Group>& of(std::size_t rank) const { return groups_[rank]; }
-  // How many, so far.
-  [[nodiscard]] std::size_t count(std::size_t rank) const { return counts_[rank]; }
-
- private:
-  void note(const NcclWork& work) {
-    const auto rank = static_cast<std::size_t>(work.rank);
-    groups_[rank].push_back({.line = line_of(work), .stream = gpus_[rank]->name_of(work.stream)});
-    ++counts_[rank];
-  }
-  void give(const NcclWork& work) {
-    std::vector<um::Use> uses;
-    for (const NcclPiece& piece : work.pieces) {
-      const bool is_read = piece.kind == NcclPiece::Kind::kSend;
-      uses.push_back(
-          {.range = piece.bytes, .access = is_read ? um::Access::kRead : um::Access::kReadWrite});
-    }
-    gpus_[static_cast<std::size_t>(work.rank)]->launch(work.stream, "nccl: " + line_of(work), uses,
-                                                       work.act);
-  }
-
-  std::array<WatchedGpu*, kRanks> gpus_;
-  std::array<std::vector<Group>, kRanks> groups_;
-  std::array<std::atomic<std::size_t>, kRanks> counts_{};
-};
 
 struct RankTraining {
   MemoryMode mode = MemoryMode::kResident;
@@ -254,12 +157,9 @@ OnGpus train_on_gpus(const RankTraining& training) {
   }
   const auto errors = on_ranks(group, [&](Communicator& process) {
     const std::size_t rank = process.rank();
-    cuda::DeviceCommunicator::Device device;
-    device.stream = std::make_unique<cuda::ExchangeStream>(*gpus[rank]);
-    device.kernels = std::make_unique<DeclaredNumberKernels>(*gpus[rank], *device.stream);
-    cuda::NcclCommunicator devices{process, std::move(device), {}, stand_in_functions()};
+    const auto devices = join_gpus(*gpus[rank], process);
     result.trained[rank] =
-        train_rank(opened[rank], rank_options(process, &devices, training), training);
+        train_rank(opened[rank], rank_options(process, devices.get(), training), training);
   });
   result.had_to_let_go = waiting && waiting->had_to_let_go();
   waiting.reset();
