@@ -1,8 +1,11 @@
 // libspillway_cuda.so: the CUDA side as src/ops/cuda_plugin.h describes it.
 #include <cstddef>
+#include <memory>
 
 #include "src/cuda/open_context.h"
+#include "src/cuda/ranks/join_devices.h"
 #include "src/ops/cuda_plugin.h"
+#include "um/cuda/cuda_device.h"
 #include "um/cuda/driver/runtime_api.h"
 #include "um/cuda/driver/usability.h"
 #include "um/error.h"
@@ -20,6 +23,12 @@ class Plugin final : public CudaPlugin {
 
   [[nodiscard]] ExecutionContext open(const CudaRequest& request) const override {
     return open_context(request);
+  }
+
+  [[nodiscard]] std::unique_ptr<Communicator> join_ranks(
+      ExecutionContext& context, Communicator& ranks,
+      const CommunicatorOptions& options) const override {
+    return join_devices(dynamic_cast<um::CudaDevice&>(*context.device).api(), ranks, options);
   }
 };
 

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 
 #include "src/ops/execution_context.h"
 #include "src/ops/precision.h"
+#include "src/ranks/communicator.h"
 
 namespace spillway {
 
@@ -28,6 +30,11 @@ class CudaPlugin {
   [[nodiscard]] virtual std::size_t count_devices() const = 0;
   /// Throws: um::Error when there is no such GPU, or it or a library cannot be used.
   [[nodiscard]] virtual ExecutionContext open(const CudaRequest& request) const = 0;
+  /// What exchanges near memory between the GPUs of `ranks`, of which this one trains on `context`,
+  /// of open(). All of them call it. Both outlive it. Throws: um::Error, one sentence that says
+  /// what to do, where two of them have one GPU, or there is no NCCL.
+  [[nodiscard]] virtual std::unique_ptr<Communicator> join_ranks(
+      ExecutionContext& context, Communicator& ranks, const CommunicatorOptions& options) const = 0;
 };
 
 /// What the library exports, with C linkage. The build says version and compiler: a program calls

@@ -24,28 +24,33 @@ Nanoseconds slowest(Communicator& communicator, Nanoseconds own) {
   return Nanoseconds{*std::max_element(times.begin(), times.end())};
 }
 
-Nanoseconds shortest_time(Communicator& communicator, Bytes size) {
-  const TreeReduction reduction{communicator, communicator.ranks()};  // a shard for each rank
-  std::vector<float> numbers(size / Bytes{sizeof(float)});
-  std::vector<std::byte> scratch(reduction.scratch_size(numbers.size()).count());
+Nanoseconds shortest_time(const RankMemory& between, Bytes size) {
+  const TreeReduction reduction{between.near, between.near.ranks()};  // a shard for each rank
+  const std::size_t count = size / Bytes{sizeof(float)};
+  const um::Block scratch{between.memory, reduction.scratch_size(count)};
+  const um::Block block{between.memory, size};
+  const std::span<float> numbers{reinterpret_cast<float*>(block.data()), count};
+  between.near.kernels().fill(numbers, 0.0F);
+  between.near.finish();
   const std::array<std::span<const float>, 1> nodes{numbers};
   Nanoseconds shortest = Nanoseconds::max();
   for (int i = 0; i < kTries; ++i) {
-    wait_for_all(communicator);
+    wait_for_all(between.ranks);
     const auto start = std::chrono::steady_clock::now();
-    reduction.all_reduce(nodes, numbers, scratch);
-    shortest = std::min(shortest, slowest(communicator, std::chrono::steady_clock::now() - start));
+    reduction.all_reduce(nodes, numbers, scratch.bytes());
+    between.near.finish();
+    shortest = std::min(shortest, slowest(between.ranks, std::chrono::steady_clock::now() - start));
   }
   return shortest;
 }
 
 }  // namespace
 
-std::vector<AllReduceTime> time_all_reduces(Communicator& communicator) {
+std::vector<AllReduceTime> time_all_reduces(const RankMemory& between) {
   std::vector<AllReduceTime> times;
   times.reserve(kSizes.size());
   for (const Bytes size : kSizes) {
-    times.push_back({.size = size, .time = shortest_time(communicator, size)});
+    times.push_back({.size = size, .time = shortest_time(between, size)});
   }
   return times;
 }
@@ -68,8 +73,8 @@ prefetch::Interconnect fitted_interconnect(std::size_t ranks,
           .latency = Nanoseconds{static_cast<std::int64_t>(std::max(0.0, latency))}};
 }
 
-prefetch::Interconnect measure_interconnect(Communicator& communicator) {
-  return fitted_interconnect(communicator.ranks(), time_all_reduces(communicator));
+prefetch::Interconnect measure_interconnect(const RankMemory& between) {
+  return fitted_interconnect(between.ranks.ranks(), time_all_reduces(between));
 }
 
 }  // namespace spillway

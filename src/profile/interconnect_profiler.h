@@ -6,6 +6,7 @@
 #include "prefetch/interconnect.h"
 #include "src/ranks/communicator.h"
 #include "um/bytes.h"
+#include "um/memory.h"
 #include "um/nanoseconds.h"
 
 namespace spillway {
@@ -16,17 +17,24 @@ struct AllReduceTime {
   um::Nanoseconds time{0};
 };
 
+/// What ranks exchange, and by what.
+struct RankMemory {
+  Communicator& ranks;  ///< the processes, which compare their times
+  Communicator& near;   ///< what exchanges `memory`: the same where that is RAM
+  um::Memory& memory;
+};
+
 /// Times all-reduces by the tree (TreeReduction) of some hundred bytes, a mebibyte and a bucket of
 /// gradients: the shortest of a few each, of which each is its slowest rank's. All ranks call this,
-/// and get the same. Throws: what `communicator` throws.
-[[nodiscard]] std::vector<AllReduceTime> time_all_reduces(Communicator& communicator);
+/// and get the same. Throws: what Communicator throws; um::OutOfMemory.
+[[nodiscard]] std::vector<AllReduceTime> time_all_reduces(const RankMemory& between);
 
 /// The interconnect whose prefetch::all_reduce_time() is that of the smallest and the largest of
 /// `times`, which are in order. Requires: at least two ranks, and two times of different sizes.
 [[nodiscard]] prefetch::Interconnect fitted_interconnect(std::size_t ranks,
                                                          std::span<const AllReduceTime> times);
 
-/// Both: what the ranks of `communicator` are connected by. Requires: at least two ranks.
-[[nodiscard]] prefetch::Interconnect measure_interconnect(Communicator& communicator);
+/// Both: what the ranks are connected by. Requires: at least two ranks.
+[[nodiscard]] prefetch::Interconnect measure_interconnect(const RankMemory& between);
 
 }  // namespace spillway

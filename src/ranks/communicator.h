@@ -64,6 +64,9 @@ class Communicator {
   /// Returns when all is done that this and its kernels() were given: on the host each call does.
   virtual void finish() {}
 
+  /// What carries it: "mpi", "nccl", "threads", or "none" where there is one rank.
+  [[nodiscard]] virtual std::string library() const = 0;
+
   /// Ends all ranks, because of what `sentence` says: each rank's wait, and where ranks are
   /// processes, each process, with a status that is not zero. One sentence that names this rank is
   /// printed, or is what the other ranks' calls throw. Throws: um::Error with it, where ranks are

@@ -182,6 +182,8 @@ class ThreadRanks::End final : public Communicator {
     all_gather(*this, parts);
   }
 
+  [[nodiscard]] std::string library() const override { return ranks() > 1 ? "threads" : "none"; }
+
   [[noreturn]] void abort(std::string_view sentence) override {
     exchange_.abort(rank(), sentence);
     throw um::Error{sentence};

@@ -156,7 +156,8 @@ void PlannedSteps::plan(const PlanPath& path, const KeptPlans& kept) {
   profiles_ = find_profiles(limit);
   if (is_stopped(options_.ranks, stop_)) throw Interrupted{};
   if (options_.ranks.are_used()) {
-    share_profiles(options_.ranks, workload_->training_steps(), profiles_);
+    share_profiles(options_.ranks, workload_->training_steps(), context_.device->memory(),
+                   profiles_);
   }
   if (!files.empty()) {
     plans_ = use_plans(std::move(files), *workload_, profiles_, limit, request_);
@@ -244,10 +245,10 @@ prefetch::NearNeed PlannedSteps::need_for(const prefetch::Plan* plan) const {
   return workload_ == choice_->far_updates() ? choice_->need() : workload_->need();
 }
 
-// Near memory that this process may use: ranks of one machine share it.
+// Near memory that this process may use: ranks of one machine share its RAM, and have a GPU each.
 Bytes PlannedSteps::available_memory() const {
   const Bytes all = context_.device->available_memory();
-  if (!options_.ranks.are_used()) return all;
+  if (!options_.ranks.are_used() || options_.ranks.near_communicator != nullptr) return all;
   return Bytes{all.count() / options_.ranks.communicator->ranks_on_node()};
 }
 

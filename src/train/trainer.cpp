@@ -35,6 +35,10 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
   options_.training.first_step = 0;
   options_.ranks.agreement.push_back({.name = "settings", .text = settings_text(options_)});
   expect_ranks_agree(options_.ranks, options_.network, data_, context_.threads);
+  if (options_.ranks.join_devices) {
+    near_ranks_ = options_.ranks.join_devices(context_);
+    options_.ranks.near_communicator = near_ranks_.get();
+  }
   options_.step.has_byte_images =
       can_load_bytes(*data_.train, options_.training.mixing) && data_.test->as_bytes() != nullptr;
   expect_evaluation(options_, data_);

@@ -109,6 +109,7 @@ class Trainer {
   RankWarnings warnings_{options_.ranks};
   DatasetPair data_;
   ExecutionContext context_;
+  std::unique_ptr<Communicator> near_ranks_;  // of devices; null: RAM, or no ranks
   std::optional<PlannedSteps> steps_;
   std::optional<WeightFile> weights_;
   bool has_first_values_ = false;

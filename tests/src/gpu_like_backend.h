@@ -255,7 +255,11 @@ class GpuLikeBackend final : public Backend {
   static std::vector<um::Use> uses(const Step& step, prefetch::TaskId task, um::Bytes workspace,
                                    const KernelArguments& arguments) {
     const auto& operands = step.launches[static_cast<std::size_t>(task)].operands;
-    const auto& writes = step.graph[task].writes;
+    std::vector<prefetch::DataId> writes = step.graph[task].writes;
+    if (!arguments.is_recomputation) {
+      const auto& updates = step.graph[task].updates_once;
+      writes.insert(writes.end(), updates.begin(), updates.end());
+    }
     std::vector<um::Use> uses;
     for (std::size_t i = 0; i < operands.size(); ++i) {
       const bool is_written = std::ranges::find(writes, operands[i]) != writes.end();

@@ -163,7 +163,7 @@ spillway_test(sample_tests
 # What ranks are connected by; those are threads.
 spillway_test(interconnect_tests
   SOURCES src/profile/interconnect_profiler_test.cpp
-  LINK spillway::profile)
+  LINK spillway::profile spillway::um_host)
 
 # Updates on the far side.
 spillway_test(far_update_training_tests
@@ -177,6 +177,7 @@ spillway_test(bench_tests
   LINK spillway::bench_link spillway::bench_paging spillway::execute spillway::um_host)
 spillway_test(cli_table_tests
   SOURCES src/cli/bench/bench_table_test.cpp src/cli/flags/nearest_name_test.cpp
+          src/cli/flags/rank_device_test.cpp
           src/cli/terminal/progress_line_test.cpp src/cli/terminal/text_table_test.cpp
   LINK spillway::cli_bench)
 

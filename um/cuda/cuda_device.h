@@ -67,6 +67,8 @@ class CudaDevice final : public Device {
   /// The same for containers of the standard library: batches on their way in.
   [[nodiscard]] std::pmr::memory_resource& batch_memory() { return batch_memory_; }
   [[nodiscard]] const CudaFacts& facts() const { return facts_; }
+  /// Its driver, for streams that are nobody's but their owner's.
+  [[nodiscard]] CudaApi& api() { return *api_; }
   /// Null unless CudaOptions asked for them.
   [[nodiscard]] DriverCounters* driver_counters() { return counters_.get(); }
 

@@ -16,6 +16,7 @@
 #include "src/cli/flags/memory_flags.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/flags/plan_flags.h"
+#include "src/cli/flags/rank_device.h"
 #include "src/cli/flags/workload_flags.h"
 #include "src/cli/terminal/interrupt.h"
 #include "src/cli/terminal/progress_line.h"
@@ -53,9 +54,7 @@ prefetch::Profile measure(const ProfileFlags& options, ExecutionContext& context
       [&](double part) { progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part)); });
 }
 
-void write_profile(const ProfileFlags& options, bool is_first) {
-  if (is_first) expect_writable(options.out);
-  ExecutionContext context = options.device.open();
+void write_profile(const ProfileFlags& options, ExecutionContext& context, bool is_first) {
   const nets::Network network = options.workload.network();
   const Workload workload{network, *context.backend, options.workload.step()};
   const prefetch::Profile profile =
@@ -67,8 +66,11 @@ void write_profile(const ProfileFlags& options, bool is_first) {
 }
 
 // In the words of `spillway plan`.
-void tell_interconnect(Communicator& ranks) {
-  const prefetch::Interconnect between = measure_interconnect(ranks);
+void tell_interconnect(Communicator& ranks, const DeviceFlags& device, ExecutionContext& context) {
+  const auto join = joining_of(device.device, ranks, {});
+  const std::unique_ptr<Communicator> devices = join ? join(context) : nullptr;
+  const prefetch::Interconnect between = measure_interconnect(
+      {ranks, devices != nullptr ? *devices : ranks, context.device->memory()});
   tell(
       "between these ranks: plan --ranks {} --interconnect {:.1f}MB/s --interconnect-latency "
       "{:.1f}us\n",
@@ -77,7 +79,7 @@ void tell_interconnect(Communicator& ranks) {
 }
 
 // All ranks measure at the same time, as they will train; the first one writes what it measured.
-void profile_ranks(const ProfileFlags& options) {
+void profile_ranks(ProfileFlags& options) {
   if (!started_with_ranks()) {
     throw um::Error{
         "--ranks auto is for several processes: start them with mpirun -n 2 spillway profile ... "
@@ -88,9 +90,12 @@ void profile_ranks(const ProfileFlags& options) {
   const bool is_first = ranks->rank() == 0;
   if (!is_first) be_silent();
   try {
-    write_profile(options, is_first);
+    options.device.device = device_of_rank(options.device.device, *ranks);
+    if (is_first) expect_writable(options.out);
+    ExecutionContext context = options.device.open();
+    write_profile(options, context, is_first);
     wait_for_all(*ranks);
-    tell_interconnect(*ranks);
+    tell_interconnect(*ranks, options.device, context);
   } catch (const Interrupted&) {
     throw;  // on all of them
   } catch (const std::bad_alloc&) {
@@ -100,9 +105,11 @@ void profile_ranks(const ProfileFlags& options) {
   }
 }
 
-void profile(const ProfileFlags& options) {
-  if (options.ranks.empty()) return write_profile(options, true);
-  profile_ranks(options);
+void profile(ProfileFlags& options) {
+  if (!options.ranks.empty()) return profile_ranks(options);
+  expect_writable(options.out);
+  ExecutionContext context = options.device.open();
+  write_profile(options, context, true);
 }
 
 // A model knows neither memory nor budget, so that their flags would have no effect.

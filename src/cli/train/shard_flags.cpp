@@ -8,6 +8,7 @@
 
 #include "src/cli/flags/duration.h"
 #include "src/cli/flags/number_checks.h"
+#include "src/cli/flags/rank_device.h"
 #include "src/files/file_digest.h"
 #include "src/mpi/open_mpi.h"
 #include "src/ranks/gather_texts.h"
@@ -55,7 +56,7 @@ void ShardFlags::add_to(CLI::App& app) {
   app.add_option("--ranks", ranks_,
                  "Train together with the other processes that mpirun or srun started, each of "
                  "which has some shards of every batch: auto, or their number. --batch is that of "
-                 "all of them, and --budget that of each")
+                 "all of them, and --budget that of each; with --device cuda each has a GPU")
       ->check(check_ranks)
       ->type_name("N")
       ->group(kRanks);
@@ -73,7 +74,7 @@ void ShardFlags::add_to(CLI::App& app) {
   between(
       app.add_option("--reduction", reduction_,
                      "tree: gradients are added up in the order of the shards, for the same bits "
-                     "with any number of ranks; fastest: as the MPI library likes")
+                     "with any number of ranks; fastest: as MPI or NCCL likes")
           ->check(CLI::IsMember({"tree", "fastest"}))
           ->capture_default_str()
           ->group(kRanks));
@@ -103,11 +104,7 @@ void ShardFlags::restore(std::optional<std::size_t> kept, const std::string& fol
 }
 
 void ShardFlags::choose_device(std::string& device) const {
-  if (!are_wanted()) return;
-  if (device == "auto") device = "host";
-  if (device == "host") return;
-  throw um::Error{"ranks and shards train on the host so far, not with --device " + device +
-                  "; give --device host, or leave out --ranks and --shards"};
+  if (are_used()) device = device_of_rank(device, *communicator_);
 }
 
 void ShardFlags::expect_used() const {
@@ -160,10 +157,11 @@ void ShardFlags::join(std::size_t batch) {
   if (are_used() && shards_ == 0) shards_ = usual_shards(batch);
 }
 
-RankOptions ShardFlags::options(const std::string& arguments) const {
+RankOptions ShardFlags::options(const std::string& arguments, const std::string& device) const {
   if (!are_used()) return {};
   RankOptions options{
       .communicator = communicator_.get(),
+      .join_devices = joining_of(device, *communicator_, limits()),
       .shards = shards_,
       .buckets = bucket_.rule(),
       .reduction = reduction_ == "tree" ? RankReduction::kTree : RankReduction::kFastest,
@@ -171,7 +169,8 @@ RankOptions ShardFlags::options(const std::string& arguments) const {
   if (communicator_->ranks() > 1) {
     const um::InputFile program{"/proc/self/exe"};
     options.agreement = {{.name = "program", .text = sha256_of(program)},
-                         {.name = "command line", .text = arguments}};
+                         {.name = "command line", .text = arguments},
+                         {.name = "device", .text = device == "host" ? "host" : "GPU"}};
   }
   return options;
 }

@@ -29,8 +29,7 @@ class ShardFlags {
   /// given, or there were none.
   void restore(std::optional<std::size_t> kept, const std::string& folder);
 
-  /// Makes auto the host, where gradients of shards are added up. Throws: um::Error where `device`
-  /// is another.
+  /// Makes `device` this rank's, device_of_rank(). Throws likewise. Requires: join().
   void choose_device(std::string& device) const;
 
   /// Joins the other ranks, where there are some. To be called once, before anything that all of
@@ -39,8 +38,8 @@ class ShardFlags {
 
   [[nodiscard]] Communicator* communicator() const { return communicator_.get(); }
   [[nodiscard]] bool are_used() const { return communicator_ != nullptr; }
-  /// Of a training whose command line was `arguments`. Requires: join().
-  [[nodiscard]] RankOptions options(const std::string& arguments) const;
+  /// Of a training on `device`, of choose_device(), whose command line was `arguments`.
+  [[nodiscard]] RankOptions options(const std::string& arguments, const std::string& device) const;
   /// Threads of the kernels, where nobody asks for a number: this rank's share of the processors
   /// that it may use. All ranks call it.
   [[nodiscard]] std::size_t usual_threads() const;

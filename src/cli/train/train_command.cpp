@@ -167,6 +167,7 @@ void run_training(TrainCommandFlags& options) {
   if (flags.shards.are_used() && flags.device.threads == 0) {
     flags.device.threads = static_cast<int>(flags.shards.usual_threads());
   }
+  flags.shards.choose_device(flags.device.device);
   const Interrupt interrupt;
   TrainerOptions asked = flags.trainer(options.arguments);
   const std::string network = asked.network.name;

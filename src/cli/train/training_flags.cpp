@@ -162,7 +162,6 @@ void TrainingFlags::complete(const CLI::App& command) {
   memory.expect_effects(command);
   learning_rate.choose_rate(command, workload.optimizer.options(), workload.batch);
   if (checkpoint.resume) restore_settings(command);
-  shards.choose_device(device.device);
   initial.expect_fitting(checkpoint.resume || is_onnx_file(workload.net));
   workload.optimizer.expect_fitting(command);
   learning_rate.expect_fitting(command);
@@ -207,7 +206,7 @@ TrainerOptions TrainingFlags::trainer(const std::string& arguments) const {
                       .has_new_head = initial.has_new_head,
                       .values = initial.values_of(opened, checkpoint.resume)},
           .checkpoint = checkpoint,
-          .ranks = shards.options(arguments)};
+          .ranks = shards.options(arguments, device.device)};
 }
 
 PlanningOptions TrainingFlags::planning() const {

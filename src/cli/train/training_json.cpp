@@ -51,6 +51,7 @@ json by_which_ranks(const Trainer& trainer) {
   const prefetch::ExchangeShare share = prefetch::exchange_share(trainer.session().timeline());
   const OptimizerBytes optimizer = optimizer_bytes(trainer.workload().training());
   return {{"ranks", ranks.communicator->ranks()},
+          {"library", ranks.between_near_memory().library()},
           {"shards", ranks.shards},
           {"buckets", prefetch::count_buckets(trainer.graph())},
           {"reduction", ranks.reduction == RankReduction::kTree ? "tree" : "fastest"},

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "prefetch/gradient_exchange.h"
+#include "src/ops/execution_context.h"
 #include "src/ranks/agreement.h"
 #include "src/ranks/communicator.h"
 #include "src/step/shard_steps.h"
@@ -19,7 +22,10 @@ enum class RankReduction {
 /// A training that this process is one rank of.
 struct RankOptions {
   Communicator* communicator = nullptr;  ///< null: it is the only one, and there are no shards
-  /// What exchanges near memory; null: `communicator`, as where that is RAM.
+  /// Joins the devices of all ranks, of which this one's is the context's; none where near memory
+  /// is RAM, which `communicator` exchanges.
+  std::function<std::unique_ptr<Communicator>(ExecutionContext&)> join_devices;
+  /// What that made; null: nothing.
   Communicator* near_communicator = nullptr;
   /// So many equal parts of a batch are each trained as a sub-batch, by one of the ranks: what a
   /// training comes to depends on them, and not on the ranks.

@@ -46,7 +46,7 @@ void take_times(const json& times, std::span<const RepeatedStep> steps,
 }  // namespace
 
 void share_profiles(const RankOptions& ranks, std::span<const RepeatedStep> steps,
-                    std::vector<Profile>& profiles) {
+                    um::Memory& memory, std::vector<Profile>& profiles) {
   Communicator& communicator = *ranks.communicator;
   const bool is_own = is_first(&communicator);
   const std::string text =
@@ -61,7 +61,9 @@ void share_profiles(const RankOptions& ranks, std::span<const RepeatedStep> step
   if (communicator.ranks() == 1) {
     last.exchanges.assign(graph.exchanges.size(), {});
   } else {
-    last.exchanges = prefetch::exchange_times(graph, measure_interconnect(communicator), link);
+    const prefetch::Interconnect between =
+        measure_interconnect({communicator, ranks.between_near_memory(), memory});
+    last.exchanges = prefetch::exchange_times(graph, between, link);
   }
 }
 

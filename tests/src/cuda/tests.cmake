@@ -46,10 +46,11 @@ spillway_test(cuda_layout_tests
           src/cuda/layout/parameter_layout_test.cpp
   LINK spillway::cuda_backend)
 spillway_test(cuda_kernel_tests COMPUTES GPU SUITES
-  SOURCES ${operation_tests} src/cuda/kernels/load_batch_test.cpp src/cuda/kernels/updates_test.cpp
+  SOURCES ${operation_tests} src/cuda/kernels/load_batch_test.cpp src/cuda/kernels/number_sums_test.cpp
+          src/cuda/kernels/updates_test.cpp
           src/cuda/kernels/attention_test.cpp src/cuda/kernels/vocabulary_rows_test.cpp
           src/cuda/cudnn/attention_algorithms_test.cpp
-  LINK spillway::cuda_backend spillway::host spillway::um_cuda_managed
+  LINK spillway::cuda_backend spillway::host spillway::ranks spillway::um_cuda_managed
   TIMEOUT 300)
 target_compile_definitions(cuda_kernel_tests PRIVATE SPILLWAY_KERNELS_OF_CUDA)
 # The same operations on tensors of bfloat16, and those that multiply matrices with TF32.
@@ -62,3 +63,29 @@ foreach(precision bf16 tf32)
 endforeach()
 set_property(TEST cuda_kernel_tests_in_tf32 APPEND PROPERTY
   ENVIRONMENT GTEST_FILTER=*WeightedLayer*:*BatchNorm*)
+
+# NCCL between GPUs of ranks: a library stands for NCCL, and a driver without a GPU for the driver.
+if(SPILLWAY_HAS_NCCL)
+  add_library(stand_in_nccl SHARED src/cuda/ranks/stand_in_nccl.cpp)
+  set_target_properties(stand_in_nccl PROPERTIES
+    UNITY_BUILD OFF LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/stand_in_nccl)
+  target_include_directories(stand_in_nccl PRIVATE ${PROJECT_SOURCE_DIR} ${CUDAToolkit_INCLUDE_DIRS})
+  target_include_directories(stand_in_nccl SYSTEM PRIVATE ${NCCL_INCLUDE_DIR})
+  target_link_libraries(stand_in_nccl PRIVATE spillway_flags)
+  spillway_test(nccl_tests
+    SOURCES src/cuda/ranks/join_devices_test.cpp src/cuda/ranks/nccl_communicator_test.cpp
+    LINK communicator_contract spillway::cuda_ranks spillway::um_cuda ${CMAKE_DL_LIBS})
+  spillway_test(two_gpu_training_tests
+    SOURCES src/cuda/ranks/two_gpu_trainer_test.cpp src/cuda/ranks/two_gpu_training_test.cpp
+    LINK spillway::cuda_ranks spillway::host spillway::prefetch_planners spillway::profile spillway::train
+         spillway::um_cuda spillway::um_host ${CMAKE_DL_LIBS})
+  foreach(program nccl_tests two_gpu_training_tests)
+    add_dependencies(${program} stand_in_nccl)
+    target_compile_definitions(${program} PRIVATE
+      SPILLWAY_STAND_IN_NCCL="$<TARGET_FILE:stand_in_nccl>")
+  endforeach()
+endif()
+spillway_test(cuda_rank_tests GPU
+  SOURCES src/cuda/ranks/gpu_ranks_test.cpp
+  LINK communicator_contract spillway::cuda_backend spillway::cuda_ranks spillway::host spillway::prefetch_planners
+       spillway::train spillway::um_cuda spillway::um_host)

@@ -22,6 +22,7 @@
 #include "tests/src/ranks/communicator_contract.h"
 #include "tests/src/ranks/shard_numbers.h"
 #include "um/error.h"
+#include "um/host/host_memory.h"
 
 namespace spillway::testing {
 namespace {
@@ -111,11 +112,13 @@ void both_sums(Communicator& communicator, std::size_t number) {
 
 // Microseconds and megabytes a second.
 void interconnect(Communicator& communicator, std::size_t) {
-  for (const AllReduceTime& time : time_all_reduces(communicator)) {
+  um::HostMemory memory;
+  const RankMemory between{communicator, communicator, memory};
+  for (const AllReduceTime& time : time_all_reduces(between)) {
     say(communicator, std::to_string(time.size.count()) +
                           " bytes: " + std::to_string(time.time.count() / 1000) + " us");
   }
-  const prefetch::Interconnect measured = measure_interconnect(communicator);
+  const prefetch::Interconnect measured = measure_interconnect(between);
   say(communicator, std::to_string(measured.latency.count() / 1000) + " us, " +
                         std::to_string(measured.bandwidth.bytes_per_second() / 1e6) + " MB/s");
 }

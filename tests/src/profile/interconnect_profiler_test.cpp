@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/src/ranks/on_ranks.h"
+#include "um/host/host_memory.h"
 
 namespace spillway {
 namespace {
@@ -42,7 +43,8 @@ TEST(MeasuredInterconnect, IsTheSameOnAllRanks) {
   ThreadRanks group{3};
   std::vector<prefetch::Interconnect> measured(3);
   const auto errors = testing::on_ranks(group, [&](Communicator& communicator) {
-    measured[communicator.rank()] = measure_interconnect(communicator);
+    um::HostMemory memory;
+    measured[communicator.rank()] = measure_interconnect({communicator, communicator, memory});
   });
   EXPECT_EQ(errors, testing::no_errors(group));
   for (const prefetch::Interconnect& interconnect : measured) {

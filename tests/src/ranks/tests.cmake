@@ -15,7 +15,7 @@ if(SPILLWAY_HAS_MPI AND MPIEXEC_EXECUTABLE AND NOT SPILLWAY_SANITIZE)
   add_executable(rank_program src/mpi/rank_program.cpp)
   target_include_directories(rank_program PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(rank_program PRIVATE
-    communicator_contract spillway::files spillway::mpi spillway::profile spillway_flags)
+    communicator_contract spillway::files spillway::mpi spillway::profile spillway::um_host spillway_flags)
   add_dependencies(rank_program spillway_mpi_plugin)
   spillway_test(mpi_tests
     SOURCES src/mpi/mpi_test.cpp

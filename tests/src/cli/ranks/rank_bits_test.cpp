@@ -59,6 +59,7 @@ TEST(Ranks, AreInTheSummary) {
   EXPECT_EQ(ranks.value("shards", 0), 4);  // the largest power of two that divides the batch
   EXPECT_GT(ranks.value("buckets", 0), 1);
   EXPECT_EQ(ranks.value("reduction", ""), "tree");
+  EXPECT_EQ(ranks.value("library", ""), "mpi");
   EXPECT_GT(ranks.value("exchange_seconds", 0.0), 0);
   EXPECT_LE(ranks.value("hidden_exchange_seconds", 1e9), ranks.value("exchange_seconds", 0.0));
 }

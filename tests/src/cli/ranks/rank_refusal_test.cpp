@@ -103,14 +103,14 @@ TEST(RefusedRanks, DoNotLiveOnPageFaults) {
                "out --ranks and --shards\n"}});
 }
 
-TEST(RefusedRanks, TrainOnNoGpu) {
-  const Arguments on_gpu =
-      "train --net lenet --batch 12 --threads 1 --steps 1 --eval-every 0 --device cuda:1";
-  const std::string sentence =
-      "ranks and shards train on the host so far, not with --device cuda:1; give --device host, or "
-      "leave out --ranks and --shards\n";
-  expect_once(run_ranks(2, {on_gpu, "--ranks auto"}), kFailure, "spillway: " + sentence);
-  expect_refused(kFailure, {on_gpu, "--shards 2"}, {sentence});
+TEST(RefusedRanks, TrainOnAGpuEach) {
+  const Arguments training = "train --net lenet --batch 12 --threads 1 --steps 1 --eval-every 0";
+  expect_once(run_ranks(2, {training, "--device cuda:1 --ranks auto"}), kFailure,
+              " ended: --device cuda:1 is one GPU, and 2 ranks are on this machine; give --device "
+              "cuda, for a GPU each\n");
+  expect_once(run_ranks(2, {training, "--device cuda:999 --ranks auto"}), kFailure,
+              " ended: --device cuda:999 is one GPU, and 2 ranks are on this machine; ");
+  expect_refused(kFailure, {training, "--device cuda:999 --shards 2"}, {"CUDA cannot be used: "});
 }
 
 TEST(RefusedRanks, AreNotThereForTheirFlags) {

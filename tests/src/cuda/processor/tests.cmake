@@ -11,7 +11,7 @@ set(kernel_files
   ${kernels}/concat.cu ${kernels}/crop.cu ${kernels}/dropout.cu ${kernels}/element_wise.cu
   ${kernels}/updates/gradient_norm.cu
   ${kernels}/kernel_check.cu ${kernels}/load_batch.cu ${kernels}/local_response_norm.cu
-  ${kernels}/pool.cu ${kernels}/sequences/attention_backward.cu
+  ${kernels}/number_sums.cu ${kernels}/pool.cu ${kernels}/sequences/attention_backward.cu
   ${kernels}/sequences/attention_forward.cu ${kernels}/sequences/embedding.cu
   ${kernels}/sequences/image_tokens.cu ${kernels}/sequences/positions.cu
   ${kernels}/sequences/rotary.cu ${kernels}/sequences/row_norm.cu ${kernels}/sequences/swiglu.cu
@@ -54,12 +54,12 @@ set(own_operation_tests ${operation_tests})
 list(FILTER own_operation_tests EXCLUDE REGEX weighted_operations)  # cuDNN's and cuBLASLt's
 spillway_test(cuda_processor_kernel_tests COMPUTES
   SOURCES ${own_operation_tests} src/cuda/kernels/load_batch_test.cpp
-          src/cuda/kernels/updates_test.cpp
+          src/cuda/kernels/number_sums_test.cpp src/cuda/kernels/updates_test.cpp
           src/cuda/kernels/attention_test.cpp src/cuda/kernels/vocabulary_rows_test.cpp
           src/cuda/processor/fault_test.cpp src/cuda/processor/linear_parts_test.cpp
           src/cuda/processor/kernel_check_test.cpp src/cuda/processor/real_shapes_test.cpp
           src/cuda/processor/thin_tensor_test.cpp
-  LINK cuda_processor_kernels cuda_processor spillway::host
+  LINK cuda_processor_kernels cuda_processor spillway::host spillway::ranks
   TIMEOUT 300 WHOLE)
 target_compile_definitions(cuda_processor_kernel_tests PRIVATE SPILLWAY_KERNELS_ON_PROCESSOR)
 # Under sanitizers, where the numbers that kernels are judged by take most of the time, less of what

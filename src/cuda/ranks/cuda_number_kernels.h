@@ -1,0 +1,23 @@
+#pragma once
+
+#include "src/cuda/ranks/exchange_stream.h"
+#include "src/ranks/number_kernels.h"
+
+namespace spillway::cuda {
+
+/// NumberKernels of a GPU's memory, enqueued on a stream.
+class CudaNumberKernels final : public NumberKernels {
+ public:
+  /// The stream outlives it.
+  explicit CudaNumberKernels(const ExchangeStream& stream) : stream_{stream} {}
+
+  void add(std::span<float> to, std::span<const float> numbers) const override;
+  void copy(std::span<float> to, std::span<const float> from) const override;
+  void divide(std::span<float> numbers, float by) const override;
+  void fill(std::span<float> numbers, float value) const override;
+
+ private:
+  const ExchangeStream& stream_;
+};
+
+}  // namespace spillway::cuda

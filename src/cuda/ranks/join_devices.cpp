@@ -1,0 +1,66 @@
+#include "src/cuda/ranks/join_devices.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "src/cuda/ranks/cuda_number_kernels.h"
+#include "src/cuda/ranks/device_communicator.h"
+#include "src/cuda/ranks/join_nccl.h"
+#include "src/ranks/gather_texts.h"
+#include "src/ranks/rank_names.h"
+#include "um/error.h"
+
+namespace spillway::cuda {
+namespace {
+
+// NCCL connects two ranks, and takes memory for that, when one first says something to the other.
+void meet(um::CudaApi& api, Communicator& ranks) {
+  const um::Bytes size{(2 * ranks.ranks() + 1) * sizeof(float)};
+  const auto free = [&](std::byte* memory) { api.free_device(memory); };
+  const std::unique_ptr<std::byte, decltype(free)> memory{api.allocate_device(size), free};
+  std::vector<std::span<const std::byte>> sends;
+  std::vector<std::span<std::byte>> receives;
+  for (std::size_t i = 0; i < 2 * ranks.ranks(); i += 2) {
+    sends.emplace_back(memory.get() + i * sizeof(float), sizeof(float));
+    receives.emplace_back(memory.get() + (i + 1) * sizeof(float), sizeof(float));
+  }
+  ranks.exchange(sends, receives);
+  ranks.sum({reinterpret_cast<float*>(memory.get()) + 2 * ranks.ranks(), 1});
+  ranks.finish();
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> join_devices(um::CudaApi& api, Communicator& ranks,
+                                           const CommunicatorOptions& options,
+                                           const std::string& library) {
+  expect_gpu_each(ranks.nodes(), gather_texts(ranks, api.facts().pci_bus));
+  DeviceCommunicator::Device device;
+  device.stream = std::make_unique<ExchangeStream>(api);
+  device.kernels = std::make_unique<CudaNumberKernels>(*device.stream);
+  if (ranks.ranks() == 1) {
+    return std::make_unique<DeviceCommunicator>(ranks, std::move(device), options);
+  }
+  std::unique_ptr<Communicator> joined = join_nccl(ranks, std::move(device), options, library);
+  meet(api, *joined);
+  return joined;
+}
+
+void expect_gpu_each(std::span<const std::string> nodes, std::span<const std::string> gpus) {
+  um::expects(nodes.size() == gpus.size(), "a GPU of each rank");
+  for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
+    std::vector<std::size_t> same;
+    for (std::size_t other = rank; other < nodes.size(); ++other) {
+      if (nodes[other] == nodes[rank] && gpus[other] == gpus[rank]) same.push_back(other);
+    }
+    if (same.size() == 1) continue;
+    throw um::Error{
+        fmt::format("{} have one GPU, {}, together, and each rank needs one of its own; start as "
+                    "many ranks as there are GPUs, or use --device host",
+                    rank_names(same, nodes), gpus[rank])};
+  }
+}
+
+}  // namespace spillway::cuda

@@ -1,0 +1,265 @@
+// Two ranks, each of which trains on a GPU without a driver (um/cuda/recording_api.h) with the
+// host's kernels, and exchanges by a library that stands for NCCL.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "prefetch/block_sizes.h"
+#include "prefetch/interconnect.h"
+#include "src/train/parts/rank_step.h"
+#include "src/train/parts/rank_training.h"
+#include "tests/src/cuda/ranks/nccl_ranks.h"
+#include "tests/src/cuda/ranks/two_gpus.h"
+#include "tests/src/cuda/ranks/waiting_gpus.h"
+#include "tests/src/gpu_training.h"
+
+namespace spillway {
+namespace {
+
+using namespace spillway::testing;
+using namespace spillway::test;
+using um::Bytes;
+
+constexpr std::uint64_t kSteps = 2;
+
+struct RankTraining {
+  MemoryMode mode = MemoryMode::kResident;
+  RankReduction reduction = RankReduction::kTree;
+  std::size_t shards = 4;
+  nets::Network (*network)() = network_of_blocks;
+  // Groups of a step, before the first of which kernels do not come to their end; 0: they may.
+  std::size_t kept_before = 0;
+};
+
+struct RankTrained {
+  std::vector<float> losses;
+  std::string weights;
+  bool kept_budget = true;
+  std::vector<std::size_t> buckets;  // numbers of each exchange, in the order of the plan
+
+  [[nodiscard]] auto numbers() const { return std::pair{losses, weights}; }
+};
+
+std::vector<std::size_t> bucket_counts(const prefetch::TaskGraph& graph,
+                                       const prefetch::Plan& plan) {
+  std::vector<std::size_t> counts;
+  for (const prefetch::ExchangeRun& run : plan.exchanges) {
+    Bytes size;
+    for (const prefetch::DataId id : graph.exchanges[run.exchange].gradients) {
+      size += um::round_up(graph[id].size, prefetch::kNearAlignment);
+    }
+    counts.push_back(size.count() / sizeof(float));
+  }
+  return counts;
+}
+
+// Plans by a modelled machine, so that all ranks plan alike.
+Plans plans_of(const Workload& workload, Bytes budget, MemoryMode mode) {
+  const prefetch::Machine machine = prefetch::find_machine("h100");
+  std::vector<prefetch::Profile> profiles;
+  for (const RepeatedStep& part : workload.training_steps()) {
+    profiles.push_back(prefetch::model_profile(part.step.graph, machine));
+  }
+  prefetch::Profile& last = profiles.back();
+  last.exchanges = prefetch::exchange_times(
+      workload.training().graph, {.ranks = kRanks, .bandwidth = um::Bandwidth{25e9}}, last.link);
+  return make_plans(
+      workload, profiles, budget,
+      {.memory = mode, .planner = &prefetch::find_planner("joint"), .may_recompute = false});
+}
+
+RankTrained train_rank(Opened& opened, const RankOptions& ranks, const RankTraining& training) {
+  ExecutionContext& context = opened.context;
+  const MemoryMode mode = training.mode;
+  const nets::Network net = training.network();
+  const StepOptions step{.batch = kBatch, .convolution = ConvolutionAlgorithm::kDirect};
+  const ShardedBatch batch = shard_batch(ranks, kBatch);
+  ShardSteps shards = make_shard_steps(net, *context.backend, step, batch);
+  const Bytes beside = RankStep::near_memory(batch, ranks, shards.steps.back().step);
+  const Workload workload{net, *context.backend, step, batch, std::move(shards), beside};
+  if (opened.backend != nullptr) {
+    for (const RepeatedStep& part : workload.training_steps()) opened.backend->declare(part.step);
+  }
+  const Bytes budget =
+      mode == MemoryMode::kResident ? workload.need().resident : workload.need().smallest;
+  const Plans plans = plans_of(workload, budget, mode);
+  Session session{context, workload, plans, mode, {}, {}, StopAfter::kTask, ranks};
+  session.state().initialise(1);
+  const DatasetPair data{
+      .train = std::make_unique<SyntheticDataset>(kImage, kClasses, 3 * kBatch, 1, Split::kTrain),
+      .test = std::make_unique<SyntheticDataset>(kImage, kClasses, kBatch, 1, Split::kTest)};
+  if (opened.gpu != nullptr && training.kept_before > 0) opened.gpu->hold();
+  RankTrained trained{.buckets = bucket_counts(workload.training().graph, plans.training.back())};
+  train(session, data, {.steps = kSteps, .evaluate_every = 0},
+        {.on_step =
+             [&](auto, auto, const StepReport& report) {
+               trained.losses.push_back(report.loss);
+               trained.kept_budget = trained.kept_budget && report.near_peak <= plans.budget;
+             },
+         .on_evaluation = [](auto, auto, const auto&) { return AfterEvaluation::kGoOn; },
+         .on_checkpoint = [](auto) {}});
+  trained.weights = session.state().sha256();
+  return trained;
+}
+
+RankOptions rank_options(Communicator& process, Communicator* device,
+                         const RankTraining& training) {
+  return {.communicator = &process,
+          .near_communicator = device,
+          .shards = training.shards,
+          .buckets = {.first = Bytes{64}, .others = Bytes{16U << 10U}},
+          .reduction = training.reduction};
+}
+
+// By rank.
+std::vector<RankTrained> train_on_host(std::size_t ranks, const RankTraining& training) {
+  ThreadRanks group{ranks};
+  std::vector<RankTrained> trained(ranks);
+  const auto errors = on_ranks(group, [&](Communicator& process) {
+    Opened opened = this_machine();
+    trained[process.rank()] =
+        train_rank(opened, rank_options(process, nullptr, training), training);
+  });
+  EXPECT_EQ(errors, no_errors(group));
+  return trained;
+}
+
+struct OnGpus {
+  std::vector<RankTrained> trained;  // by rank
+  bool had_to_let_go = false;
+  std::array<std::vector<Group>, kRanks> groups;
+};
+
+OnGpus train_on_gpus(const RankTraining& training) {
+  OnGpus result{.trained = std::vector<RankTrained>(kRanks)};
+  std::array<WatchedGpu*, kRanks> gpus{};
+  std::vector<Opened> opened;
+  for (std::size_t rank = 0; rank < kRanks; ++rank) {
+    auto driver = std::make_unique<WatchedGpu>();
+    gpus[rank] = driver.get();
+    opened.push_back(recorded_gpu(std::move(driver)));
+  }
+  const Exchanges exchanges{gpus};
+  ThreadRanks group{kRanks};
+  const auto is_kept = [&](std::size_t rank) {
+    const std::size_t each = training.kept_before;
+    return exchanges.count(rank) % each == 0 && exchanges.count(rank) < kSteps * each;
+  };
+  std::optional<WaitingGpus> waiting;
+  if (training.kept_before > 0) {
+    waiting.emplace(std::vector<WatchedGpu*>(gpus.begin(), gpus.end()), is_kept);
+  }
+  const auto errors = on_ranks(group, [&](Communicator& process) {
+    const std::size_t rank = process.rank();
+    const auto devices = join_gpus(*gpus[rank], process);
+    result.trained[rank] =
+        train_rank(opened[rank], rank_options(process, devices.get(), training), training);
+  });
+  result.had_to_let_go = waiting && waiting->had_to_let_go();
+  waiting.reset();
+  EXPECT_EQ(errors, no_errors(group));
+  for (std::size_t rank = 0; rank < kRanks; ++rank) result.groups[rank] = exchanges.of(rank);
+  return result;
+}
+
+// Numbers [0, n), of which the first rank owns about a half: TreeReduction::slice().
+std::size_t owned(std::size_t rank, std::size_t n) {
+  ThreadRanks group{kRanks};
+  const auto end = group.end(rank);
+  return TreeReduction{*end, kRanks}.own_slice(n).count;
+}
+
+std::string swapped(std::size_t rank, std::size_t sent, std::size_t received) {
+  const std::string peer = std::to_string(1 - rank);
+  const std::string send = "send " + std::to_string(sent * sizeof(float)) + " to " + peer;
+  const std::string receive =
+      "receive " + std::to_string(received * sizeof(float)) + " from " + peer;
+  return send + ", " + receive;
+}
+
+// Of a step: each bucket in two halves, slices there and sums back, then the statistics of all
+// shards, of which each rank has two.
+std::vector<std::string> expected_lines(std::size_t rank, const std::vector<std::size_t>& buckets) {
+  std::vector<std::string> lines;
+  for (const std::size_t n : buckets) {
+    const std::size_t own = owned(rank, n);
+    lines.push_back(swapped(rank, n - own, own));
+    lines.push_back(swapped(rank, own, n - own));
+  }
+  constexpr std::size_t kStatistics = 3 * 2 * 32;  // mean and variance of three norms
+  lines.push_back(swapped(rank, 2 * kStatistics, 2 * kStatistics));
+  return lines;
+}
+
+TEST(TwoGpuTraining, HasTheHostsBitsInEveryMode) {
+  const auto expected = train_on_host(1, {}).front().numbers();
+  EXPECT_EQ(expected.first.size(), kSteps);
+  for (const MemoryMode mode : {MemoryMode::kResident, MemoryMode::kManaged, MemoryMode::kCopy}) {
+    for (const RankTrained& trained : train_on_gpus({.mode = mode}).trained) {
+      EXPECT_EQ(trained.numbers(), expected) << to_string(mode);
+      EXPECT_TRUE(trained.kept_budget) << to_string(mode);
+    }
+  }
+}
+
+TEST(TwoGpuTraining, ExchangesEachBucketByTheTree) {
+  const OnGpus on_gpus = train_on_gpus({});
+  for (std::size_t rank = 0; rank < kRanks; ++rank) {
+    const std::vector<std::size_t>& buckets = on_gpus.trained[rank].buckets;
+    EXPECT_GE(buckets.size(), 3U);
+    std::vector<std::string> expected = expected_lines(rank, buckets);
+    const std::vector<std::string> of_step = expected;
+    expected.insert(expected.end(), of_step.begin(), of_step.end());
+    std::vector<std::string> lines;
+    for (const Group& each : on_gpus.groups[rank]) {
+      lines.push_back(each.line);
+      EXPECT_EQ(each.stream, "exchange");
+    }
+    EXPECT_EQ(lines, expected);
+  }
+}
+
+// No GPU comes to the end of its kernels before the first bucket is exchanged: the last of the
+// backward pass waits for that. A rank has one shard, so that there is one such pass in a step.
+TEST(TwoGpuTraining, ExchangesBesideTheBackwardPass) {
+  RankTraining training{.shards = 2};
+  const OnGpus free = train_on_gpus(training);
+  EXPECT_EQ(free.groups[0].size() % kSteps, 0U);
+  training.kept_before = free.groups[0].size() / kSteps;
+  const OnGpus kept = train_on_gpus(training);
+  EXPECT_FALSE(kept.had_to_let_go);
+  for (std::size_t rank = 0; rank < kRanks; ++rank) {
+    EXPECT_EQ(kept.trained[rank].numbers(), free.trained[rank].numbers());
+    EXPECT_EQ(kept.groups[rank], free.groups[rank]);
+  }
+}
+
+// Of four shards on each rank, two wait for the other two. Nothing but gradients waits for the GPU
+// here: there are no statistics.
+TEST(TwoGpuTraining, KeepsSumsThatWaitInTheGpu) {
+  const RankTraining many{.shards = 8, .network = network_with_large_layer};
+  const auto expected = train_on_host(1, many).front().numbers();
+  for (const RankTrained& trained : train_on_gpus(many).trained) {
+    EXPECT_EQ(trained.numbers(), expected);
+  }
+}
+
+TEST(TwoGpuTraining, HasNcclAddUpWhereItIsToBeFastest) {
+  const RankTraining fastest{.reduction = RankReduction::kFastest};
+  const OnGpus on_gpus = train_on_gpus(fastest);
+  const std::vector<RankTrained>& trained = on_gpus.trained;
+  EXPECT_EQ(trained[0].numbers(), trained[1].numbers());
+  // Two ranks with a node each: a + b, whoever adds.
+  EXPECT_EQ(trained[0].numbers(), train_on_host(2, {}).front().numbers());
+  EXPECT_EQ(on_gpus.groups[0].front().line,
+            "sum " + std::to_string(trained[0].buckets.front() * sizeof(float)));
+}
+
+}  // namespace
+}  // namespace spillway
