@@ -24,16 +24,32 @@ Nanoseconds slowest(Communicator& communicator, Nanoseconds own) {
   return Nanoseconds{*std::max_element(times.begin(), times.end())};
 }
 
+// The sum of so many bytes of each rank, with a shard for each.
+class AllReduce {
+ public:
+  AllReduce(Communicator& communicator, Bytes size)
+      : reduction_{communicator, communicator.ranks()},
+        numbers_(size / Bytes{sizeof(float)}),
+        scratch_(reduction_.scratch_size(numbers_.size()).count()) {}
+
+  void run() {
+    const std::array<std::span<const float>, 1> nodes{numbers_};
+    reduction_.all_reduce(nodes, numbers_, scratch_);
+  }
+
+ private:
+  TreeReduction reduction_;
+  std::vector<float> numbers_;
+  std::vector<std::byte> scratch_;
+};
+
 Nanoseconds shortest_time(Communicator& communicator, Bytes size) {
-  const TreeReduction reduction{communicator, communicator.ranks()};  // a shard for each rank
-  std::vector<float> numbers(size / Bytes{sizeof(float)});
-  std::vector<std::byte> scratch(reduction.scratch_size(numbers.size()).count());
-  const std::array<std::span<const float>, 1> nodes{numbers};
+  AllReduce all_reduce{communicator, size};
   Nanoseconds shortest = Nanoseconds::max();
   for (int i = 0; i < kTries; ++i) {
     wait_for_all(communicator);
     const auto start = std::chrono::steady_clock::now();
-    reduction.all_reduce(nodes, numbers, scratch);
+    all_reduce.run();
     shortest = std::min(shortest, slowest(communicator, std::chrono::steady_clock::now() - start));
   }
   return shortest;
@@ -66,6 +82,13 @@ prefetch::Interconnect fitted_interconnect(std::size_t ranks,
   return {.ranks = static_cast<std::uint32_t>(ranks),
           .bandwidth = um::Bandwidth{rate},
           .latency = Nanoseconds{static_cast<std::int64_t>(std::max(0.0, latency))}};
+}
+
+void repeat_all_reduces(Communicator& communicator, Nanoseconds duration) {
+  AllReduce all_reduce{communicator, kSizes.back()};
+  const auto end = std::chrono::steady_clock::now() + duration;
+  do all_reduce.run();
+  while (any_rank(communicator, std::chrono::steady_clock::now() < end));
 }
 
 prefetch::Interconnect measure_interconnect(Communicator& communicator) {

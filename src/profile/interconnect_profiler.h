@@ -26,6 +26,10 @@ struct AllReduceTime {
 [[nodiscard]] prefetch::Interconnect fitted_interconnect(std::size_t ranks,
                                                          std::span<const AllReduceTime> times);
 
+/// Adds up a bucket of gradients by the tree again and again, for so long or somewhat longer. All
+/// ranks call this at once. Throws: what `communicator` throws.
+void repeat_all_reduces(Communicator& communicator, um::Nanoseconds duration);
+
 /// Both: what the ranks of `communicator` are connected by. Requires: at least two ranks.
 [[nodiscard]] prefetch::Interconnect measure_interconnect(Communicator& communicator);
 
