@@ -34,9 +34,8 @@ ExchangeTime all_reduce_time(um::Bytes size, const Interconnect& interconnect,
   const double rate = interconnect.shares_link ? std::min(own, link_rate(link)) : own;
   const auto latency = static_cast<double>(interconnect.latency.count());
   const double time = std::ceil(messages * latency + sent / rate * 1e9);
-  ExchangeTime result{
-      .alone = um::Nanoseconds{static_cast<std::int64_t>(std::min(time, kLongest))},
-      .compute_speed = interconnect.compute_speed};
+  ExchangeTime result{.alone = um::Nanoseconds{static_cast<std::int64_t>(std::min(time, kLongest))},
+                      .compute_speed = interconnect.compute_speed};
   if (!interconnect.shares_link || time <= 0) return result;
   result.outward = sent / (time * 1e-9) / link.offload.bytes_per_second();
   result.inward = sent / (time * 1e-9) / link.prefetch.bytes_per_second();

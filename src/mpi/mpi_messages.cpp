@@ -140,9 +140,9 @@ bool MpiMessages::receive_next(Awaited& piece, Pending& pending) {
     failure_ = "two ranks disagree about the size of a piece";
     um::expects(false, "a message of the size that its receiver expects");
   }
-  check_mpi(MPI_Imrecv(expected.data(), size, MPI_BYTE, &message,
-                       &add_request(piece.from, pending)),
-            "MPI cannot receive");
+  check_mpi(
+      MPI_Imrecv(expected.data(), size, MPI_BYTE, &message, &add_request(piece.from, pending)),
+      "MPI cannot receive");
   piece.rest = piece.rest.subspan(expected.size());
   piece.is_complete = is_last;
   return true;

@@ -83,9 +83,8 @@ void RankFlags::add_to(CLI::App& app) {
       ->capture_default_str()
       ->group(kRanks);
   bucket.add_to(app, kRanks);
-  for (const char* name :
-       {"--interconnect", "--interconnect-latency", "--exchange-on",
-        "--compute-speed-while-exchanging", "--bucket"}) {
+  for (const char* name : {"--interconnect", "--interconnect-latency", "--exchange-on",
+                           "--compute-speed-while-exchanging", "--bucket"}) {
     between_.push_back(app.get_option(name)->needs("--ranks"));
   }
 }

@@ -65,11 +65,11 @@ TEST(SpeedWhileExchanging, IsTheSlowestRanksAndNoMoreThanAlone) {
     const Step& step = workload.training();
     const prefetch::Profile times =
         prefetch::model_profile(step.graph, prefetch::find_machine("host"));
-    speeds[communicator.rank()] =
-        compute_speed_while_exchanging(communicator, {.context = context,
-                                                      .step = step,
-                                                      .profile = times,
-                                                      .limit = 2 * workload.need().peak_with_workspace});
+    speeds[communicator.rank()] = compute_speed_while_exchanging(
+        communicator, {.context = context,
+                       .step = step,
+                       .profile = times,
+                       .limit = 2 * workload.need().peak_with_workspace});
   });
   EXPECT_EQ(errors, testing::no_errors(group));
   EXPECT_GT(speeds[0], 0);
@@ -87,11 +87,11 @@ TEST(SpeedWhileExchanging, IsThatAloneWhereThereIsNoRoom) {
     const prefetch::Profile times =
         prefetch::model_profile(step.graph, prefetch::find_machine("host"));
     const Bytes all = 2 * workload.need().peak_with_workspace;
-    EXPECT_EQ(compute_speed_while_exchanging(
-                  communicator, {.context = context,
-                                 .step = step,
-                                 .profile = times,
-                                 .limit = communicator.rank() == 0 ? Bytes{} : all}),
+    EXPECT_EQ(compute_speed_while_exchanging(communicator,
+                                             {.context = context,
+                                              .step = step,
+                                              .profile = times,
+                                              .limit = communicator.rank() == 0 ? Bytes{} : all}),
               1);
   });
   EXPECT_EQ(errors, testing::no_errors(group));
