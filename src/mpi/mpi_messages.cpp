@@ -206,7 +206,7 @@ std::vector<std::size_t> MpiMessages::move_all(SentPieces sends, ReceivedPieces 
     send(sends[to], to, pending);
     pending.awaited.push_back({.from = from, .rest = receives[from]});
   }
-  const std::vector<std::size_t> silent = wait(pending, time_limit);
+  std::vector<std::size_t> silent = wait(pending, time_limit);
   call_ = (call_ + 1) % kCalls;
   return silent;
 }
