@@ -42,8 +42,8 @@ ExchangeTime collective_time(const CollectiveBytes& size, const Interconnect& in
   const double latency = messages * (2 * times(size.all_reduced) + times(size.one_way)) *
                          static_cast<double>(interconnect.latency.count());
   const double time = std::ceil(latency + sent / rate * 1e9);
-  ExchangeTime result{.alone =
-                          um::Nanoseconds{static_cast<std::int64_t>(std::min(time, kLongest))}};
+  ExchangeTime result{.alone = um::Nanoseconds{static_cast<std::int64_t>(std::min(time, kLongest))},
+                      .compute_speed = interconnect.compute_speed};
   if (!interconnect.shares_link || time <= 0) return result;
   result.outward = sent / (time * 1e-9) / link.offload.bytes_per_second();
   result.inward = sent / (time * 1e-9) / link.prefetch.bytes_per_second();

@@ -17,6 +17,7 @@ struct Interconnect {
   um::Nanoseconds latency{0};    ///< of one message from a rank to the next
   /// Messages cross the link between near and far memory, too, as to a network card behind it.
   bool shares_link = false;
+  double compute_speed = 1;  ///< ExchangeTime::compute_speed
 };
 
 /// Bytes of the blocks of an exchange.

@@ -40,6 +40,9 @@ struct ExchangeTime {
   /// ranks have an interconnect beside the link. On a link that is not duplex at most 1 together.
   double outward = 0;
   double inward = 0;
+  /// Speed of the running task, relative to undisturbed, meanwhile: 1 where a network card and a
+  /// copy engine do the work, less where a processor that computes does.
+  double compute_speed = 1;
 };
 
 /// Times of one step, task by task and algorithm by algorithm, with all operands near.

@@ -217,8 +217,9 @@ class TimedExecution {
   // Goes to the next end of anything; what ends at the same moment ends together.
   void advance() {
     const double moving = link_.compute_speed_while_moving;
-    const double speed = (offload_.is_busy ? moving : 1) * (prefetch_.is_busy ? moving : 1);
     const LinkShares shares = exchange_.shares(offload_.is_busy, prefetch_.is_busy);
+    const double speed =
+        shares.compute * (offload_.is_busy ? moving : 1) * (prefetch_.is_busy ? moving : 1);
     double step = std::numeric_limits<double>::infinity();
     if (compute_.is_busy) step = std::min(step, compute_.left / speed);
     if (offload_.is_busy) step = std::min(step, offload_.left / shares.offload);

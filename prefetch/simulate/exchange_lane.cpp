@@ -14,7 +14,7 @@ double fair_speed(double part) { return part > kHalf ? kHalf / part : 1; }
 
 LinkShares link_shares(const ExchangeTime& exchange, bool is_duplex, bool offloads,
                        bool prefetches) {
-  LinkShares shares;
+  LinkShares shares{.compute = exchange.compute_speed};
   const double out = is_duplex ? exchange.outward : exchange.outward + exchange.inward;
   const double in = is_duplex ? exchange.inward : out;
   if (offloads) shares.exchange = std::min(shares.exchange, fair_speed(out));

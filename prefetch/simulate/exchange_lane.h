@@ -10,11 +10,12 @@
 
 namespace spillway::prefetch {
 
-/// How fast an exchange and the moves beside it go, relative to each of them alone.
+/// How fast an exchange, and the moves and the task beside it go, relative to each of them alone.
 struct LinkShares {
   double exchange = 1;
   double offload = 1;
   double prefetch = 1;
+  double compute = 1;
 };
 
 /// An exchange and a move in the same direction share the link fairly: what both ask for together

@@ -138,8 +138,8 @@ class Simulation {
 
   // Goes to the next end of anything; what ends at the same moment ends together.
   void advance() {
-    const double speed = compute_speed();
     const LinkShares shares = exchange_.shares(offload_.is_busy, prefetch_.is_busy);
+    const double speed = compute_speed() * shares.compute;
     double step = std::numeric_limits<double>::infinity();
     if (compute_.is_busy) step = std::min(step, compute_.left / speed);
     if (offload_.is_busy) step = std::min(step, offload_.left / shares.offload);

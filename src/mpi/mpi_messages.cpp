@@ -140,9 +140,9 @@ bool MpiMessages::receive_next(Awaited& piece, Pending& pending) {
     failure_ = "two ranks disagree about the size of a piece";
     um::expects(false, "a message of the size that its receiver expects");
   }
-  check_mpi(MPI_Imrecv(expected.data(), size, MPI_BYTE, &message,
-                       &add_request(piece.from, pending)),
-            "MPI cannot receive");
+  check_mpi(
+      MPI_Imrecv(expected.data(), size, MPI_BYTE, &message, &add_request(piece.from, pending)),
+      "MPI cannot receive");
   piece.rest = piece.rest.subspan(expected.size());
   piece.is_complete = is_last;
   return true;
@@ -206,7 +206,7 @@ std::vector<std::size_t> MpiMessages::move_all(SentPieces sends, ReceivedPieces 
     send(sends[to], to, pending);
     pending.awaited.push_back({.from = from, .rest = receives[from]});
   }
-  const std::vector<std::size_t> silent = wait(pending, time_limit);
+  std::vector<std::size_t> silent = wait(pending, time_limit);
   call_ = (call_ + 1) % kCalls;
   return silent;
 }

@@ -24,21 +24,40 @@ Nanoseconds slowest(Communicator& communicator, Nanoseconds own) {
   return Nanoseconds{*std::max_element(times.begin(), times.end())};
 }
 
+// The sum of so many bytes of each rank, with a shard for each.
+class AllReduce {
+ public:
+  AllReduce(const RankMemory& between, Bytes size)
+      : near_{between.near},
+        reduction_{between.near, between.near.ranks()},
+        scratch_{between.memory, reduction_.scratch_size(size / Bytes{sizeof(float)})},
+        block_{between.memory, size},
+        numbers_{reinterpret_cast<float*>(block_.data()), size / Bytes{sizeof(float)}} {
+    near_.kernels().fill(numbers_, 0.0F);
+    near_.finish();
+  }
+
+  void run() {
+    const std::array<std::span<const float>, 1> nodes{numbers_};
+    reduction_.all_reduce(nodes, numbers_, scratch_.bytes());
+    near_.finish();
+  }
+
+ private:
+  Communicator& near_;
+  TreeReduction reduction_;
+  um::Block scratch_;
+  um::Block block_;
+  std::span<float> numbers_;
+};
+
 Nanoseconds shortest_time(const RankMemory& between, Bytes size) {
-  const TreeReduction reduction{between.near, between.near.ranks()};  // a shard for each rank
-  const std::size_t count = size / Bytes{sizeof(float)};
-  const um::Block scratch{between.memory, reduction.scratch_size(count)};
-  const um::Block block{between.memory, size};
-  const std::span<float> numbers{reinterpret_cast<float*>(block.data()), count};
-  between.near.kernels().fill(numbers, 0.0F);
-  between.near.finish();
-  const std::array<std::span<const float>, 1> nodes{numbers};
+  AllReduce all_reduce{between, size};
   Nanoseconds shortest = Nanoseconds::max();
   for (int i = 0; i < kTries; ++i) {
     wait_for_all(between.ranks);
     const auto start = std::chrono::steady_clock::now();
-    reduction.all_reduce(nodes, numbers, scratch.bytes());
-    between.near.finish();
+    all_reduce.run();
     shortest = std::min(shortest, slowest(between.ranks, std::chrono::steady_clock::now() - start));
   }
   return shortest;
@@ -71,6 +90,13 @@ prefetch::Interconnect fitted_interconnect(std::size_t ranks,
   return {.ranks = static_cast<std::uint32_t>(ranks),
           .bandwidth = um::Bandwidth{rate},
           .latency = Nanoseconds{static_cast<std::int64_t>(std::max(0.0, latency))}};
+}
+
+void repeat_all_reduces(const RankMemory& between, Nanoseconds duration) {
+  AllReduce all_reduce{between, kSizes.back()};
+  const auto end = std::chrono::steady_clock::now() + duration;
+  do all_reduce.run();
+  while (any_rank(between.ranks, std::chrono::steady_clock::now() < end));
 }
 
 prefetch::Interconnect measure_interconnect(const RankMemory& between) {

@@ -34,6 +34,10 @@ struct RankMemory {
 [[nodiscard]] prefetch::Interconnect fitted_interconnect(std::size_t ranks,
                                                          std::span<const AllReduceTime> times);
 
+/// Adds up a bucket of gradients by the tree again and again, for so long or somewhat longer. All
+/// ranks call this at once. Throws: as time_all_reduces().
+void repeat_all_reduces(const RankMemory& between, um::Nanoseconds duration);
+
 /// Both: what the ranks are connected by. Requires: at least two ranks.
 [[nodiscard]] prefetch::Interconnect measure_interconnect(const RankMemory& between);
 

@@ -12,29 +12,16 @@
 #include "src/profile/measuring_time.h"
 #include "src/profile/moved_bytes.h"
 #include "src/profile/repeated_launch.h"
-#include "src/profile/scratch_launch.h"
 
 namespace spillway {
 namespace {
 
-using prefetch::TaskId;
 using um::Bytes;
 using um::Nanoseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr Bytes kMoved{32ULL << 20U};                       // at a time
 constexpr auto kDuration = std::chrono::milliseconds{800};  // of the measurement
-
-// The longest task that leaves a quarter of `limit` free.
-std::optional<TaskId> find_load(const Step& step, const prefetch::Profile& profile, Bytes limit) {
-  std::optional<TaskId> longest;
-  for (std::size_t t = 0; t < step.graph.tasks.size(); ++t) {
-    const TaskId task{static_cast<std::uint32_t>(t)};
-    const bool fits = 4 * ScratchLaunch::size(step, task, 0) <= 3 * limit;
-    if (fits && (!longest || profile(task, 0) > profile(*longest, 0))) longest = task;
-  }
-  return longest;
-}
 
 // Whole pages, in what the load leaves.
 Bytes moved_size(Bytes page, Bytes limit) {
@@ -51,7 +38,7 @@ prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
   const auto link = make_link_under_test(device, subject.mode, subject.options,
                                          moved_size(subject.options.page, subject.limit));
   const auto start_load = [&]() -> std::unique_ptr<RepeatedLaunch> {
-    const std::optional<TaskId> task = find_load(step, profile, subject.limit);
+    const std::optional<prefetch::TaskId> task = longest_task(step, profile, subject.limit);
     if (!task) return nullptr;
     return std::make_unique<RepeatedLaunch>(step, *task, backend, device.memory(), stream);
   };

@@ -1,6 +1,7 @@
 #include "src/profile/repeated_launch.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "src/profile/scratch_ring.h"
 
@@ -13,6 +14,17 @@ constexpr int kUnderWay = 2;
 constexpr int kRunsAlone = 6;
 
 }  // namespace
+
+std::optional<prefetch::TaskId> longest_task(const Step& step, const prefetch::Profile& profile,
+                                             um::Bytes limit) {
+  std::optional<prefetch::TaskId> longest;
+  for (std::size_t t = 0; t < step.graph.tasks.size(); ++t) {
+    const prefetch::TaskId task{static_cast<std::uint32_t>(t)};
+    const bool fits = 4 * ScratchLaunch::size(step, task, 0) <= 3 * limit;
+    if (fits && (!longest || profile(task, 0) > profile(*longest, 0))) longest = task;
+  }
+  return longest;
+}
 
 RepeatedLaunch::RepeatedLaunch(const Step& step, prefetch::TaskId task, const Backend& backend,
                                um::Memory& memory, um::Stream& stream)

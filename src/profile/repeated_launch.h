@@ -5,14 +5,22 @@
 #include <mutex>
 #include <optional>
 
+#include "prefetch/profile.h"
 #include "src/ops/backend.h"
 #include "src/profile/scratch_launch.h"
 #include "src/step/step.h"
+#include "um/bytes.h"
 #include "um/memory.h"
 #include "um/nanoseconds.h"
 #include "um/stream.h"
 
 namespace spillway {
+
+/// The longest task of `step` that leaves a quarter of `limit` free while it is repeated; nothing
+/// where none does. `profile` has its times.
+[[nodiscard]] std::optional<prefetch::TaskId> longest_task(const Step& step,
+                                                           const prefetch::Profile& profile,
+                                                           um::Bytes limit);
 
 /// Runs one launch of a step on a stream again and again, from its construction on, to keep the
 /// processor busy, and says how fast that goes.

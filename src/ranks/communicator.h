@@ -89,7 +89,7 @@ void all_gather(Communicator& communicator, ReceivedPieces pieces);
 
 /// Communicator::abort() of what may have gone wrong on all ranks alike: the first one says so
 /// before the others have anything to say.
-[[noreturn]] void end_all(Communicator& communicator, std::string_view sentence);
+void end_all(Communicator& communicator, std::string_view sentence);
 
 /// Returns when all ranks have come here.
 void wait_for_all(Communicator& communicator);

@@ -156,8 +156,7 @@ void PlannedSteps::plan(const PlanPath& path, const KeptPlans& kept) {
   profiles_ = find_profiles(limit);
   if (is_stopped(options_.ranks, stop_)) throw Interrupted{};
   if (options_.ranks.are_used()) {
-    share_profiles(options_.ranks, workload_->training_steps(), context_.device->memory(),
-                   profiles_);
+    share_profiles(options_.ranks, context_, limit, workload_->training_steps(), profiles_);
   }
   if (!files.empty()) {
     plans_ = use_plans(std::move(files), *workload_, profiles_, limit, request_);

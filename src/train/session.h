@@ -46,10 +46,10 @@ struct StepReport {
   um::Nanoseconds data_wait{0};  ///< before it, for its batch to be loaded
   /// Of it, time in which no kernel ran; where the step's times were taken.
   std::optional<um::Nanoseconds> stalled;
-  um::Counters counters;        ///< what the step did to managed or copied memory
-  um::Bytes near_peak;          ///< most near memory in use, everything included
-  std::string problem;          ///< what the user should know of it; mostly nothing
-  bool is_last_wanted = false;  ///< a rank wants it to be the last one
+  um::Counters counters;           ///< what the step did to managed or copied memory
+  um::Bytes near_peak;             ///< most near memory in use, everything included
+  std::string problem;             ///< what the user should know of it; mostly nothing
+  bool is_last_wanted = false;     ///< a rank wants it to be the last one
   bool has_rank_warnings = false;  ///< of some rank, announced before it
 };
 
@@ -86,9 +86,7 @@ class Session {
   /// Whether the ranks should tell each other's warnings after the next step.
   void announce_warnings(bool are_there) { has_warnings_ = are_there; }
   /// Whether a stop is requested on any of several ranks, all of which call this; else false.
-  [[nodiscard]] bool ranks_stop() {
-    return rank_ && rank_->any_stops(rank_stop_.stop_requested());
-  }
+  [[nodiscard]] bool ranks_stop() { return rank_ && rank_->any_stops(rank_stop_.stop_requested()); }
   /// Which samples of a batch train() loads.
   [[nodiscard]] BatchPart own_samples() const;
   [[nodiscard]] std::size_t evaluation_batch() const { return batches_.size; }

@@ -99,8 +99,7 @@ TrainingSummary Trainer::run() {
 
 // What ends one rank early, ends all: the first one has saved it when they leave.
 void Trainer::train_all(const TrainEvents& events) {
-  const bool has_ranks = options_.ranks.are_used();
-  const std::stop_token stop = has_ranks ? stop_of_ranks_.get_token() : stop_;
+  const std::stop_token stop = options_.ranks.are_used() ? stop_of_ranks_.get_token() : stop_;
   try {
     train(*session_, data_, options_.training, events, stop);
   } catch (const Interrupted&) {

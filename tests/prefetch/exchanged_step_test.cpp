@@ -84,6 +84,19 @@ TEST_F(ThreeExchanges, CostNothingWhenTheyTakeNoTime) {
   EXPECT_EQ(simulate(plan, profile).makespan(), 700ns);
 }
 
+// Beside an exchange tasks go at half their speed. b2 does 55 of its 100 ns beside g3, until 310,
+// and ends at 355. b1, all of it beside g2, ends at 555, ten before g2. u3 does 60 beside the two,
+// until g1 ends at 675, and ends at 715. u2 and u1 follow.
+TEST_F(ThreeExchanges, SlowTheTasksBesideThem) {
+  for (ExchangeTime& time : profile.exchanges) time.compute_speed = 0.5;
+  const Timeline timeline = simulate(plan, profile);
+  const std::vector<Interval> exchanges{{200ns, 310ns}, {355ns, 565ns}, {565ns, 675ns}};
+  EXPECT_EQ(timeline.exchanges, exchanges);
+  EXPECT_EQ(timeline.runs[3], (Interval{355ns, 555ns}));
+  EXPECT_EQ(timeline.runs[4], (Interval{555ns, 715ns}));
+  EXPECT_EQ(timeline.makespan(), 915ns);
+}
+
 TEST_F(ThreeExchanges, MustWaitForTheirGradients) {
   plan.exchanges[1].after_runs = 2;
   EXPECT_EQ(reason_against(graph, plan), "b2 uses g2 while ranks may exchange it");

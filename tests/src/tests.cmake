@@ -163,7 +163,7 @@ spillway_test(sample_tests
 # What ranks are connected by; those are threads.
 spillway_test(interconnect_tests
   SOURCES src/profile/interconnect_profiler_test.cpp
-  LINK spillway::profile spillway::um_host)
+  LINK spillway::host spillway::profile spillway::train spillway::um_host)
 
 # Updates on the far side.
 spillway_test(far_update_training_tests

@@ -1,6 +1,6 @@
-"""Trains a network with PyTorch's DistributedDataParallel (gloo) as `spillway train --shards` does:
-the same first weights, images, order and shards, one rank a shard. Prints the losses, means over all
-ranks, and the norms of the gradients, as JSON. What rank_training runs."""
+"""Trains a network with PyTorch's DistributedDataParallel (gloo) as `spillway train --shards`
+does: the same first weights, images, order and shards, one rank a shard. Prints the losses, means
+over all ranks, and the norms of the gradients, as JSON. What rank_training runs."""
 
 import argparse
 import json

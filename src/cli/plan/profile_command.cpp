@@ -25,6 +25,7 @@
 #include "src/mpi/open_mpi.h"
 #include "src/plan/budget.h"
 #include "src/plan/plans.h"
+#include "src/profile/exchange_load.h"
 #include "src/profile/interconnect_profiler.h"
 #include "src/profile/measured_profile.h"
 #include "um/error.h"
@@ -42,10 +43,15 @@ struct ProfileFlags {
   std::string out = "profile.json";
 };
 
+um::Bytes limit_of(const ProfileFlags& options, const ExecutionContext& context,
+                   const Workload& workload) {
+  const Budget budget = Budget::parse(options.budget);
+  return budget.resolve(workload.need(), context.device->available_memory());
+}
+
 prefetch::Profile measure(const ProfileFlags& options, ExecutionContext& context,
                           const Workload& workload) {
-  const Budget budget = Budget::parse(options.budget);
-  const um::Bytes limit = budget.resolve(workload.need(), context.device->available_memory());
+  const um::Bytes limit = limit_of(options, context, workload);
   expect_feasible(workload.neediest_to_plan(), limit);
   const Interrupt interrupt;
   ProgressLine progress;
@@ -54,28 +60,41 @@ prefetch::Profile measure(const ProfileFlags& options, ExecutionContext& context
       [&](double part) { progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part)); });
 }
 
-void write_profile(const ProfileFlags& options, ExecutionContext& context, bool is_first) {
-  const nets::Network network = options.workload.network();
-  const Workload workload{network, *context.backend, options.workload.step()};
-  const prefetch::Profile profile =
-      options.machine.empty() ? measure(options, context, workload)
-                              : prefetch::model_profile(workload.training().graph,
-                                                        prefetch::find_machine(options.machine));
-  if (!is_first) return;
-  prefetch::write_json(prefetch::to_json(profile, workload.training().graph), options.out);
-}
-
 // In the words of `spillway plan`.
-void tell_interconnect(Communicator& ranks, const DeviceFlags& device, ExecutionContext& context) {
+void tell_interconnect(Communicator& ranks, const DeviceFlags& device, const ExchangeLoad& load) {
   const auto join = joining_of(device.device, ranks, {});
-  const std::unique_ptr<Communicator> devices = join ? join(context) : nullptr;
-  const prefetch::Interconnect between = measure_interconnect(
-      {ranks, devices != nullptr ? *devices : ranks, context.device->memory()});
+  const std::unique_ptr<Communicator> devices = join ? join(load.context) : nullptr;
+  const RankMemory memory{ranks, devices != nullptr ? *devices : ranks,
+                          load.context.device->memory()};
+  prefetch::Interconnect between = measure_interconnect(memory);
+  between.compute_speed = compute_speed_while_exchanging(memory, load);
   tell(
       "between these ranks: plan --ranks {} --interconnect {:.1f}MB/s --interconnect-latency "
-      "{:.1f}us\n",
+      "{:.1f}us --compute-speed-while-exchanging {:.2f}\n",
       ranks.ranks(), between.bandwidth.bytes_per_second() * 1e-6,
-      static_cast<double>(between.latency.count()) * 1e-3);
+      static_cast<double>(between.latency.count()) * 1e-3, between.compute_speed);
+}
+
+// Of several ranks the first one writes it.
+void write_profile(const ProfileFlags& options, Communicator* ranks) {
+  const bool is_first = ranks == nullptr || ranks->rank() == 0;
+  if (is_first) expect_writable(options.out);
+  ExecutionContext context = options.device.open();
+  const nets::Network network = options.workload.network();
+  const Workload workload{network, *context.backend, options.workload.step()};
+  const Step& step = workload.training();
+  const prefetch::Profile profile =
+      options.machine.empty()
+          ? measure(options, context, workload)
+          : prefetch::model_profile(step.graph, prefetch::find_machine(options.machine));
+  if (is_first) prefetch::write_json(prefetch::to_json(profile, step.graph), options.out);
+  if (ranks == nullptr) return;
+  wait_for_all(*ranks);
+  tell_interconnect(*ranks, options.device,
+                    {.context = context,
+                     .step = step,
+                     .profile = profile,
+                     .limit = limit_of(options, context, workload)});
 }
 
 // All ranks measure at the same time, as they will train; the first one writes what it measured.
@@ -87,15 +106,10 @@ void profile_ranks(ProfileFlags& options) {
   }
   const std::unique_ptr<Communicator> ranks = open_mpi();
   if (ranks->ranks() == 1) throw um::Error{"one rank has nothing between: start two or more"};
-  const bool is_first = ranks->rank() == 0;
-  if (!is_first) be_silent();
+  if (ranks->rank() > 0) be_silent();
   try {
     options.device.device = device_of_rank(options.device.device, *ranks);
-    if (is_first) expect_writable(options.out);
-    ExecutionContext context = options.device.open();
-    write_profile(options, context, is_first);
-    wait_for_all(*ranks);
-    tell_interconnect(*ranks, options.device, context);
+    write_profile(options, ranks.get());
   } catch (const Interrupted&) {
     throw;  // on all of them
   } catch (const std::bad_alloc&) {
@@ -106,10 +120,8 @@ void profile_ranks(ProfileFlags& options) {
 }
 
 void profile(ProfileFlags& options) {
-  if (!options.ranks.empty()) return profile_ranks(options);
-  expect_writable(options.out);
-  ExecutionContext context = options.device.open();
-  write_profile(options, context, true);
+  if (options.ranks.empty()) return write_profile(options, nullptr);
+  profile_ranks(options);
 }
 
 // A model knows neither memory nor budget, so that their flags would have no effect.

@@ -93,6 +93,7 @@ json rank_figures(const RankFlags& ranks, const SubjectFlags& flags, const Plann
   json figures{
       {"count", interconnect.ranks},
       {"interconnect_bytes_per_second", interconnect.bandwidth.bytes_per_second()},
+      {"compute_speed_while_exchanging", interconnect.compute_speed},
       {"interconnect_latency_seconds", um::seconds(interconnect.latency)},
       {"exchange_on", ranks.exchange_on},
       {"buckets", prefetch::count_buckets(subject.step->graph)},

@@ -2,9 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <cstddef>
+#include <string>
 
 #include "src/cli/flags/duration.h"
 #include "src/cli/flags/memory_flags.h"
+#include "src/cli/flags/number_checks.h"
 #include "src/plan/state_choice.h"
 #include "src/ranks/rank_count.h"
 #include "um/bandwidth.h"
@@ -40,6 +42,13 @@ std::string check_latency(const std::string& text) {
   return "'" + text + "' is no latency of up to a second: give one such as 5us";
 }
 
+std::string check_speed(const std::string& text) {
+  if (check_above_zero(text).empty() && (check_below_one(text).empty() || std::stod(text) == 1)) {
+    return {};
+  }
+  return "'" + text + "' is no speed relative to 1: give a number above 0, at most 1";
+}
+
 }  // namespace
 
 void RankFlags::add_to(CLI::App& app) {
@@ -66,10 +75,18 @@ void RankFlags::add_to(CLI::App& app) {
       ->check(CLI::IsMember({"link", "own"}))
       ->capture_default_str()
       ->group(kRanks);
+  app.add_option("--compute-speed-while-exchanging", compute_speed,
+                 "How fast tasks run while ranks exchange something, relative to undisturbed: 1 "
+                 "where no processor that computes does that; spillway profile --ranks auto "
+                 "measures it")
+      ->check(check_speed)
+      ->type_name("FRACTION")
+      ->capture_default_str()
+      ->group(kRanks);
   bucket.add_to(app, kRanks);
   zero.add_to(app, kRanks);
-  for (const char* name :
-       {"--interconnect", "--interconnect-latency", "--exchange-on", "--bucket", "--zero"}) {
+  for (const char* name : {"--interconnect", "--interconnect-latency", "--exchange-on",
+                           "--compute-speed-while-exchanging", "--bucket", "--zero"}) {
     between_.push_back(app.get_option(name)->needs("--ranks"));
   }
 }
@@ -93,7 +110,8 @@ prefetch::Interconnect RankFlags::interconnect() const {
   return {.ranks = ranks,
           .bandwidth = *rate,
           .latency = parse_duration(latency).value(),
-          .shares_link = exchange_on == "link"};
+          .shares_link = exchange_on == "link",
+          .compute_speed = compute_speed};
 }
 
 void expect_exchangeable(const PlanRequest& request) {

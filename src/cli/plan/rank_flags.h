@@ -26,6 +26,7 @@ struct RankFlags {
   std::string bandwidth;
   std::string latency = "5us";
   std::string exchange_on = "link";
+  double compute_speed = 1;
   BucketFlag bucket;
   ZeroFlag zero;
 

@@ -86,8 +86,7 @@ std::optional<std::uint32_t> KeptPlans::kept_algorithm(const Workload& workload,
     const Algorithms& algorithms = plans_[(own + i) % plans_.size()].algorithms;
     const auto name = algorithms.find(task.name);
     if (name == algorithms.end()) continue;
-    const auto found =
-        std::ranges::find(task.algorithms, name->second, &prefetch::Algorithm::name);
+    const auto found = std::ranges::find(task.algorithms, name->second, &prefetch::Algorithm::name);
     if (found == task.algorithms.end()) continue;
     return static_cast<std::uint32_t>(found - task.algorithms.begin());
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "prefetch/plan.h"
 #include "prefetch/profile.h"
+#include "prefetch/task_graph.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
 #include "src/train/parts/rank_training.h"

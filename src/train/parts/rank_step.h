@@ -23,8 +23,8 @@ struct ShardResult {
 
 /// What ranks tell each other before a step.
 struct RankNews {
-  std::size_t counted = 0;  ///< labels that count, of its samples
-  bool wants_stop = false;  ///< this step should be the last
+  std::size_t counted = 0;    ///< labels that count, of its samples
+  bool wants_stop = false;    ///< this step should be the last
   bool has_warnings = false;  ///< RankWarnings::are_there()
 };
 

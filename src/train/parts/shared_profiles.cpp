@@ -4,6 +4,7 @@
 #include <string>
 
 #include "prefetch/interconnect.h"
+#include "src/profile/exchange_load.h"
 #include "src/profile/interconnect_profiler.h"
 #include "src/ranks/gather_texts.h"
 #include "src/train/parts/first_rank.h"
@@ -45,8 +46,8 @@ void take_times(const json& times, std::span<const RepeatedStep> steps,
 
 }  // namespace
 
-void share_profiles(const RankOptions& ranks, std::span<const RepeatedStep> steps,
-                    um::Memory& memory, std::vector<Profile>& profiles) {
+void share_profiles(const RankOptions& ranks, ExecutionContext& context, um::Bytes limit,
+                    std::span<const RepeatedStep> steps, std::vector<Profile>& profiles) {
   Communicator& communicator = *ranks.communicator;
   const bool is_own = is_first(&communicator);
   const std::string text =
@@ -61,8 +62,10 @@ void share_profiles(const RankOptions& ranks, std::span<const RepeatedStep> step
   if (communicator.ranks() == 1) {
     last.exchanges.assign(graph.exchanges.size(), {});
   } else {
-    const prefetch::Interconnect between =
-        measure_interconnect({communicator, ranks.between_near_memory(), memory});
+    const RankMemory memory{communicator, ranks.between_near_memory(), context.device->memory()};
+    prefetch::Interconnect between = measure_interconnect(memory);
+    between.compute_speed = compute_speed_while_exchanging(
+        memory, {.context = context, .step = steps.back().step, .profile = last, .limit = limit});
     last.exchanges = prefetch::exchange_times(graph, between, link);
   }
 }

@@ -4,18 +4,19 @@
 #include <vector>
 
 #include "prefetch/profile.h"
+#include "src/ops/execution_context.h"
 #include "src/step/sub_step.h"
 #include "src/train/parts/rank_training.h"
-#include "um/memory.h"
+#include "um/bytes.h"
 
 namespace spillway {
 
 /// Gives all ranks the first one's times of the tasks that it has, by name, and of its link, so
 /// that ranks with the same steps make the same plans; and to the last of the steps what its
-/// exchanges take, as measured now between the ranks. `profiles` are those of `steps`, on the same
-/// kind of machine; `memory` is near. Throws: what Communicator throws;
-/// um::OutOfMemory.
-void share_profiles(const RankOptions& ranks, std::span<const RepeatedStep> steps,
-                    um::Memory& memory, std::vector<prefetch::Profile>& profiles);
+/// exchanges take, and tasks beside them, as measured now between the ranks within `limit` of near
+/// memory, which is given back. `profiles` are those of `steps`, on the same kind of machine.
+/// Throws: what Communicator throws; um::OutOfMemory.
+void share_profiles(const RankOptions& ranks, ExecutionContext& context, um::Bytes limit,
+                    std::span<const RepeatedStep> steps, std::vector<prefetch::Profile>& profiles);
 
 }  // namespace spillway

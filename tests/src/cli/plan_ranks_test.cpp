@@ -76,6 +76,13 @@ TEST_F(PlanRanks, TellsWhatOneRankTakes) {
   expect_parts(succeed({kPlanned, ranks}).output, {"scaling ", "%; one rank alone takes "});
 }
 
+TEST_F(PlanRanks, SlowsTasksBesideTheExchange) {
+  const Arguments ranks = "--ranks 8 --interconnect 5GB/s --exchange-on own";
+  const json slowed = planned_ranks({ranks, "--compute-speed-while-exchanging 0.5"});
+  EXPECT_GT(slowed.at("makespan_seconds"), planned_ranks(ranks).at("makespan_seconds"));
+  EXPECT_EQ(slowed.at("ranks").at("compute_speed_while_exchanging"), 0.5);
+}
+
 // 20,000 rows of 64 floats and their gradients: lm_head's, too, which the loss makes going forward.
 TEST_F(PlanRanks, ExchangeWhatTheLossTrains) {
   const Arguments llama = "plan --net llama:2,4,2,64,96,32 --vocabulary 20000 --batch 1";
@@ -139,12 +146,17 @@ TEST_F(PlanRanks, RefuseNumbersThatCannotBe) {
   expect_refused(kBadUsage, {two, "--interconnect-latency 2s"}, {"--interconnect-latency"});
   expect_refused(kBadUsage, {two, "--exchange-on both"}, {"--exchange-on"});
   expect_refused(kBadUsage, {two, "--bucket 0"}, {"--bucket"});
+  for (const char* const speed : {"0", "1.5", "nan", "half"}) {
+    expect_refused(kBadUsage, {two, "--compute-speed-while-exchanging", std::string{speed}},
+                   {"--compute-speed-while-exchanging"});
+  }
 }
 
 TEST_F(PlanRanks, RefuseToExchangeAlone) {
   for (const Arguments& flag :
        {Arguments{"--interconnect 25GB/s"}, Arguments{"--bucket 1MiB"},
-        Arguments{"--exchange-on own"}, Arguments{"--interconnect-latency 1us"}}) {
+        Arguments{"--exchange-on own"}, Arguments{"--interconnect-latency 1us"},
+        Arguments{"--compute-speed-while-exchanging 0.5"}}) {
     expect_refused(kBadUsage, {kResnet, flag}, {"--ranks"});
     expect_refused(kFailure, {kResnet, flag, "--ranks 1"}, {"leave it out", "--ranks 2"});
   }

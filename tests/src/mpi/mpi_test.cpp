@@ -53,6 +53,13 @@ class Mpi : public ::testing::Test {
                std::to_string(ranks) + " " SPILLWAY_RANK_PROGRAM " " + arguments);
   }
 
+  /// The same on two nodes, between which the link is cut after so many seconds, or never.
+  [[nodiscard]] Outcome run_nodes(const std::string& cut, const std::string& arguments) const {
+    return run(kEnvironment + SPILLWAY_TWO_NODES " " + cut +
+               " " SPILLWAY_MPIRUN " " SPILLWAY_RANK_PROGRAM " " + arguments);
+  }
+  static constexpr int kNoNodes = 77;  // what two_nodes ends with where it cannot make any
+
  private:
   test::TemporaryFolder folder_;
 };

@@ -6,7 +6,10 @@
 #include <cstddef>
 #include <vector>
 
+#include "prefetch/files/machine.h"
+#include "src/profile/exchange_load.h"
 #include "tests/src/ranks/on_ranks.h"
+#include "tests/src/small_training.h"
 #include "um/host/host_memory.h"
 
 namespace spillway {
@@ -53,6 +56,48 @@ TEST(MeasuredInterconnect, IsTheSameOnAllRanks) {
     EXPECT_EQ(interconnect.bandwidth, measured[0].bandwidth);
     EXPECT_EQ(interconnect.latency, measured[0].latency);
   }
+}
+
+TEST(SpeedWhileExchanging, IsTheSlowestRanksAndNoMoreThanAlone) {
+  ThreadRanks group{2};
+  std::vector<double> speeds(2);
+  const auto errors = testing::on_ranks(group, [&](Communicator& communicator) {
+    ExecutionContext context = test::small_context();
+    const Workload workload{test::small_network(), *context.backend, {.batch = 8}};
+    const Step& step = workload.training();
+    const prefetch::Profile times =
+        prefetch::model_profile(step.graph, prefetch::find_machine("host"));
+    speeds[communicator.rank()] =
+        compute_speed_while_exchanging({communicator, communicator, context.device->memory()},
+                                       {.context = context,
+                                        .step = step,
+                                        .profile = times,
+                                        .limit = 2 * workload.need().peak_with_workspace});
+  });
+  EXPECT_EQ(errors, testing::no_errors(group));
+  EXPECT_GT(speeds[0], 0);
+  EXPECT_LE(speeds[0], 1);
+  EXPECT_EQ(speeds[0], speeds[1]);
+}
+
+// Where a rank's memory holds no task, none of them waits.
+TEST(SpeedWhileExchanging, IsThatAloneWhereThereIsNoRoom) {
+  ThreadRanks group{2};
+  const auto errors = testing::on_ranks(group, [&](Communicator& communicator) {
+    ExecutionContext context = test::small_context();
+    const Workload workload{test::small_network(), *context.backend, {.batch = 8}};
+    const Step& step = workload.training();
+    const prefetch::Profile times =
+        prefetch::model_profile(step.graph, prefetch::find_machine("host"));
+    const Bytes all = 2 * workload.need().peak_with_workspace;
+    EXPECT_EQ(compute_speed_while_exchanging({communicator, communicator, context.device->memory()},
+                                             {.context = context,
+                                              .step = step,
+                                              .profile = times,
+                                              .limit = communicator.rank() == 0 ? Bytes{} : all}),
+              1);
+  });
+  EXPECT_EQ(errors, testing::no_errors(group));
 }
 
 }  // namespace

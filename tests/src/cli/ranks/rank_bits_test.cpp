@@ -114,6 +114,9 @@ TEST(Ranks, MeasureWhatIsBetweenThem) {
   const std::string flags = outcome.errors.substr(begin, outcome.errors.find('\n', at) - begin);
   const json plan = json_of({"plan --net lenet --batch 8 --machine host --json -", flags.c_str()});
   EXPECT_EQ(plan.at("ranks").at("count"), 2);
+  EXPECT_NE(flags.find("--compute-speed-while-exchanging "), std::string::npos);
+  EXPECT_GT(plan.at("ranks").at("compute_speed_while_exchanging"), 0);
+  EXPECT_LE(plan.at("ranks").at("compute_speed_while_exchanging"), 1);
   succeed({"plan --net lenet --batch 8 --threads 1 --profile", path});
 }
 

@@ -1,4 +1,6 @@
 // The plans of a checkpoint that several ranks, threads here, go on from.
+#include "src/train/parts/kept_plans.h"
+
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -15,7 +17,6 @@
 #include "src/plan/workload.h"
 #include "src/ranks/thread_communicator.h"
 #include "src/step/machine_size_model.h"
-#include "src/train/parts/kept_plans.h"
 #include "src/train/trainer.h"
 #include "tests/refusal.h"
 #include "tests/src/ranks/on_ranks.h"
@@ -35,8 +36,8 @@ nets::Network two_convolutions() {
   nets::Builder net{"convolutions", {16, 8, 8}};
   nets::NodeId x = net.input();
   for (const char* const name : {"conv1", "conv2"}) {
-    x = net.convolution(
-        name, x, {.channels = 16, .kernel = nets::square(3), .padding = nets::square(1)});
+    x = net.convolution(name, x,
+                        {.channels = 16, .kernel = nets::square(3), .padding = nets::square(1)});
   }
   return net.build(net.linear("fc", x, {.features = 3}));
 }
@@ -122,19 +123,18 @@ class KeptAlgorithms : public ::testing::Test {
   ThreadRanks alone{1};
   std::unique_ptr<Communicator> end = alone.end(0);
   Workload workload{two_convolutions(), MachineSizeModel{}, {.batch = 8}};
-  Plan plan = make_plans(workload,
-                         prefetch::model_profile(workload.training().graph,
-                                                 prefetch::find_machine("host")),
-                         2 * workload.need().peak_with_workspace, {.memory = MemoryMode::kResident})
-                  .training.front();
+  Plan plan =
+      make_plans(workload,
+                 prefetch::model_profile(workload.training().graph, prefetch::find_machine("host")),
+                 2 * workload.need().peak_with_workspace, {.memory = MemoryMode::kResident})
+          .training.front();
   std::size_t choices = 0;
 };
 
 TEST_F(KeptAlgorithms, AreMuchFasterThanOthers) {
   ASSERT_GT(choices, 0U);
   const auto& graph = workload.training().graph;
-  const prefetch::Profile times =
-      prefetch::model_profile(graph, prefetch::find_machine("host"));
+  const prefetch::Profile times = prefetch::model_profile(graph, prefetch::find_machine("host"));
   const prefetch::Profile favoured = kept().favour(workload, {times}).front();
   for (const prefetch::TaskRun& run : plan.runs) {
     const auto& of_task = favoured.durations[static_cast<std::size_t>(run.task)];
@@ -148,9 +148,10 @@ TEST_F(KeptAlgorithms, AreMuchFasterThanOthers) {
 
 TEST_F(KeptAlgorithms, AreThoseOfTheNewPlan) {
   const std::vector<Plan> same{plan};
-  EXPECT_EQ(kept().departure(workload, same),
-            "the checkpoint's plan is not for these ranks and this budget: there is a new one, with "
-            "the same algorithms");
+  EXPECT_EQ(
+      kept().departure(workload, same),
+      "the checkpoint's plan is not for these ranks and this budget: there is a new one, with "
+      "the same algorithms");
   std::vector<Plan> other{plan};
   for (prefetch::TaskRun& run : other.front().runs) run.algorithm = 0;
   const std::string sentence = kept().departure(workload, other);

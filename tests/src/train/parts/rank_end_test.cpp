@@ -60,9 +60,9 @@ TEST(EndOfRanks, AStopOnOneRankEndsAllAfterTheSameStep) {
 
 // Rank 1 alone is asked to stop, when `events_of` says. Returns the last step of each rank, 0 where
 // there was none.
-std::vector<std::uint64_t> stopped_after(const TrainerOptions& options,
-                                         const std::function<TrainerEvents(
-                                             const std::function<void()>& stop)>& events_of) {
+std::vector<std::uint64_t> stopped_after(
+    const TrainerOptions& options,
+    const std::function<TrainerEvents(const std::function<void()>& stop)>& events_of) {
   ThreadRanks group{3, {.time_limit = std::chrono::seconds{20}}};
   std::vector<std::uint64_t> last(3);
   const auto errors = on_ranks(group, [&](Communicator& communicator) {

@@ -1,4 +1,6 @@
 // What ranks warn of that nobody hears but the first one.
+#include "src/train/parts/rank_warnings.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 
 #include "nets/builder.h"
 #include "src/ranks/thread_communicator.h"
-#include "src/train/parts/rank_warnings.h"
 #include "src/train/trainer.h"
 #include "tests/src/data/images/image_tree.h"
 #include "tests/src/ranks/on_ranks.h"

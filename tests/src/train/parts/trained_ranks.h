@@ -36,7 +36,8 @@ struct Trained {
 
 /// Trains on so many ranks, which are threads. Returns what each came to; empty of one that failed,
 /// which fails the test.
-[[nodiscard]] inline std::vector<Trained> train_on(std::size_t ranks, const TrainerOptions& options) {
+[[nodiscard]] inline std::vector<Trained> train_on(std::size_t ranks,
+                                                   const TrainerOptions& options) {
   ThreadRanks group{ranks};
   std::vector<Trained> trained(ranks);
   const auto errors = on_ranks(group, [&](Communicator& communicator) {
