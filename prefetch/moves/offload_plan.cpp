@@ -37,6 +37,9 @@ Plan empty_plan(const Problem& problem, std::vector<TaskRun> runs) {
 }
 
 OffloadPlanner::OffloadPlanner(const Problem& problem)
+    : OffloadPlanner{problem, runs_in_order(problem.graph)} {}
+
+OffloadPlanner::OffloadPlanner(const Problem& problem, std::vector<TaskRun> runs)
     : problem_{problem},
       block_sizes_{problem.graph, problem.page},
       has_offloadable_state_{std::ranges::any_of(problem.graph.data, &DataBlock::is_offloadable)},
@@ -46,7 +49,7 @@ OffloadPlanner::OffloadPlanner(const Problem& problem)
     without_exchanges_ = problem.profile;
     std::ranges::fill(without_exchanges_.exchanges, ExchangeTime{});
   }
-  choose_homes(runs_in_order(problem.graph));
+  choose_homes(std::move(runs));
 }
 
 std::optional<EvaluatedPlan> OffloadPlanner::plan(std::vector<TaskRun> runs) const {
@@ -188,6 +191,26 @@ void OffloadPlanner::choose_homes(std::vector<TaskRun> runs) {
   };
   options_ =
       search.search(evaluate, static_cast<int>(evaluations), compute_time(problem_.profile, runs));
+  if (!waits_for_exchanges()) return;
+  // Who takes them to cost nothing may find better homes.
+  const Problem unaware{.graph = problem_.graph,
+                        .profile = without_exchanges_,
+                        .budget = problem_.budget,
+                        .page = problem_.page,
+                        .chunk = problem_.chunk,
+                        .whole_blocks = problem_.whole_blocks,
+                        .may_recompute = problem_.may_recompute};
+  const OffloadPlanner other{unaware, runs};
+  const auto with_others = evaluate(other.options_);
+  if (with_others && *with_others < evaluate(options_).value_or(um::Nanoseconds::max())) {
+    options_ = other.options_;
+  }
+}
+
+bool OffloadPlanner::waits_for_exchanges() const {
+  return std::ranges::any_of(problem_.profile.exchanges, [](const ExchangeTime& exchange) {
+    return exchange.alone > um::Nanoseconds{0};
+  });
 }
 
 }  // namespace spillway::prefetch

@@ -61,6 +61,9 @@ class OffloadPlanner {
   void choose_homes(std::vector<TaskRun> runs);
 
  private:
+  // Homes of state are for `runs`.
+  OffloadPlanner(const Problem& problem, std::vector<TaskRun> runs);
+  [[nodiscard]] bool waits_for_exchanges() const;
   [[nodiscard]] um::Bytes spare_room(std::uint32_t parts) const;
   struct Sequence;  // of runs, and what they need
   [[nodiscard]] std::optional<EvaluatedPlan> plan(std::vector<TaskRun> runs,
