@@ -193,7 +193,7 @@ void Trainer::share_choice() {
 void Trainer::divide_state() {
   const RankOptions& ranks = options_.ranks;
   if (!ranks.are_used() || !ranks.divides_optimizer || ranks.communicator->ranks() == 1) return;
-  slices_.emplace(*ranks.communicator);
+  slices_.emplace(*ranks.communicator, ranks.between_near_memory(), context_.device->memory());
   saves_slices_ = folder_.has_value();
   share_first(*ranks.communicator, saves_slices_);
   session_->state().divide_by(*slices_);

@@ -1,6 +1,5 @@
 #include "src/train/parts/state_slices.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "src/ranks/number_slice.h"
@@ -17,33 +16,36 @@ struct Message {
   std::uint64_t index = 0;
 };
 
-// A block as it would lie in memory.
-class WholeBlock {
- public:
-  WholeBlock(const StateBlock& block, const Backend& backend) {
-    for (std::size_t i = 0; i < block.ids.size(); ++i) {
-      const ParameterPart part{.index = i, .count = block.ids.size()};
-      parts_.emplace_back(backend.parameter_part_bytes(block.spec, part).count() / sizeof(float));
-      addresses_.push_back(reinterpret_cast<std::byte*>(parts_.back().data()));
-    }
-  }
-
-  [[nodiscard]] std::span<float> part(std::size_t i) { return parts_[i]; }
-  [[nodiscard]] std::span<std::byte* const> addresses() const { return addresses_; }
-
- private:
-  std::vector<std::vector<float>> parts_;
-  std::vector<std::byte*> addresses_;
-};
-
 std::span<float> floats_at(std::byte* address, std::size_t count) {
   return {reinterpret_cast<float*>(address), count};
 }
 
+// A block as it would lie in memory.
+class WholeBlock {
+ public:
+  WholeBlock(const StateBlock& block, const Backend& backend, um::Memory& memory) {
+    for (std::size_t i = 0; i < block.ids.size(); ++i) {
+      const ParameterPart part{.index = i, .count = block.ids.size()};
+      parts_.emplace_back(memory, backend.parameter_part_bytes(block.spec, part));
+      backend.clear(parts_.back().bytes());
+      addresses_.push_back(parts_.back().data());
+    }
+  }
+
+  [[nodiscard]] std::span<float> part(std::size_t i) const {
+    return floats_at(addresses_[i], parts_[i].size().count() / sizeof(float));
+  }
+  [[nodiscard]] std::span<std::byte* const> addresses() const { return addresses_; }
+
+ private:
+  std::vector<um::Block> parts_;
+  std::vector<std::byte*> addresses_;
+};
+
 }  // namespace
 
 std::span<float> StateSlices::own(std::byte* part, std::size_t floats) const {
-  const NumberSlice slice = slice_of_rank(communicator_.rank(), communicator_.ranks(), floats);
+  const NumberSlice slice = slice_of_rank(ranks_.rank(), ranks_.ranks(), floats);
   return floats_at(part, slice.count);
 }
 
@@ -52,15 +54,16 @@ void StateSlices::gather(std::size_t index, const StateBlock& block,
                          std::span<float> numbers) {
   um::expects(is_first(), "the first rank gathers");
   Message message{.command = Command::kGather, .index = index};
-  share_first(communicator_, message);
-  WholeBlock whole{block, backend};
+  share_first(ranks_, message);
+  const WholeBlock whole{block, backend, memory_};
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (block.divided[i] > 0) {
       gather_part(own(parts[i], block.divided[i]), whole.part(i));
     } else {
-      std::ranges::copy(floats_at(parts[i], whole.part(i).size()), whole.part(i).begin());
+      near_.kernels().copy(whole.part(i), floats_at(parts[i], whole.part(i).size()));
     }
   }
+  near_.finish();
   backend.export_parameters(block.spec, whole.addresses(), numbers);
 }
 
@@ -69,17 +72,18 @@ void StateSlices::scatter(std::size_t index, const StateBlock& block,
                           std::span<const float> numbers) {
   um::expects(is_first(), "the first rank scatters");
   Message message{.command = Command::kScatter, .index = index};
-  share_first(communicator_, message);
-  WholeBlock whole{block, backend};
+  share_first(ranks_, message);
+  const WholeBlock whole{block, backend, memory_};
   backend.import_parameters(block.spec, numbers, whole.addresses());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (block.divided[i] > 0) {
       scatter_part(own(parts[i], block.divided[i]), whole.part(i));
     } else {
-      communicator_.broadcast(std::as_writable_bytes(whole.part(i)), 0);
-      std::ranges::copy(whole.part(i), floats_at(parts[i], whole.part(i).size()).begin());
+      near_.broadcast(std::as_writable_bytes(whole.part(i)), 0);
+      near_.kernels().copy(floats_at(parts[i], whole.part(i).size()), whole.part(i));
     }
   }
+  near_.finish();
 }
 
 void StateSlices::keep_while(const std::function<void()>& work) {
@@ -94,12 +98,12 @@ void StateSlices::keep_while(const std::function<void()>& work) {
 
 void StateSlices::end() {
   Message message;
-  share_first(communicator_, message);
+  share_first(ranks_, message);
 }
 
 std::optional<StateSlices::Call> StateSlices::next() {
   Message message;
-  share_first(communicator_, message);
+  share_first(ranks_, message);
   if (message.command == Command::kEnd) return std::nullopt;
   return Call{.index = message.index, .gathers = message.command == Command::kGather};
 }
@@ -111,18 +115,19 @@ void StateSlices::join(const Call& call, const StateBlock& block,
       if (call.gathers) continue;
       const ParameterPart part{.index = i, .count = parts.size()};
       const std::size_t size = backend.parameter_part_bytes(block.spec, part).count();
-      communicator_.broadcast({parts[i], size}, 0);
+      near_.broadcast({parts[i], size}, 0);
     } else if (call.gathers) {
       gather_part(own(parts[i], block.divided[i]), {});
     } else {
       scatter_part(own(parts[i], block.divided[i]), {});
     }
   }
+  near_.finish();
 }
 
 // `whole` is the first rank's.
 void StateSlices::gather_part(std::span<float> own, std::span<float> whole) {
-  const std::size_t ranks = communicator_.ranks();
+  const std::size_t ranks = ranks_.ranks();
   std::vector<std::span<const std::byte>> sends(ranks);
   std::vector<std::span<std::byte>> receives(ranks);
   if (is_first()) {
@@ -130,15 +135,15 @@ void StateSlices::gather_part(std::span<float> own, std::span<float> whole) {
       const NumberSlice slice = slice_of_rank(r, ranks, whole.size());
       receives[r] = std::as_writable_bytes(whole.subspan(slice.first, slice.count));
     }
-    std::ranges::copy(own, whole.begin());
+    near_.kernels().copy(whole.first(own.size()), own);
   } else {
     sends[0] = std::as_bytes(own);
   }
-  communicator_.exchange(sends, receives);
+  near_.exchange(sends, receives);
 }
 
 void StateSlices::scatter_part(std::span<float> own, std::span<float> whole) {
-  const std::size_t ranks = communicator_.ranks();
+  const std::size_t ranks = ranks_.ranks();
   std::vector<std::span<const std::byte>> sends(ranks);
   std::vector<std::span<std::byte>> receives(ranks);
   if (is_first()) {
@@ -146,11 +151,11 @@ void StateSlices::scatter_part(std::span<float> own, std::span<float> whole) {
       const NumberSlice slice = slice_of_rank(r, ranks, whole.size());
       sends[r] = std::as_bytes(whole.subspan(slice.first, slice.count));
     }
-    std::ranges::copy(whole.first(own.size()), own.begin());
+    near_.kernels().copy(own, whole.first(own.size()));
   } else {
     receives[0] = std::as_writable_bytes(own);
   }
-  communicator_.exchange(sends, receives);
+  near_.exchange(sends, receives);
 }
 
 }  // namespace spillway

@@ -9,21 +9,26 @@
 #include "src/ops/backend.h"
 #include "src/ranks/communicator.h"
 #include "src/step/step.h"
+#include "um/memory.h"
 
 namespace spillway {
 
 /// Moves the numbers of blocks of which each rank keeps a slice (StateBlock::divided) between all
 /// ranks and the first one, which reads and writes files. That one calls gather() and scatter() as
-/// it goes, a block at a time, in keep_while(). The others meanwhile ask for what it does, with next(),
-/// and join() in. Whole blocks are in ordinary memory of the first rank alone, one at a time.
+/// it goes, a block at a time, in keep_while(). The others meanwhile ask for what it does, with
+/// next(), and join() in. Whole blocks are in memory of the first rank alone, one at a time, and
+/// not counted in its budget.
 ///
-/// Throws: every function what Communicator throws. Thread safety: one thread at a time.
+/// Throws: every function what Communicator throws; gather() and scatter() um::OutOfMemory. Thread
+/// safety: one thread at a time.
 class StateSlices {
  public:
-  /// Keeps a reference.
-  explicit StateSlices(Communicator& communicator) : communicator_{communicator} {}
+  /// Keeps references. Whole blocks are in `memory`, where `near` exchanges them
+  /// (RankOptions::between_near_memory()).
+  StateSlices(Communicator& ranks, Communicator& near, um::Memory& memory)
+      : ranks_{ranks}, near_{near}, memory_{memory} {}
 
-  [[nodiscard]] bool is_first() const { return communicator_.rank() == 0; }
+  [[nodiscard]] bool is_first() const { return ranks_.rank() == 0; }
 
   /// Of the first rank. `parts` is where it has its slices of the block, or all of a part that is
   /// not divided; `numbers` are those of the whole block in canonical order.
@@ -50,7 +55,9 @@ class StateSlices {
   void gather_part(std::span<float> own, std::span<float> whole);
   void scatter_part(std::span<float> own, std::span<float> whole);
 
-  Communicator& communicator_;
+  Communicator& ranks_;
+  Communicator& near_;
+  um::Memory& memory_;
 };
 
 }  // namespace spillway

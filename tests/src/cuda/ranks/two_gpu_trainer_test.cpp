@@ -2,16 +2,19 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "nets/builder.h"
 #include "src/train/trainer.h"
 #include "tests/src/cuda/ranks/nccl_ranks.h"
 #include "tests/src/cuda/ranks/two_gpus.h"
 #include "tests/src/gpu_training.h"
 #include "tests/src/small_training.h"
+#include "tests/temporary_folder.h"
 
 namespace spillway {
 namespace {
@@ -30,13 +33,19 @@ TrainerOptions trainer_options(Communicator& process) {
                     .buckets = {.first = um::Bytes{64}, .others = um::Bytes{512}}}};
 }
 
-// With all that a Trainer does: only the first rank draws weights, which go from GPU to GPU, and
-// what is between the GPUs is measured.
-TEST(TwoGpuTrainer, BeginsWithTheFirstRanksWeights) {
+using Change = std::function<void(TrainerOptions&)>;
+
+std::string trained_alone(const Change& change) {
   ThreadRanks one{1};
   const auto alone = one.end(0);
-  const std::string expected =
-      Trainer{small_context(), trainer_options(*alone)}.run().weights_sha256;
+  TrainerOptions options = trainer_options(*alone);
+  change(options);
+  return Trainer{small_context(), options}.run().weights_sha256;
+}
+
+// Two ranks come to what one comes to alone.
+void expect_same_on_two_gpus(const Change& change) {
+  const std::string expected = trained_alone(change);
   std::array<WatchedGpu*, kRanks> gpus{};
   std::vector<Opened> opened;
   for (WatchedGpu*& gpu : gpus) {
@@ -50,6 +59,7 @@ TEST(TwoGpuTrainer, BeginsWithTheFirstRanksWeights) {
   const auto errors = on_ranks(group, [&](Communicator& process) {
     const std::size_t rank = process.rank();
     TrainerOptions options = trainer_options(process);
+    change(options);
     options.ranks.join_devices = [&](ExecutionContext&) { return join_gpus(*gpus[rank], process); };
     Trainer trainer{std::move(opened[rank].context), std::move(options)};
     EXPECT_EQ(trainer.options().ranks.between_near_memory().library(), "nccl");
@@ -58,6 +68,29 @@ TEST(TwoGpuTrainer, BeginsWithTheFirstRanksWeights) {
   EXPECT_EQ(errors, no_errors(group));
   EXPECT_EQ(weights[0], expected);
   EXPECT_EQ(weights[1], expected);
+}
+
+// With all that a Trainer does: only the first rank draws weights, and what is between the GPUs is
+// measured.
+TEST(TwoGpuTrainer, BeginsWithTheFirstRanksWeights) {
+  expect_same_on_two_gpus([](TrainerOptions&) {});
+}
+
+// 16 x 6 x 6 x 80 weights, of whose moments each GPU keeps half; checkpoints have all of them.
+TEST(TwoGpuTrainer, DividesTheOptimizer) {
+  const TemporaryFolder folder;
+  expect_same_on_two_gpus([&](TrainerOptions& options) {
+    nets::Builder net{"wide", {1, 8, 8}};
+    nets::NodeId x =
+        net.convolution("conv", net.input(), {.channels = 16, .kernel = nets::square(3)});
+    x = net.relu("relu1", net.linear("fc1", net.relu("relu", x), {.features = 80}));
+    options.network = net.build(net.linear("fc2", x, {.features = 3}));
+    options.step.optimizer = AdamOptions{.decoupled = true};
+    options.ranks.divides_optimizer = true;
+    options.checkpoint.folder =
+        folder.file(std::to_string(options.ranks.communicator->ranks()) + " ranks");
+    options.training.checkpoint_every = 2;
+  });
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ std::vector<std::size_t> bucket_counts(const prefetch::TaskGraph& graph,
   std::vector<std::size_t> counts;
   for (const prefetch::ExchangeRun& run : plan.exchanges) {
     Bytes size;
-    for (const prefetch::DataId id : graph.exchanges[run.exchange].gradients) {
+    for (const prefetch::DataId id : graph.exchanges[run.exchange].blocks) {
       size += um::round_up(graph[id].size, prefetch::kNearAlignment);
     }
     counts.push_back(size.count() / sizeof(float));
