@@ -46,11 +46,10 @@ struct NearDemand {
 /// under the same conditions become one move (but for offloads by MoveOrder::in_parts). The
 /// conditions that come of it keep memory within the pool under any timing.
 ///
-/// Requires: `far_intervals` cover `demand` down to its pool; renewals have `needed` and `next` when
-/// the step ends; `plan.runs` is filled.
-/// Returns the length of the execution.
-/// Complexity: O((runs + far intervals) log (runs + far intervals)), and the square of a block's
-/// number of far intervals.
+/// Requires: `far_intervals` cover `demand` down to its pool; renewals have `needed` and `next`
+/// when the step ends; `plan.runs` is filled. Returns the length of the execution. Complexity:
+/// O((runs + far intervals) log (runs + far intervals)), and the square of a block's number of far
+/// intervals.
 um::Nanoseconds schedule_in_time(std::span<const FarInterval> far_intervals,
                                  const NearDemand& demand, const Profile& profile,
                                  const MoveOrder& order, Plan& plan,

@@ -24,9 +24,9 @@ using Operation = std::variant<
     PoolBackward, LrnForward, LrnBackward, ConcatForward, ConcatBackward, CropForward, CropBackward,
     LinearForward, LinearBackwardData, LinearBackwardWeights, DropoutForward, DropoutBackward,
     SoftmaxCrossEntropyTrain, SoftmaxCrossEntropyEvaluate, SgdUpdate, AdamUpdate, RmspropUpdate,
-    AverageParameters, TakeParameters, AccumulateGradients, AddSquares, ClipGradient, EmbeddingForward,
-    EmbeddingBackward, PositionsForward, PositionsBackward, RowNormForward, RowNormBackward,
-    SwigluForward, SwigluBackward, RotaryForward, RotaryBackward, AttentionForward,
+    AverageParameters, TakeParameters, AccumulateGradients, AddSquares, ClipGradient,
+    EmbeddingForward, EmbeddingBackward, PositionsForward, PositionsBackward, RowNormForward,
+    RowNormBackward, SwigluForward, SwigluBackward, RotaryForward, RotaryBackward, AttentionForward,
     AttentionBackward, ImageTokensForward, ImageTokensBackward, FirstTokenForward,
     FirstTokenBackward, VocabularyLossTrain, VocabularyLossEvaluate, VocabularyLogits>;
 

@@ -233,8 +233,8 @@ struct AverageParameters {
   [[nodiscard]] OperationCost cost() const { return update_cost(parameters, part, 3, 3); }
 };
 
-/// new parameters, parameters (only of several parts) -> parameters: those of a part, which lie in a
-/// block as its gradient does, to their place in the whole block.
+/// new parameters, parameters (only of several parts) -> parameters: those of a part, which lie in
+/// a block as its gradient does, to their place in the whole block.
 struct TakeParameters {
   ParameterSpec parameters;
   ParameterPart part = {};

@@ -34,10 +34,11 @@ prefetch::Profile divided_profile(const prefetch::TaskGraph& divided,
     const prefetch::Task& measured = whole.tasks[found->second];
     std::vector<um::Nanoseconds> durations = profile.durations[found->second];
     if (task.traffic != measured.traffic) {
-      const double share = static_cast<double>(task.traffic.count()) /
-                           static_cast<double>(measured.traffic.count());
+      const double share =
+          static_cast<double>(task.traffic.count()) / static_cast<double>(measured.traffic.count());
       for (um::Nanoseconds& time : durations) {
-        time = um::Nanoseconds{static_cast<um::Nanoseconds::rep>(static_cast<double>(time.count()) * share)};
+        time = um::Nanoseconds{
+            static_cast<um::Nanoseconds::rep>(static_cast<double>(time.count()) * share)};
       }
     }
     result.durations.push_back(std::move(durations));

@@ -82,8 +82,7 @@ um::Nanoseconds state_passing_time(const Workload& workload,
   for (std::size_t i = 0; i < sequence.size(); ++i) {
     const std::size_t next = sequence[(i + 1) % sequence.size()];
     if (next == sequence[i]) continue;
-    const Traffic traffic =
-        passed_on(homes[sequence[i]], homes[next], workload.page(), memory);
+    const Traffic traffic = passed_on(homes[sequence[i]], homes[next], workload.page(), memory);
     time += traffic.out / link.offload + traffic.in / link.prefetch;
   }
   return time;

@@ -57,8 +57,8 @@ std::vector<LargeUpdate> find_large_updates(const Step& whole) {
         update.own.push_back(id);
       }
     }
-    update.gradient = *std::ranges::find_if(
-        task.reads, [&](DataId id) { return !has(task.writes, id); });
+    update.gradient =
+        *std::ranges::find_if(task.reads, [&](DataId id) { return !has(task.writes, id); });
     const um::Bytes size = whole.graph[update.gradient].size;
     update.floats = size.count() / sizeof(float);
     if (size >= kSmallestDivided) found.push_back(std::move(update));
@@ -80,11 +80,11 @@ void shrink_state(Step& step, const LargeUpdate& update, std::size_t ranks) {
 
 // Where the updated slices of all ranks come together.
 DataId add_updated(Step& step, const LargeUpdate& update, const ParameterPart& part) {
-  return step.graph.add(prefetch::DataBlock{
-      .name = step.graph[update.parameters].name + ".updated" + suffix_of(part),
-      .size = step.graph[update.gradient].size,
-      .kind = prefetch::DataKind::kState,
-      .lies_in = update.gradient});
+  return step.graph.add(
+      prefetch::DataBlock{.name = step.graph[update.parameters].name + ".updated" + suffix_of(part),
+                          .size = step.graph[update.gradient].size,
+                          .kind = prefetch::DataKind::kState,
+                          .lies_in = update.gradient});
 }
 
 // Makes the update at `place` one of a slice, and puts the task behind it that takes all slices.

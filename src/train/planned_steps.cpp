@@ -176,8 +176,7 @@ void PlannedSteps::plan_anew(Bytes limit, const KeptPlans& kept) {
   }
   if (events_.on_planning) events_.on_planning(tasks);
   const Workload& measured = *workload_;
-  StateChoice::Outcome outcome =
-      choice_->plan(kept.favour(measured, profiles_), limit, request_);
+  StateChoice::Outcome outcome = choice_->plan(kept.favour(measured, profiles_), limit, request_);
   workload_ = outcome.workload;
   profiles_ = profiles_for(*workload_, measured, std::move(profiles_));  // not the favoured ones
   plans_ = std::move(outcome.plans);

@@ -214,8 +214,8 @@ void Trainer::start() {
 void Trainer::with_whole_state(const std::function<void()>& work) {
   Communicator& communicator = *options_.ranks.communicator;
   if (!slices_) return on_first_rank(communicator, work);
-  on_first_rank(communicator, [&] { slices_->keep_while(work); },
-                [&] { session_->state().follow(); });
+  on_first_rank(
+      communicator, [&] { slices_->keep_while(work); }, [&] { session_->state().follow(); });
 }
 
 // First values, or those of a file or of the checkpoint.

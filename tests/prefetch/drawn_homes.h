@@ -65,8 +65,7 @@ inline std::optional<Plan> plan_with_drawn_homes(const Problem& problem) {
     }
     const MoveOrder order{.is_eager = *rc::gen::arbitrary<bool>(),
                           .prefetches_first = *rc::gen::arbitrary<bool>()};
-    const NearDemand needs{
-        .runs = live, .at_end = demand_at_end(block_sizes, lives), .pool = pool};
+    const NearDemand needs{.runs = live, .at_end = demand_at_end(block_sizes, lives), .pool = pool};
     schedule_in_time(needed, needs, problem.profile, order, plan, copies);
   } else {
     std::vector<Swap> swaps = return_early(away, live, pool);

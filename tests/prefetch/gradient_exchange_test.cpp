@@ -96,8 +96,8 @@ TaskGraph divided_layers() {
     if (task.name[0] == 'b') task.phase = Phase::kBackward;
   }
   for (const char* number : {"1", "2"}) {
-    DataBlock& slices = graph.data[static_cast<std::size_t>(
-        find_block(graph, std::string{"p"} + number))];
+    DataBlock& slices =
+        graph.data[static_cast<std::size_t>(find_block(graph, std::string{"p"} + number))];
     slices.kind = DataKind::kState;
     slices.lies_in = find_block(graph, std::string{"g"} + number);
   }
@@ -128,8 +128,7 @@ TEST(GradientExchange, ScattersSumsAndGathersWhatSlicesBecame) {
 
 // In one bucket what is divided comes last, and only that is gathered.
 TEST(GradientExchange, PutsWhatIsDividedBehindTheRestOfItsBucket) {
-  const TaskGraph graph =
-      exchanged(divided_layers(), {.first = pages(9), .others = pages(9)});
+  const TaskGraph graph = exchanged(divided_layers(), {.first = pages(9), .others = pages(9)});
   EXPECT_EQ(collectives_of(graph), "scatter g3 g2 g1 after b1; gather p2 p1 after u1; ");
   EXPECT_EQ(graph.exchanges[0].divided.size(), 2U);
   const CollectiveBytes sums = exchanged_bytes(graph, graph.exchanges[0]);

@@ -76,8 +76,7 @@ void PlanSubject::update_trace_far(const PlanRequest& request) {
 }
 
 void PlanSubject::exchange(const prefetch::Interconnect& interconnect,
-                           const prefetch::BucketRule& buckets,
-                           const OptimizerDivision& division) {
+                           const prefetch::BucketRule& buckets, const OptimizerDivision& division) {
   if (workload) {
     auto exchanged = workload->with_exchanges(*size_model, buckets, division);
     profile = divided_profile(exchanged->training().graph, workload->training().graph, profile);

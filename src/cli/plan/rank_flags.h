@@ -7,8 +7,8 @@
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/interconnect.h"
 #include "src/cli/flags/bucket_flag.h"
-#include "src/cli/flags/zero_flag.h"
 #include "src/cli/flags/cli11.h"
+#include "src/cli/flags/zero_flag.h"
 #include "src/plan/plans.h"
 #include "src/step/divided_updates.h"
 

@@ -23,10 +23,9 @@ ShardedBatch shard_batch(const RankOptions& options, std::size_t batch) {
           .tree = ShardTree{options.shards},
           .own = shards_of_rank(options.shards, communicator.ranks(), communicator.rank()),
           .buckets = options.buckets,
-          .division = options.divides_optimizer
-                          ? OptimizerDivision{.rank = communicator.rank(),
-                                              .ranks = communicator.ranks()}
-                          : OptimizerDivision{}};
+          .division = options.divides_optimizer ? OptimizerDivision{.rank = communicator.rank(),
+                                                                    .ranks = communicator.ranks()}
+                                                : OptimizerDivision{}};
 }
 
 }  // namespace spillway

@@ -79,9 +79,7 @@ void ShardGradients::exchange(std::uint32_t exchange) {
 }
 
 void ShardGradients::add_up(const NumberSlice& numbers, Sum wanted) {
-  const auto part = [&](std::span<float> all) {
-    return all.subspan(numbers.first, numbers.count);
-  };
+  const auto part = [&](std::span<float> all) { return all.subspan(numbers.first, numbers.count); };
   const std::span<float> sum = part(gradients_.numbers);
   std::size_t waits = waits_;
   for (std::size_t i = 0; i < batch_.sums_due_after(batch_.own.end - 1); ++i) {

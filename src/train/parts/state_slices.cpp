@@ -108,8 +108,8 @@ std::optional<StateSlices::Call> StateSlices::next() {
   return Call{.index = message.index, .gathers = message.command == Command::kGather};
 }
 
-void StateSlices::join(const Call& call, const StateBlock& block,
-                       std::span<std::byte* const> parts, const Backend& backend) {
+void StateSlices::join(const Call& call, const StateBlock& block, std::span<std::byte* const> parts,
+                       const Backend& backend) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (block.divided[i] == 0) {
       if (call.gathers) continue;

@@ -80,8 +80,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RmspropUpdate&
   auto update = [stream = machine.stream, layout, op,
                  rates = rates_of_step(machine, op.options)](const auto& operands) {
     const UpdateRange range = UpdateRange::of(layout, op, operands);
-    launch(stream, range.packs, rmsprop_update, blocks_of(operands, range), rates.get(),
-           range);
+    launch(stream, range.packs, rmsprop_update, blocks_of(operands, range), rates.get(), range);
   };
   return kernel_of(op, std::move(update));
 }

@@ -69,8 +69,8 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op)
   auto update = [stream = machine.stream, layout, op,
                  rate = rate_of_step(machine)](const auto& operands) {
     const UpdateRange range = UpdateRange::of(layout, op, operands);
-    launch(stream, range.packs, sgd_update, blocks_of(operands, range), op.options,
-           rate.get(), range);
+    launch(stream, range.packs, sgd_update, blocks_of(operands, range), op.options, rate.get(),
+           range);
   };
   return kernel_of(op, std::move(update));
 }

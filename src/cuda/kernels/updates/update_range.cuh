@@ -29,8 +29,7 @@ struct UpdateRange {
   static UpdateRange of(const ParameterLayout& layout, const ParameterSpec& spec,
                         const ParameterPart& part, std::byte* block, bool decays_all) {
     constexpr std::size_t kLanes = Pack<float>::kLanes;
-    const auto [floats, gradient, written] =
-        UpdatedFloats::of(part, layout.cuts().range(part));
+    const auto [floats, gradient, written] = UpdatedFloats::of(part, layout.cuts().range(part));
     const std::size_t of_weights = has_weights(spec) ? layout.weight_count() : 0;
     const std::size_t weights = decays_all ? floats.end : of_weights;
     UpdateRange range{

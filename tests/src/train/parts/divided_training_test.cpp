@@ -1,5 +1,5 @@
-// Trainings whose ranks divide the optimizer's numbers among them (ZeRO, stage 1), or whose state is
-// far between steps: the bits of those that do neither.
+// Trainings whose ranks divide the optimizer's numbers among them (ZeRO, stage 1), or whose state
+// is far between steps: the bits of those that do neither.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -20,10 +20,12 @@ using testing::options_of;
 using testing::train_on;
 using testing::Trained;
 
-// Its first linear layer has 16 x 6 x 6 x 80 weights, 180 KiB, which are divided; all else is small.
+// Its first linear layer has 16 x 6 x 6 x 80 weights, 180 KiB, which are divided; all else is
+// small.
 nets::Network wide_network() {
   nets::Builder net{"wide", {1, 8, 8}};
-  nets::NodeId x = net.convolution("conv", net.input(), {.channels = 16, .kernel = nets::square(3)});
+  nets::NodeId x =
+      net.convolution("conv", net.input(), {.channels = 16, .kernel = nets::square(3)});
   x = net.relu("relu", net.batch_norm("norm", x));
   x = net.relu("relu1", net.linear("fc1", x, {.features = 80}));
   return net.build(net.linear("fc2", x, {.features = 3}));
