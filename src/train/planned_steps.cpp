@@ -13,11 +13,13 @@
 #include "prefetch/files/plan_file.h"
 #include "prefetch/planners/catalogue.h"
 #include "src/execute/executor.h"
+#include "src/plan/bucket_time.h"
 #include "src/plan/budget.h"
 #include "src/plan/near_plan.h"
 #include "src/plan/sub_batch_choice.h"
 #include "src/plan/sub_batch_plans.h"
 #include "src/profile/measured_profile.h"
+#include "src/train/parts/rank_buckets.h"
 #include "src/train/parts/rank_step.h"
 #include "src/train/parts/shared_profiles.h"
 
@@ -51,13 +53,6 @@ bool is_plan_of(const Workload& workload, const prefetch::JsonFile& file) {
   return prefetch::is_made_for(workload.training_steps().front().step.graph, file.root());
 }
 
-PlanRequest with_state_near(PlanRequest request) {
-  expect_whole_batch(request);
-  request.state = StateRule::kNear;
-  request.update = UpdateRule::kNear;
-  return request;
-}
-
 }  // namespace
 
 PlannedSteps::PlannedSteps(const TrainerOptions& options, ExecutionContext& context,
@@ -66,11 +61,13 @@ PlannedSteps::PlannedSteps(const TrainerOptions& options, ExecutionContext& cont
       context_{context},
       events_{std::move(events)},
       stop_{std::move(stop)},
-      request_{request_of(options)} {
+      request_{request_of(options)},
+      buckets_{options.ranks.buckets} {
   if (options.only_evaluates) {
-    near_.emplace(options.network, *context.backend,
-                  Workload::EvaluationOnly{options.step.batch, options.step.gives_logits,
-                                           options.step.has_byte_images});
+    near_ = std::make_unique<const Workload>(
+        options.network, *context.backend,
+        Workload::EvaluationOnly{options.step.batch, options.step.gives_logits,
+                                 options.step.has_byte_images});
     choose_state();
   } else {
     build(options.step, prefetch::cut(options.step.batch, options.step.batch));
@@ -83,7 +80,8 @@ void PlannedSteps::build(const StepOptions& step, const prefetch::SubBatches& ba
   if (options_.ranks.are_used()) {
     build_shards(step);
   } else {
-    near_.emplace(options_.network, *context_.backend, step, batches);
+    near_ =
+        std::make_unique<const Workload>(options_.network, *context_.backend, step, batches);
   }
   choose_state();
 }
@@ -93,18 +91,26 @@ void PlannedSteps::build_shards(const StepOptions& step) {
   const ShardedBatch batch = shard_batch(ranks, step.batch);
   ShardSteps shards = make_shard_steps(options_.network, *context_.backend, step, batch);
   const Bytes beside = RankStep::near_memory(batch, ranks, shards.steps.back().step);
-  near_.emplace(options_.network, *context_.backend, step, batch, std::move(shards), beside);
+  near_ = std::make_unique<const Workload>(options_.network, *context_.backend, step, batch,
+                                           std::move(shards), beside);
 }
 
-void PlannedSteps::choose_state() {
+// What state may be chosen from.
+PlanRequest PlannedSteps::state_request() const {
   PlanRequest request = request_;
   if (!SubBatchChoice{options_.planning.sub_batch}.is_off()) {
-    request = with_state_near(request);
+    expect_whole_batch(request);
+    request.state = StateRule::kNear;
+    request.update = UpdateRule::kNear;
   } else if (options_.ranks.are_used()) {
     expect_near_updates(request);
     request.update = UpdateRule::kNear;
   }
-  choice_.emplace(*near_, *context_.backend, request);
+  return request;
+}
+
+void PlannedSteps::choose_state() {
+  choice_.emplace(*near_, *context_.backend, state_request());
   workload_ = &*near_;
 }
 
@@ -154,7 +160,9 @@ void PlannedSteps::plan(const PlanPath& path) {
   }
   profiles_ = find_profiles(limit);
   if (options_.ranks.are_used()) {
-    share_profiles(options_.ranks, workload_->training_steps(), profiles_);
+    const auto interconnect =
+        share_profiles(options_.ranks, workload_->training_steps(), profiles_);
+    if (interconnect && options_.ranks.chooses_buckets) choose_buckets(*interconnect, limit);
   }
   if (stop_.stop_requested()) throw Interrupted{};
   if (!files.empty()) {
@@ -170,6 +178,23 @@ void PlannedSteps::plan(const PlanPath& path) {
   workload_ = outcome.workload;
   profiles_ = std::move(outcome.profiles);
   plans_ = std::move(outcome.plans);
+}
+
+// Of the measured steps; those that run are made anew where other buckets are faster.
+void PlannedSteps::choose_buckets(const prefetch::Interconnect& interconnect, Bytes limit) {
+  ChosenBuckets chosen = choose_rank_buckets(
+      options_.ranks, *near_,
+      {.workload = *workload_, .profiles = profiles_, .interconnect = interconnect},
+      *context_.backend, limit, state_request());
+  if (chosen.near == nullptr) return;
+  buckets_ = chosen.rule;
+  profiles_ = std::move(chosen.profiles);
+  choice_.reset();
+  near_ = std::move(chosen.near);
+  choose_state();
+  workload_ = &choice_->within(limit);
+  profiles_ = profiles_of(
+      *workload_, {.workload = *near_, .profiles = profiles_, .interconnect = interconnect});
 }
 
 // Page faults alone keep no budget where nothing evicts before the whole memory is full.

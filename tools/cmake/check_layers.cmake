@@ -73,7 +73,7 @@ knows(src/step/layers/sequences um nets src/ops src/step)
 knows(src/plan um um/text nets ${planning} prefetch/runtime src/ops src/step)
 knows(src/execute um nets prefetch prefetch/verify prefetch/simulate prefetch/runtime prefetch/runtime/runner src/ops src/step src/plan)
 knows(src/profile um nets prefetch prefetch/files src/ops src/ranks src/step src/plan src/execute)
-knows(src/train/parts um um/text nets nets/text prefetch src/data src/files src/ops src/profile src/ranks src/step)
+knows(src/train/parts um um/text nets nets/text prefetch src/data src/files src/ops src/plan src/profile src/ranks src/step)
 knows(src/train um um/files um/text nets nets/text ${planning} prefetch/runtime src/files src/ops src/data src/data/text
       src/ranks src/step src/plan src/execute src/profile src/train/parts src/weights)
 knows(src/evaluate um um/files nets nets/families nets/text prefetch src/data src/files src/ops src/step src/plan

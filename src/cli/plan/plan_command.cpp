@@ -25,6 +25,7 @@
 #include "src/cli/plan/noise_flags.h"
 #include "src/cli/plan/plan_figures.h"
 #include "src/cli/plan/plan_subject.h"
+#include "src/cli/plan/planned_buckets.h"
 #include "src/cli/plan/rank_figures.h"
 #include "src/cli/plan/rank_flags.h"
 #include "src/cli/plan/sub_batch_figures.h"
@@ -169,6 +170,23 @@ void expect_ranks(const PlanCommandFlags& options, const PlanRequest& request) {
   }
 }
 
+// Makes `subject` one of several ranks, in the buckets that are asked for, and returns its budget,
+// which is relative to what it needs with the usual ones.
+Bytes become_rank(const PlanCommandFlags& options, const Budget& budget_text,
+                  const PlanRequest& request, PlanSubject& subject) {
+  const PlanSubject one = std::exchange(subject, {});
+  const auto take = [&](const prefetch::BucketRule& rule) {
+    subject = one.exchanged(options.ranks.interconnect(), rule, options.ranks.division());
+    subject.choose_state(request);
+  };
+  take(options.ranks.bucket.rule());
+  const Bytes budget = budget_text.resolve(subject.need(), subject.available);
+  if (!options.ranks.bucket.is_auto()) return budget;
+  const prefetch::BucketRule rule = planned_buckets(one, options.ranks, budget, request);
+  if (rule != subject.buckets) take(rule);
+  return budget;
+}
+
 void plan(const PlanCommandFlags& options) {
   const Budget budget_text = Budget::parse(options.plan.budget);
   PlanRequest request = options.plan.request(options.memory.mode());
@@ -180,16 +198,15 @@ void plan(const PlanCommandFlags& options) {
   expect_ranks(options, request);
   if (options.ranks.are_several()) request.update = UpdateRule::kNear;
   PlanSubject subject = options.subject.open();
-  if (options.ranks.are_several()) {
-    subject.exchange(options.ranks.interconnect(), options.ranks.buckets(),
-                     options.ranks.division());
-  }
-  if (options.sub_batch.is_off()) {
-    subject.choose_state(request);
-  } else {
+  if (!options.sub_batch.is_off()) {
     expect_whole_batch(request);
+  } else if (!options.ranks.are_several()) {
+    subject.choose_state(request);
   }
-  const Bytes budget = budget_text.resolve(subject.need(), subject.available);
+  std::optional<Bytes> of_rank;
+  if (options.ranks.are_several()) of_rank = become_rank(options, budget_text, request, subject);
+  const Bytes budget =
+      of_rank ? *of_rank : budget_text.resolve(subject.need(), subject.available);
   try {
     if (!options.sub_batch.is_off() && plan_in_sub_batches(options, subject, budget)) return;
     const Planned planned = plan_best(subject, budget, request);

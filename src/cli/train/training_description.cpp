@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/cli/flags/bucket_flag.h"
 #include "src/cli/terminal/arena_report.h"
 #include "src/cli/terminal/tell.h"
 #include "src/plan/batch_facts.h"
@@ -79,7 +80,8 @@ class Description {
     tell("each batch in {} of {} on {}; gradients in {}\n", um::count_of(ranks.shards, "shard"),
          um::count_of(sub_batches().size, is_of_text() ? "text" : "image"),
          um::count_of(ranks.communicator->ranks(), "rank"),
-         um::count_of(trainer_.graph().exchanges.size(), "bucket"));
+         describe_buckets(
+             buckets_json(trainer_.graph(), trainer_.buckets(), ranks.chooses_buckets)));
     if (normalizes_by_batch(trainer_.graph())) {
       tell("note: batch norm's statistics are of each shard alone, whatever the ranks\n");
     }

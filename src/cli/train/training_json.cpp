@@ -2,6 +2,7 @@
 
 #include "nets/network.h"
 #include "prefetch/simulate/timeline.h"
+#include "src/cli/flags/bucket_flag.h"
 #include "src/cli/terminal/arena_report.h"
 #include "src/plan/batch_facts.h"
 #include "src/step/batch_norm_values.h"
@@ -47,12 +48,14 @@ json what_was_trained(const Trainer& trainer) {
 json by_which_ranks(const Trainer& trainer) {
   const RankOptions& ranks = trainer.options().ranks;
   const prefetch::ExchangeShare share = prefetch::exchange_share(trainer.session().timeline());
-  return {{"ranks", ranks.communicator->ranks()},
+  json result = buckets_json(trainer.graph(), trainer.buckets(), ranks.chooses_buckets);
+  result.update({{"ranks", ranks.communicator->ranks()},
           {"shards", ranks.shards},
           {"buckets", trainer.graph().exchanges.size()},
           {"reduction", ranks.reduction == RankReduction::kTree ? "tree" : "fastest"},
           {"exchange_seconds", um::seconds(share.exchanging)},
-          {"hidden_exchange_seconds", um::seconds(share.beside_runs)}};
+          {"hidden_exchange_seconds", um::seconds(share.beside_runs)}});
+  return result;
 }
 
 json how_it_was_planned(const Trainer& trainer, const std::string& far) {

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "prefetch/interconnect.h"
 #include "src/profile/interconnect_profiler.h"
 #include "src/ranks/gather_texts.h"
 #include "src/train/parts/first_rank.h"
@@ -45,8 +44,9 @@ void take_times(const json& times, std::span<const RepeatedStep> steps,
 
 }  // namespace
 
-void share_profiles(const RankOptions& ranks, std::span<const RepeatedStep> steps,
-                    std::vector<Profile>& profiles) {
+std::optional<prefetch::Interconnect> share_profiles(const RankOptions& ranks,
+                                                     std::span<const RepeatedStep> steps,
+                                                     std::vector<Profile>& profiles) {
   Communicator& communicator = *ranks.communicator;
   const bool is_own = is_first(&communicator);
   const std::string text =
@@ -60,9 +60,11 @@ void share_profiles(const RankOptions& ranks, std::span<const RepeatedStep> step
   const prefetch::TaskGraph& graph = steps.back().step.graph;
   if (communicator.ranks() == 1) {
     last.exchanges.assign(graph.exchanges.size(), {});
-  } else {
-    last.exchanges = prefetch::exchange_times(graph, measure_interconnect(communicator), link);
+    return std::nullopt;
   }
+  const prefetch::Interconnect interconnect = measure_interconnect(communicator);
+  last.exchanges = prefetch::exchange_times(graph, interconnect, link);
+  return interconnect;
 }
 
 }  // namespace spillway

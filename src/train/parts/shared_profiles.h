@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "prefetch/interconnect.h"
 #include "prefetch/profile.h"
 #include "src/step/sub_step.h"
 #include "src/train/parts/rank_training.h"
@@ -12,8 +14,10 @@ namespace spillway {
 /// Gives all ranks the first one's times of the tasks that it has, by name, and of its link, so
 /// that ranks with the same steps make the same plans; and to the last of the steps what its
 /// exchanges take, as measured now between the ranks. `profiles` are those of `steps`, on the same
-/// kind of machine. Throws: what Communicator throws.
-void share_profiles(const RankOptions& ranks, std::span<const RepeatedStep> steps,
-                    std::vector<prefetch::Profile>& profiles);
+/// kind of machine. Returns what was measured; nothing where there is one rank. Throws: what
+/// Communicator throws.
+std::optional<prefetch::Interconnect> share_profiles(const RankOptions& ranks,
+                                                     std::span<const RepeatedStep> steps,
+                                                     std::vector<prefetch::Profile>& profiles);
 
 }  // namespace spillway
