@@ -170,21 +170,38 @@ void expect_ranks(const PlanCommandFlags& options, const PlanRequest& request) {
   }
 }
 
-// Makes `subject` one of several ranks, in the buckets that are asked for, and returns its budget,
-// which is relative to what it needs with the usual ones.
-Bytes become_rank(const PlanCommandFlags& options, const Budget& budget_text,
-                  const PlanRequest& request, PlanSubject& subject) {
-  const PlanSubject one = std::exchange(subject, {});
-  const auto take = [&](const prefetch::BucketRule& rule) {
-    subject = one.exchanged(options.ranks.interconnect(), rule, options.ranks.division());
-    subject.choose_state(request);
+struct PlanQuestion {
+  PlanSubject subject;
+  Bytes budget;
+};
+
+// The budget of one of several ranks is relative to what it needs with the usual buckets.
+PlanQuestion open_ranks(const PlanCommandFlags& options, const Budget& budget_text,
+                        const PlanRequest& request) {
+  const RankFlags& ranks = options.ranks;
+  const PlanSubject one = options.subject.open();
+  const auto with_buckets = [&](const prefetch::BucketRule& rule) {
+    PlanSubject several = one.exchanged(ranks.interconnect(), rule, ranks.division());
+    several.choose_state(request);
+    return several;
   };
-  take(options.ranks.bucket.rule());
+  PlanSubject usual = with_buckets(ranks.bucket.rule());
+  const Bytes budget = budget_text.resolve(usual.need(), usual.available);
+  if (!ranks.bucket.is_auto()) return {.subject = std::move(usual), .budget = budget};
+  return {.subject = with_buckets(planned_buckets(one, ranks, budget, request)), .budget = budget};
+}
+
+PlanQuestion open(const PlanCommandFlags& options, const Budget& budget_text,
+                  const PlanRequest& request) {
+  if (options.ranks.are_several()) return open_ranks(options, budget_text, request);
+  PlanSubject subject = options.subject.open();
+  if (options.sub_batch.is_off()) {
+    subject.choose_state(request);
+  } else {
+    expect_whole_batch(request);
+  }
   const Bytes budget = budget_text.resolve(subject.need(), subject.available);
-  if (!options.ranks.bucket.is_auto()) return budget;
-  const prefetch::BucketRule rule = planned_buckets(one, options.ranks, budget, request);
-  if (rule != subject.buckets) take(rule);
-  return budget;
+  return {.subject = std::move(subject), .budget = budget};
 }
 
 void plan(const PlanCommandFlags& options) {
@@ -197,16 +214,9 @@ void plan(const PlanCommandFlags& options) {
   }
   expect_ranks(options, request);
   if (options.ranks.are_several()) request.update = UpdateRule::kNear;
-  PlanSubject subject = options.subject.open();
-  if (!options.sub_batch.is_off()) {
-    expect_whole_batch(request);
-  } else if (!options.ranks.are_several()) {
-    subject.choose_state(request);
-  }
-  std::optional<Bytes> of_rank;
-  if (options.ranks.are_several()) of_rank = become_rank(options, budget_text, request, subject);
-  const Bytes budget =
-      of_rank ? *of_rank : budget_text.resolve(subject.need(), subject.available);
+  PlanQuestion question = open(options, budget_text, request);
+  PlanSubject& subject = question.subject;
+  const Bytes budget = question.budget;
   try {
     if (!options.sub_batch.is_off() && plan_in_sub_batches(options, subject, budget)) return;
     const Planned planned = plan_best(subject, budget, request);

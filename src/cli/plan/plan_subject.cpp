@@ -76,7 +76,7 @@ void PlanSubject::update_trace_far(const PlanRequest& request) {
 }
 
 PlanSubject PlanSubject::exchanged(const prefetch::Interconnect& interconnect,
-                                   const prefetch::BucketRule& buckets,
+                                   const prefetch::BucketRule& rule,
                                    const OptimizerDivision& division) const {
   PlanSubject several{.workload = nullptr,
                       .network = network,
@@ -88,14 +88,14 @@ PlanSubject PlanSubject::exchanged(const prefetch::Interconnect& interconnect,
                       .available = available,
                       .title = title,
                       .identity = identity,
-                      .buckets = buckets};
+                      .buckets = rule};
   if (workload) {
-    several.workload = workload->with_exchanges(*size_model, buckets, division);
+    several.workload = workload->with_exchanges(*size_model, rule, division);
     several.profile = divided_profile(several.workload->training().graph,
                                       workload->training().graph, profile);
     several.step.emplace(several.workload->training_to_plan());
   } else if (division.is_whole()) {
-    several.exchange_trace(buckets);
+    several.exchange_trace(rule);
   } else {
     throw um::Error{
         "a trace does not say which of its blocks the optimizer keeps; leave out --zero, or plan "
@@ -106,8 +106,8 @@ PlanSubject PlanSubject::exchanged(const prefetch::Interconnect& interconnect,
   return several;
 }
 
-void PlanSubject::exchange_trace(const prefetch::BucketRule& buckets) {
-  prefetch::TaskGraph graph = prefetch::with_exchanges(trace->graph, buckets);
+void PlanSubject::exchange_trace(const prefetch::BucketRule& rule) {
+  prefetch::TaskGraph graph = prefetch::with_exchanges(trace->graph, rule);
   const std::vector<prefetch::TaskId> order = prefetch::update_order(graph);
   other_trace =
       std::make_unique<const prefetch::TaskGraph>(prefetch::in_order(std::move(graph), order));

@@ -49,7 +49,7 @@ struct PlanSubject {
   /// The same as the step of one of several ranks. Requires: choose_state() follows. Throws:
   /// um::Error where there is nothing to exchange, or to divide.
   [[nodiscard]] PlanSubject exchanged(const prefetch::Interconnect& interconnect,
-                                      const prefetch::BucketRule& buckets,
+                                      const prefetch::BucketRule& rule,
                                       const OptimizerDivision& division) const;
   /// Lets plans of its network move its state where `request` does, and update it on the far side;
   /// of a trace the latter only where that is asked for.
@@ -64,7 +64,7 @@ struct PlanSubject {
   [[nodiscard]] prefetch::NearNeed need() const { return state ? state->need() : step->need; }
 
  private:
-  void exchange_trace(const prefetch::BucketRule& buckets);
+  void exchange_trace(const prefetch::BucketRule& rule);
 };
 
 /// The flags that say what to plan, and for which machine: --net and its kin or --trace-in;
