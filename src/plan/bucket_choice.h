@@ -24,9 +24,10 @@ using TimeOfBuckets = std::function<std::optional<um::Nanoseconds>(
     const prefetch::TaskGraph& graph, const prefetch::BucketRule& usual = {});
 
 /// The candidate whose step is shortest, of equal ones that with the fewest buckets. All of them
-/// are timed by plans of `capacity`, which is fast; then the best one (for `joint` the best two) and
-/// `usual` by those of `planner`, so that its step is never longer than with `usual`. Where nothing
-/// has a plan, `usual`. `graph` is the step, with exchanges or before it gets any. Throws: likewise.
+/// are timed by plans of `capacity`, which is fast; then the best one (for `joint` the best two)
+/// and `usual` by those of `planner`, so that its step is never longer than with `usual`. Where
+/// nothing has a plan, `usual`. `graph` is the step, with exchanges or before it gets any. Throws:
+/// likewise.
 [[nodiscard]] prefetch::BucketRule choose_buckets(const prefetch::TaskGraph& graph,
                                                   const prefetch::BucketRule& usual,
                                                   const prefetch::Planner& planner,

@@ -15,13 +15,11 @@ std::vector<Profile> profiles_of(const Workload& workload, const TimedSteps& tim
   um::expects(timed.profiles.size() == steps.size(), "a profile for each step");
   std::vector<Profile> profiles;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    profiles.push_back(profile_for(steps[i].step.graph,
-                                   timed.workload.training_steps()[i].step.graph,
-                                   timed.profiles[i]));
+    profiles.push_back(profile_for(
+        steps[i].step.graph, timed.workload.training_steps()[i].step.graph, timed.profiles[i]));
   }
   Profile& last = profiles.back();
-  last.exchanges =
-      prefetch::exchange_times(steps.back().step.graph, timed.interconnect, last.link);
+  last.exchanges = prefetch::exchange_times(steps.back().step.graph, timed.interconnect, last.link);
   return profiles;
 }
 

@@ -27,8 +27,8 @@ struct TimedSteps {
 [[nodiscard]] std::vector<prefetch::Profile> profiles_of(const Workload& workload,
                                                          const TimedSteps& timed);
 
-/// How long a batch takes by the plans of `near`, which are the steps of `timed` with state near and
-/// other buckets; nothing where no plan keeps the budget.
+/// How long a batch takes by the plans of `near`, which are the steps of `timed` with state near
+/// and other buckets; nothing where no plan keeps the budget.
 [[nodiscard]] std::optional<um::Nanoseconds> planned_time(const Workload& near,
                                                           const TimedSteps& timed,
                                                           const SizeModel& size_model,

@@ -100,8 +100,7 @@ void exchange_gradients(Step& step, const prefetch::BucketRule& rule) {
   step.gradients.clear();
   for (const prefetch::GradientExchange& exchange : step.graph.exchanges) {
     if (exchange.collective == prefetch::Collective::kAllGather) continue;
-    step.gradients.insert(step.gradients.end(), exchange.blocks.begin(),
-                          exchange.blocks.end());
+    step.gradients.insert(step.gradients.end(), exchange.blocks.begin(), exchange.blocks.end());
   }
   std::ranges::sort(step.gradients);
   order_updates(step);

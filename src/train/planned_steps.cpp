@@ -80,8 +80,7 @@ void PlannedSteps::build(const StepOptions& step, const prefetch::SubBatches& ba
   if (options_.ranks.are_used()) {
     build_shards(step);
   } else {
-    near_ =
-        std::make_unique<const Workload>(options_.network, *context_.backend, step, batches);
+    near_ = std::make_unique<const Workload>(options_.network, *context_.backend, step, batches);
   }
   choose_state();
 }

@@ -91,8 +91,8 @@ PlanSubject PlanSubject::exchanged(const prefetch::Interconnect& interconnect,
                       .buckets = rule};
   if (workload) {
     several.workload = workload->with_exchanges(*size_model, rule, division);
-    several.profile = divided_profile(several.workload->training().graph,
-                                      workload->training().graph, profile);
+    several.profile =
+        divided_profile(several.workload->training().graph, workload->training().graph, profile);
     several.step.emplace(several.workload->training_to_plan());
   } else if (division.is_whole()) {
     several.exchange_trace(rule);

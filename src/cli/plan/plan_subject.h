@@ -29,14 +29,14 @@ namespace spillway::cli {
 
 /// A step to plan, how long its parts take, and where it comes from: a network or a trace.
 struct PlanSubject {
-  std::unique_ptr<const Workload> workload;      ///< null where it is a trace
-  std::optional<nets::Network> network;          ///< what `workload` was made from
-  std::shared_ptr<const SizeModel> size_model;   ///< likewise
-  std::optional<prefetch::Machine> machine;      ///< where times are modelled, not read
-  std::unique_ptr<const StateChoice> state;      ///< of `workload`; null where there is no choice
+  std::unique_ptr<const Workload> workload;     ///< null where it is a trace
+  std::optional<nets::Network> network;         ///< what `workload` was made from
+  std::shared_ptr<const SizeModel> size_model;  ///< likewise
+  std::optional<prefetch::Machine> machine;     ///< where times are modelled, not read
+  std::unique_ptr<const StateChoice> state;     ///< of `workload`; null where there is no choice
   /// Null where it is a network; shared with the same of several ranks.
   std::shared_ptr<const prefetch::Trace> trace;
-  std::optional<StepToPlan> step;                ///< always there
+  std::optional<StepToPlan> step;  ///< always there
   prefetch::Profile profile;
   um::Bytes available;      ///< near memory there is
   std::string title;        ///< for people: "vgg16 at batch 256"

@@ -6,8 +6,8 @@
 
 #include "prefetch/interconnect.h"
 #include "src/cli/flags/bucket_flag.h"
-#include "src/cli/flags/zero_flag.h"
 #include "src/cli/flags/cli11.h"
+#include "src/cli/flags/zero_flag.h"
 #include "src/plan/plans.h"
 #include "src/step/divided_updates.h"
 

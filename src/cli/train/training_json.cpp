@@ -50,11 +50,11 @@ json by_which_ranks(const Trainer& trainer) {
   const prefetch::ExchangeShare share = prefetch::exchange_share(trainer.session().timeline());
   json result = buckets_json(trainer.graph(), trainer.buckets(), ranks.chooses_buckets);
   result.update({{"ranks", ranks.communicator->ranks()},
-          {"shards", ranks.shards},
-          {"buckets", trainer.graph().exchanges.size()},
-          {"reduction", ranks.reduction == RankReduction::kTree ? "tree" : "fastest"},
-          {"exchange_seconds", um::seconds(share.exchanging)},
-          {"hidden_exchange_seconds", um::seconds(share.beside_runs)}});
+                 {"shards", ranks.shards},
+                 {"buckets", trainer.graph().exchanges.size()},
+                 {"reduction", ranks.reduction == RankReduction::kTree ? "tree" : "fastest"},
+                 {"exchange_seconds", um::seconds(share.exchanging)},
+                 {"hidden_exchange_seconds", um::seconds(share.beside_runs)}});
   return result;
 }
 

@@ -27,8 +27,7 @@ ChosenBuckets choose_rank_buckets(const RankOptions& ranks, const Workload& near
                                   const TimedSteps& timed, const SizeModel& size_model,
                                   um::Bytes budget, const PlanRequest& request) {
   Communicator& communicator = *ranks.communicator;
-  const ShardedBatch batch =
-      shard_batch(ranks, ranks.shards * near.training_steps().back().batch);
+  const ShardedBatch batch = shard_batch(ranks, ranks.shards * near.training_steps().back().batch);
   const auto with_buckets = [&](const prefetch::BucketRule& rule) {
     return near.with_buckets(size_model, rule, [&](const Step& last) {
       return RankStep::near_memory(batch, ranks, last);
@@ -36,12 +35,12 @@ ChosenBuckets choose_rank_buckets(const RankOptions& ranks, const Workload& near
   };
   ChosenBuckets chosen{.rule = ranks.buckets};
   on_first_rank(communicator, [&] {
-    chosen.rule = choose_buckets(
-        near.training().graph, ranks.buckets, *request.planner,
-        [&](const prefetch::BucketRule& rule, const prefetch::Planner& planner) {
-          return planned_time(*with_buckets(rule), timed, size_model, budget,
-                              with_planner(request, planner));
-        });
+    chosen.rule =
+        choose_buckets(near.training().graph, ranks.buckets, *request.planner,
+                       [&](const prefetch::BucketRule& rule, const prefetch::Planner& planner) {
+                         return planned_time(*with_buckets(rule), timed, size_model, budget,
+                                             with_planner(request, planner));
+                       });
   });
   share_first(communicator, chosen.rule);
   if (chosen.rule == ranks.buckets) return chosen;

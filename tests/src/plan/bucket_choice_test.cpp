@@ -78,11 +78,12 @@ struct RankSteps {
 RankSteps three_layers_with(Nanoseconds latency) {
   TaskGraph graph = enlarged(three_layers());
   prefetch::Profile profile = flat_profile(graph, Nanoseconds{100});
-  return {.graph = std::move(graph),
-          .profile = std::move(profile),
-          .interconnect = {.ranks = 2,
-                           .bandwidth = um::Bandwidth{static_cast<double>(kPageHere.count()) / 1e-7},
-                           .latency = latency}};
+  return {
+      .graph = std::move(graph),
+      .profile = std::move(profile),
+      .interconnect = {.ranks = 2,
+                       .bandwidth = um::Bandwidth{static_cast<double>(kPageHere.count()) / 1e-7},
+                       .latency = latency}};
 }
 
 // All gradients, of 1, 2 and 1 MiB, are complete when the last task before updates, which take no
@@ -120,8 +121,8 @@ TEST(BucketCandidates, AreTheUsualAloneWhereThatIsAllInOne) {
 }
 
 // f, b3, b2 and b1 until 400 ns; then u3, u2, u1. Each gradient alone: g3 from 200 until 310, g2
-// until 520, g1 until 630 and u1. The usual: g3 likewise, g2 and g1 from 400 until 710, two updates.
-// All in one: from 400 until 810, and all updates.
+// until 520, g1 until 630 and u1. The usual: g3 likewise, g2 and g1 from 400 until 710, two
+// updates. All in one: from 400 until 810, and all updates.
 TEST(BucketChoice, TakesSmallOnesThatAreHidden) {
   const RankSteps steps = three_layers_with(Nanoseconds{5});
   EXPECT_EQ(steps.time(rule_of(1, 1)), Nanoseconds{730});
@@ -130,8 +131,8 @@ TEST(BucketChoice, TakesSmallOnesThatAreHidden) {
   EXPECT_EQ(steps.chosen(), rule_of(1, 1));
 }
 
-// Two messages of 1000 ns a bucket. Each gradient alone: g3 until 2300, g2 until 4500, g1 until 6600
-// and u1. All in one: until 2800, and all updates.
+// Two messages of 1000 ns a bucket. Each gradient alone: g3 until 2300, g2 until 4500, g1 until
+// 6600 and u1. All in one: until 2800, and all updates.
 TEST(BucketChoice, TakesLargeOnesWhereMessagesTakeLong) {
   const RankSteps steps = three_layers_with(Nanoseconds{1000});
   EXPECT_EQ(steps.time(rule_of(1, 1)), Nanoseconds{6700});

@@ -121,7 +121,8 @@ TEST_P(ExchangedStep, MovesItsStateLikeAnyOther) {
 // As if the other buckets had been asked for at once; with slices of the optimizer's numbers, too.
 TEST_P(ExchangedStep, IsTheSameInOtherBucketsAfterwards) {
   const MachineSizeModel size_model;
-  const prefetch::BucketRule small{.first = um::Bytes{1ULL << 20U}, .others = um::Bytes{5ULL << 20U}};
+  const prefetch::BucketRule small{.first = um::Bytes{1ULL << 20U},
+                                   .others = um::Bytes{5ULL << 20U}};
   const Workload near{
       nets::build_network("resnet18", {}), size_model, {.batch = 2, .optimizer = optimizer}};
   for (const std::size_t ranks : {1U, 4U}) {
@@ -129,7 +130,8 @@ TEST_P(ExchangedStep, IsTheSameInOtherBucketsAfterwards) {
     const auto expected = near.with_exchanges(size_model, small, {.ranks = ranks});
     const auto changed = usual->with_buckets(
         size_model, small, [](const Step& /*last*/) { return um::Bytes{1ULL << 20U}; });
-    ASSERT_GT(expected->training().graph.exchanges.size(), usual->training().graph.exchanges.size());
+    ASSERT_GT(expected->training().graph.exchanges.size(),
+              usual->training().graph.exchanges.size());
     EXPECT_EQ(fingerprint(changed->training().graph), fingerprint(expected->training().graph));
     EXPECT_EQ(changed->training().gradients, expected->training().gradients);
     expect_launches_of_tasks(changed->training());
