@@ -16,6 +16,7 @@ namespace spillway::prefetch {
 struct BucketRule {
   um::Bytes first{1ULL << 20U};
   um::Bytes others{25ULL << 20U};
+  friend bool operator==(const BucketRule&, const BucketRule&) = default;
 };
 
 /// The same step as one rank's of several: with TaskGraph::exchanges of all gradients: what updates

@@ -50,27 +50,25 @@ class FarCopies {
     }
   }
 
-  // True when all of `far_interval` was copied after its block was last written.
-  bool covers(const FarInterval& far_interval) {
-    std::vector<FarInterval>& made = copies_[static_cast<std::size_t>(far_interval.data)];
-    std::erase_if(made, [&](const FarInterval& copy) {
-      return copy.from_start ? far_interval.is_written : copy.last < far_interval.written;
-    });
+  enum class Copied { kNothing, kInPart, kWhole };
+  // What of `far_interval` was copied after its block was last written.
+  [[nodiscard]] Copied copied_of(const FarInterval& far_interval) const {
+    const Bytes end = far_interval.offset + far_interval.size;
     Bytes covered = far_interval.offset;  // in order of offset: one pass
-    for (const FarInterval& copy : made) {
+    bool overlaps = false;
+    for (const FarInterval& copy : copies_[static_cast<std::size_t>(far_interval.data)]) {
+      if (!is_valid(copy, far_interval)) continue;
       if (copy.offset <= covered) covered = std::max(covered, copy.offset + copy.size);
+      overlaps = overlaps || (copy.offset < end && far_interval.offset < copy.offset + copy.size);
     }
-    return covered >= far_interval.offset + far_interval.size;
+    if (covered >= end) return Copied::kWhole;
+    return overlaps ? Copied::kInPart : Copied::kNothing;
   }
 
-  // True when part of `far_interval` was: what was away before must be back before it is copied.
-  // Requires: covers() was asked before.
-  [[nodiscard]] bool overlap(const FarInterval& far_interval) const {
-    const auto& made = copies_[static_cast<std::size_t>(far_interval.data)];
-    return std::ranges::any_of(made, [&](const FarInterval& copy) {
-      return copy.offset < far_interval.offset + far_interval.size &&
-             far_interval.offset < copy.offset + copy.size;
-    });
+  // No earlier one of its block will be asked about.
+  void forget_before(const FarInterval& far_interval) {
+    std::erase_if(copies_[static_cast<std::size_t>(far_interval.data)],
+                  [&](const FarInterval& copy) { return !is_valid(copy, far_interval); });
   }
 
   void add(const FarInterval& far_interval) {
@@ -81,6 +79,10 @@ class FarCopies {
   }
 
  private:
+  [[nodiscard]] static bool is_valid(const FarInterval& copy, const FarInterval& far_interval) {
+    return copy.from_start ? !far_interval.is_written : copy.last >= far_interval.written;
+  }
+
   std::vector<std::vector<FarInterval>> copies_;  // by block, in order of offset
 };
 
@@ -116,39 +118,89 @@ Position leaves_after(const FarInterval& each, bool early) {
   return 1 + (early && !each.is_renewal ? each.written : each.last);
 }
 
-// The order of offloads: that of the runs that count on their room. What leaves for no run's sake
-// goes before the first of them that cannot start sooner.
-std::vector<std::size_t> order_of_leaving(std::span<const FarInterval> far_intervals,
-                                          const LinkProfile& link, const Plan& plan) {
-  std::vector<std::size_t> wanted;
-  std::vector<std::size_t> others;
-  for (std::size_t i = 0; i < far_intervals.size(); ++i) {
-    const FarInterval& each = far_intervals[i];
-    const bool is_counted_on = !each.is_renewal && each.needed < plan.runs.size();
-    (is_counted_on ? wanted : others).push_back(i);
-  }
-  std::ranges::stable_sort(wanted, {}, [&](std::size_t i) {
-    const FarInterval& each = far_intervals[i];
-    return std::tuple{each.needed, each.last, each.data, each.offset};
-  });
-  std::ranges::stable_sort(others, std::ranges::greater{}, [&](std::size_t i) {
-    const FarInterval& each = far_intervals[i];
-    return std::tuple{each.last, each.data, each.offset};
-  });
-  std::vector<std::size_t> order;
-  order.reserve(far_intervals.size());
-  const auto add_others = [&](Position before) {
-    for (; !others.empty() && far_intervals[others.back()].last < before; others.pop_back()) {
-      order.push_back(others.back());
+// Offloads in the order of the runs that count on their room. What leaves for no run's sake goes
+// before the first of them that cannot start sooner.
+class OffloadQueue {
+ public:
+  OffloadQueue(std::span<const FarInterval> far_intervals, const LinkProfile& link,
+               std::span<const FarInterval> copies, bool may_merge, Plan& plan)
+      : far_intervals_{far_intervals},
+        copies_while_read_{link.copies_while_read},
+        may_merge_{may_merge},
+        plan_{plan},
+        copies_{far_intervals, copies} {
+    for (std::size_t i = 0; i < far_intervals.size(); ++i) {
+      const FarInterval& each = far_intervals[i];
+      const bool is_counted_on = !each.is_renewal && each.needed < plan.runs.size();
+      (is_counted_on ? wanted_ : others_).push_back(i);
     }
-  };
-  for (const std::size_t i : wanted) {
-    add_others(leaves_after(far_intervals[i], link.copies_while_read));
-    order.push_back(i);
+    std::ranges::stable_sort(wanted_, {}, [&](std::size_t i) {
+      const FarInterval& each = far_intervals[i];
+      return std::tuple{each.needed, each.last, each.data, each.offset};
+    });
+    std::ranges::stable_sort(others_, std::ranges::greater{}, [&](std::size_t i) {
+      const FarInterval& each = far_intervals[i];
+      return std::tuple{each.last, each.data, each.offset};
+    });
   }
-  add_others(static_cast<Position>(plan.runs.size()));
-  return order;
-}
+
+  // Calls `note` with each far interval and how many offloads have ended when its own has.
+  template <typename Note>
+  void add_all(const Note& note) {
+    for (const std::size_t i : wanted_) {
+      add_others(far_intervals_[i], note);
+      add(i, note);
+    }
+    while (!others_.empty()) add_next_other(note);
+  }
+
+ private:
+  using Copied = FarCopies::Copied;
+
+  // How many runs have ended when its offload may start: not before what was away of it is back.
+  [[nodiscard]] Position start(const FarInterval& each) const {
+    return leaves_after(each, copies_while_read_ && copies_.copied_of(each) != Copied::kInPart);
+  }
+
+  template <typename Note>
+  void add_others(const FarInterval& before, const Note& note) {
+    while (!others_.empty() && far_intervals_[others_.back()].last < start(before)) {
+      add_next_other(note);
+    }
+  }
+
+  template <typename Note>
+  void add_next_other(const Note& note) {
+    const std::size_t i = others_.back();
+    others_.pop_back();
+    add(i, note);
+  }
+
+  template <typename Note>
+  void add(std::size_t i, const Note& note) {
+    const FarInterval& each = far_intervals_[i];
+    if (each.starts_far) return;
+    copies_.forget_before(each);
+    Move move = move_of(each);
+    move.is_clean = copies_.copied_of(each) == Copied::kWhole;
+    if (each.is_renewal && move.is_clean) return note(i, kLeftOut);
+    move.after.runs = start(each);
+    move.free_after = !each.from_start && move.after.runs <= each.last ? each.last + 1 : 0;
+    if (!move.is_clean) copies_.add(each);
+    append(move, may_merge_ && each.needed == needed_, plan_.offloads);
+    needed_ = each.needed;
+    note(i, static_cast<std::uint32_t>(plan_.offloads.size()));
+  }
+
+  std::span<const FarInterval> far_intervals_;
+  bool copies_while_read_;
+  bool may_merge_;
+  Plan& plan_;
+  FarCopies copies_;
+  std::vector<std::size_t> wanted_;
+  std::vector<std::size_t> others_;  // the next one last
+  Position needed_ = 0;              // of the last move
+};
 
 }  // namespace
 
@@ -196,26 +248,12 @@ std::vector<std::uint32_t> add_offloads(std::span<const FarInterval> far_interva
   counted_on.assign(plan.runs.size() + 1, 0);
   std::vector<std::uint32_t> places(far_intervals.size());
   plan.offloads.reserve(far_intervals.size());
-  FarCopies copies{far_intervals, copies_from_start};
-  Position needed = 0;  // of the last move
-  for (const std::size_t i : order_of_leaving(far_intervals, link, plan)) {
-    const FarInterval& each = far_intervals[i];
-    if (each.starts_far) continue;
-    Move move = move_of(each);
-    move.is_clean = copies.covers(each);
-    if (each.is_renewal && move.is_clean) {
-      places[i] = kLeftOut;
-      continue;
-    }
-    const bool may_be_early = move.is_clean || !copies.overlap(each);
-    move.after.runs = leaves_after(each, link.copies_while_read && may_be_early);
-    move.free_after = !each.from_start && move.after.runs <= each.last ? each.last + 1 : 0;
-    if (!move.is_clean) copies.add(each);
-    append(move, may_merge && each.needed == needed, plan.offloads);
-    needed = each.needed;
-    places[i] = static_cast<std::uint32_t>(plan.offloads.size());
-    if (!each.is_renewal) counted_on[each.needed] = places[i];
-  }
+  OffloadQueue queue{far_intervals, link, copies_from_start, may_merge, plan};
+  queue.add_all([&](std::size_t i, std::uint32_t place) {
+    places[i] = place;
+    if (place == kLeftOut || far_intervals[i].is_renewal) return;
+    counted_on[far_intervals[i].needed] = place;
+  });
   accumulate_needs(counted_on);
   return places;
 }

@@ -137,6 +137,17 @@ std::unique_ptr<const Workload> Workload::with_exchanges(const SizeModel& size_m
       new Workload{batches_, std::move(training), evaluation_, size_model}};
 }
 
+std::unique_ptr<const Workload> Workload::with_buckets(
+    const SizeModel& size_model, const prefetch::BucketRule& rule,
+    const std::function<Bytes(const Step& last)>& beside) const {
+  ShardSteps training{.steps = training_, .sequence = sequence_};
+  Step& last = training.steps.back().step;
+  regroup_gradients(last, rule);
+  const Bytes near = beside(last);
+  return std::unique_ptr<const Workload>{
+      new Workload{batches_, std::move(training), evaluation_, near, size_model}};
+}
+
 Workload::Workload(const prefetch::SubBatches& batches, std::vector<RepeatedStep> training,
                    Step evaluation, const SizeModel& size_model)
     : Workload{batches, in_a_row(std::move(training)), std::move(evaluation), {}, size_model} {}

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -61,6 +62,11 @@ class Workload {
   [[nodiscard]] std::unique_ptr<const Workload> with_exchanges(
       const SizeModel& size_model, const prefetch::BucketRule& rule,
       const OptimizerDivision& division = {}) const;
+  /// The same steps, of which the last exchanges gradients in other buckets: regroup_gradients().
+  /// `beside` says what is always near besides the blocks of the steps where that one is the last.
+  [[nodiscard]] std::unique_ptr<const Workload> with_buckets(
+      const SizeModel& size_model, const prefetch::BucketRule& rule,
+      const std::function<um::Bytes(const Step& last)>& beside) const;
   Workload(const Workload&) = delete;
   Workload& operator=(const Workload&) = delete;
   ~Workload() = default;

@@ -106,6 +106,12 @@ void exchange_gradients(Step& step, const prefetch::BucketRule& rule) {
   order_updates(step);
 }
 
+void regroup_gradients(Step& step, const prefetch::BucketRule& rule) {
+  um::expects(!step.graph.exchanges.empty(), "a step of several ranks");
+  step.graph.exchanges.clear();
+  exchange_gradients(step, rule);
+}
+
 void let_state_move(Step& step) {
   for (const StateBlock& block : step.state) {
     if (block.role == StateRole::kStatistics) continue;

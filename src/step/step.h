@@ -126,6 +126,8 @@ struct Step {
 /// exchanged (prefetch::with_exchanges()), and updates stand where they leave time for that
 /// (prefetch::update_order()). Throws: um::Error where nothing is trained.
 void exchange_gradients(Step& step, const prefetch::BucketRule& rule);
+/// The same in other buckets. Requires: exchange_gradients().
+void regroup_gradients(Step& step, const prefetch::BucketRule& rule);
 
 /// Lets plans send parameters and the optimizer's numbers far. Running statistics and a staged
 /// batch stay near. Of several ranks' step the updates take the places for that.

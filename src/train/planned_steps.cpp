@@ -13,12 +13,14 @@
 #include "prefetch/files/plan_file.h"
 #include "prefetch/planners/catalogue.h"
 #include "src/execute/executor.h"
+#include "src/plan/bucket_time.h"
 #include "src/plan/budget.h"
 #include "src/plan/near_plan.h"
 #include "src/plan/sub_batch_choice.h"
 #include "src/plan/sub_batch_plans.h"
 #include "src/profile/measured_profile.h"
 #include "src/train/parts/rank_agreement.h"
+#include "src/train/parts/rank_buckets.h"
 #include "src/train/parts/rank_step.h"
 #include "src/train/parts/shared_profiles.h"
 
@@ -52,13 +54,6 @@ bool is_plan_of(const Workload& workload, const prefetch::JsonFile& file) {
   return prefetch::is_made_for(workload.training_steps().front().step.graph, file.root());
 }
 
-PlanRequest with_state_near(PlanRequest request) {
-  expect_whole_batch(request);
-  request.state = StateRule::kNear;
-  request.update = UpdateRule::kNear;
-  return request;
-}
-
 }  // namespace
 
 PlannedSteps::PlannedSteps(const TrainerOptions& options, ExecutionContext& context,
@@ -67,11 +62,13 @@ PlannedSteps::PlannedSteps(const TrainerOptions& options, ExecutionContext& cont
       context_{context},
       events_{std::move(events)},
       stop_{std::move(stop)},
-      request_{request_of(options)} {
+      request_{request_of(options)},
+      buckets_{options.ranks.buckets} {
   if (options.only_evaluates) {
-    near_.emplace(options.network, *context.backend,
-                  Workload::EvaluationOnly{options.step.batch, options.step.gives_logits,
-                                           options.step.has_byte_images});
+    near_ = std::make_unique<const Workload>(
+        options.network, *context.backend,
+        Workload::EvaluationOnly{options.step.batch, options.step.gives_logits,
+                                 options.step.has_byte_images});
     choose_state();
   } else {
     build(options.step, prefetch::cut(options.step.batch, options.step.batch));
@@ -84,7 +81,7 @@ void PlannedSteps::build(const StepOptions& step, const prefetch::SubBatches& ba
   if (options_.ranks.are_used()) {
     build_shards(step);
   } else {
-    near_.emplace(options_.network, *context_.backend, step, batches);
+    near_ = std::make_unique<const Workload>(options_.network, *context_.backend, step, batches);
   }
   choose_state();
 }
@@ -94,18 +91,26 @@ void PlannedSteps::build_shards(const StepOptions& step) {
   const ShardedBatch batch = shard_batch(ranks, step.batch);
   ShardSteps shards = make_shard_steps(options_.network, *context_.backend, step, batch);
   const Bytes beside = RankStep::near_memory(batch, ranks, shards.steps.back().step);
-  near_.emplace(options_.network, *context_.backend, step, batch, std::move(shards), beside);
+  near_ = std::make_unique<const Workload>(options_.network, *context_.backend, step, batch,
+                                           std::move(shards), beside);
 }
 
-void PlannedSteps::choose_state() {
+// What state may be chosen from.
+PlanRequest PlannedSteps::state_request() const {
   PlanRequest request = request_;
   if (!SubBatchChoice{options_.planning.sub_batch}.is_off()) {
-    request = with_state_near(request);
+    expect_whole_batch(request);
+    request.state = StateRule::kNear;
+    request.update = UpdateRule::kNear;
   } else if (options_.ranks.are_used()) {
     expect_near_updates(request);
     request.update = UpdateRule::kNear;
   }
-  choice_.emplace(*near_, *context_.backend, request);
+  return request;
+}
+
+void PlannedSteps::choose_state() {
+  choice_.emplace(*near_, *context_.backend, state_request());
   workload_ = &*near_;
 }
 
@@ -156,7 +161,9 @@ void PlannedSteps::plan(const PlanPath& path, const KeptPlans& kept) {
   profiles_ = find_profiles(limit);
   if (is_stopped(options_.ranks, stop_)) throw Interrupted{};
   if (options_.ranks.are_used()) {
-    share_profiles(options_.ranks, context_, limit, workload_->training_steps(), profiles_);
+    const auto interconnect =
+        share_profiles(options_.ranks, context_, limit, workload_->training_steps(), profiles_);
+    if (interconnect && options_.ranks.chooses_buckets) choose_buckets(*interconnect, limit);
   }
   if (!files.empty()) {
     plans_ = use_plans(std::move(files), *workload_, profiles_, limit, request_);
@@ -183,6 +190,23 @@ void PlannedSteps::plan_anew(Bytes limit, const KeptPlans& kept) {
   if (!kept.are_there() || !events_.on_warning) return;
   const std::string departure = kept.departure(*workload_, plans_.training);
   if (!departure.empty()) events_.on_warning(departure);
+}
+
+// Of the measured steps; those that run are made anew where other buckets are faster.
+void PlannedSteps::choose_buckets(const prefetch::Interconnect& interconnect, Bytes limit) {
+  ChosenBuckets chosen = choose_rank_buckets(
+      options_.ranks, *near_,
+      {.workload = *workload_, .profiles = profiles_, .interconnect = interconnect},
+      *context_.backend, limit, state_request());
+  if (chosen.near == nullptr) return;
+  buckets_ = chosen.rule;
+  profiles_ = std::move(chosen.profiles);
+  choice_.reset();
+  near_ = std::move(chosen.near);
+  choose_state();
+  workload_ = &choice_->within(limit);
+  profiles_ = profiles_of(
+      *workload_, {.workload = *near_, .profiles = profiles_, .interconnect = interconnect});
 }
 
 // Page faults alone keep no budget where nothing evicts before the whole memory is full.

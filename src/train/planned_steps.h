@@ -1,12 +1,15 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "prefetch/gradient_exchange.h"
+#include "prefetch/interconnect.h"
 #include "prefetch/need.h"
 #include "prefetch/profile.h"
 #include "src/ops/execution_context.h"
@@ -43,11 +46,15 @@ class PlannedSteps {
   [[nodiscard]] prefetch::NearNeed need() const { return choice_->need(); }
   [[nodiscard]] const std::vector<prefetch::Profile>& profiles() const { return profiles_; }
   [[nodiscard]] const Plans& plans() const { return plans_; }
+  /// In which gradients are exchanged, where there are ranks.
+  [[nodiscard]] const prefetch::BucketRule& buckets() const { return buckets_; }
 
  private:
   void build(const StepOptions& step, const prefetch::SubBatches& batches);
   void build_shards(const StepOptions& step);
+  [[nodiscard]] PlanRequest state_request() const;
   void choose_state();
+  void choose_buckets(const prefetch::Interconnect& interconnect, um::Bytes limit);
   void take_floats_for(const PlanPath& files);
   [[nodiscard]] bool is_of_these(const std::string& file) const;
   [[nodiscard]] um::Bytes available_memory() const;
@@ -65,7 +72,8 @@ class PlannedSteps {
   TrainerEvents events_;
   std::stop_token stop_;
   PlanRequest request_;
-  std::optional<Workload> near_;  // of the whole batch until that is cut
+  prefetch::BucketRule buckets_;
+  std::unique_ptr<const Workload> near_;  // of the whole batch until that is cut
   std::optional<StateChoice> choice_;
   const Workload* workload_ = nullptr;       // the one that runs
   prefetch::NearNeed whole_need_;            // of the whole batch: what budgets are relative to

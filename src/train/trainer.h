@@ -68,6 +68,8 @@ class Trainer {
   /// What a run needs in near memory, with the smallest budget that works.
   [[nodiscard]] prefetch::NearNeed need() const { return steps_->need(); }
   [[nodiscard]] const Plans& plans() const { return steps_->plans(); }
+  /// In which gradients are exchanged, where there are ranks.
+  [[nodiscard]] const prefetch::BucketRule& buckets() const { return steps_->buckets(); }
   [[nodiscard]] const Session& session() const { return *session_; }
   /// The file that the first parameters are from; null where they are not.
   [[nodiscard]] const WeightFile* weights() const { return weights_ ? &*weights_ : nullptr; }

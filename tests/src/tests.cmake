@@ -145,6 +145,12 @@ spillway_test(training_tests
   LINK spillway::files spillway::host spillway::prefetch_planners spillway::profile
        spillway::train spillway::um_host)
 
+# How gradients of several ranks are put into buckets.
+spillway_test(bucket_tests
+  SOURCES src/plan/bucket_choice_test.cpp
+  LINK spillway::plan spillway::prefetch_planners spillway::prefetch_simulate rapidcheck
+  RANDOM_CASES 300)
+
 # One training on several ranks.
 spillway_test(rank_training_tests
   SOURCES src/train/parts/divided_training_test.cpp src/train/parts/kept_plans_test.cpp

@@ -25,6 +25,7 @@
 #include "src/cli/plan/noise_flags.h"
 #include "src/cli/plan/plan_figures.h"
 #include "src/cli/plan/plan_subject.h"
+#include "src/cli/plan/planned_buckets.h"
 #include "src/cli/plan/rank_figures.h"
 #include "src/cli/plan/rank_flags.h"
 #include "src/cli/plan/sub_batch_figures.h"
@@ -169,6 +170,40 @@ void expect_ranks(const PlanCommandFlags& options, const PlanRequest& request) {
   }
 }
 
+struct PlanQuestion {
+  PlanSubject subject;
+  Bytes budget;
+};
+
+// The budget of one of several ranks is relative to what it needs with the usual buckets.
+PlanQuestion open_ranks(const PlanCommandFlags& options, const Budget& budget_text,
+                        const PlanRequest& request) {
+  const RankFlags& ranks = options.ranks;
+  const PlanSubject one = options.subject.open();
+  const auto with_buckets = [&](const prefetch::BucketRule& rule) {
+    PlanSubject several = one.exchanged(ranks.interconnect(), rule, ranks.division());
+    several.choose_state(request);
+    return several;
+  };
+  PlanSubject usual = with_buckets(ranks.bucket.rule());
+  const Bytes budget = budget_text.resolve(usual.need(), usual.available);
+  if (!ranks.bucket.is_auto()) return {.subject = std::move(usual), .budget = budget};
+  return {.subject = with_buckets(planned_buckets(one, ranks, budget, request)), .budget = budget};
+}
+
+PlanQuestion open(const PlanCommandFlags& options, const Budget& budget_text,
+                  const PlanRequest& request) {
+  if (options.ranks.are_several()) return open_ranks(options, budget_text, request);
+  PlanSubject subject = options.subject.open();
+  if (options.sub_batch.is_off()) {
+    subject.choose_state(request);
+  } else {
+    expect_whole_batch(request);
+  }
+  const Bytes budget = budget_text.resolve(subject.need(), subject.available);
+  return {.subject = std::move(subject), .budget = budget};
+}
+
 void plan(const PlanCommandFlags& options) {
   const Budget budget_text = Budget::parse(options.plan.budget);
   PlanRequest request = options.plan.request(options.memory.mode());
@@ -179,17 +214,9 @@ void plan(const PlanCommandFlags& options) {
   }
   expect_ranks(options, request);
   if (options.ranks.are_several()) request.update = UpdateRule::kNear;
-  PlanSubject subject = options.subject.open();
-  if (options.ranks.are_several()) {
-    subject.exchange(options.ranks.interconnect(), options.ranks.buckets(),
-                     options.ranks.division());
-  }
-  if (options.sub_batch.is_off()) {
-    subject.choose_state(request);
-  } else {
-    expect_whole_batch(request);
-  }
-  const Bytes budget = budget_text.resolve(subject.need(), subject.available);
+  PlanQuestion question = open(options, budget_text, request);
+  PlanSubject& subject = question.subject;
+  const Bytes budget = question.budget;
   try {
     if (!options.sub_batch.is_off() && plan_in_sub_batches(options, subject, budget)) return;
     const Planned planned = plan_best(subject, budget, request);

@@ -75,30 +75,46 @@ void PlanSubject::update_trace_far(const PlanRequest& request) {
   step.emplace(StepToPlan{.graph = *other_trace, .page = page, .need = need, .elsewhere = {}});
 }
 
-void PlanSubject::exchange(const prefetch::Interconnect& interconnect,
-                           const prefetch::BucketRule& buckets, const OptimizerDivision& division) {
+PlanSubject PlanSubject::exchanged(const prefetch::Interconnect& interconnect,
+                                   const prefetch::BucketRule& rule,
+                                   const OptimizerDivision& division) const {
+  PlanSubject several{.workload = nullptr,
+                      .network = network,
+                      .size_model = size_model,
+                      .machine = machine,
+                      .trace = trace,
+                      .step = step,
+                      .profile = profile,
+                      .available = available,
+                      .title = title,
+                      .identity = identity,
+                      .buckets = rule};
   if (workload) {
-    auto exchanged = workload->with_exchanges(*size_model, buckets, division);
-    profile = divided_profile(exchanged->training().graph, workload->training().graph, profile);
-    workload = std::move(exchanged);
-    step.emplace(workload->training_to_plan());
+    several.workload = workload->with_exchanges(*size_model, rule, division);
+    several.profile =
+        divided_profile(several.workload->training().graph, workload->training().graph, profile);
+    several.step.emplace(several.workload->training_to_plan());
+  } else if (division.is_whole()) {
+    several.exchange_trace(rule);
   } else {
-    if (!division.is_whole()) {
-      throw um::Error{
-          "a trace does not say which of its blocks the optimizer keeps; leave out --zero, or plan "
-          "a network (--net)"};
-    }
-    prefetch::TaskGraph graph = prefetch::with_exchanges(trace->graph, buckets);
-    const std::vector<prefetch::TaskId> order = prefetch::update_order(graph);
-    other_trace =
-        std::make_unique<const prefetch::TaskGraph>(prefetch::in_order(std::move(graph), order));
-    profile = profile_for(*other_trace, trace->graph, std::move(profile));
-    const um::Bytes page = step->page;
-    const prefetch::NearNeed need =
-        near_need(*other_trace, prefetch::BlockSizes{*other_trace, page});
-    step.emplace(StepToPlan{.graph = *other_trace, .page = page, .need = need, .elsewhere = {}});
+    throw um::Error{
+        "a trace does not say which of its blocks the optimizer keeps; leave out --zero, or plan "
+        "a network (--net)"};
   }
-  profile.exchanges = prefetch::exchange_times(step->graph, interconnect, profile.link);
+  several.profile.exchanges =
+      prefetch::exchange_times(several.step->graph, interconnect, profile.link);
+  return several;
+}
+
+void PlanSubject::exchange_trace(const prefetch::BucketRule& rule) {
+  prefetch::TaskGraph graph = prefetch::with_exchanges(trace->graph, rule);
+  const std::vector<prefetch::TaskId> order = prefetch::update_order(graph);
+  other_trace =
+      std::make_unique<const prefetch::TaskGraph>(prefetch::in_order(std::move(graph), order));
+  profile = profile_for(*other_trace, trace->graph, std::move(profile));
+  const um::Bytes page = step->page;
+  const prefetch::NearNeed need = near_need(*other_trace, prefetch::BlockSizes{*other_trace, page});
+  step.emplace(StepToPlan{.graph = *other_trace, .page = page, .need = need, .elsewhere = {}});
 }
 
 void PlanSubject::use(const Workload& chosen) {
@@ -142,7 +158,7 @@ PlanSubject SubjectFlags::open() const {
 
 PlanSubject SubjectFlags::open_trace() const {
   const prefetch::Machine model = prefetch::find_machine(machine);
-  auto read = std::make_unique<const prefetch::Trace>(
+  auto read = std::make_shared<const prefetch::Trace>(
       prefetch::read_trace(prefetch::JsonFile{trace}, {.offload_weights = offload_weights}));
   const um::Bytes page = prefetch::choose_page(read->graph);
   const StepToPlan step{.graph = read->graph,

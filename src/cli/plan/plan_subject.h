@@ -29,25 +29,28 @@ namespace spillway::cli {
 
 /// A step to plan, how long its parts take, and where it comes from: a network or a trace.
 struct PlanSubject {
-  std::unique_ptr<const Workload> workload;      ///< null where it is a trace
-  std::optional<nets::Network> network;          ///< what `workload` was made from
-  std::shared_ptr<const SizeModel> size_model;   ///< likewise
-  std::optional<prefetch::Machine> machine;      ///< where times are modelled, not read
-  std::unique_ptr<const StateChoice> state;      ///< of `workload`; null where there is no choice
-  std::unique_ptr<const prefetch::Trace> trace;  ///< null where it is a network
-  std::optional<StepToPlan> step;                ///< always there
+  std::unique_ptr<const Workload> workload;     ///< null where it is a trace
+  std::optional<nets::Network> network;         ///< what `workload` was made from
+  std::shared_ptr<const SizeModel> size_model;  ///< likewise
+  std::optional<prefetch::Machine> machine;     ///< where times are modelled, not read
+  std::unique_ptr<const StateChoice> state;     ///< of `workload`; null where there is no choice
+  /// Null where it is a network; shared with the same of several ranks.
+  std::shared_ptr<const prefetch::Trace> trace;
+  std::optional<StepToPlan> step;  ///< always there
   prefetch::Profile profile;
   um::Bytes available;      ///< near memory there is
   std::string title;        ///< for people: "vgg16 at batch 256"
   nlohmann::json identity;  ///< the same for programs
   /// Of `trace`, with far updates or with exchanges.
   std::unique_ptr<const prefetch::TaskGraph> other_trace;
-  std::optional<prefetch::Profile> times;  ///< as given, where `profile` is of another graph
+  std::optional<prefetch::BucketRule> buckets;  ///< of its exchanges, where there are several ranks
+  std::optional<prefetch::Profile> times;       ///< as given, where `profile` is of another graph
 
-  /// Makes the step of one of several ranks the one to plan. To be called before choose_state().
-  /// Throws: um::Error where there is nothing to exchange, or to divide.
-  void exchange(const prefetch::Interconnect& interconnect, const prefetch::BucketRule& buckets,
-                const OptimizerDivision& division);
+  /// The same as the step of one of several ranks. Requires: choose_state() follows. Throws:
+  /// um::Error where there is nothing to exchange, or to divide.
+  [[nodiscard]] PlanSubject exchanged(const prefetch::Interconnect& interconnect,
+                                      const prefetch::BucketRule& rule,
+                                      const OptimizerDivision& division) const;
   /// Lets plans of its network move its state where `request` does, and update it on the far side;
   /// of a trace the latter only where that is asked for.
   void choose_state(const PlanRequest& request);
@@ -59,6 +62,9 @@ struct PlanSubject {
   [[nodiscard]] const prefetch::Profile& all_near() const { return times ? *times : profile; }
   /// What budgets are relative to.
   [[nodiscard]] prefetch::NearNeed need() const { return state ? state->need() : step->need; }
+
+ private:
+  void exchange_trace(const prefetch::BucketRule& rule);
 };
 
 /// The flags that say what to plan, and for which machine: --net and its kin or --trace-in;

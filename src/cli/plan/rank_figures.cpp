@@ -12,6 +12,7 @@
 #include "prefetch/interconnect.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/simulate/timeline.h"
+#include "src/cli/flags/bucket_flag.h"
 #include "src/cli/flags/duration.h"
 #include "src/cli/plan/best_plan.h"
 #include "src/plan/budget_too_small.h"
@@ -105,6 +106,8 @@ json rank_figures(const RankFlags& ranks, const SubjectFlags& flags, const Plann
       {"one_rank_budget_bytes", one_rank.budget.count()},
       {"scaling_efficiency", one / step},
       {"unaware_seconds", unaware}};
+  figures.update(
+      buckets_json(subject.step->graph, subject.buckets.value(), ranks.bucket.is_auto()));
   if (samples > 0) {
     figures["images_per_second"] =
         static_cast<double>(interconnect.ranks) * static_cast<double>(samples) / step;
@@ -123,6 +126,7 @@ void print_ranks(const json& ranks, Bytes budget) {
              um::count_of(ranks.at("buckets").get<std::size_t>(), "bucket"),
              1e-9 * ranks.at("interconnect_bytes_per_second").get<double>(),
              ranks.at("exchange_on") == "link" ? "on the link" : "beside the link");
+  fmt::print("  gradients        in {}\n", describe_buckets(ranks));
   fmt::print("  exchange         {}, {:.1f} % of it beside tasks\n", time("exchange_seconds"),
              percent("exchange_hidden"));
   if (ranks.contains("images_per_second")) {

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "prefetch/gradient_exchange.h"
 #include "prefetch/interconnect.h"
 #include "src/cli/flags/bucket_flag.h"
 #include "src/cli/flags/cli11.h"
@@ -37,7 +36,6 @@ struct RankFlags {
   [[nodiscard]] bool are_several() const { return ranks > 1; }
   /// Throws: um::Error where several ranks have no bandwidth.
   [[nodiscard]] prefetch::Interconnect interconnect() const;
-  [[nodiscard]] prefetch::BucketRule buckets() const { return bucket.rule(); }
   /// Of the first rank; those of the others have the same graph.
   [[nodiscard]] OptimizerDivision division() const {
     return {.rank = 0, .ranks = zero.divides_optimizer() ? ranks : 1};

@@ -83,7 +83,7 @@ void ShardFlags::add_to(CLI::App& app) {
       app.add_option(
              "--rank-timeout", time_limit_,
              "End the training when nothing comes from a rank for so long, e.g. 600s: more than "
-             "the first one takes to write a checkpoint")
+             "the first one takes to write a checkpoint, or to choose --bucket auto")
           ->check(check_time_limit)
           ->capture_default_str()
           ->group(kRanks));
@@ -164,6 +164,7 @@ RankOptions ShardFlags::options(const std::string& arguments, const std::string&
       .join_devices = joining_of(device, *communicator_, limits()),
       .shards = shards_,
       .buckets = bucket_.rule(),
+      .chooses_buckets = bucket_.is_auto(),
       .reduction = reduction_ == "tree" ? RankReduction::kTree : RankReduction::kFastest,
       .divides_optimizer = zero_.divides_optimizer()};
   if (communicator_->ranks() > 1) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "prefetch/gradient_exchange.h"
+#include "src/cli/flags/bucket_flag.h"
 #include "src/cli/terminal/arena_report.h"
 #include "src/cli/terminal/tell.h"
 #include "src/plan/batch_facts.h"
@@ -81,7 +81,8 @@ class Description {
     tell("each batch in {} of {} on {}; gradients in {}\n", um::count_of(ranks.shards, "shard"),
          um::count_of(sub_batches().size, is_of_text() ? "text" : "image"),
          um::count_of(ranks.communicator->ranks(), "rank"),
-         um::count_of(prefetch::count_buckets(trainer_.graph()), "bucket"));
+         describe_buckets(
+             buckets_json(trainer_.graph(), trainer_.buckets(), ranks.chooses_buckets)));
     const OptimizerBytes optimizer = optimizer_bytes(workload().training());
     if (optimizer.kept < optimizer.whole) {
       tell("each rank keeps {} of the optimizer's {}\n", um::to_string(optimizer.kept),

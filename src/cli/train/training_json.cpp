@@ -3,6 +3,7 @@
 #include "nets/network.h"
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/simulate/timeline.h"
+#include "src/cli/flags/bucket_flag.h"
 #include "src/cli/terminal/arena_report.h"
 #include "src/plan/batch_facts.h"
 #include "src/step/batch_norm_values.h"
@@ -50,16 +51,17 @@ json by_which_ranks(const Trainer& trainer) {
   const RankOptions& ranks = trainer.options().ranks;
   const prefetch::ExchangeShare share = prefetch::exchange_share(trainer.session().timeline());
   const OptimizerBytes optimizer = optimizer_bytes(trainer.workload().training());
-  return {{"ranks", ranks.communicator->ranks()},
-          {"library", ranks.between_near_memory().library()},
-          {"shards", ranks.shards},
-          {"buckets", prefetch::count_buckets(trainer.graph())},
-          {"reduction", ranks.reduction == RankReduction::kTree ? "tree" : "fastest"},
-          {"zero", ranks.divides_optimizer ? 1 : 0},
-          {"optimizer_bytes", optimizer.whole.count()},
-          {"optimizer_bytes_of_rank", optimizer.kept.count()},
-          {"exchange_seconds", um::seconds(share.exchanging)},
-          {"hidden_exchange_seconds", um::seconds(share.beside_runs)}};
+  json result = buckets_json(trainer.graph(), trainer.buckets(), ranks.chooses_buckets);
+  result.update({{"ranks", ranks.communicator->ranks()},
+                 {"library", ranks.between_near_memory().library()},
+                 {"shards", ranks.shards},
+                 {"reduction", ranks.reduction == RankReduction::kTree ? "tree" : "fastest"},
+                 {"zero", ranks.divides_optimizer ? 1 : 0},
+                 {"optimizer_bytes", optimizer.whole.count()},
+                 {"optimizer_bytes_of_rank", optimizer.kept.count()},
+                 {"exchange_seconds", um::seconds(share.exchanging)},
+                 {"hidden_exchange_seconds", um::seconds(share.beside_runs)}});
+  return result;
 }
 
 json how_it_was_planned(const Trainer& trainer, const std::string& far) {

@@ -31,6 +31,8 @@ struct RankOptions {
   /// training comes to depends on them, and not on the ranks.
   std::size_t shards = 1;
   prefetch::BucketRule buckets;
+  /// Plans choose others where those are faster (choose_buckets()).
+  bool chooses_buckets = false;
   RankReduction reduction = RankReduction::kTree;
   /// Each rank keeps a slice of the optimizer's numbers, and updates that of the parameters (ZeRO,
   /// stage 1): the same bits.

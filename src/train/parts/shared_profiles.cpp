@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "prefetch/interconnect.h"
 #include "src/profile/exchange_load.h"
 #include "src/profile/interconnect_profiler.h"
 #include "src/ranks/gather_texts.h"
@@ -46,8 +45,10 @@ void take_times(const json& times, std::span<const RepeatedStep> steps,
 
 }  // namespace
 
-void share_profiles(const RankOptions& ranks, ExecutionContext& context, um::Bytes limit,
-                    std::span<const RepeatedStep> steps, std::vector<Profile>& profiles) {
+std::optional<prefetch::Interconnect> share_profiles(const RankOptions& ranks,
+                                                     ExecutionContext& context, um::Bytes limit,
+                                                     std::span<const RepeatedStep> steps,
+                                                     std::vector<Profile>& profiles) {
   Communicator& communicator = *ranks.communicator;
   const bool is_own = is_first(&communicator);
   const std::string text =
@@ -61,13 +62,14 @@ void share_profiles(const RankOptions& ranks, ExecutionContext& context, um::Byt
   const prefetch::TaskGraph& graph = steps.back().step.graph;
   if (communicator.ranks() == 1) {
     last.exchanges.assign(graph.exchanges.size(), {});
-  } else {
-    const RankMemory memory{communicator, ranks.between_near_memory(), context.device->memory()};
-    prefetch::Interconnect between = measure_interconnect(memory);
-    between.compute_speed = compute_speed_while_exchanging(
-        memory, {.context = context, .step = steps.back().step, .profile = last, .limit = limit});
-    last.exchanges = prefetch::exchange_times(graph, between, link);
+    return std::nullopt;
   }
+  const RankMemory memory{communicator, ranks.between_near_memory(), context.device->memory()};
+  prefetch::Interconnect interconnect = measure_interconnect(memory);
+  interconnect.compute_speed = compute_speed_while_exchanging(
+      memory, {.context = context, .step = steps.back().step, .profile = last, .limit = limit});
+  last.exchanges = prefetch::exchange_times(graph, interconnect, link);
+  return interconnect;
 }
 
 }  // namespace spillway

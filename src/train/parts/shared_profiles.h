@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "prefetch/interconnect.h"
 #include "prefetch/profile.h"
 #include "src/ops/execution_context.h"
 #include "src/step/sub_step.h"
@@ -15,8 +17,11 @@ namespace spillway {
 /// that ranks with the same steps make the same plans; and to the last of the steps what its
 /// exchanges take, and tasks beside them, as measured now between the ranks within `limit` of near
 /// memory, which is given back. `profiles` are those of `steps`, on the same kind of machine.
-/// Throws: what Communicator throws; um::OutOfMemory.
-void share_profiles(const RankOptions& ranks, ExecutionContext& context, um::Bytes limit,
-                    std::span<const RepeatedStep> steps, std::vector<prefetch::Profile>& profiles);
+/// Returns what was measured; nothing where there is one rank. Throws: what Communicator throws;
+/// um::OutOfMemory.
+std::optional<prefetch::Interconnect> share_profiles(const RankOptions& ranks,
+                                                     ExecutionContext& context, um::Bytes limit,
+                                                     std::span<const RepeatedStep> steps,
+                                                     std::vector<prefetch::Profile>& profiles);
 
 }  // namespace spillway

@@ -98,6 +98,23 @@ TEST_F(ScheduleTest, CopiesWhileTasksReadWhereTheLinkCan) {
   EXPECT_EQ(plan.offloads[0].free_after, 5U);                // run 4 has read it
 }
 
+// A page of x is away until run 4, so that x as a whole is copied when run 8 has ended, although
+// nothing writes it. What leaves for no run's sake, once run 5 has written it, does not wait for that.
+TEST_F(ScheduleTest, LeavesBeforeWhatCannotBeCopiedYet) {
+  FarInterval page = far_interval(0);
+  page.size = pages(1);
+  const IdleInterval idle{.data = DataId{1}, .written = 5, .last = 5, .next = 13, .to_end = false};
+  FarInterval renewal{idle, {}, pages(1), 13};
+  renewal.is_renewal = true;
+  add_moves({{page, 4}, {far_interval(8), 12}, {renewal, 7}}, {.copies_while_read = true}, plan);
+  std::vector<std::uint32_t> begins;
+  for (const Move& move : plan.offloads) begins.push_back(move.after.runs);
+  EXPECT_EQ(begins, (std::vector<std::uint32_t>{1, 6, 9}));
+  ASSERT_EQ(plan.prefetches.size(), 3U);
+  EXPECT_EQ(plan.prefetches[1].data, DataId{1});
+  EXPECT_EQ(plan.prefetches[1].after, (Progress{.runs = 7, .offloads = 2}));
+}
+
 TEST_F(ScheduleTest, KnowsWhatFits) {
   const std::vector<Swap> swaps{{far_interval(4), 7}, {far_interval(8), 11}};
   EXPECT_TRUE(fits(swaps, demand, pages(5)));

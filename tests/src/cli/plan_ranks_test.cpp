@@ -90,6 +90,28 @@ TEST_F(PlanRanks, ExchangeWhatTheLossTrains) {
   EXPECT_EQ(figures.at("ranks").at("gradient_bytes"), 10'487'040);
 }
 
+TEST_F(PlanRanks, ChooseBucketsThatAreNoSlower) {
+  const Arguments ranks = "--ranks 8 --interconnect 3GB/s --planner capacity";
+  const json usual = json_of({kResnet, ranks, "--json -"});
+  const json chosen = json_of({kResnet, ranks, "--bucket auto --json -"});
+  EXPECT_EQ(usual.at("ranks").at("bucket_choice"), "given");
+  EXPECT_EQ(usual.at("ranks").at("bucket_bytes"), 25 << 20U);
+  EXPECT_EQ(chosen.at("ranks").at("bucket_choice"), "auto");
+  EXPECT_LE(chosen.at("makespan_seconds"), usual.at("makespan_seconds"));
+  EXPECT_EQ(chosen.at("budget_bytes"), usual.at("budget_bytes"));
+  EXPECT_EQ(chosen.at("ranks").at("gradient_bytes"), usual.at("ranks").at("gradient_bytes"));
+  const std::string text = succeed({kResnet, ranks, "--bucket auto"}).output;
+  expect_parts(text, {"gradients        in ", " (auto)\n"});
+}
+
+// Among 1,000 ranks each bucket takes 1,998 messages, so that few are better.
+TEST_F(PlanRanks, ChooseFewBucketsWhereMessagesTakeLong) {
+  const json figures = json_of(
+      {kResnet, "--ranks 1000 --interconnect 25GB/s --interconnect-latency 1ms --planner capacity",
+       "--bucket auto --json -"});
+  EXPECT_EQ(figures.at("ranks").at("gradient_buckets"), 1);
+}
+
 TEST_F(PlanRanks, HaveALaneInTheTimeline) {
   succeed({kPlanned, "--ranks 4 --interconnect 10GB/s --timeline", path("timeline.json")});
   expect_parts(content("timeline.json"), {"exchange (between ranks)", "bucket 1", "bucket 3"});
@@ -145,10 +167,12 @@ TEST_F(PlanRanks, RefuseNumbersThatCannotBe) {
   const Arguments two{kResnet, "--ranks 2 --interconnect 1GB/s"};
   expect_refused(kBadUsage, {two, "--interconnect-latency 2s"}, {"--interconnect-latency"});
   expect_refused(kBadUsage, {two, "--exchange-on both"}, {"--exchange-on"});
-  expect_refused(kBadUsage, {two, "--bucket 0"}, {"--bucket"});
   for (const char* const speed : {"0", "1.5", "nan", "half"}) {
     expect_refused(kBadUsage, {two, "--compute-speed-while-exchanging", std::string{speed}},
                    {"--compute-speed-while-exchanging"});
+  }
+  for (const char* size : {"0", "fast", "-1MiB", ""}) {
+    expect_refused(kBadUsage, {two, "--bucket", std::string{size}}, {"--bucket", "auto"});
   }
 }
 

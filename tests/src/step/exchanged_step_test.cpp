@@ -116,6 +116,27 @@ TEST_P(ExchangedStep, MovesItsStateLikeAnyOther) {
   EXPECT_EQ(far->with_far_updates(size_model), nullptr);
 }
 
+// As if the other buckets had been asked for at once; with slices of the optimizer's numbers, too.
+TEST_P(ExchangedStep, IsTheSameInOtherBucketsAfterwards) {
+  const MachineSizeModel size_model;
+  const prefetch::BucketRule small{.first = um::Bytes{1ULL << 20U},
+                                   .others = um::Bytes{5ULL << 20U}};
+  const Workload near{
+      nets::build_network("resnet18", {}), size_model, {.batch = 2, .optimizer = optimizer}};
+  for (const std::size_t ranks : {1U, 4U}) {
+    const auto usual = near.with_exchanges(size_model, {}, {.ranks = ranks});
+    const auto expected = near.with_exchanges(size_model, small, {.ranks = ranks});
+    const auto changed = usual->with_buckets(
+        size_model, small, [](const Step& /*last*/) { return um::Bytes{1ULL << 20U}; });
+    ASSERT_GT(expected->training().graph.exchanges.size(),
+              usual->training().graph.exchanges.size());
+    EXPECT_EQ(fingerprint(changed->training().graph), fingerprint(expected->training().graph));
+    EXPECT_EQ(changed->training().gradients, expected->training().gradients);
+    expect_launches_of_tasks(changed->training());
+    EXPECT_EQ(changed->need().smallest, expected->need().smallest + um::Bytes{1ULL << 20U});
+  }
+}
+
 // Its tables are large enough to be updated far by one rank.
 TEST(ExchangedLlama, UpdatesNothingOnTheFarSide) {
   const MachineSizeModel size_model;

@@ -123,6 +123,34 @@ TEST(RankTraining, FastestReductionIsTheSameOnAllRanks) {
   EXPECT_EQ(trained[0], trained[2]);
 }
 
+// All in one, or the small ones that are given: as measured now, the same on all ranks.
+void expect_bits_with_chosen_buckets(TrainerOptions options) {
+  const Trained given = train_on(2, options).front();
+  ASSERT_GT(given.exchanges, 1U);
+  options.ranks.chooses_buckets = true;
+  for (const std::size_t ranks : {1U, 2U, 3U}) {
+    const std::vector<Trained> chosen = train_on(ranks, options);
+    for (const Trained& trained : chosen) {
+      EXPECT_EQ(trained.weights, given.weights) << ranks << " ranks";
+      EXPECT_EQ(trained.losses, given.losses);
+      EXPECT_TRUE(trained.kept_budget);
+      EXPECT_EQ(trained.buckets, chosen.front().buckets);
+      EXPECT_EQ(trained.exchanges < given.exchanges, trained.buckets != given.buckets);
+    }
+  }
+}
+
+TEST(RankTraining, HasTheSameBitsWithBucketsThatPlansChoose) {
+  expect_bits_with_chosen_buckets(options_of(test::small_network()));
+}
+
+TEST(RankTraining, HasTheSameBitsWithChosenBucketsAndCopies) {
+  TrainerOptions options = options_of(network_with_dropout());
+  options.memory.mode = MemoryMode::kCopy;
+  options.step.optimizer = AdamOptions{.decoupled = true};
+  expect_bits_with_chosen_buckets(options);
+}
+
 TEST(RankTraining, GoesOnWithAnotherNumberOfRanks) {
   const test::TemporaryFolder folder;
   TrainerOptions options = options_of(network_with_dropout());

@@ -31,6 +31,8 @@ struct Trained {
   std::vector<float> losses;
   std::string weights;
   bool kept_budget = true;
+  prefetch::BucketRule buckets{};
+  std::size_t exchanges = 0;
   friend bool operator==(const Trained&, const Trained&) = default;
 };
 
@@ -51,6 +53,8 @@ struct Trained {
     const TrainingSummary summary = trainer.run();
     of_rank.weights = summary.weights_sha256;
     of_rank.kept_budget = summary.near_peak <= summary.budget;
+    of_rank.buckets = trainer.buckets();
+    of_rank.exchanges = trainer.plan().exchanges.size();
   });
   EXPECT_EQ(errors, std::vector<std::string>(ranks));
   return trained;

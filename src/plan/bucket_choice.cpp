@@ -1,0 +1,127 @@
+#include "src/plan/bucket_choice.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "prefetch/interconnect.h"
+#include "prefetch/planners/catalogue.h"
+#include "um/bytes.h"
+
+namespace spillway {
+namespace {
+
+using prefetch::BucketRule;
+using prefetch::Planner;
+using prefetch::TaskGraph;
+using um::Bytes;
+using um::Nanoseconds;
+
+constexpr Bytes kMebibyte{1ULL << 20U};
+constexpr std::array<std::uint64_t, 7> kMebibytes{1, 2, 5, 10, 25, 50, 100};
+
+// Gradients are in one order: how many of them are in each bucket says which.
+std::vector<std::size_t> counts_of(const TaskGraph& graph) {
+  std::vector<std::size_t> counts;
+  for (const prefetch::GradientExchange& exchange : graph.exchanges) {
+    if (exchange.collective != prefetch::Collective::kAllGather) {
+      counts.push_back(exchange.blocks.size());
+    }
+  }
+  return counts;
+}
+
+Bytes all_gradients(const TaskGraph& graph) {
+  Bytes size;
+  for (const prefetch::GradientExchange& exchange : graph.exchanges) {
+    if (exchange.collective != prefetch::Collective::kAllGather) {
+      size += prefetch::exchanged_bytes(graph, exchange).all();
+    }
+  }
+  return size;
+}
+
+struct Candidate {
+  BucketRule rule;
+  std::vector<std::size_t> counts;  // of gradients, by bucket
+  std::optional<Nanoseconds> time{};
+};
+
+// Each way to fill buckets once.
+class Candidates {
+ public:
+  Candidates(TaskGraph graph, const BucketRule& usual) : graph_{std::move(graph)} {
+    graph_.exchanges.clear();
+    add(usual);
+    const Bytes all = all_gradients(prefetch::with_exchanges(graph_, usual));
+    for (const std::uint64_t mebibytes : kMebibytes) {
+      if (mebibytes * kMebibyte < all) add_with(mebibytes * kMebibyte);
+    }
+    add_with(all);
+  }
+
+  [[nodiscard]] std::vector<Candidate> take() { return std::move(candidates_); }
+
+ private:
+  void add_with(Bytes others) {
+    add({.first = std::min(kMebibyte, others), .others = others});
+    add({.first = others, .others = others});
+  }
+
+  void add(const BucketRule& rule) {
+    std::vector<std::size_t> counts = counts_of(prefetch::with_exchanges(graph_, rule));
+    if (std::ranges::find(candidates_, counts, &Candidate::counts) != candidates_.end()) return;
+    candidates_.push_back({.rule = rule, .counts = std::move(counts)});
+  }
+
+  TaskGraph graph_;  // before it has exchanges
+  std::vector<Candidate> candidates_;
+};
+
+// Leaves those that have plans, the best first.
+void time_all(std::vector<Candidate>& candidates, const Planner& planner,
+              const TimeOfBuckets& time_of) {
+  for (Candidate& candidate : candidates) candidate.time = time_of(candidate.rule, planner);
+  std::erase_if(candidates, [](const Candidate& each) { return !each.time; });
+  std::ranges::stable_sort(candidates, {}, [](const Candidate& each) {
+    return std::tuple{*each.time, each.counts.size()};
+  });
+}
+
+}  // namespace
+
+std::vector<BucketRule> bucket_candidates(const TaskGraph& graph, const BucketRule& usual) {
+  std::vector<BucketRule> rules;
+  for (const Candidate& each : Candidates{graph, usual}.take()) rules.push_back(each.rule);
+  return rules;
+}
+
+BucketRule choose_buckets(const TaskGraph& graph, const BucketRule& usual, const Planner& planner,
+                          const TimeOfBuckets& time_of) {
+  constexpr std::string_view kFast = "capacity";
+  std::vector<Candidate> candidates = Candidates{graph, usual}.take();
+  if (candidates.size() == 1) return usual;
+  time_all(candidates, prefetch::find_planner(kFast), time_of);
+  if (candidates.empty()) return usual;
+  if (planner.name() == kFast) return candidates.front().rule;
+  const std::size_t best = planner.name() == "joint" ? 2 : 1;
+  std::vector<Candidate> finalists;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (i < best || candidates[i].rule == usual) finalists.push_back(std::move(candidates[i]));
+  }
+  if (finalists.size() == 1) return finalists.front().rule;
+  time_all(finalists, planner, time_of);
+  return finalists.empty() ? usual : finalists.front().rule;
+}
+
+PlanRequest with_planner(PlanRequest request, const Planner& planner) {
+  if (!request.planner->moves_state()) request.state = StateRule::kNear;
+  request.planner = &planner;
+  return request;
+}
+
+}  // namespace spillway

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "prefetch/gradient_exchange.h"
+#include "prefetch/planner.h"
+#include "prefetch/task_graph.h"
+#include "src/plan/plans.h"
+#include "um/nanoseconds.h"
+
+namespace spillway {
+
+/// How long a step takes whose gradients are in such buckets, by the plan that `planner` makes of
+/// it; nothing where that keeps no plan within the budget.
+using TimeOfBuckets = std::function<std::optional<um::Nanoseconds>(
+    const prefetch::BucketRule& rule, const prefetch::Planner& planner)>;
+
+/// The rules that are worth a try for the gradients of `graph`, each way to put them into buckets
+/// once: `usual` first; then buckets of 1, 2, 5, 10, 25, 50 and 100 MiB and one of all, where the
+/// first has 1 MiB or as much as the others. Throws: um::Error where there are no gradients.
+[[nodiscard]] std::vector<prefetch::BucketRule> bucket_candidates(
+    const prefetch::TaskGraph& graph, const prefetch::BucketRule& usual = {});
+
+/// The candidate whose step is shortest, of equal ones that with the fewest buckets. All of them
+/// are timed by plans of `capacity`, which is fast; then the best one (for `joint` the best two)
+/// and `usual` by those of `planner`, so that its step is never longer than with `usual`. Where
+/// nothing has a plan, `usual`. `graph` is the step, with exchanges or before it gets any. Throws:
+/// likewise.
+[[nodiscard]] prefetch::BucketRule choose_buckets(const prefetch::TaskGraph& graph,
+                                                  const prefetch::BucketRule& usual,
+                                                  const prefetch::Planner& planner,
+                                                  const TimeOfBuckets& time_of);
+
+/// The same request of another planner, with state near where that of `request` leaves it so.
+[[nodiscard]] PlanRequest with_planner(PlanRequest request, const prefetch::Planner& planner);
+
+}  // namespace spillway

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "prefetch/gradient_exchange.h"
+#include "prefetch/profile.h"
+#include "src/ops/backend.h"
+#include "src/plan/bucket_time.h"
+#include "src/plan/plans.h"
+#include "src/plan/workload.h"
+#include "src/train/parts/rank_training.h"
+#include "um/bytes.h"
+
+namespace spillway {
+
+/// Buckets of gradients, and the steps of a rank with them.
+struct ChosenBuckets {
+  prefetch::BucketRule rule;
+  std::unique_ptr<const Workload> near;     ///< with its state near; null: as it was
+  std::vector<prefetch::Profile> profiles;  ///< of `near`, where that is there
+};
+
+/// The buckets that all ranks use: those of choose_buckets() on the first rank, beside those of the
+/// options, where all ranks have room for them. `near` are this rank's steps with state near and
+/// the buckets of the options; `timed` are the same, with state as it was measured. All ranks call
+/// this. Throws: what Communicator throws.
+[[nodiscard]] ChosenBuckets choose_rank_buckets(const RankOptions& ranks, const Workload& near,
+                                                const TimedSteps& timed,
+                                                const SizeModel& size_model, um::Bytes budget,
+                                                const PlanRequest& request);
+
+}  // namespace spillway
