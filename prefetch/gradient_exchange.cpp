@@ -137,7 +137,9 @@ TaskGraph with_exchanges(TaskGraph graph, const BucketRule& rule) {
   graph.exchanges.insert(graph.exchanges.end(), gathers.begin(), gathers.end());
   const std::vector<std::uint32_t> exchange = exchange_of_blocks(graph);
   for (std::size_t i = 0; i < graph.data.size(); ++i) {
-    if (exchange[i] > 0) graph.data[i].kind = DataKind::kState;
+    if (exchange[i] == 0) continue;
+    graph.data[i].kind = DataKind::kState;
+    graph.data[i].is_offloadable = false;
   }
   for (Task& task : graph.tasks) {
     const bool makes_gradient = std::ranges::any_of(

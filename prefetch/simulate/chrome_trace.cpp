@@ -114,7 +114,7 @@ class Trace {
       const GradientExchange& exchange = graph_.exchanges[plan_.exchanges[i].exchange];
       span(process, kExchange, exchange.name, timeline.exchanges[i],
            {{"bytes", exchanged_bytes(graph_, exchange).all().count()},
-            {"gradients", exchange.blocks.size()}});
+            {"blocks", exchange.blocks.size()}});
     }
   }
 

@@ -169,4 +169,45 @@ using LinearForward = WeightedForward<LinearGeometry>;
 using LinearBackwardData = WeightedBackwardData<LinearGeometry>;
 using LinearBackwardWeights = WeightedBackwardWeights<LinearGeometry>;
 
+/// What both losses over a vocabulary share.
+struct VocabularyGeometry {
+  TensorShape x;
+  std::size_t vocabulary;
+  bool bias = false;
+
+  [[nodiscard]] EmbeddingParameters table() const {
+    return {.vocabulary = vocabulary, .features = x.image.channels};
+  }
+  [[nodiscard]] BiasParameters bias_parameters() const { return {.count = vocabulary}; }
+  /// Of so many matrix products of tokens by vocabulary by channels.
+  [[nodiscard]] OperationCost cost(double products, std::size_t tables) const {
+    return {
+        .flops = products * 2 * static_cast<double>(x.elements()) * static_cast<double>(vocabulary),
+        .traffic = float_bytes(2 * x.elements() + tables * element_count(table()))};
+  }
+};
+
+/// x, table, bias (only with a bias) -> logits, floats (N, V), of one token of each sample: that of
+/// number StepContext::position.
+struct VocabularyLogits {
+  VocabularyGeometry geometry;
+
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
+  template <class T>
+  struct Reads {
+    T x, table, bias;
+  };
+  template <class T>
+  struct Writes {
+    T logits;
+  };
+  [[nodiscard]] std::size_t read_count() const { return geometry.bias ? 3 : 2; }
+  [[nodiscard]] std::size_t logit_count() const { return geometry.x.batch * geometry.vocabulary; }
+  [[nodiscard]] OperationCost cost() const {
+    const std::size_t numbers = element_count(geometry.table());
+    return {.flops = 2 * static_cast<double>(geometry.x.batch) * static_cast<double>(numbers),
+            .traffic = float_bytes(numbers + logit_count())};
+  }
+};
+
 }  // namespace spillway

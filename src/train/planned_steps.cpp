@@ -169,11 +169,22 @@ void PlannedSteps::plan(const PlanPath& path, const KeptPlans& kept) {
     plans_ = use_plans(std::move(files), *workload_, profiles_, limit, request_);
     return;
   }
-  if (auto plans = kept.use(options_.ranks, *workload_, profiles_, limit, request_)) {
-    plans_ = *std::move(plans);
-    return;
+  if (!use_kept(kept, *workload_, limit) && !use_kept(kept, choice_->far(), limit)) {
+    plan_anew(limit, kept);
   }
-  plan_anew(limit, kept);
+}
+
+// The checkpoint's plans, where they are of these steps. All ranks call it with the same ones.
+bool PlannedSteps::use_kept(const KeptPlans& kept, const Workload& steps, Bytes limit) {
+  if (!kept.are_there()) return false;
+  const bool may_move = &steps != &choice_->far() || request_.state != StateRule::kNear;
+  std::vector<prefetch::Profile> profiles = profiles_for(steps, *workload_, profiles_);
+  auto plans = kept.use(options_.ranks, steps, profiles, limit, request_);
+  if (!plans || !may_move) return false;
+  workload_ = &steps;
+  profiles_ = std::move(profiles);
+  plans_ = *std::move(plans);
+  return true;
 }
 
 void PlannedSteps::plan_anew(Bytes limit, const KeptPlans& kept) {

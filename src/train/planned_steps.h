@@ -54,6 +54,7 @@ class PlannedSteps {
   void build_shards(const StepOptions& step);
   [[nodiscard]] PlanRequest state_request() const;
   void choose_state();
+  [[nodiscard]] bool use_kept(const KeptPlans& kept, const Workload& steps, um::Bytes limit);
   void choose_buckets(const prefetch::Interconnect& interconnect, um::Bytes limit);
   void take_floats_for(const PlanPath& files);
   [[nodiscard]] bool is_of_these(const std::string& file) const;

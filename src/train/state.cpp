@@ -224,7 +224,9 @@ void State::swap_averages() {
 
 void State::fill(std::size_t index, const std::string& name, const TensorSource& source) {
   const ParameterSpec& spec = blocks_[index].spec;
-  std::vector<float> numbers = values(index);
+  // What is divided is an optimizer's, of which all is read.
+  std::vector<float> numbers =
+      blocks_[index].divided.empty() ? values(index) : std::vector<float>(element_count(spec));
   std::span<float> rest{numbers};
   for (const ParameterArray& array : arrays_of(spec)) {
     const std::span<float> tensor = rest.first(element_count(array.shape));
@@ -241,6 +243,7 @@ std::vector<float> State::values(std::size_t index) const {
     if (block.divided.empty()) {
       backend_.export_parameters(block.spec, parts, numbers);
     } else {
+      um::expects(slices_ != nullptr, "ranks that keep slices exchange them");
       slices_->gather(index, block, parts, backend_, numbers);
     }
   });
@@ -253,6 +256,7 @@ void State::import(std::size_t index, std::span<const float> numbers) {
     if (block.divided.empty()) {
       backend_.import_parameters(block.spec, numbers, parts);
     } else {
+      um::expects(slices_ != nullptr, "ranks that keep slices exchange them");
       slices_->scatter(index, block, parts, backend_, numbers);
     }
   });

@@ -42,7 +42,9 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
   options_.step.has_byte_images =
       can_load_bytes(*data_.train, options_.training.mixing) && data_.test->as_bytes() != nullptr;
   expect_evaluation(options_, data_);
-  steps_.emplace(options_, context_, events_, stop_);
+  TrainerEvents while_planning = events_;
+  while_planning.on_warning = [this](const std::string& sentence) { warn(sentence); };
+  steps_.emplace(options_, context_, std::move(while_planning), stop_);
   static_cast<void>(zeroed_norms(options_));  // throws now rather than after measuring
   expect_going_on();
   if (!options_.initial.weights.empty()) {

@@ -87,6 +87,8 @@ class Description {
     if (optimizer.kept < optimizer.whole) {
       tell("each rank keeps {} of the optimizer's {}\n", um::to_string(optimizer.kept),
            um::to_string(optimizer.whole));
+    } else if (ranks.divides_optimizer && ranks.communicator->ranks() > 1) {
+      tell("note: --zero 1 divides nothing, since no block of weights has 64 KiB\n");
     }
     if (normalizes_by_batch(trainer_.graph())) {
       tell("note: batch norm's statistics are of each shard alone, whatever the ranks\n");

@@ -27,8 +27,10 @@ void DeviceCommunicator::sum(std::span<float> /*numbers*/) {
 
 void DeviceCommunicator::finish() {
   if (stream().wait(time_limit_, [] {})) return;
-  throw um::Error{fmt::format("the GPU has not finished sums of gradients for {:g} s",
-                              static_cast<double>(time_limit_.count()) * 1e-3)};
+  throw um::Error{fmt::format(
+      "the GPU has not finished what ranks exchange for {:g} s; give a longer --rank-timeout, or "
+      "see with NCCL_DEBUG=INFO what it waits for",
+      static_cast<double>(time_limit_.count()) * 1e-3)};
 }
 
 void DeviceCommunicator::abort(std::string_view sentence) {

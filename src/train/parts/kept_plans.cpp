@@ -46,7 +46,10 @@ KeptPlans::KeptPlans(const RankOptions& ranks, const std::vector<std::string>& f
   on_first_rank(*ranks.communicator, [&] {
     for (const std::string& name : files) all.push_back({name, JsonFile{name}.value().dump()});
   });
-  const std::string text = gather_texts(*ranks.communicator, all.dump()).front();
+  using Json = nlohmann::json;
+  const std::string text =
+      gather_texts(*ranks.communicator, all.dump(-1, ' ', false, Json::error_handler_t::replace))
+          .front();
   for (const auto& [name, plan] :
        nlohmann::json::parse(text).get<std::vector<std::pair<std::string, std::string>>>()) {
     plans_.push_back({.name = name, .text = plan, .algorithms = algorithms_of({plan, name})});
@@ -101,9 +104,9 @@ std::vector<Profile> KeptPlans::favour(const Workload& workload,
     for (std::size_t t = 0; t < tasks.size(); ++t) {
       const std::optional<std::uint32_t> kept = kept_algorithm(workload, i, tasks[t]);
       std::vector<Nanoseconds>& times = profiles[i].durations[t];
-      if (!kept || times[*kept] > kLongestFavoured / kSlower) continue;
+      if (!kept || *std::ranges::max_element(times) > kLongestFavoured / kSlower) continue;
       for (std::uint32_t a = 0; a < times.size(); ++a) {
-        if (a != *kept) times[a] = std::max(times[a], kSlower * times[*kept]);
+        if (a != *kept) times[a] *= kSlower;
       }
     }
   }

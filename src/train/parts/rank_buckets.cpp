@@ -45,9 +45,9 @@ ChosenBuckets choose_rank_buckets(const RankOptions& ranks, const Workload& near
   share_first(communicator, chosen.rule);
   if (chosen.rule == ranks.buckets) return chosen;
   auto other = with_buckets(chosen.rule);
-  const std::size_t fitting =
-      sum_of_ranks(communicator, fits(*other, size_model, budget, request) ? 1 : 0);
-  if (fitting < communicator.ranks()) return {.rule = ranks.buckets};
+  if (any_rank(communicator, !fits(*other, size_model, budget, request))) {
+    return {.rule = ranks.buckets};
+  }
   chosen.profiles = profiles_of(*other, timed);
   chosen.near = std::move(other);
   return chosen;

@@ -27,7 +27,6 @@ class WholeBlock {
     for (std::size_t i = 0; i < block.ids.size(); ++i) {
       const ParameterPart part{.index = i, .count = block.ids.size()};
       parts_.emplace_back(memory, backend.parameter_part_bytes(block.spec, part));
-      backend.clear(parts_.back().bytes());
       addresses_.push_back(parts_.back().data());
     }
   }
@@ -53,9 +52,9 @@ void StateSlices::gather(std::size_t index, const StateBlock& block,
                          std::span<std::byte* const> parts, const Backend& backend,
                          std::span<float> numbers) {
   um::expects(is_first(), "the first rank gathers");
+  const WholeBlock whole{block, backend, memory_};  // before anybody waits for it
   Message message{.command = Command::kGather, .index = index};
   share_first(ranks_, message);
-  const WholeBlock whole{block, backend, memory_};
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (block.divided[i] > 0) {
       gather_part(own(parts[i], block.divided[i]), whole.part(i));
@@ -71,10 +70,12 @@ void StateSlices::scatter(std::size_t index, const StateBlock& block,
                           std::span<std::byte* const> parts, const Backend& backend,
                           std::span<const float> numbers) {
   um::expects(is_first(), "the first rank scatters");
+  const WholeBlock whole{block, backend, memory_};
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    backend.clear(std::as_writable_bytes(whole.part(i)));
+  backend.import_parameters(block.spec, numbers, whole.addresses());
   Message message{.command = Command::kScatter, .index = index};
   share_first(ranks_, message);
-  const WholeBlock whole{block, backend, memory_};
-  backend.import_parameters(block.spec, numbers, whole.addresses());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (block.divided[i] > 0) {
       scatter_part(own(parts[i], block.divided[i]), whole.part(i));
