@@ -165,7 +165,7 @@ void expect_near_updates(const PlanRequest& request) {
   if (request.update != UpdateRule::kFar) return;
   throw um::Error{
       "updates on the far side (--update far) exchange no gradients between ranks; leave out "
-      "--update far, or train on one rank without shards"};
+      "--update far, or --ranks and, in a training, --shards"};
 }
 
 bool may_gain_by_far_state(Nanoseconds near, Nanoseconds tasks) { return 50 * near > 51 * tasks; }

@@ -28,6 +28,17 @@ namespace spillway::test {
   return net.build(net.linear("fc", x, {.features = 3}));
 }
 
+/// The same with 16 channels, and 16 x 6 x 6 x 80 weights of a linear layer more, 180 KiB: they are
+/// worth a slice for each of several ranks.
+[[nodiscard]] inline nets::Network wide_network() {
+  nets::Builder net{"wide", {1, 8, 8}};
+  nets::NodeId x =
+      net.convolution("conv", net.input(), {.channels = 16, .kernel = nets::square(3)});
+  x = net.relu("relu", net.batch_norm("norm", x));
+  x = net.relu("relu1", net.linear("fc1", x, {.features = 80}));
+  return net.build(net.linear("fc2", x, {.features = 3}));
+}
+
 /// A network in memory, all of it near, ready to train.
 class SmallTraining {
  public:

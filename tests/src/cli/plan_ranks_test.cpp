@@ -90,6 +90,30 @@ TEST_F(PlanRanks, ExchangeWhatTheLossTrains) {
   EXPECT_EQ(figures.at("ranks").at("gradient_bytes"), 10'487'040);
 }
 
+constexpr const char* kFour =
+    "plan --net resnet18 --batch 64 --machine v100 --ranks 4 --interconnect 25GB/s "
+    "--planner capacity --json -";
+
+// Momentum is as large as the weights are: of all but little, three quarters are elsewhere.
+TEST_F(PlanRanks, DivideTheOptimizer) {
+  const json whole = json_of({kFour, "--budget 100%"});
+  const json divided = json_of({kFour, "--budget 100% --zero 1"});
+  EXPECT_EQ(whole.at("ranks").at("zero"), 0);
+  EXPECT_EQ(divided.at("ranks").at("zero"), 1);
+  EXPECT_EQ(divided.at("ranks").at("gradient_bytes"), whole.at("ranks").at("gradient_bytes"));
+  const double saved =
+      whole.at("budget_bytes").get<double>() - divided.at("budget_bytes").get<double>();
+  const double momentum = whole.at("ranks").at("gradient_bytes").get<double>();
+  EXPECT_NEAR(saved, 0.75 * momentum, 0.02 * momentum);
+}
+
+TEST_F(PlanRanks, LetStateBeFar) {
+  const json near = json_of({kFour, "--budget min --state near"});
+  const json far = json_of({kFour, "--budget min --state far"});
+  EXPECT_LT(far.at("budget_bytes"), near.at("budget_bytes"));
+  EXPECT_GT(far.at("state_far_bytes"), 0);
+}
+
 TEST_F(PlanRanks, ChooseBucketsThatAreNoSlower) {
   const Arguments ranks = "--ranks 8 --interconnect 3GB/s --planner capacity";
   const json usual = json_of({kResnet, ranks, "--json -"});
@@ -178,7 +202,7 @@ TEST_F(PlanRanks, RefuseNumbersThatCannotBe) {
 
 TEST_F(PlanRanks, RefuseToExchangeAlone) {
   for (const Arguments& flag :
-       {Arguments{"--interconnect 25GB/s"}, Arguments{"--bucket 1MiB"},
+       {Arguments{"--interconnect 25GB/s"}, Arguments{"--bucket 1MiB"}, Arguments{"--zero 1"},
         Arguments{"--exchange-on own"}, Arguments{"--interconnect-latency 1us"},
         Arguments{"--compute-speed-while-exchanging 0.5"}}) {
     expect_refused(kBadUsage, {kResnet, flag}, {"--ranks"});
@@ -191,7 +215,6 @@ TEST_F(PlanRanks, RefuseWhatIsPlannedForOneOnly) {
   const Arguments two{kResnet, "--ranks 2 --interconnect 1GB/s"};
   expect_refused(kFailure, {two, "--sub-batch 16"}, {"--ranks", "--sub-batch"});
   expect_refused(kFailure, {two, "--update far"}, {"--ranks", "--update far"});
-  expect_refused(kFailure, {two, "--state far"}, {"--ranks", "--state far"});
   expect_refused(kFailure, {two, "--model paleo"}, {"--model paleo"});
   expect_refused(kFailure, {two, "--planner on-demand"}, {"--ranks", "on-demand"});
 }

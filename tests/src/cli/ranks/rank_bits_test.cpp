@@ -70,6 +70,23 @@ TEST(Ranks, ReduceAsFastAsTheLibraryLikes) {
   EXPECT_EQ(summary.value("ranks", json::object()).value("reduction", ""), "fastest");
 }
 
+// LeNet's largest layer has 48,000 weights and 120 biases: with momentum as many numbers, of which
+// each of two ranks keeps half.
+TEST(Ranks, DivideTheOptimizerWithTheSameBits) {
+  const char* const steps = "--steps 2 --eval-every 0 --ranks 2 --json -";
+  const json whole = summary_of(run_ranks(2, training_of_ranks({steps, "--zero 0"})));
+  const json divided = summary_of(run_ranks(2, training_of_ranks({steps, "--zero 1"})));
+  EXPECT_EQ(divided.at("weights_sha256"), whole.at("weights_sha256"));
+  const json& ranks = divided.at("ranks");
+  EXPECT_EQ(ranks.at("zero"), 1);
+  EXPECT_EQ(ranks.at("optimizer_bytes"), whole.at("ranks").at("optimizer_bytes"));
+  const auto kept = ranks.at("optimizer_bytes_of_rank").get<double>();
+  const auto all = ranks.at("optimizer_bytes").get<double>();
+  EXPECT_LE(kept, all - 0.5 * 48'000 * sizeof(float));
+  EXPECT_GE(kept, 0.5 * all);
+  EXPECT_EQ(whole.at("ranks").at("optimizer_bytes_of_rank"), all);
+}
+
 // Whatever is said, one rank says it.
 TEST(Ranks, SpeakOnce) {
   const TemporaryFolder folder;

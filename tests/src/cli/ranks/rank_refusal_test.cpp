@@ -94,7 +94,7 @@ TEST(RefusedRanks, MixNoImages) {
 TEST(RefusedRanks, UpdateNothingFar) {
   expect_all({{"--update far",
                " ended: updates on the far side (--update far) exchange no gradients between "
-               "ranks; leave out --update far, or train on one rank without shards"}});
+               "ranks; leave out --update far, or --ranks and, in a training, --shards"}});
 }
 
 TEST(RefusedRanks, DoNotLiveOnPageFaults) {

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "nets/builder.h"
 #include "src/train/trainer.h"
 #include "tests/src/cuda/ranks/nccl_ranks.h"
 #include "tests/src/cuda/ranks/two_gpus.h"
@@ -76,21 +75,27 @@ TEST(TwoGpuTrainer, BeginsWithTheFirstRanksWeights) {
   expect_same_on_two_gpus([](TrainerOptions&) {});
 }
 
-// 16 x 6 x 6 x 80 weights, of whose moments each GPU keeps half; checkpoints have all of them.
+// Each GPU keeps half of the moments; the checkpoint has all of them, with which one goes on alone.
 TEST(TwoGpuTrainer, DividesTheOptimizer) {
   const TemporaryFolder folder;
-  expect_same_on_two_gpus([&](TrainerOptions& options) {
-    nets::Builder net{"wide", {1, 8, 8}};
-    nets::NodeId x =
-        net.convolution("conv", net.input(), {.channels = 16, .kernel = nets::square(3)});
-    x = net.relu("relu1", net.linear("fc1", net.relu("relu", x), {.features = 80}));
-    options.network = net.build(net.linear("fc2", x, {.features = 3}));
+  const auto divided = [&](TrainerOptions& options) {
+    options.network = wide_network();
     options.step.optimizer = AdamOptions{.decoupled = true};
     options.ranks.divides_optimizer = true;
-    options.checkpoint.folder =
-        folder.file(std::to_string(options.ranks.communicator->ranks()) + " ranks");
-    options.training.checkpoint_every = 2;
+  };
+  expect_same_on_two_gpus([&](TrainerOptions& options) {
+    divided(options);
+    options.checkpoint.folder = options.ranks.communicator->ranks() == 2 ? folder.file("two") : "";
   });
+  const auto longer = [&](TrainerOptions& options) {
+    divided(options);
+    options.training.steps = 5;
+  };
+  EXPECT_EQ(trained_alone([&](TrainerOptions& options) {
+              longer(options);
+              options.checkpoint = {.folder = folder.file("two"), .resume = true};
+            }),
+            trained_alone(longer));
 }
 
 }  // namespace

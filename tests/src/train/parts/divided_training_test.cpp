@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "nets/builder.h"
 #include "src/plan/memory_mode.h"
 #include "src/train/trainer.h"
 #include "tests/src/small_training.h"
@@ -20,19 +19,8 @@ using testing::options_of;
 using testing::train_on;
 using testing::Trained;
 
-// Its first linear layer has 16 x 6 x 6 x 80 weights, 180 KiB, which are divided; all else is
-// small.
-nets::Network wide_network() {
-  nets::Builder net{"wide", {1, 8, 8}};
-  nets::NodeId x =
-      net.convolution("conv", net.input(), {.channels = 16, .kernel = nets::square(3)});
-  x = net.relu("relu", net.batch_norm("norm", x));
-  x = net.relu("relu1", net.linear("fc1", x, {.features = 80}));
-  return net.build(net.linear("fc2", x, {.features = 3}));
-}
-
 TrainerOptions wide_options() {
-  TrainerOptions options = options_of(wide_network());
+  TrainerOptions options = options_of(test::wide_network());
   options.planning.planner = "capacity";  // which is quick
   return options;
 }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <stop_token>
 #include <string>
@@ -28,9 +29,20 @@ using testing::on_ranks;
 using testing::options_of;
 using testing::train_on;
 
-TEST(EndOfRanks, AStopOnOneRankEndsAllAfterTheSameStep) {
+// Whether each rank keeps a slice of the optimizer's numbers, for which all of them save.
+class EndOfDividedRanks : public ::testing::TestWithParam<bool> {
+ protected:
+  [[nodiscard]] static TrainerOptions options_of_case() {
+    TrainerOptions options = options_of(GetParam() ? test::wide_network() : test::small_network());
+    options.ranks.divides_optimizer = GetParam();
+    options.planning.planner = "capacity";
+    return options;
+  }
+};
+
+TEST_P(EndOfDividedRanks, AStopOnOneRankEndsAllAfterTheSameStep) {
   const test::TemporaryFolder folder;
-  TrainerOptions options = options_of(test::small_network());
+  TrainerOptions options = options_of_case();
   options.training.steps = 50;
   options.checkpoint.folder = folder.file("stopped");
   ThreadRanks group{3};
@@ -91,9 +103,9 @@ TEST(EndOfRanks, AStopOnOneRankWhileItMeasuresEndsAllBeforeTheyTrain) {
   EXPECT_EQ(last, std::vector<std::uint64_t>(3, 0));
 }
 
-TEST(EndOfRanks, AStopOnOneRankBeforeAnEvaluationEndsAllInIt) {
+TEST_P(EndOfDividedRanks, AStopOnOneRankBeforeAnEvaluationEndsAllInIt) {
   const test::TemporaryFolder folder;
-  TrainerOptions options = options_of(test::small_network());
+  TrainerOptions options = options_of_case();
   options.training.steps = 6;
   options.training.evaluate_every = 2;
   options.checkpoint.folder = folder.file("stopped");
@@ -108,9 +120,9 @@ TEST(EndOfRanks, AStopOnOneRankBeforeAnEvaluationEndsAllInIt) {
   EXPECT_EQ(train_on(2, options).front().losses.size(), 4U);
 }
 
-TEST(EndOfRanks, NothingLeftIsSoOnAllRanks) {
+TEST_P(EndOfDividedRanks, NothingLeftIsSoOnAllRanks) {
   const test::TemporaryFolder folder;
-  TrainerOptions options = options_of(test::small_network());
+  TrainerOptions options = options_of_case();
   options.checkpoint.folder = folder.file("done");
   static_cast<void>(train_on(2, options));
   options.checkpoint.resume = true;
@@ -136,9 +148,10 @@ TrainerOptions options_without_progress() {
   return options;
 }
 
-TEST(EndOfRanks, IsEarlyOnAllWhereNoEvaluationIsBetter) {
+TEST_P(EndOfDividedRanks, IsEarlyOnAllWhereNoEvaluationIsBetter) {
   const test::TemporaryFolder folder;
   TrainerOptions options = options_without_progress();
+  options.ranks.divides_optimizer = GetParam();
   options.checkpoint = {.folder = folder.file("kept"), .keep = 1, .keep_best = true};
   for (const testing::Trained& trained : train_on(3, options)) {
     EXPECT_EQ(trained.losses.size(), 3U);
@@ -219,6 +232,30 @@ TEST(EndOfRanks, RefusesMoreRanksThanShards) {
     EXPECT_NE(error.find("more --shards"), std::string::npos) << error;
   }
 }
+
+// The first rank cannot write: all of them end, and none waits for slices.
+TEST(EndOfRanks, ACheckpointThatCannotBeWrittenEndsAll) {
+  const test::TemporaryFolder folder;
+  TrainerOptions options = options_of(test::wide_network());
+  options.ranks.divides_optimizer = true;
+  options.planning.planner = "capacity";
+  options.checkpoint.folder = folder.file("run");
+  options.training.checkpoint_every = 2;
+  ThreadRanks group{3, {.time_limit = std::chrono::seconds{20}}};
+  const auto errors = on_ranks(group, [&](Communicator& communicator) {
+    TrainerOptions own = options;
+    own.ranks.communicator = &communicator;
+    Trainer trainer{test::small_context(), own, {.on_step = [&](auto step, auto, const auto&) {
+                      if (communicator.rank() > 0 || step != 1) return;
+                      std::filesystem::remove_all(options.checkpoint.folder);
+                    }}};
+    trainer.run();
+  });
+  for (const std::string& error : errors) EXPECT_EQ(error, errors[0]);
+  EXPECT_NE(errors[0].find(options.checkpoint.folder), std::string::npos) << errors[0];
+}
+
+INSTANTIATE_TEST_SUITE_P(WholeAndDivided, EndOfDividedRanks, ::testing::Bool());
 
 }  // namespace
 }  // namespace spillway
