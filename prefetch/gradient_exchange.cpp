@@ -81,9 +81,10 @@ std::vector<GradientExchange> fill_buckets(const TaskGraph& graph, const BucketR
 }
 
 void divide(const std::vector<bool>& is_divided, GradientExchange& bucket) {
-  const auto divided = std::ranges::stable_partition(
-      bucket.blocks, [&](DataId id) { return !is_divided[static_cast<std::size_t>(id)]; });
-  bucket.divided.assign(divided.begin(), divided.end());
+  const auto divided =
+      std::stable_partition(bucket.blocks.begin(), bucket.blocks.end(),
+                            [&](DataId id) { return !is_divided[static_cast<std::size_t>(id)]; });
+  bucket.divided.assign(divided, bucket.blocks.end());
   if (!bucket.divided.empty()) bucket.collective = Collective::kReduceScatter;
 }
 
