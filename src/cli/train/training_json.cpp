@@ -55,6 +55,7 @@ json by_which_ranks(const Trainer& trainer) {
   result.update({{"ranks", ranks.communicator->ranks()},
                  {"library", ranks.between_near_memory().library()},
                  {"shards", ranks.shards},
+                 {"buckets", prefetch::count_buckets(trainer.graph())},
                  {"reduction", ranks.reduction == RankReduction::kTree ? "tree" : "fastest"},
                  {"zero", ranks.divides_optimizer ? 1 : 0},
                  {"optimizer_bytes", optimizer.whole.count()},
