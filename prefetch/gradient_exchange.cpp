@@ -152,9 +152,7 @@ TaskGraph with_exchanges(TaskGraph graph, const BucketRule& rule) {
 
 std::size_t count_buckets(const TaskGraph& graph) {
   return static_cast<std::size_t>(
-      std::ranges::count_if(graph.exchanges, [](const GradientExchange& exchange) {
-        return exchange.collective != Collective::kAllGather;
-      }));
+      std::ranges::count_if(graph.exchanges, &GradientExchange::is_of_gradients));
 }
 
 void add_exchanges(const TaskGraph& graph, Plan& plan) {

@@ -27,6 +27,14 @@ CollectiveBytes exchanged_bytes(const TaskGraph& graph, const GradientExchange& 
   return {.all_reduced = sum(exchange.blocks) - one_way, .one_way = one_way};
 }
 
+um::Bytes gradient_bytes(const TaskGraph& graph) {
+  um::Bytes size;
+  for (const GradientExchange& exchange : graph.exchanges) {
+    if (exchange.is_of_gradients()) size += exchanged_bytes(graph, exchange).all();
+  }
+  return size;
+}
+
 ExchangeTime collective_time(const CollectiveBytes& size, const Interconnect& interconnect,
                              const LinkProfile& link) {
   um::expects(interconnect.ranks > 0, "at least one rank");

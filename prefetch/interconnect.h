@@ -31,6 +31,9 @@ struct CollectiveBytes {
 [[nodiscard]] CollectiveBytes exchanged_bytes(const TaskGraph& graph,
                                               const GradientExchange& exchange);
 
+/// Bytes of all gradients that `graph` exchanges.
+[[nodiscard]] um::Bytes gradient_bytes(const TaskGraph& graph);
+
 /// How long a ring of N ranks takes for blocks of `size` on each, and what of the link that takes.
 /// For a sum each rank sends a part of 1/N of them to the next one 2(N-1) times: N-1 times until
 /// each part is a sum somewhere (reduce-scatter), as often until all ranks have it (all-gather).

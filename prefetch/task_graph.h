@@ -107,6 +107,9 @@ struct GradientExchange {
   std::vector<DataId> divided;  ///< of them: those of which each rank has a slice; they come last
   TaskId ready{};               ///< with this task the last of them is complete
   Collective collective = Collective::kAllReduce;
+
+  /// Else of the parameters that lie in the gradients of another one.
+  [[nodiscard]] bool is_of_gradients() const { return collective != Collective::kAllGather; }
 };
 
 /// All tasks of one step in execution order, with the blocks each reads and writes: moDNN's task

@@ -155,10 +155,10 @@ class OrderBuilder {
  public:
   explicit OrderBuilder(const TaskGraph& graph) : graph_{graph}, groups_{group_updates(graph)} {
     for (std::uint32_t e = 0; e < graph.exchanges.size(); ++e) {
-      if (graph.exchanges[e].collective == Collective::kAllGather) {
-        gathers_.push_back({.exchange = e + 1});
-      } else {
+      if (graph.exchanges[e].is_of_gradients()) {
         sums_.push_back(e + 1);
+      } else {
+        gathers_.push_back({.exchange = e + 1});
       }
     }
     find_makers();

@@ -28,21 +28,9 @@ constexpr std::array<std::uint64_t, 7> kMebibytes{1, 2, 5, 10, 25, 50, 100};
 std::vector<std::size_t> counts_of(const TaskGraph& graph) {
   std::vector<std::size_t> counts;
   for (const prefetch::GradientExchange& exchange : graph.exchanges) {
-    if (exchange.collective != prefetch::Collective::kAllGather) {
-      counts.push_back(exchange.blocks.size());
-    }
+    if (exchange.is_of_gradients()) counts.push_back(exchange.blocks.size());
   }
   return counts;
-}
-
-Bytes all_gradients(const TaskGraph& graph) {
-  Bytes size;
-  for (const prefetch::GradientExchange& exchange : graph.exchanges) {
-    if (exchange.collective != prefetch::Collective::kAllGather) {
-      size += prefetch::exchanged_bytes(graph, exchange).all();
-    }
-  }
-  return size;
 }
 
 struct Candidate {
@@ -57,7 +45,7 @@ class Candidates {
   Candidates(TaskGraph graph, const BucketRule& usual) : graph_{std::move(graph)} {
     graph_.exchanges.clear();
     add(usual);
-    const Bytes all = all_gradients(prefetch::with_exchanges(graph_, usual));
+    const Bytes all = prefetch::gradient_bytes(prefetch::with_exchanges(graph_, usual));
     for (const std::uint64_t mebibytes : kMebibytes) {
       if (mebibytes * kMebibyte < all) add_with(mebibytes * kMebibyte);
     }

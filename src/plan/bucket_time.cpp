@@ -1,8 +1,7 @@
 #include "src/plan/bucket_time.h"
 
-#include <cstddef>
-
 #include "src/plan/predicted_step.h"
+#include "src/plan/profile_for.h"
 #include "src/plan/state_choice.h"
 #include "um/error.h"
 
@@ -11,15 +10,11 @@ namespace spillway {
 using prefetch::Profile;
 
 std::vector<Profile> profiles_of(const Workload& workload, const TimedSteps& timed) {
-  const std::vector<RepeatedStep>& steps = workload.training_steps();
-  um::expects(timed.profiles.size() == steps.size(), "a profile for each step");
-  std::vector<Profile> profiles;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    profiles.push_back(profile_for(
-        steps[i].step.graph, timed.workload.training_steps()[i].step.graph, timed.profiles[i]));
-  }
+  std::vector<Profile> profiles =
+      profiles_for(workload, timed.workload, {timed.profiles.begin(), timed.profiles.end()});
   Profile& last = profiles.back();
-  last.exchanges = prefetch::exchange_times(steps.back().step.graph, timed.interconnect, last.link);
+  last.exchanges =
+      prefetch::exchange_times(workload.training().graph, timed.interconnect, last.link);
   return profiles;
 }
 

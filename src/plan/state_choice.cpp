@@ -2,13 +2,11 @@
 
 #include <cstddef>
 #include <string>
-#include <string_view>
-#include <unordered_map>
 #include <utility>
 
-#include "prefetch/far_update.h"
 #include "src/plan/best_state.h"
 #include "src/plan/predicted_step.h"
+#include "src/plan/profile_for.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -171,33 +169,5 @@ void expect_near_updates(const PlanRequest& request) {
 bool may_gain_by_far_state(Nanoseconds near, Nanoseconds tasks) { return 50 * near > 51 * tasks; }
 
 bool gains_by_far_state(Nanoseconds near, Nanoseconds far) { return 20 * far < 19 * near; }
-
-std::vector<Profile> profiles_for(const Workload& workload, const Workload& of,
-                                  std::vector<Profile> profiles) {
-  if (&workload == &of) return profiles;
-  for (std::size_t i = 0; i < profiles.size(); ++i) {
-    profiles[i] = profile_for(workload.training_steps()[i].step.graph,
-                              of.training_steps()[i].step.graph, std::move(profiles[i]));
-  }
-  return profiles;
-}
-
-Profile profile_for(const prefetch::TaskGraph& graph, const prefetch::TaskGraph& of,
-                    Profile profile) {
-  um::expects(profile.durations.size() == of.tasks.size(), "a profile of the tasks");
-  profile.graph = prefetch::fingerprint(graph);
-  profile.far_updates = prefetch::far_update_times(graph, profile.link);
-  std::unordered_map<std::string_view, std::size_t> places;
-  for (std::size_t t = 0; t < of.tasks.size(); ++t) places.emplace(of.tasks[t].name, t);
-  std::vector<std::vector<Nanoseconds>> durations;
-  durations.reserve(graph.tasks.size());
-  for (const prefetch::Task& task : graph.tasks) {
-    const auto found = places.find(task.name);
-    um::expects(found != places.end(), "a profile of the same tasks");
-    durations.push_back(std::move(profile.durations[found->second]));
-  }
-  profile.durations = std::move(durations);
-  return profile;
-}
 
 }  // namespace spillway

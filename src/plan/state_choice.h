@@ -77,16 +77,4 @@ void expect_near_updates(const PlanRequest& request);
 /// True when plans that move state, and take `far`, are enough faster than `near`.
 [[nodiscard]] bool gains_by_far_state(um::Nanoseconds near, um::Nanoseconds far);
 
-/// `profiles`, which are of the training steps of `of`, for those of another workload of the same
-/// StateChoice: profile_for().
-[[nodiscard]] std::vector<prefetch::Profile> profiles_for(const Workload& workload,
-                                                          const Workload& of,
-                                                          std::vector<prefetch::Profile> profiles);
-
-/// `profile`, which is of `of`, for the same tasks in a graph whose state may, or may not, be far,
-/// of which some updates run on the far side, or which is of several ranks.
-[[nodiscard]] prefetch::Profile profile_for(const prefetch::TaskGraph& graph,
-                                            const prefetch::TaskGraph& of,
-                                            prefetch::Profile profile);
-
 }  // namespace spillway

@@ -99,7 +99,7 @@ void exchange_gradients(Step& step, const prefetch::BucketRule& rule) {
   step.graph = prefetch::with_exchanges(std::move(step.graph), rule);
   step.gradients.clear();
   for (const prefetch::GradientExchange& exchange : step.graph.exchanges) {
-    if (exchange.collective == prefetch::Collective::kAllGather) continue;
+    if (!exchange.is_of_gradients()) continue;
     step.gradients.insert(step.gradients.end(), exchange.blocks.begin(), exchange.blocks.end());
   }
   std::ranges::sort(step.gradients);

@@ -16,6 +16,7 @@
 #include "src/plan/bucket_time.h"
 #include "src/plan/budget.h"
 #include "src/plan/near_plan.h"
+#include "src/plan/profile_for.h"
 #include "src/plan/sub_batch_choice.h"
 #include "src/plan/sub_batch_plans.h"
 #include "src/profile/measured_profile.h"
@@ -169,18 +170,18 @@ void PlannedSteps::plan(const PlanPath& path, const KeptPlans& kept) {
     plans_ = use_plans(std::move(files), *workload_, profiles_, limit, request_);
     return;
   }
-  if (!use_kept(kept, *workload_, limit) && !use_kept(kept, choice_->far(), limit)) {
-    plan_anew(limit, kept);
-  }
+  if (use_kept(kept, *workload_, limit)) return;
+  // Another rank's state may be near, so that all of them ask.
+  if (request_.state != StateRule::kNear && use_kept(kept, choice_->far(), limit)) return;
+  plan_anew(limit, kept);
 }
 
 // The checkpoint's plans, where they are of these steps. All ranks call it with the same ones.
 bool PlannedSteps::use_kept(const KeptPlans& kept, const Workload& steps, Bytes limit) {
   if (!kept.are_there()) return false;
-  const bool may_move = &steps != &choice_->far() || request_.state != StateRule::kNear;
   std::vector<prefetch::Profile> profiles = profiles_for(steps, *workload_, profiles_);
   auto plans = kept.use(options_.ranks, steps, profiles, limit, request_);
-  if (!plans || !may_move) return false;
+  if (!plans) return false;
   workload_ = &steps;
   profiles_ = std::move(profiles);
   plans_ = *std::move(plans);

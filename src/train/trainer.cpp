@@ -214,10 +214,8 @@ void Trainer::start() {
 
 // Work of the first rank that reads or writes state of which each rank may have a slice.
 void Trainer::with_whole_state(const std::function<void()>& work) {
-  Communicator& communicator = *options_.ranks.communicator;
-  if (!slices_) return on_first_rank(communicator, work);
-  on_first_rank(
-      communicator, [&] { slices_->keep_while(work); }, [&] { session_->state().follow(); });
+  if (!slices_) return on_first_rank(*options_.ranks.communicator, work);
+  slices_->on_first(work, [&] { session_->state().follow(); });
 }
 
 // First values, or those of a file or of the checkpoint.

@@ -40,11 +40,7 @@ prefetch::BucketRule BucketFlag::rule() const {
 
 nlohmann::json buckets_json(const prefetch::TaskGraph& graph, const prefetch::BucketRule& rule,
                             bool is_chosen) {
-  const auto count =
-      std::ranges::count_if(graph.exchanges, [](const prefetch::GradientExchange& exchange) {
-        return exchange.collective != prefetch::Collective::kAllGather;
-      });
-  return {{"gradient_buckets", count},
+  return {{"gradient_buckets", prefetch::count_buckets(graph)},
           {"bucket_choice", is_chosen ? "auto" : "given"},
           {"first_bucket_bytes", rule.first.count()},
           {"bucket_bytes", rule.others.count()}};

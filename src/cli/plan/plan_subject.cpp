@@ -16,7 +16,7 @@
 #include "prefetch/update_order.h"
 #include "src/cli/flags/machine_check.h"
 #include "src/cli/flags/memory_flags.h"
-#include "src/plan/divided_profile.h"
+#include "src/plan/profile_for.h"
 #include "src/step/machine_size_model.h"
 #include "um/bandwidth.h"
 #include "um/error.h"
@@ -92,7 +92,7 @@ PlanSubject PlanSubject::exchanged(const prefetch::Interconnect& interconnect,
   if (workload) {
     several.workload = workload->with_exchanges(*size_model, rule, division);
     several.profile =
-        divided_profile(several.workload->training().graph, workload->training().graph, profile);
+        profile_for(several.workload->training().graph, workload->training().graph, profile);
     several.step.emplace(several.workload->training_to_plan());
   } else if (division.is_whole()) {
     several.exchange_trace(rule);

@@ -44,15 +44,6 @@ Nanoseconds overlap(const std::vector<Interval>& a, const std::vector<Interval>&
   return sum;
 }
 
-Bytes exchanged_bytes(const prefetch::TaskGraph& graph) {
-  Bytes size;
-  for (const prefetch::GradientExchange& exchange : graph.exchanges) {
-    if (exchange.collective == prefetch::Collective::kAllGather) continue;
-    size += prefetch::exchanged_bytes(graph, exchange).all();
-  }
-  return size;
-}
-
 struct OneRank {
   Nanoseconds time;
   Bytes budget;
@@ -98,7 +89,7 @@ json rank_figures(const RankFlags& ranks, const SubjectFlags& flags, const Plann
       {"interconnect_latency_seconds", um::seconds(interconnect.latency)},
       {"exchange_on", ranks.exchange_on},
       {"buckets", prefetch::count_buckets(subject.step->graph)},
-      {"gradient_bytes", exchanged_bytes(subject.step->graph).count()},
+      {"gradient_bytes", prefetch::gradient_bytes(subject.step->graph).count()},
       {"zero", ranks.zero.stage},
       {"exchange_seconds", um::seconds(exchange)},
       {"exchange_hidden", exchange.count() > 0 ? um::seconds(hidden) / um::seconds(exchange) : 1.0},

@@ -20,7 +20,7 @@ GradientSums::GradientSums(const Step& step, um::Memory& memory) : offsets_(step
     for (const prefetch::DataId id : step.gradients) size += place_block(step, id, size);
   }
   for (const prefetch::GradientExchange& exchange : step.graph.exchanges) {
-    if (exchange.collective == prefetch::Collective::kAllGather) continue;
+    if (!exchange.is_of_gradients()) continue;
     for (const prefetch::DataId id : exchange.blocks) size += place_block(step, id, size);
   }
   for (const prefetch::GradientExchange& exchange : step.graph.exchanges) {

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 
 #include "prefetch/files/json.h"
 #include "prefetch/files/plan_file.h"
-#include "src/ranks/gather_texts.h"
 #include "src/ranks/gather_values.h"
 #include "src/train/parts/first_rank.h"
+#include "src/train/parts/gather_lists.h"
 #include "um/error.h"
 #include "um/text/count_of.h"
 
@@ -42,17 +41,18 @@ std::size_t counterpart(std::size_t step, std::size_t count, std::size_t others)
 }  // namespace
 
 KeptPlans::KeptPlans(const RankOptions& ranks, const std::vector<std::string>& files) {
-  nlohmann::json all = nlohmann::json::array();
+  std::vector<std::string> read;  // a file's name, and what it holds
   on_first_rank(*ranks.communicator, [&] {
-    for (const std::string& name : files) all.push_back({name, JsonFile{name}.value().dump()});
+    for (const std::string& name : files) {
+      read.push_back(name);
+      read.push_back(JsonFile{name}.value().dump());
+    }
   });
-  using Json = nlohmann::json;
-  const std::string text =
-      gather_texts(*ranks.communicator, all.dump(-1, ' ', false, Json::error_handler_t::replace))
-          .front();
-  for (const auto& [name, plan] :
-       nlohmann::json::parse(text).get<std::vector<std::pair<std::string, std::string>>>()) {
-    plans_.push_back({.name = name, .text = plan, .algorithms = algorithms_of({plan, name})});
+  const std::vector<std::string> all = gather_lists(*ranks.communicator, read).front();
+  for (std::size_t i = 0; i < all.size(); i += 2) {
+    const std::string& name = all[i];
+    const std::string& text = all[i + 1];
+    plans_.push_back({.name = name, .text = text, .algorithms = algorithms_of({text, name})});
   }
 }
 

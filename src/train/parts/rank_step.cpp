@@ -38,7 +38,7 @@ Bytes RankStep::near_memory(const ShardedBatch& batch, const RankOptions& option
   Bytes gradients;
   Bytes largest;
   for (const prefetch::GradientExchange& exchange : last.graph.exchanges) {
-    if (exchange.collective == prefetch::Collective::kAllGather) continue;  // in their memory
+    if (!exchange.is_of_gradients()) continue;  // in their memory
     const Bytes size = bucket_size(last, exchange);
     gradients += size;
     largest = std::max(largest, size);

@@ -57,7 +57,7 @@ void StateSlices::gather(std::size_t index, const StateBlock& block,
   share_first(ranks_, message);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (block.divided[i] > 0) {
-      gather_part(own(parts[i], block.divided[i]), whole.part(i));
+      exchange_part(true, own(parts[i], block.divided[i]), whole.part(i));
     } else {
       near_.kernels().copy(whole.part(i), floats_at(parts[i], whole.part(i).size()));
     }
@@ -78,7 +78,7 @@ void StateSlices::scatter(std::size_t index, const StateBlock& block,
   share_first(ranks_, message);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (block.divided[i] > 0) {
-      scatter_part(own(parts[i], block.divided[i]), whole.part(i));
+      exchange_part(false, own(parts[i], block.divided[i]), whole.part(i));
     } else {
       near_.broadcast(std::as_writable_bytes(whole.part(i)), 0);
       near_.kernels().copy(floats_at(parts[i], whole.part(i).size()), whole.part(i));
@@ -87,14 +87,17 @@ void StateSlices::scatter(std::size_t index, const StateBlock& block,
   near_.finish();
 }
 
-void StateSlices::keep_while(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (...) {
+void StateSlices::on_first(const std::function<void()>& work, const std::function<void()>& follow) {
+  const auto work_and_end = [&] {
+    try {
+      work();
+    } catch (...) {
+      end();
+      throw;
+    }
     end();
-    throw;
-  }
-  end();
+  };
+  on_first_rank(ranks_, work_and_end, follow);
 }
 
 void StateSlices::end() {
@@ -117,44 +120,34 @@ void StateSlices::join(const Call& call, const StateBlock& block, std::span<std:
       const ParameterPart part{.index = i, .count = parts.size()};
       const std::size_t size = backend.parameter_part_bytes(block.spec, part).count();
       near_.broadcast({parts[i], size}, 0);
-    } else if (call.gathers) {
-      gather_part(own(parts[i], block.divided[i]), {});
     } else {
-      scatter_part(own(parts[i], block.divided[i]), {});
+      exchange_part(call.gathers, own(parts[i], block.divided[i]), {});
     }
   }
   near_.finish();
 }
 
-// `whole` is the first rank's.
-void StateSlices::gather_part(std::span<float> own, std::span<float> whole) {
+// `whole` is the first rank's, which gets everybody's slice, or gives it.
+void StateSlices::exchange_part(bool gathers, std::span<float> own, std::span<float> whole) {
   const std::size_t ranks = ranks_.ranks();
   std::vector<std::span<const std::byte>> sends(ranks);
   std::vector<std::span<std::byte>> receives(ranks);
+  const auto exchange_with = [&](std::size_t rank, std::span<float> numbers, bool receives_them) {
+    if (receives_them) {
+      receives[rank] = std::as_writable_bytes(numbers);
+    } else {
+      sends[rank] = std::as_bytes(numbers);
+    }
+  };
   if (is_first()) {
     for (std::size_t r = 1; r < ranks; ++r) {
       const NumberSlice slice = slice_of_rank(r, ranks, whole.size());
-      receives[r] = std::as_writable_bytes(whole.subspan(slice.first, slice.count));
+      exchange_with(r, whole.subspan(slice.first, slice.count), gathers);
     }
-    near_.kernels().copy(whole.first(own.size()), own);
+    const std::span<float> first = whole.first(own.size());
+    near_.kernels().copy(gathers ? first : own, gathers ? own : first);
   } else {
-    sends[0] = std::as_bytes(own);
-  }
-  near_.exchange(sends, receives);
-}
-
-void StateSlices::scatter_part(std::span<float> own, std::span<float> whole) {
-  const std::size_t ranks = ranks_.ranks();
-  std::vector<std::span<const std::byte>> sends(ranks);
-  std::vector<std::span<std::byte>> receives(ranks);
-  if (is_first()) {
-    for (std::size_t r = 1; r < ranks; ++r) {
-      const NumberSlice slice = slice_of_rank(r, ranks, whole.size());
-      sends[r] = std::as_bytes(whole.subspan(slice.first, slice.count));
-    }
-    near_.kernels().copy(own, whole.first(own.size()));
-  } else {
-    receives[0] = std::as_writable_bytes(own);
+    exchange_with(0, own, !gathers);
   }
   near_.exchange(sends, receives);
 }

@@ -15,7 +15,7 @@ namespace spillway {
 
 /// Moves the numbers of blocks of which each rank keeps a slice (StateBlock::divided) between all
 /// ranks and the first one, which reads and writes files. That one calls gather() and scatter() as
-/// it goes, a block at a time, in keep_while(). The others meanwhile ask for what it does, with
+/// it goes, a block at a time, in on_first(). The others meanwhile ask for what it does, with
 /// next(), and join() in. Whole blocks are in memory of the first rank alone, one at a time, and
 /// not counted in its budget.
 ///
@@ -36,8 +36,9 @@ class StateSlices {
               const Backend& backend, std::span<float> numbers);
   void scatter(std::size_t index, const StateBlock& block, std::span<std::byte* const> parts,
                const Backend& backend, std::span<const float> numbers);
-  /// Calls gather() and scatter() in `work`, then lets the others go on. Throws: what `work` does.
-  void keep_while(const std::function<void()>& work);
+  /// Has the first rank do `work`, in which it calls gather() and scatter(), and the others
+  /// `follow` it: ask for what it does until there is no more. Throws: as on_first_rank().
+  void on_first(const std::function<void()>& work, const std::function<void()>& follow);
 
   /// What the first rank does with a block.
   struct Call {
@@ -52,8 +53,7 @@ class StateSlices {
  private:
   void end();
   [[nodiscard]] std::span<float> own(std::byte* part, std::size_t floats) const;
-  void gather_part(std::span<float> own, std::span<float> whole);
-  void scatter_part(std::span<float> own, std::span<float> whole);
+  void exchange_part(bool gathers, std::span<float> own, std::span<float> whole);
 
   Communicator& ranks_;
   Communicator& near_;

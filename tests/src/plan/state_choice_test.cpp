@@ -9,6 +9,7 @@
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/state_home.h"
 #include "src/plan/predicted_step.h"
+#include "src/plan/profile_for.h"
 #include "src/step/machine_size_model.h"
 #include "tests/refusal.h"
 

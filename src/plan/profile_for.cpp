@@ -1,0 +1,85 @@
+#include "src/plan/profile_for.h"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "prefetch/far_update.h"
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+using prefetch::Profile;
+using prefetch::Task;
+using prefetch::TaskGraph;
+using um::Nanoseconds;
+
+// "fc6.update[1]" of "fc6.take[1]"; else the same.
+std::string measured_name(std::string task) {
+  constexpr std::string_view kTake = ".take";
+  const std::size_t place = task.rfind(kTake);
+  return place == std::string::npos ? task : task.replace(place, kTake.size(), ".update");
+}
+
+// The task of `of` whose times are those of a task.
+class Measured {
+ public:
+  explicit Measured(const TaskGraph& of) {
+    for (std::size_t t = 0; t < of.tasks.size(); ++t) places_.emplace(of.tasks[t].name, t);
+  }
+
+  [[nodiscard]] std::size_t place_of(const Task& task) const {
+    auto found = places_.find(task.name);
+    if (found == places_.end()) found = places_.find(measured_name(task.name));
+    um::expects(found != places_.end(), "a profile of the same tasks");
+    return found->second;
+  }
+
+ private:
+  std::unordered_map<std::string, std::size_t> places_;
+};
+
+// Of `task`, in proportion to the bytes that it goes over.
+std::vector<Nanoseconds> scaled(std::vector<Nanoseconds> times, const Task& measured,
+                                const Task& task) {
+  if (task.traffic == measured.traffic) return times;
+  const double share =
+      static_cast<double>(task.traffic.count()) / static_cast<double>(measured.traffic.count());
+  for (Nanoseconds& time : times) {
+    time = Nanoseconds{static_cast<Nanoseconds::rep>(static_cast<double>(time.count()) * share)};
+  }
+  return times;
+}
+
+}  // namespace
+
+Profile profile_for(const TaskGraph& graph, const TaskGraph& of, Profile profile) {
+  um::expects(profile.durations.size() == of.tasks.size(), "a profile of the tasks");
+  profile.graph = prefetch::fingerprint(graph);
+  profile.far_updates = prefetch::far_update_times(graph, profile.link);
+  const Measured measured{of};
+  std::vector<std::vector<Nanoseconds>> durations;
+  durations.reserve(graph.tasks.size());
+  for (const Task& task : graph.tasks) {
+    const std::size_t place = measured.place_of(task);
+    durations.push_back(scaled(profile.durations[place], of.tasks[place], task));
+  }
+  profile.durations = std::move(durations);
+  return profile;
+}
+
+std::vector<Profile> profiles_for(const Workload& workload, const Workload& of,
+                                  std::vector<Profile> profiles) {
+  if (&workload == &of) return profiles;
+  um::expects(profiles.size() == workload.training_steps().size(), "a profile for each step");
+  for (std::size_t i = 0; i < profiles.size(); ++i) {
+    profiles[i] = profile_for(workload.training_steps()[i].step.graph,
+                              of.training_steps()[i].step.graph, std::move(profiles[i]));
+  }
+  return profiles;
+}
+
+}  // namespace spillway

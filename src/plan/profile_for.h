@@ -1,0 +1,24 @@
+#pragma once
+
+#include <vector>
+
+#include "prefetch/profile.h"
+#include "prefetch/task_graph.h"
+#include "src/plan/workload.h"
+
+namespace spillway {
+
+/// `profile`, which is of `of`, for the same tasks in a graph whose state may, or may not, be far,
+/// of which some updates run on the far side, or which is of several ranks. Where these update
+/// slices (divide_updates()), what goes over fewer bytes takes as much less time, and to take a
+/// part of the parameters as long as its update did for as many bytes.
+[[nodiscard]] prefetch::Profile profile_for(const prefetch::TaskGraph& graph,
+                                            const prefetch::TaskGraph& of,
+                                            prefetch::Profile profile);
+
+/// The same of all training steps of a workload: `profiles` are of those of `of`.
+[[nodiscard]] std::vector<prefetch::Profile> profiles_for(const Workload& workload,
+                                                          const Workload& of,
+                                                          std::vector<prefetch::Profile> profiles);
+
+}  // namespace spillway
