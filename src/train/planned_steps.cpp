@@ -1,21 +1,17 @@
 #include "src/train/planned_steps.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstddef>
 #include <string_view>
 #include <utility>
 
-#include "prefetch/files/graph_stamp.h"
-#include "prefetch/files/json.h"
 #include "prefetch/files/machine.h"
-#include "prefetch/files/plan_file.h"
 #include "prefetch/planners/catalogue.h"
 #include "src/execute/executor.h"
 #include "src/plan/bucket_time.h"
 #include "src/plan/budget.h"
-#include "src/plan/near_plan.h"
+#include "src/plan/file_plans.h"
 #include "src/plan/profile_for.h"
 #include "src/plan/sub_batch_choice.h"
 #include "src/plan/sub_batch_plans.h"
@@ -49,10 +45,6 @@ PlanRequest request_of(const TrainerOptions& options) {
           .may_recompute = options.planning.may_recompute,
           .state = options.planning.state,
           .update = options.planning.update};
-}
-
-bool is_plan_of(const Workload& workload, const prefetch::JsonFile& file) {
-  return prefetch::is_made_for(workload.training_steps().front().step.graph, file.root());
 }
 
 }  // namespace
@@ -133,24 +125,22 @@ void PlannedSteps::cut_batch() {
 void PlannedSteps::take_floats_for(const PlanPath& path) {
   if (!options_.step.has_byte_images) return;
   const std::string& profile = options_.planning.profile_file;
-  const bool fits = (!path || is_of_these(path(0))) && (profile.empty() || is_of_these(profile));
-  if (fits) return;
+  const auto fits = [&](const std::string& file) { return is_file_of(*choice_, file); };
+  if ((!path || fits(path(0))) && (profile.empty() || fits(profile))) return;
   StepOptions step = options_.step;
   step.has_byte_images = false;
   build(step, prefetch::SubBatches{near_->sub_batches()});
   if (near_->sub_batches().steps == 1) whole_need_ = choice_->need();
 }
 
-bool PlannedSteps::is_of_these(const std::string& name) const {
-  const prefetch::JsonFile file{name};
-  return std::ranges::any_of(
-      std::array{&*near_, &choice_->far(), choice_->far_updates()},
-      [&](const Workload* steps) { return steps != nullptr && is_plan_of(*steps, file); });
-}
-
 void PlannedSteps::plan(const PlanPath& path, const KeptPlans& kept) {
   take_floats_for(path);
-  std::vector<PlanOfFile> files = read_plans(path);
+  std::vector<PlanOfFile> files;
+  if (path) {
+    FilePlans read = read_file_plans(*choice_, request_, path);
+    workload_ = read.workload;
+    files = std::move(read.plans);
+  }
   expect_budget_kept(files);
   const Bytes limit = find_limit(files.empty() ? nullptr : &files.back().plan);
   if (files.empty()) workload_ = &choice_->within(limit);
@@ -231,43 +221,6 @@ void PlannedSteps::expect_budget_kept(std::span<const PlanOfFile> files) const {
   if (request_.memory != MemoryMode::kManaged || !by_faults || context_.device->evicts()) return;
   throw um::Error{"page faults alone keep no budget on " + context_.device->name() +
                   ": use another planner, explicit copies, or the host"};
-}
-
-// The plans to use instead of a planner's, of which each belongs to the same kind of steps; none
-// when there are none.
-std::vector<PlanOfFile> PlannedSteps::read_plans(const PlanPath& path) {
-  std::vector<PlanOfFile> files;
-  if (!path) return files;
-  for (std::size_t i = 0; i < near_->training_steps().size(); ++i) {
-    const std::string name = path(i);
-    const prefetch::JsonFile file{name};
-    for (const Workload* const other : {&choice_->far(), choice_->far_updates()}) {
-      if (i > 0 || other == nullptr || !is_plan_of(*other, file)) continue;
-      if (request_.state == StateRule::kNear) {
-        throw um::Error{name + " moves weights and optimizer state; leave out --state near"};
-      }
-      workload_ = other;
-    }
-    if (i == 0) expect_update_as_asked(name);
-    const prefetch::TaskGraph& graph = workload_->training_steps()[i].step.graph;
-    files.push_back({.plan = prefetch::read_plan(file, graph), .name = name});
-    if (request_.memory != MemoryMode::kResident || graph.far_updates.empty()) continue;
-    // There is no far side.
-    files.back().plan = near_plan(graph, files.back().plan, near_->training().graph);
-    workload_ = &*near_;
-  }
-  return files;
-}
-
-// Of the steps that a plan file is of.
-void PlannedSteps::expect_update_as_asked(const std::string& file) const {
-  const bool is_far = workload_ == choice_->far_updates();
-  if (request_.update == UpdateRule::kFar && !is_far) {
-    throw um::Error{file + " updates weights in near memory; leave out --update far"};
-  }
-  if (request_.update == UpdateRule::kNear && is_far) {
-    throw um::Error{file + " updates weights on the far side; leave out --update near"};
-  }
 }
 
 // What a budget is relative to: of a plan that is given, the need of its steps.

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,6 +12,7 @@
 #include "prefetch/need.h"
 #include "prefetch/profile.h"
 #include "src/ops/execution_context.h"
+#include "src/plan/file_plans.h"
 #include "src/plan/plans.h"
 #include "src/plan/state_choice.h"
 #include "src/plan/workload.h"
@@ -33,8 +33,6 @@ class PlannedSteps {
 
   /// Cuts the batch as the options say.
   void cut_batch();
-  /// The file of the plan of a training step, by its number.
-  using PlanPath = std::function<std::string(std::size_t step)>;
   /// Measures and plans; where there are files of plans, reads these instead, and of several ranks
   /// uses what is `kept`, as far as it fits. Where plans or profiles of files are of images that
   /// are floats, they become that. To be called once. Throws: um::Error, one sentence for the user;
@@ -57,11 +55,8 @@ class PlannedSteps {
   [[nodiscard]] bool use_kept(const KeptPlans& kept, const Workload& steps, um::Bytes limit);
   void choose_buckets(const prefetch::Interconnect& interconnect, um::Bytes limit);
   void take_floats_for(const PlanPath& files);
-  [[nodiscard]] bool is_of_these(const std::string& file) const;
   [[nodiscard]] um::Bytes available_memory() const;
-  void expect_update_as_asked(const std::string& file) const;
   void expect_budget_kept(std::span<const PlanOfFile> files) const;
-  [[nodiscard]] std::vector<PlanOfFile> read_plans(const PlanPath& files);
   [[nodiscard]] prefetch::NearNeed need_for(const prefetch::Plan* plan) const;
   [[nodiscard]] um::Bytes find_limit(const prefetch::Plan* plan) const;
   void plan_anew(um::Bytes limit, const KeptPlans& kept);

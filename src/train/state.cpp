@@ -1,8 +1,6 @@
 #include "src/train/state.h"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -11,6 +9,7 @@
 #include "src/files/file_digest.h"
 #include "src/files/finite.h"
 #include "src/files/sha256.h"
+#include "src/train/parts/state_tensors.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -19,46 +18,9 @@ using um::Bytes;
 
 namespace {
 
-// What a checkpoint consists of, in order.
-std::vector<StoredTensor> tensors_of(const std::vector<StateBlock>& blocks) {
-  std::vector<StoredTensor> tensors;
-  for (const StateBlock& block : blocks) {
-    for (const ParameterArray& array : arrays_of(block.spec)) {
-      tensors.push_back({.name = block.name + array.suffix, .shape = array.shape});
-    }
-  }
-  return tensors;
-}
-
-std::size_t element_count(const std::vector<std::size_t>& shape) {
-  return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies{});
-}
-
-bool is_weight(StateRole role) {
-  return role == StateRole::kParameters || role == StateRole::kStatistics;
-}
-
 // Of the parameters that an average is of.
 std::string averaged_name(const StateBlock& average) {
   return average.name.substr(0, average.name.rfind('.'));
-}
-
-constexpr const char* kForeign = "it is no checkpoint of this network";
-
-// The number in `file`, which is at `path`, of each of the tensors `wanted`.
-std::vector<std::size_t> find_all(const SafetensorsReader& file, const std::filesystem::path& path,
-                                  const std::vector<StoredTensor>& wanted) {
-  std::vector<std::size_t> places;
-  for (const auto& [name, shape] : wanted) {
-    const std::optional<std::size_t> found = file.find(name);
-    if (!found) throw um::Error{path.string() + " has no tensor '" + name + "'; " + kForeign};
-    if (const auto& stored = file.tensors()[*found].shape; stored != shape) {
-      throw um::Error{"tensor '" + name + "' of " + path.string() + " is " + shape_text(stored) +
-                      ", but this network's is " + shape_text(shape) + "; " + kForeign};
-    }
-    places.push_back(*found);
-  }
-  return places;
 }
 
 // Throws unless the numbers of a tensor in a file are what was written, as far as that is known.
@@ -184,7 +146,7 @@ void State::load(const std::filesystem::path& path,
                  const std::map<std::string, std::string>* digests) {
   const SafetensorsReader file{path};
   const std::vector<StoredTensor> wanted = tensors();
-  const std::vector<std::size_t> places = find_all(file, path, wanted);
+  const std::vector<std::size_t> places = find_tensors(file, path, wanted);
   std::size_t next = 0;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     fill(i, blocks_[i].name, [&](const std::string& name, std::span<float> tensor) {
@@ -284,25 +246,6 @@ void State::use(std::size_t index, um::Access access, const Use& use) const {
     }
     use(parts);
   });
-}
-
-std::vector<StoredTensor> weight_tensors(const Step& step) {
-  std::vector<StateBlock> weights = step.state;
-  std::erase_if(weights, [](const StateBlock& each) { return !is_weight(each.role); });
-  return tensors_of(weights);
-}
-
-std::string weights_sha256(const std::filesystem::path& path, const Step& step) {
-  const SafetensorsReader file{path};
-  const std::vector<StoredTensor> wanted = weight_tensors(step);
-  const std::vector<std::size_t> places = find_all(file, path, wanted);
-  Sha256 hash;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    std::vector<float> numbers(element_count(wanted[i].shape));
-    file.read(places[i], numbers);
-    hash.update(std::as_bytes(std::span{numbers}));
-  }
-  return hash.hex();
 }
 
 }  // namespace spillway

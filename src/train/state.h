@@ -116,11 +116,4 @@ class State {
   StateSlices* slices_ = nullptr;
 };
 
-/// Those of State::tensors() that are no optimizer's nor averages, for a State of `step`.
-[[nodiscard]] std::vector<StoredTensor> weight_tensors(const Step& step);
-
-/// The State::sha256() that a State of `step` would have with the tensors of a file.
-/// Throws: um::Error as State::load() does.
-[[nodiscard]] std::string weights_sha256(const std::filesystem::path& path, const Step& step);
-
 }  // namespace spillway

@@ -15,6 +15,7 @@
 #include "src/train/checkpoint_key.h"
 #include "src/train/parts/first_rank.h"
 #include "src/train/parts/rank_agreement.h"
+#include "src/train/parts/state_tensors.h"
 #include "src/train/text_model.h"
 
 namespace spillway {
@@ -306,7 +307,7 @@ NothingLeft Trainer::nothing_left(const std::string& advice) const {
 }
 
 // Those to use instead of a planner's plans.
-PlannedSteps::PlanPath Trainer::plan_files() const {
+PlanPath Trainer::plan_files() const {
   const std::string& given = options_.planning.plan_file;
   if (!given.empty()) return [given](std::size_t /*step*/) { return given; };
   if (!options_.checkpoint.resume || options_.ranks.are_used()) return {};

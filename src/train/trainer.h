@@ -81,7 +81,7 @@ class Trainer {
   [[nodiscard]] const prefetch::Plan& plan() const { return plans().training.back(); }
 
  private:
-  [[nodiscard]] PlannedSteps::PlanPath plan_files() const;
+  [[nodiscard]] PlanPath plan_files() const;
   [[nodiscard]] KeptPlans kept_plans() const;
   void on_folder(const std::function<void()>& work);
   void share_choice();

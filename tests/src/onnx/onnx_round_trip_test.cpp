@@ -12,7 +12,7 @@
 #include "src/onnx/import_onnx.h"
 #include "src/onnx/onnx_file.h"
 #include "src/step/machine_size_model.h"
-#include "src/train/state.h"
+#include "src/train/parts/state_tensors.h"
 #include "tests/nets/same_network.h"
 #include "tests/refusal.h"
 #include "tests/src/onnx/drawn_arrays.h"

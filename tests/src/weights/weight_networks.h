@@ -12,7 +12,7 @@
 #include "nets/text/network_file.h"
 #include "src/step/machine_size_model.h"
 #include "src/step/step.h"
-#include "src/train/state.h"
+#include "src/train/parts/state_tensors.h"
 #include "src/weights/weight_file.h"
 
 namespace spillway::test {

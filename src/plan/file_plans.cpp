@@ -1,0 +1,67 @@
+#include "src/plan/file_plans.h"
+
+#include <algorithm>
+#include <array>
+
+#include "prefetch/files/graph_stamp.h"
+#include "prefetch/files/json.h"
+#include "prefetch/files/plan_file.h"
+#include "src/plan/near_plan.h"
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+bool is_plan_of(const Workload& workload, const prefetch::JsonFile& file) {
+  return prefetch::is_made_for(workload.training_steps().front().step.graph, file.root());
+}
+
+// Of the steps that the first file is of.
+const Workload& workload_of(const StateChoice& choice, const PlanRequest& request,
+                            const prefetch::JsonFile& file, const std::string& name) {
+  const Workload* found = &choice.near();
+  for (const Workload* const other : {&choice.far(), choice.far_updates()}) {
+    if (other == nullptr || !is_plan_of(*other, file)) continue;
+    if (request.state == StateRule::kNear) {
+      throw um::Error{name + " moves weights and optimizer state; leave out --state near"};
+    }
+    found = other;
+  }
+  const bool is_far = found == choice.far_updates();
+  if (request.update == UpdateRule::kFar && !is_far) {
+    throw um::Error{name + " updates weights in near memory; leave out --update far"};
+  }
+  if (request.update == UpdateRule::kNear && is_far) {
+    throw um::Error{name + " updates weights on the far side; leave out --update near"};
+  }
+  return *found;
+}
+
+}  // namespace
+
+bool is_file_of(const StateChoice& choice, const std::string& file) {
+  const prefetch::JsonFile read{file};
+  return std::ranges::any_of(
+      std::array{&choice.near(), &choice.far(), choice.far_updates()},
+      [&](const Workload* steps) { return steps != nullptr && is_plan_of(*steps, read); });
+}
+
+FilePlans read_file_plans(const StateChoice& choice, const PlanRequest& request,
+                          const PlanPath& path) {
+  FilePlans files;
+  const Workload& near = choice.near();
+  for (std::size_t i = 0; i < near.training_steps().size(); ++i) {
+    const std::string name = path(i);
+    const prefetch::JsonFile file{name};
+    if (i == 0) files.workload = &workload_of(choice, request, file, name);
+    const prefetch::TaskGraph& graph = files.workload->training_steps()[i].step.graph;
+    files.plans.push_back({.plan = prefetch::read_plan(file, graph), .name = name});
+    if (request.memory != MemoryMode::kResident || graph.far_updates.empty()) continue;
+    // There is no far side.
+    files.plans.back().plan = near_plan(graph, files.plans.back().plan, near.training().graph);
+    files.workload = &near;
+  }
+  return files;
+}
+
+}  // namespace spillway
