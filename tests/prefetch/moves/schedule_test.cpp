@@ -99,7 +99,8 @@ TEST_F(ScheduleTest, CopiesWhileTasksReadWhereTheLinkCan) {
 }
 
 // A page of x is away until run 4, so that x as a whole is copied when run 8 has ended, although
-// nothing writes it. What leaves for no run's sake, once run 5 has written it, does not wait for that.
+// nothing writes it. What leaves for no run's sake, once run 5 has written it, does not wait for
+// that.
 TEST_F(ScheduleTest, LeavesBeforeWhatCannotBeCopiedYet) {
   FarInterval page = far_interval(0);
   page.size = pages(1);
