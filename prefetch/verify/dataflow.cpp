@@ -1,6 +1,9 @@
 #include "prefetch/verify/dataflow.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +15,10 @@ namespace {
 // and for each write of each task.
 using Version = std::uint32_t;
 constexpr Version kNothing = 0;
+constexpr Version kOverwritten = std::numeric_limits<Version>::max();  // by a block in its memory
+
+// By block: those in the same memory, whose content is lost where it is written.
+using Overlaps = std::vector<std::vector<DataId>>;
 
 // What every task once, in order, reads and writes.
 struct Reference {
@@ -20,7 +27,26 @@ struct Reference {
   std::vector<std::vector<Version>> reads;    // by task, as Task::reads
   std::vector<std::vector<Version>> updates;  // by task, as Task::updates_once: before it
   std::vector<Version> first_written;         // by task: its writes have consecutive versions
+  Overlaps overlaps;
 };
+
+Overlaps find_overlaps(const TaskGraph& graph) {
+  Overlaps lie_in(graph.data.size());  // by block: those that lie in it
+  for (std::size_t i = 0; i < graph.data.size(); ++i) {
+    const std::optional<DataId> host = graph.data[i].lies_in;
+    if (host) lie_in[static_cast<std::size_t>(*host)].push_back(DataId(i));
+  }
+  Overlaps overlaps = lie_in;
+  for (std::size_t i = 0; i < graph.data.size(); ++i) {
+    const std::optional<DataId> host = graph.data[i].lies_in;
+    if (!host) continue;
+    overlaps[i].push_back(*host);
+    for (const DataId id : lie_in[static_cast<std::size_t>(*host)]) {
+      if (id != DataId(i)) overlaps[i].push_back(id);
+    }
+  }
+  return overlaps;
+}
 
 std::vector<Version> versions_of(const std::vector<DataId>& ids, const std::vector<Version>& held) {
   std::vector<Version> versions;
@@ -30,16 +56,23 @@ std::vector<Version> versions_of(const std::vector<DataId>& ids, const std::vect
 }
 
 // Gives what `task` writes the versions from `next` on; returns the one after the last.
-Version write(const Task& task, bool is_recomputation, Version next, std::vector<Version>& held) {
-  for (const DataId id : task.writes) held[static_cast<std::size_t>(id)] = next++;
-  if (is_recomputation) return next;
-  for (const DataId id : task.updates_once) held[static_cast<std::size_t>(id)] = next++;
+Version write(const Task& task, bool is_recomputation, Version next, const Overlaps& overlaps,
+              std::vector<Version>& held) {
+  const auto write_one = [&](DataId written) {
+    held[static_cast<std::size_t>(written)] = next++;
+    for (const DataId id : overlaps[static_cast<std::size_t>(written)]) {
+      held[static_cast<std::size_t>(id)] = kOverwritten;
+    }
+  };
+  std::ranges::for_each(task.writes, write_one);
+  if (!is_recomputation) std::ranges::for_each(task.updates_once, write_one);
   return next;
 }
 
 Reference number_in_order(const TaskGraph& graph) {
   Version next = kNothing + 1;
   Reference reference;
+  reference.overlaps = find_overlaps(graph);
   for (const DataBlock& block : graph.data) {
     reference.initial.push_back(block.kind == DataKind::kState ? next++ : kNothing);
   }
@@ -48,7 +81,7 @@ Reference number_in_order(const TaskGraph& graph) {
     reference.reads.push_back(versions_of(task.reads, held));
     reference.updates.push_back(versions_of(task.updates_once, held));
     reference.first_written.push_back(next);
-    next = write(task, false, next, held);
+    next = write(task, false, next, reference.overlaps, held);
   }
   reference.final = std::move(held);
   return reference;
@@ -70,7 +103,7 @@ class Replayer {
         return violation;
       }
     }
-    write(task, run.is_recomputation, reference_.first_written[index], held_);
+    write(task, run.is_recomputation, reference_.first_written[index], reference_.overlaps, held_);
     return std::nullopt;
   }
 
@@ -89,7 +122,9 @@ class Replayer {
                                                  const std::vector<Version>& wanted) const {
     for (std::size_t i = 0; i < ids.size(); ++i) {
       const Version found = held_[static_cast<std::size_t>(ids[i])];
-      if (found != wanted[i] || found == kNothing) return wrong_read(run, ids[i], found);
+      if (found != wanted[i] || found == kNothing || found == kOverwritten) {
+        return wrong_read(run, ids[i], found);
+      }
     }
     return std::nullopt;
   }
@@ -99,6 +134,9 @@ class Replayer {
     const std::string& block = graph_[id].name;
     if (found == kNothing) {
       return {name + " reads " + block + " before anything wrote it"};
+    }
+    if (found == kOverwritten) {
+      return {name + " reads " + block + ", over which what lies in its memory was written"};
     }
     if (run.is_recomputation) {
       return {"the recomputation of " + name + " reads other values than its first run"};

@@ -8,7 +8,7 @@
 #include "prefetch/files/json.h"
 #include "src/files/file_digest.h"
 #include "src/train/settings_json.h"
-#include "src/train/shortest_decimal.h"
+#include "um/text/shortest_decimal.h"
 
 namespace spillway {
 namespace {
@@ -240,7 +240,7 @@ std::string to_text(const CheckpointManifest& manifest) {
   if (is_unjudged) object["lacks_evaluation"] = true;
   if (text_model) object["text_model"] = to_json(*text_model);
   if (settings.label_smoothing > 0) {
-    object["label_smoothing"] = shortest_decimal(settings.label_smoothing);
+    object["label_smoothing"] = um::shortest_decimal(settings.label_smoothing);
   }
   if (settings.mixing.is_on()) object["mixing"] = to_json(settings.mixing);
   if (settings.average_decay > 0) object["average_decay"] = settings.average_decay;
@@ -251,7 +251,7 @@ std::string to_text(const CheckpointManifest& manifest) {
     object["evaluations"] = to_json(settings.evaluations);
   }
   if (settings.train_samples > 0) object["train_samples"] = settings.train_samples;
-  if (settings.dropout) object["dropout"] = shortest_decimal(*settings.dropout);
+  if (settings.dropout) object["dropout"] = um::shortest_decimal(*settings.dropout);
   object["tensors"]["sha256_of_each"] = manifest.tensor_digests;
   for (const StoredFile& plan : manifest.plans) object["plans"].push_back(to_json(plan));
   return sealed(std::move(object));

@@ -3,7 +3,7 @@
 #include <array>
 #include <variant>
 
-#include "src/train/shortest_decimal.h"
+#include "um/text/shortest_decimal.h"
 
 namespace spillway {
 namespace {
@@ -25,23 +25,23 @@ double beta(const JsonView& view, const char* key) {
 }
 
 json to_json(const SgdOptions& sgd) {
-  return {{"momentum", shortest_decimal(sgd.momentum)},
-          {"weight_decay", shortest_decimal(sgd.weight_decay)},
+  return {{"momentum", um::shortest_decimal(sgd.momentum)},
+          {"weight_decay", um::shortest_decimal(sgd.weight_decay)},
           {"nesterov", sgd.nesterov}};
 }
 
 json to_json(const AdamOptions& adam) {
   return {{"beta1", adam.beta1},
           {"beta2", adam.beta2},
-          {"epsilon", shortest_decimal(adam.epsilon)},
-          {"weight_decay", shortest_decimal(adam.weight_decay)}};
+          {"epsilon", um::shortest_decimal(adam.epsilon)},
+          {"weight_decay", um::shortest_decimal(adam.weight_decay)}};
 }
 
 json to_json(const RmspropOptions& rmsprop) {
   return {{"alpha", rmsprop.alpha},
-          {"epsilon", shortest_decimal(rmsprop.epsilon)},
-          {"momentum", shortest_decimal(rmsprop.momentum)},
-          {"weight_decay", shortest_decimal(rmsprop.weight_decay)}};
+          {"epsilon", um::shortest_decimal(rmsprop.epsilon)},
+          {"momentum", um::shortest_decimal(rmsprop.momentum)},
+          {"weight_decay", um::shortest_decimal(rmsprop.weight_decay)}};
 }
 
 std::vector<std::uint64_t> read_milestones(const JsonView& view) {
@@ -85,7 +85,7 @@ json to_json(const OptimizerOptions& optimizer) {
   json result = std::visit([](const auto& options) { return to_json(options); }, optimizer);
   result["name"] = name_of(optimizer);
   result["clip_norm"] =
-      std::visit([](const auto& own) { return shortest_decimal(own.clip_norm); }, optimizer);
+      std::visit([](const auto& own) { return um::shortest_decimal(own.clip_norm); }, optimizer);
   if (std::visit([](const auto& own) { return own.decays_all; }, optimizer)) {
     result["decays_all"] = true;
   }
@@ -126,11 +126,11 @@ OptimizerOptions read_optimizer(const JsonView& view) {
 
 json to_json(const LearningRateOptions& options) {
   json object{{"name", name_of(options.schedule)},
-              {"rate", shortest_decimal(options.rate)},
+              {"rate", um::shortest_decimal(options.rate)},
               {"warmup_steps", options.warmup_steps},
               {"step_every", options.step_every},
-              {"step_factor", shortest_decimal(options.step_factor)},
-              {"final_rate", shortest_decimal(options.final_rate)},
+              {"step_factor", um::shortest_decimal(options.step_factor)},
+              {"final_rate", um::shortest_decimal(options.final_rate)},
               {"cosine_steps", options.cosine_steps}};
   if (!options.milestones.empty()) object["milestones"] = options.milestones;
   return object;
@@ -157,13 +157,13 @@ LearningRateOptions read_learning_rate(const JsonView& view) {
 
 json to_json(const ImageOptions& options) {
   const Augmentation& changes = options.augmentation;
-  json object{{"crop_area", shortest_decimal(changes.least_area)},
-              {"flip", shortest_decimal(changes.flip)},
-              {"color_jitter", shortest_decimal(changes.color_jitter)},
-              {"hue", shortest_decimal(changes.hue)},
-              {"erase", shortest_decimal(changes.erase)},
+  json object{{"crop_area", um::shortest_decimal(changes.least_area)},
+              {"flip", um::shortest_decimal(changes.flip)},
+              {"color_jitter", um::shortest_decimal(changes.color_jitter)},
+              {"hue", um::shortest_decimal(changes.hue)},
+              {"erase", um::shortest_decimal(changes.erase)},
               {"skips_broken", options.on_broken == OnBroken::kSkip}};
-  if (options.eval_crop) object["eval_crop"] = shortest_decimal(*options.eval_crop);
+  if (options.eval_crop) object["eval_crop"] = um::shortest_decimal(*options.eval_crop);
   if (options.validation) object["validation"] = *options.validation;
   return object;
 }
@@ -227,7 +227,8 @@ std::optional<BestEvaluation> read_best(const JsonView& root) {
 }
 
 json to_json(const MixOptions& mixing) {
-  return {{"mixup", shortest_decimal(mixing.mixup)}, {"cutmix", shortest_decimal(mixing.cutmix)}};
+  return {{"mixup", um::shortest_decimal(mixing.mixup)},
+          {"cutmix", um::shortest_decimal(mixing.cutmix)}};
 }
 
 MixOptions read_mixing(const JsonView& root) {

@@ -7,16 +7,13 @@
 #include <system_error>
 #include <utility>
 
-#include "nets/text/network_text.h"
 #include "src/data/batch_loader.h"
 #include "src/plan/predicted_step.h"
 #include "src/plan/sub_batch_choice.h"
 #include "src/step/batch_norm_values.h"
-#include "src/train/checkpoint_key.h"
 #include "src/train/parts/first_rank.h"
 #include "src/train/parts/rank_agreement.h"
 #include "src/train/parts/state_tensors.h"
-#include "src/train/text_model.h"
 
 namespace spillway {
 
@@ -221,8 +218,8 @@ void Trainer::with_whole_state(const std::function<void()>& work) {
 
 // First values, or those of a file or of the checkpoint.
 void Trainer::fill_state() {
-  if (chosen_) {
-    folder_->load(*chosen_, session_->state());
+  if (folder_ && folder_->chosen() != nullptr) {
+    folder_->load(session_->state());
   } else if (weights_) {
     if (!weights_->drawn_layer().empty()) draw_state();
     session_->state().start_from(
@@ -233,11 +230,7 @@ void Trainer::fill_state() {
     if (has_first_values_) session_->state().start_from(options_.initial.values);
     options_.initial.values = {};  // which holds them all
   }
-  if (!folder_) return;
-  const std::vector<RepeatedStep>& steps = workload().training_steps();
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    folder_->set_plan(i, steps.size(), plans().training[i], steps[i].step.graph);
-  }
+  if (folder_) folder_->set_plans(workload(), plans());
 }
 
 // Empty where nothing is to be saved.
@@ -251,59 +244,38 @@ std::function<void(std::uint64_t)> Trainer::saving() {
 
 void Trainer::save(std::uint64_t step) {
   folder_->save(
-      {.key = key_,
-       .settings = kept_settings(options_, context_, workload().sub_batches()),
+      {.settings = kept_settings(options_, context_, workload().sub_batches()),
        .step = step,
        .best = best_,
-       .network_file = text_model_ ? std::string{} : nets::to_text(options_.network),
-       .text_model = text_model_,
-       .class_names = data_.class_names,
        .lacks_evaluation = step > 0 && step != evaluated_ &&
                            is_evaluation_due(options_.training, data_, options_.step.batch, step)},
       session_->state());
 }
 
 void Trainer::open_folder() {
-  const CheckpointOptions& checkpoint = options_.checkpoint;
-  if (checkpoint.resume) expect_checkpoint(checkpoint.folder);  // before the folder is made
-  folder_.emplace(checkpoint.folder, checkpoint.keep);
-  key_ = make_key(options_.network, {.name = options_.data, .sha256 = content_sha256(data_)},
-                  options_.step.batch, options_.training.seed);
-  text_model_ = text_model_of(options_.network, options_.tokenizer);
-  if (checkpoint.resume) {
-    choose_checkpoint();
-  } else {
-    folder_->expect_empty();  // another training may have been faster
-  }
+  folder_.emplace(options_, data_);
+  if (folder_->chosen() != nullptr) go_on_from(*folder_->chosen());
 }
 
-void Trainer::choose_checkpoint() {
-  chosen_ = folder_->go_on(key_);
-  const std::uint64_t done = chosen_->manifest.checkpoint.step;
-  for (const std::string& problem : chosen_->passed_over) {
+void Trainer::go_on_from(const ChosenCheckpoint& chosen) {
+  const Checkpoint& checkpoint = chosen.manifest.checkpoint;
+  const std::uint64_t done = checkpoint.step;
+  for (const std::string& problem : chosen.passed_over) {
     warn(problem + "; going on from the checkpoint of step " + std::to_string(done));
   }
   options_.training.first_step = done;
   options_.training.evaluates_first =
-      chosen_->manifest.checkpoint.lacks_evaluation && options_.training.evaluate_every != 0;
-  best_ = chosen_->manifest.checkpoint.best;
+      checkpoint.lacks_evaluation && options_.training.evaluate_every != 0;
+  best_ = checkpoint.best;
   if (best_) folder_->set_best(best_->step);
   if (is_patience_over()) {
-    throw nothing_left("the last evaluations were not better than that of step " +
-                       std::to_string(best_->step) + "; give a greater --early-stop to go on");
+    throw folder_->nothing_left(
+        workload(), "the last evaluations were not better than that of step " +
+                        std::to_string(best_->step) + "; give a greater --early-stop to go on");
   }
   const bool is_over = done >= last_step(options_.training, data_, options_.step.batch);
   if (!is_over || options_.training.evaluates_first) return;
-  throw nothing_left("give more --steps or --epochs to go on");
-}
-
-NothingLeft Trainer::nothing_left(const std::string& advice) const {
-  const Checkpoint& checkpoint = chosen_->manifest.checkpoint;
-  const std::filesystem::path folder = options_.checkpoint.folder;
-  return {"nothing is left to train: the checkpoint in " + folder.string() + " is of step " +
-              std::to_string(checkpoint.step) + "; " + advice,
-          checkpoint.step,
-          weights_sha256(folder / chosen_->manifest.tensors.name, workload().training())};
+  throw folder_->nothing_left(workload(), "give more --steps or --epochs to go on");
 }
 
 // Those to use instead of a planner's plans.
@@ -311,13 +283,13 @@ PlanPath Trainer::plan_files() const {
   const std::string& given = options_.planning.plan_file;
   if (!given.empty()) return [given](std::size_t /*step*/) { return given; };
   if (!options_.checkpoint.resume || options_.ranks.are_used()) return {};
-  return [this](std::size_t step) { return folder_->plan_path(*chosen_, step); };
+  return [this](std::size_t step) { return folder_->plan_path(step); };
 }
 
 // Those of the checkpoint that ranks go on from.
 KeptPlans Trainer::kept_plans() const {
   if (!options_.checkpoint.resume || !options_.ranks.are_used()) return {};
-  return {options_.ranks, chosen_ ? folder_->plan_paths(*chosen_) : std::vector<std::string>{}};
+  return {options_.ranks, folder_ ? folder_->plan_paths() : std::vector<std::string>{}};
 }
 
 // All ranks go on, or none.

@@ -5,7 +5,6 @@
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <utility>
 
 #include "prefetch/need.h"
 #include "prefetch/plan.h"
@@ -14,32 +13,17 @@
 #include "src/ops/execution_context.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
-#include "src/train/checkpoint.h"
-#include "src/train/checkpoint_folder.h"
+#include "src/train/best_evaluation.h"
+#include "src/train/checkpoint_choice.h"
 #include "src/train/parts/rank_warnings.h"
 #include "src/train/planned_steps.h"
 #include "src/train/session.h"
 #include "src/train/trainer_options.h"
+#include "src/train/training_folder.h"
 #include "src/train/training_summary.h"
 #include "src/weights/weight_file.h"
-#include "um/error.h"
 
 namespace spillway {
-
-/// A training that was to go on has no steps left: all of them are in its checkpoint, which
-/// verifies.
-class NothingLeft final : public um::Error {
- public:
-  NothingLeft(const std::string& sentence, std::uint64_t steps, std::string weights_sha256)
-      : um::Error{sentence}, steps_{steps}, weights_sha256_{std::move(weights_sha256)} {}
-  [[nodiscard]] std::uint64_t steps() const { return steps_; }
-  /// As TrainingSummary has it.
-  [[nodiscard]] const std::string& weights_sha256() const { return weights_sha256_; }
-
- private:
-  std::uint64_t steps_;
-  std::string weights_sha256_;
-};
 
 /// One training within a memory budget, from its data to its last checkpoint.
 ///
@@ -98,8 +82,7 @@ class Trainer {
   void warn(const std::string& sentence);
   void tell_of_ranks();
   void open_folder();
-  void choose_checkpoint();
-  [[nodiscard]] NothingLeft nothing_left(const std::string& advice) const;
+  void go_on_from(const ChosenCheckpoint& chosen);
   AfterEvaluation take(std::uint64_t step, const Evaluation& evaluation);
   [[nodiscard]] bool is_patience_over() const;
   void expect_going_on() const;
@@ -115,12 +98,9 @@ class Trainer {
   std::optional<PlannedSteps> steps_;
   std::optional<WeightFile> weights_;
   bool has_first_values_ = false;
-  std::optional<CheckpointFolder> folder_;
-  CheckpointKey key_;                        // where there is a folder
-  std::optional<KeptTextModel> text_model_;  // likewise, of a network of texts
+  std::optional<TrainingFolder> folder_;
   std::optional<BestEvaluation> best_;
-  std::uint64_t evaluated_ = 0;             // the step of the last evaluation
-  std::optional<ChosenCheckpoint> chosen_;  // what it goes on from
+  std::uint64_t evaluated_ = 0;  // the step of the last evaluation
   std::optional<Session> session_;
   std::optional<StateSlices> slices_;  // where the optimizer is divided among ranks
   bool saves_slices_ = false;          // for the first rank, which has a folder

@@ -132,7 +132,7 @@ spillway_test(training_tests
           src/profile/min_slab_test.cpp src/modnn_golden_test.cpp
           src/paleo_figure_test.cpp src/plan/placed_plan_test.cpp src/plan/plans_test.cpp
           src/plan/state_choice_test.cpp src/profile/profiler_test.cpp
-          src/profile/scratch_ring_test.cpp src/train/shortest_decimal_test.cpp
+          src/profile/scratch_ring_test.cpp
           src/train/state_test.cpp src/execute/step_space_test.cpp src/step/step_test.cpp
           src/execute/workspace_buffer_test.cpp
           src/plan/sub_batch_plans_test.cpp src/step/sub_step_test.cpp src/train/train_test.cpp

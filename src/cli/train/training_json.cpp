@@ -10,8 +10,8 @@
 #include "src/step/divided_updates.h"
 #include "src/step/unread_tasks.h"
 #include "src/train/settings_json.h"
-#include "src/train/shortest_decimal.h"
 #include "um/nanoseconds.h"
+#include "um/text/shortest_decimal.h"
 
 namespace spillway::cli {
 namespace {
@@ -31,11 +31,11 @@ json what_was_trained(const Trainer& trainer) {
               {"classes", network.classes()},
               {"data", trainer.data().train->name()},
               {"seed", options.training.seed},
-              {"learning_rate", shortest_decimal(options.training.learning_rate.rate)},
+              {"learning_rate", um::shortest_decimal(options.training.learning_rate.rate)},
               {"schedule", spillway::to_json(options.training.learning_rate)},
               {"optimizer", spillway::to_json(options.step.optimizer)},
               {"initialisation", name_of(options.initial.rule)},
-              {"label_smoothing", shortest_decimal(options.step.label_smoothing)},
+              {"label_smoothing", um::shortest_decimal(options.step.label_smoothing)},
               {"mixing", spillway::to_json(options.training.mixing)},
               {"average_decay", options.step.average_decay},
               {"frozen_parameters", count_frozen(trainer.workload().training()).parameters}};

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "src/cli/terminal/tell.h"
-#include "src/train/shortest_decimal.h"
 #include "um/nanoseconds.h"
 #include "um/text/count_of.h"
+#include "um/text/shortest_decimal.h"
 
 namespace spillway::cli {
 namespace {
@@ -62,7 +62,7 @@ void TrainingReport::step(std::uint64_t step, std::uint64_t epoch, const StepRep
             {"epoch", epoch},
             {"loss", report.loss},
             {"correct", report.correct},
-            {"learning_rate", shortest_decimal(report.learning_rate)},
+            {"learning_rate", um::shortest_decimal(report.learning_rate)},
             {"seconds", um::seconds(report.duration)},
             {"data_wait_seconds", um::seconds(report.data_wait)},
             {"near_peak_bytes", report.near_peak.count()}};

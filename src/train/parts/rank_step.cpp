@@ -22,13 +22,24 @@ Bytes statistics_of(const Step& step) {
   return size;
 }
 
-// As GradientSums lays it out.
-Bytes bucket_size(const Step& step, const prefetch::GradientExchange& exchange) {
-  Bytes size;
-  for (const prefetch::DataId id : exchange.blocks) {
-    size += um::round_up(step.graph[id].size, prefetch::kNearAlignment);
+// Of a bucket, as GradientSums lays it out.
+struct BucketBytes {
+  Bytes all;
+  Bytes at_once;  // the most that is added up at once
+};
+
+BucketBytes bytes_of(const Step& step, const prefetch::GradientExchange& bucket) {
+  BucketBytes bytes;
+  const std::size_t whole = bucket.blocks.size() - bucket.divided.size();
+  for (std::size_t i = 0; i < bucket.blocks.size(); ++i) {
+    const Bytes size = um::round_up(step.graph[bucket.blocks[i]].size, prefetch::kNearAlignment);
+    bytes.all += size;
+    if (i < whole) bytes.at_once += size;
   }
-  return size;
+  for (const prefetch::DataId id : bucket.divided) {
+    bytes.at_once = std::max(bytes.at_once, step.graph[id].size);
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -39,9 +50,9 @@ Bytes RankStep::near_memory(const ShardedBatch& batch, const RankOptions& option
   Bytes largest;
   for (const prefetch::GradientExchange& exchange : last.graph.exchanges) {
     if (!exchange.is_of_gradients()) continue;  // in their memory
-    const Bytes size = bucket_size(last, exchange);
-    gradients += size;
-    largest = std::max(largest, size);
+    const BucketBytes bytes = bytes_of(last, exchange);
+    gradients += bytes.all;
+    largest = std::max(largest, bytes.at_once);
   }
   return um::round_up(ShardGradients::near_memory(batch, options, gradients, largest),
                       prefetch::kNearAlignment) +

@@ -103,5 +103,33 @@ TEST(CheckDataflow, RefusesToReadWhatNothingWrote) {
   EXPECT_EQ(verdict(graph, runs_in_order(graph)), "use reads a before anything wrote it");
 }
 
+// Of what lies in the memory of another block, the one that was written last is there.
+class SharedMemory : public ::testing::Test {
+ protected:
+  [[nodiscard]] static TaskGraph graph_of(const char* tasks) {
+    TaskGraph graph = toy_graph("w:1 g:1 u:1 v:1", tasks);
+    for (DataBlock& block : graph.data) block.kind = DataKind::kState;
+    for (const std::size_t i : {2, 3}) graph.data[i].lies_in = DataId{1};
+    return graph;
+  }
+  [[nodiscard]] static std::string verdict_of(const char* tasks) {
+    const TaskGraph graph = graph_of(tasks);
+    return verdict(graph, runs_in_order(graph));
+  }
+};
+
+TEST_F(SharedMemory, MayBeWrittenByTheLastReaderOfWhatWasThere) {
+  EXPECT_EQ(verdict_of("g = backward(w); u = update(w, g); w = take(u)"), "");
+}
+
+TEST_F(SharedMemory, IsNotReadAsWhatWasThereBefore) {
+  EXPECT_EQ(verdict_of("g = backward(w); u = update(w, g); w = take(u); norm(g)"),
+            "norm reads g, over which what lies in its memory was written");
+  EXPECT_EQ(verdict_of("g = backward(w); u = update(w, g); v = update2(w); w = take(u)"),
+            "take reads u, over which what lies in its memory was written");
+  EXPECT_EQ(verdict_of("u = update(w, g); g = backward(w); w = take(u)"),
+            "take reads u, over which what lies in its memory was written");
+}
+
 }  // namespace
 }  // namespace spillway::prefetch

@@ -53,9 +53,9 @@ class Mpi : public ::testing::Test {
                std::to_string(ranks) + " " SPILLWAY_RANK_PROGRAM " " + arguments);
   }
 
-  /// The same on two nodes, between which the link is cut after so many seconds, or never.
-  [[nodiscard]] Outcome run_nodes(const std::string& cut, const std::string& arguments) const {
-    return run(kEnvironment + SPILLWAY_TWO_NODES " " + cut +
+  /// The same on two nodes, between which there is such a link; two_nodes tells of them.
+  [[nodiscard]] Outcome run_nodes(const std::string& link, const std::string& arguments) const {
+    return run(kEnvironment + SPILLWAY_TWO_NODES " " + link +
                " " SPILLWAY_MPIRUN " " SPILLWAY_RANK_PROGRAM " " + arguments);
   }
   static constexpr int kNoNodes = 77;  // what two_nodes ends with where it cannot make any
@@ -146,13 +146,26 @@ TEST_F(Mpi, EndsWhileAnotherThreadWaits) {
 }
 
 TEST_F(Mpi, KeepsWhatACommunicatorPromisesBetweenTwoNodes) {
-  const Outcome outcome = run_nodes("never", "contract 60000");
+  const Outcome outcome = run_nodes("good", "contract 60000");
   if (outcome.exit_code == kNoNodes) GTEST_SKIP() << "no network namespaces here";
   expect_success(outcome, kContract);
 }
 
+// Frames that come late and in another order, and some never.
+TEST_F(Mpi, GivesTheSameBitsOverABadLink) {
+  const Outcome outcome = run_nodes("late=2", "digest 60000 11");
+  if (outcome.exit_code == kNoNodes) GTEST_SKIP() << "no network namespaces here, or no python3";
+  expect_success(outcome, run_ranks(1, "digest 60000 11").output);
+}
+
+TEST_F(Mpi, KeepsWhatACommunicatorPromisesOverABadLink) {
+  const Outcome outcome = run_nodes("late=2", "contract 60000");
+  if (outcome.exit_code == kNoNodes) GTEST_SKIP() << "no network namespaces here, or no python3";
+  expect_success(outcome, kContract);
+}
+
 TEST_F(Mpi, NamesANodeThatIsCutOff) {
-  const Outcome outcome = run_nodes("3", "rounds 2000 100000000");
+  const Outcome outcome = run_nodes("cut=3", "rounds 2000 100000000");
   if (outcome.exit_code == kNoNodes) GTEST_SKIP() << "no network namespaces here";
   expect_failure(outcome, "on node-a ended: nothing has come from rank");
   EXPECT_NE(outcome.errors.find(" on node-b for 2 s: "), std::string::npos) << outcome.errors;

@@ -26,8 +26,9 @@ if(SPILLWAY_HAS_MPI AND MPIEXEC_EXECUTABLE AND NOT SPILLWAY_SANITIZE)
     OUTPUT_NAME spillway_mpi LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/foreign_mpi)
   target_link_libraries(foreign_mpi_plug_in PRIVATE spillway_flags)
   add_dependencies(mpi_tests foreign_mpi_plug_in rank_program)
+  set(two_nodes SPILLWAY_TWO_NODES="${CMAKE_CURRENT_SOURCE_DIR}/src/mpi/two_nodes")
   target_compile_definitions(mpi_tests PRIVATE
-    SPILLWAY_TWO_NODES="${CMAKE_CURRENT_SOURCE_DIR}/src/mpi/two_nodes"
+    ${two_nodes}
     SPILLWAY_FOREIGN_FOLDER="${CMAKE_CURRENT_BINARY_DIR}/foreign_mpi"
     SPILLWAY_MPIRUN="${MPIEXEC_EXECUTABLE}"
     SPILLWAY_PLUG_IN_FOLDER="${PROJECT_BINARY_DIR}/bin"
@@ -40,6 +41,7 @@ if(SPILLWAY_HAS_MPI AND MPIEXEC_EXECUTABLE AND NOT SPILLWAY_SANITIZE)
     WHOLE TIMEOUT 600)
   add_dependencies(cli_rank_tests spillway spillway_mpi_plugin)
   target_compile_definitions(cli_rank_tests PRIVATE
+    ${two_nodes}
     SPILLWAY_MPIRUN="${MPIEXEC_EXECUTABLE}" SPILLWAY_PROGRAM="$<TARGET_FILE:spillway>")
   set_tests_properties(cli_rank_tests PROPERTIES LABELS "cpu;mpi" PROCESSORS 2)
   if(Python3_FOUND)

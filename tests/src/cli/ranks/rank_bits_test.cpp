@@ -42,6 +42,15 @@ TEST(Ranks, HaveTheSameWeightsWithAdamW) {
   expect_same_weights("--optimizer adamw --lr 0.001 --weight-decay 0.01 --budget min+20%", {2, 3});
 }
 
+// Frames that come late and in another order, and some never.
+TEST(Ranks, HaveTheSameWeightsOnTwoNodesWithABadLink) {
+  const Arguments training =
+      training_of_ranks("--shards 4 --steps 2 --eval-every 0 --budget min+20% --json -");
+  const Outcome outcome = run_nodes("late=1", {training, "--ranks auto --zero 1"});
+  if (outcome.exit_code == kNoNodes) GTEST_SKIP() << "no network namespaces here, or no python3";
+  EXPECT_EQ(weights_of(outcome), weights_of(run_spillway(training)));
+}
+
 TEST(Ranks, ChangeTheWeightsOnlyByTheirShards) {
   const Arguments training = training_of_ranks("--steps 2 --eval-every 0 --json -");
   EXPECT_NE(weights_of(run_spillway({training, "--shards 4"})),

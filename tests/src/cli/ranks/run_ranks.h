@@ -20,6 +20,15 @@ namespace spillway::test {
   return Program{arguments, {}, Program::Errors::kPipe, 0, mpirun(ranks, options)}.finish();
 }
 
+/// The program as two ranks on each of two nodes, between which there is such a link: see
+/// tests/src/mpi/two_nodes. Its exit code is kNoNodes where they cannot be made.
+[[nodiscard]] inline Outcome run_nodes(const std::string& link, const Arguments& arguments) {
+  const Arguments root = {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"};
+  const Arguments launcher = {std::string{SPILLWAY_TWO_NODES}, link, std::string{SPILLWAY_MPIRUN}};
+  return Program{arguments, root, Program::Errors::kPipe, 0, launcher}.finish();
+}
+constexpr int kNoNodes = 77;
+
 /// LeNet on images that are drawn, small enough to take no time: the same bits wherever it runs.
 [[nodiscard]] inline Arguments training_of_ranks(const Arguments& more = {}) {
   return {"train --net lenet --batch 12 --device host --threads 1 --conv-algorithm direct", more};

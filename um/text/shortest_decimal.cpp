@@ -1,9 +1,9 @@
-#include "src/train/shortest_decimal.h"
+#include "um/text/shortest_decimal.h"
 
 #include <array>
 #include <charconv>
 
-namespace spillway {
+namespace spillway::um {
 
 double shortest_decimal(float value) {
   std::array<char, 32> text{};  // enough for any float
@@ -13,4 +13,4 @@ double shortest_decimal(float value) {
   return result;
 }
 
-}  // namespace spillway
+}  // namespace spillway::um

@@ -1,10 +1,10 @@
-#include "src/train/shortest_decimal.h"
+#include "um/text/shortest_decimal.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-namespace spillway {
+namespace spillway::um {
 namespace {
 
 TEST(ShortestDecimal, IsWhatPeopleWrite) {
@@ -23,4 +23,4 @@ TEST(ShortestDecimal, IsTheSameFloat) {
 }
 
 }  // namespace
-}  // namespace spillway
+}  // namespace spillway::um

@@ -1,0 +1,60 @@
+#include "src/train/training_folder.h"
+
+#include <utility>
+
+#include "nets/text/network_text.h"
+#include "src/train/checkpoint_key.h"
+#include "src/train/parts/state_tensors.h"
+#include "src/train/text_model.h"
+
+namespace spillway {
+
+TrainingFolder::TrainingFolder(const TrainerOptions& options, const DatasetPair& data)
+    : path_{options.checkpoint.folder}, class_names_{data.class_names} {
+  const CheckpointOptions& checkpoint = options.checkpoint;
+  if (checkpoint.resume) expect_checkpoint(path_);
+  folder_.emplace(path_, checkpoint.keep);
+  key_ = make_key(options.network, {.name = options.data, .sha256 = content_sha256(data)},
+                  options.step.batch, options.training.seed);
+  text_model_ = text_model_of(options.network, options.tokenizer);
+  if (!text_model_) network_file_ = nets::to_text(options.network);
+  if (checkpoint.resume) {
+    chosen_ = folder_->go_on(key_);
+  } else {
+    folder_->expect_empty();  // another training may have been faster
+  }
+}
+
+NothingLeft TrainingFolder::nothing_left(const Workload& workload,
+                                         const std::string& advice) const {
+  const CheckpointManifest& manifest = chosen_->manifest;
+  const std::uint64_t step = manifest.checkpoint.step;
+  return {"nothing is left to train: the checkpoint in " + path_.string() + " is of step " +
+              std::to_string(step) + "; " + advice,
+          step, weights_sha256(path_ / manifest.tensors.name, workload.training())};
+}
+
+std::vector<std::string> TrainingFolder::plan_paths() const {
+  return chosen_ ? folder_->plan_paths(*chosen_) : std::vector<std::string>{};
+}
+
+std::string TrainingFolder::plan_path(std::size_t index) const {
+  return folder_->plan_path(*chosen_, index);
+}
+
+void TrainingFolder::set_plans(const Workload& workload, const Plans& plans) {
+  const std::vector<RepeatedStep>& steps = workload.training_steps();
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    folder_->set_plan(i, steps.size(), plans.training[i], steps[i].step.graph);
+  }
+}
+
+void TrainingFolder::save(Checkpoint moment, const State& state) {
+  moment.key = key_;
+  moment.network_file = network_file_;
+  moment.text_model = text_model_;
+  moment.class_names = class_names_;
+  folder_->save(moment, state);
+}
+
+}  // namespace spillway

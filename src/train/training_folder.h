@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/data/dataset.h"
+#include "src/plan/plans.h"
+#include "src/plan/workload.h"
+#include "src/train/checkpoint.h"
+#include "src/train/checkpoint_folder.h"
+#include "src/train/state.h"
+#include "src/train/trainer_options.h"
+#include "um/error.h"
+
+namespace spillway {
+
+/// A training that was to go on has no steps left: all of them are in its checkpoint, which
+/// verifies.
+class NothingLeft final : public um::Error {
+ public:
+  NothingLeft(const std::string& sentence, std::uint64_t steps, std::string weights_sha256)
+      : um::Error{sentence}, steps_{steps}, weights_sha256_{std::move(weights_sha256)} {}
+  [[nodiscard]] std::uint64_t steps() const { return steps_; }
+  /// As TrainingSummary has it.
+  [[nodiscard]] const std::string& weights_sha256() const { return weights_sha256_; }
+
+ private:
+  std::uint64_t steps_;
+  std::string weights_sha256_;
+};
+
+/// The folder of one training's checkpoints, with what they all tell of the training, and the one
+/// that it goes on from.
+class TrainingFolder {
+ public:
+  /// Opens the folder that `options` name. With CheckpointOptions::resume it chooses the checkpoint
+  /// to go on from, which must be there; without, none may be there. Throws: um::Error, one
+  /// sentence for the user, before a folder is made when there is nothing to resume.
+  TrainingFolder(const TrainerOptions& options, const DatasetPair& data);
+
+  /// What the training goes on from; null where it begins.
+  [[nodiscard]] const ChosenCheckpoint* chosen() const { return chosen_ ? &*chosen_ : nullptr; }
+  /// Fills `state` from it. Throws: um::Error as State::load() does.
+  void load(State& state) const { folder_->load(*chosen_, state); }
+  /// Why it cannot go on: with `advice`, how it could. Throws: um::Error where the checkpoint's
+  /// weights, those of `workload`, cannot be read.
+  [[nodiscard]] NothingLeft nothing_left(const Workload& workload, const std::string& advice) const;
+  /// The files of its plans, of each training step in order.
+  [[nodiscard]] std::vector<std::string> plan_paths() const;
+  /// That of training step number `index`. Throws: um::Error when it has no such plan.
+  [[nodiscard]] std::string plan_path(std::size_t index) const;
+
+  /// The plans that checkpoints to come are saved with.
+  void set_plans(const Workload& workload, const Plans& plans);
+  /// Beside the last checkpoints, that of this step stays.
+  void set_best(std::uint64_t step) { folder_->set_best(step); }
+  /// Saves `moment`, to which it adds what all checkpoints of the training have in common. Throws:
+  /// as CheckpointFolder::save() does.
+  void save(Checkpoint moment, const State& state);
+
+ private:
+  std::filesystem::path path_;
+  std::optional<CheckpointFolder> folder_;
+  CheckpointKey key_;
+  std::string network_file_;                 // empty: the network reads text
+  std::optional<KeptTextModel> text_model_;  // where it does
+  std::vector<std::string> class_names_;
+  std::optional<ChosenCheckpoint> chosen_;
+};
+
+}  // namespace spillway
