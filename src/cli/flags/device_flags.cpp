@@ -142,11 +142,7 @@ ExecutionContext DeviceFlags::open() const {
       return open_host();
     }
   }
-  try {
-    return open_cuda();
-  } catch (const um::Error& error) {
-    throw um::Error{std::string{"CUDA cannot be used: "} + error.what()};
-  }
+  return use_cuda([&] { return open_cuda(); });
 }
 
 void DeviceFlags::expect_host_precision() const {

@@ -1,7 +1,9 @@
 #include "src/cli/flags/rank_device.h"
 
 #include "src/cli/flags/cuda_side.h"
+#include "src/files/file_digest.h"
 #include "um/error.h"
+#include "um/files/input_file.h"
 #include "um/text/count_of.h"
 
 namespace spillway::cli {
@@ -14,14 +16,6 @@ std::size_t usable_gpus() {
     return load_cuda_side().count_devices();
   } catch (const um::Error&) {
     return 0;
-  }
-}
-
-std::size_t counted_gpus() {
-  try {
-    return load_cuda_side().count_devices();
-  } catch (const um::Error& error) {
-    throw um::Error{std::string{"CUDA cannot be used: "} + error.what()};
   }
 }
 
@@ -44,7 +38,8 @@ std::string device_of_rank(const std::string& device, const Communicator& ranks)
     return usable_gpus() >= on_node ? numbered(ranks.rank_on_node()) : "host";
   }
   if (device == "cuda") {
-    return numbered(gpu_of_rank(counted_gpus(), ranks.rank_on_node(), on_node));
+    const std::size_t gpus = use_cuda([] { return load_cuda_side().count_devices(); });
+    return numbered(gpu_of_rank(gpus, ranks.rank_on_node(), on_node));
   }
   if (on_node == 1) return device;
   throw um::Error{"--device " + device + " is one GPU, and " + um::count_of(on_node, "rank") +
@@ -57,6 +52,13 @@ std::function<std::unique_ptr<Communicator>(ExecutionContext&)> joining_of(
   return [&ranks, options](ExecutionContext& context) {
     return load_cuda_side().join_ranks(context, ranks, options);
   };
+}
+
+std::vector<NamedText> agreement_of_ranks(const std::string& arguments, const std::string& device) {
+  const um::InputFile program{"/proc/self/exe"};
+  return {{.name = "program", .text = sha256_of(program)},
+          {.name = "command line", .text = arguments},
+          {.name = "device", .text = device == "host" ? "host" : "GPU"}};
 }
 
 }  // namespace spillway::cli

@@ -4,8 +4,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "src/ops/execution_context.h"
+#include "src/ranks/agreement.h"
 #include "src/ranks/communicator.h"
 
 namespace spillway::cli {
@@ -24,5 +26,10 @@ namespace spillway::cli {
 /// device_of_rank(), is the host. `ranks` outlives what it makes.
 [[nodiscard]] std::function<std::unique_ptr<Communicator>(ExecutionContext&)> joining_of(
     const std::string& device, Communicator& ranks, const CommunicatorOptions& options);
+
+/// In what all ranks of a command must agree (expect_agreement()): the program, its command line,
+/// `arguments`, and whether `device`, of device_of_rank(), is a GPU.
+[[nodiscard]] std::vector<NamedText> agreement_of_ranks(const std::string& arguments,
+                                                        const std::string& device);
 
 }  // namespace spillway::cli

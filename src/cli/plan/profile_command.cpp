@@ -28,6 +28,7 @@
 #include "src/profile/exchange_load.h"
 #include "src/profile/interconnect_profiler.h"
 #include "src/profile/measured_profile.h"
+#include "src/ranks/agreement.h"
 #include "um/error.h"
 
 namespace spillway::cli {
@@ -98,7 +99,7 @@ void write_profile(const ProfileFlags& options, Communicator* ranks) {
 }
 
 // All ranks measure at the same time, as they will train; the first one writes what it measured.
-void profile_ranks(ProfileFlags& options) {
+void profile_ranks(ProfileFlags& options, const std::string& arguments) {
   if (!started_with_ranks()) {
     throw um::Error{
         "--ranks auto is for several processes: start them with mpirun -n 2 spillway profile ... "
@@ -109,6 +110,7 @@ void profile_ranks(ProfileFlags& options) {
   if (ranks->rank() > 0) be_silent();
   try {
     options.device.device = device_of_rank(options.device.device, *ranks);
+    expect_agreement(*ranks, agreement_of_ranks(arguments, options.device.device));
     write_profile(options, ranks.get());
   } catch (const Interrupted&) {
     throw;  // on all of them
@@ -119,9 +121,9 @@ void profile_ranks(ProfileFlags& options) {
   }
 }
 
-void profile(ProfileFlags& options) {
+void profile(ProfileFlags& options, const std::string& arguments) {
   if (options.ranks.empty()) return write_profile(options, nullptr);
-  profile_ranks(options);
+  profile_ranks(options, arguments);
 }
 
 // A model knows neither memory nor budget, so that their flags would have no effect.
@@ -170,7 +172,7 @@ void add_profile_command(CLI::App& app) {
   command->footer("Example: spillway profile --net resnet50 --batch 32 --out resnet50.json");
   command->callback([options, command] {
     options->memory.expect_effects(*command);
-    profile(*options);
+    profile(*options, command->config_to_str());
   });
 }
 

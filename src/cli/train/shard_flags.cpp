@@ -9,12 +9,10 @@
 #include "src/cli/flags/duration.h"
 #include "src/cli/flags/number_checks.h"
 #include "src/cli/flags/rank_device.h"
-#include "src/files/file_digest.h"
 #include "src/mpi/open_mpi.h"
 #include "src/ranks/gather_texts.h"
 #include "src/ranks/rank_count.h"
 #include "um/error.h"
-#include "um/files/input_file.h"
 
 namespace spillway::cli {
 namespace {
@@ -168,10 +166,7 @@ RankOptions ShardFlags::options(const std::string& arguments, const std::string&
       .reduction = reduction_ == "tree" ? RankReduction::kTree : RankReduction::kFastest,
       .divides_optimizer = zero_.divides_optimizer()};
   if (communicator_->ranks() > 1) {
-    const um::InputFile program{"/proc/self/exe"};
-    options.agreement = {{.name = "program", .text = sha256_of(program)},
-                         {.name = "command line", .text = arguments},
-                         {.name = "device", .text = device == "host" ? "host" : "GPU"}};
+    options.agreement = agreement_of_ranks(arguments, device);
   }
   return options;
 }

@@ -65,6 +65,17 @@ TEST(RefusedRanks, DifferInTheirCommandLines) {
   expect_parts(outcome.errors, {"lr=0.1", "lr=0.2", ", rank 1 on "});
 }
 
+// Before they measure what is between them.
+TEST(RefusedRanks, MeasureDifferentSteps) {
+  const TemporaryFolder folder;
+  const Arguments profile = {"profile --net lenet --threads 1 --device host --ranks auto --out",
+                             folder.file("profile.json"), "--batch"};
+  const Outcome outcome =
+      run_ranks(1, {profile, "8", ": -n 1", std::string{SPILLWAY_PROGRAM}, profile, "12"});
+  expect_once(outcome, kFailure, "the ranks differ in command line: rank 0 on ");
+  expect_parts(outcome.errors, {"batch=8", "batch=12"});
+}
+
 TEST(RefusedRanks, HaveShardsThatFitNeitherBatchNorRanks) {
   expect_all({{"--shards 5",
                " ended: a batch of 12 cannot be cut into 5 equal shards; give --shards that divide "
