@@ -15,8 +15,8 @@ namespace spillway::prefetch {
 ///
 /// Works by numbering values: in the order of the tasks every write gives its block a number of its
 /// own. A run that reads the right numbers writes its task's numbers again, so a recomputation that
-/// brings back an older value of a block is seen where that block is read next. No arithmetic is
-/// looked at.
+/// brings back an older value of a block is seen where that block is read next. A write also ends
+/// what the blocks in the same memory (DataBlock::lies_in) hold. No arithmetic is looked at.
 [[nodiscard]] std::optional<Violation> check_dataflow(const TaskGraph& graph,
                                                       std::span<const TaskRun> runs);
 

@@ -1,7 +1,5 @@
 #include "src/train/training_folder.h"
 
-#include <utility>
-
 #include "nets/text/network_text.h"
 #include "src/train/checkpoint_key.h"
 #include "src/train/parts/state_tensors.h"

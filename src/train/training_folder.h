@@ -12,6 +12,7 @@
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
 #include "src/train/checkpoint.h"
+#include "src/train/checkpoint_choice.h"
 #include "src/train/checkpoint_folder.h"
 #include "src/train/state.h"
 #include "src/train/trainer_options.h"
@@ -43,7 +44,8 @@ class TrainingFolder {
   /// sentence for the user, before a folder is made when there is nothing to resume.
   TrainingFolder(const TrainerOptions& options, const DatasetPair& data);
 
-  /// What the training goes on from; null where it begins.
+  /// What the training goes on from; null where it begins: load(), nothing_left() and plan_path()
+  /// require it, and without it plan_paths() is empty.
   [[nodiscard]] const ChosenCheckpoint* chosen() const { return chosen_ ? &*chosen_ : nullptr; }
   /// Fills `state` from it. Throws: um::Error as State::load() does.
   void load(State& state) const { folder_->load(*chosen_, state); }

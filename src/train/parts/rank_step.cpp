@@ -1,6 +1,7 @@
 #include "src/train/parts/rank_step.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "prefetch/block_sizes.h"

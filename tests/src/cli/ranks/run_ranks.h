@@ -24,7 +24,8 @@ namespace spillway::test {
 /// tests/src/mpi/two_nodes. Its exit code is kNoNodes where they cannot be made.
 [[nodiscard]] inline Outcome run_nodes(const std::string& link, const Arguments& arguments) {
   const Arguments root = {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"};
-  const Arguments launcher = {std::string{SPILLWAY_TWO_NODES}, link, std::string{SPILLWAY_MPIRUN}};
+  const Arguments launcher = {"/usr/bin/timeout -k 10 100", std::string{SPILLWAY_TWO_NODES}, link,
+                              std::string{SPILLWAY_MPIRUN}};  // which removes the nodes in any case
   return Program{arguments, root, Program::Errors::kPipe, 0, launcher}.finish();
 }
 constexpr int kNoNodes = 77;
