@@ -1,12 +1,11 @@
 #include "src/train/parts/rank_step.h"
 
-#include <algorithm>
-#include <cstddef>
 #include <utility>
 
 #include "prefetch/block_sizes.h"
 #include "src/ranks/gather_values.h"
 #include "src/train/parts/gather_shards.h"
+#include "src/train/parts/gradient_layout.h"
 
 namespace spillway {
 namespace {
@@ -23,40 +22,14 @@ Bytes statistics_of(const Step& step) {
   return size;
 }
 
-// Of a bucket, as GradientSums lays it out.
-struct BucketBytes {
-  Bytes all;
-  Bytes at_once;  // the most that is added up at once
-};
-
-BucketBytes bytes_of(const Step& step, const prefetch::GradientExchange& bucket) {
-  BucketBytes bytes;
-  const std::size_t whole = bucket.blocks.size() - bucket.divided.size();
-  for (std::size_t i = 0; i < bucket.blocks.size(); ++i) {
-    const Bytes size = um::round_up(step.graph[bucket.blocks[i]].size, prefetch::kNearAlignment);
-    bytes.all += size;
-    if (i < whole) bytes.at_once += size;
-  }
-  for (const prefetch::DataId id : bucket.divided) {
-    bytes.at_once = std::max(bytes.at_once, step.graph[id].size);
-  }
-  return bytes;
-}
-
 }  // namespace
 
 Bytes RankStep::near_memory(const ShardedBatch& batch, const RankOptions& options,
                             const Step& last) {
-  Bytes gradients;
-  Bytes largest;
-  for (const prefetch::GradientExchange& exchange : last.graph.exchanges) {
-    if (!exchange.is_of_gradients()) continue;  // in their memory
-    const BucketBytes bytes = bytes_of(last, exchange);
-    gradients += bytes.all;
-    largest = std::max(largest, bytes.at_once);
-  }
-  return um::round_up(ShardGradients::near_memory(batch, options, gradients, largest),
-                      prefetch::kNearAlignment) +
+  const GradientLayout gradients{last};
+  return um::round_up(
+             ShardGradients::near_memory(batch, options, gradients.size(), gradients.exchanges()),
+             prefetch::kNearAlignment) +
          um::round_up(ShardStatistics::near_memory(batch, statistics_of(last)),
                       prefetch::kNearAlignment);
 }

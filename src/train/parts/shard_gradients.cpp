@@ -10,28 +10,24 @@ namespace {
 
 using um::Bytes;
 
-Bytes scratch_size(const TreeReduction& reduction, RankReduction rule, Bytes largest_bucket) {
-  return rule == RankReduction::kTree
-             ? reduction.scratch_size(largest_bucket.count() / sizeof(float))
-             : Bytes{};
-}
-
-Bytes largest(const GradientBuckets& gradients) {
+// The most numbers that are added up at once.
+std::size_t largest(std::span<const BucketExchange> buckets) {
   std::size_t count = 0;
-  for (const BucketExchange& bucket : gradients.exchanges) {
+  for (const BucketExchange& bucket : buckets) {
     count = std::max(count, bucket.whole.count);
     for (const NumberSlice& block : bucket.divided) count = std::max(count, block.count);
   }
-  return Bytes{count * sizeof(float)};
+  return count;
 }
 
 }  // namespace
 
 Bytes ShardGradients::near_memory(const ShardedBatch& batch, const RankOptions& options,
-                                  Bytes gradients, Bytes largest_bucket) {
+                                  Bytes gradients, std::span<const BucketExchange> buckets) {
+  const Bytes waiting = batch.waiting_sums() * gradients;
+  if (options.reduction == RankReduction::kFastest) return waiting;
   const TreeReduction reduction{options.between_near_memory(), batch.tree.shards()};
-  return batch.waiting_sums() * gradients +
-         scratch_size(reduction, options.reduction, largest_bucket);
+  return waiting + reduction.scratch_size(largest(buckets));
 }
 
 ShardGradients::ShardGradients(const ShardedBatch& batch, const RankOptions& options,
@@ -42,7 +38,7 @@ ShardGradients::ShardGradients(const ShardedBatch& batch, const RankOptions& opt
       reduction_{communicator_, batch.tree.shards()},
       gradients_{std::move(gradients)} {
   const Bytes size =
-      near_memory(batch, options, Bytes{gradients_.numbers.size_bytes()}, largest(gradients_));
+      near_memory(batch, options, Bytes{gradients_.numbers.size_bytes()}, gradients_.exchanges);
   if (size > Bytes{}) block_ = um::Block{memory, size};
 }
 

@@ -33,9 +33,10 @@ struct GradientBuckets {
 /// Thread safety: exchange() on one thread while the last shard's step is under way; else none.
 class ShardGradients {
  public:
-  /// Near memory that it takes, for gradients of so many bytes in all, and in the largest bucket.
+  /// Near memory that it takes, for gradients of so many bytes in all, in such buckets.
   [[nodiscard]] static um::Bytes near_memory(const ShardedBatch& batch, const RankOptions& options,
-                                             um::Bytes gradients, um::Bytes largest_bucket);
+                                             um::Bytes gradients,
+                                             std::span<const BucketExchange> buckets);
 
   /// Keeps references to the communicator of `options` and to the numbers of `gradients`. Throws:
   /// um::OutOfMemory.
