@@ -13,15 +13,17 @@ BlockSizes::BlockSizes(const TaskGraph& graph, Bytes page) : page_{page} {
   for (const DataBlock& block : graph.data) {
     const bool movable = block.may_leave() && !is_small(block.size);
     sizes_.push_back(movable ? um::round_up(block.size, page_) : Bytes{});
+    movable_ += sizes_.back();
     if (!movable && !block.lies_in) pinned_ += um::round_up(block.size, kNearAlignment);
   }
+  Bytes largest_workspace;
   for (const Task& task : graph.tasks) {
     for (const Algorithm& algorithm : task.algorithms) {
-      if (is_small(algorithm.workspace)) {
-        small_workspace_ = std::max(small_workspace_, algorithm.workspace);
-      }
+      Bytes& largest = is_small(algorithm.workspace) ? small_workspace_ : largest_workspace;
+      largest = std::max(largest, algorithm.workspace);
     }
   }
+  movable_ += um::round_up(largest_workspace, page_);
   pinned_ += um::round_up(small_workspace_, kNearAlignment);
 }
 

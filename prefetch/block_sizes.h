@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "prefetch/task_graph.h"
@@ -35,9 +36,10 @@ class BlockSizes {
   [[nodiscard]] um::Bytes workspace_size(um::Bytes workspace) const;
 
   /// Bytes for movable blocks and workspaces that a budget leaves beside pinned(), in whole
-  /// pages.
+  /// pages; no more than all of them together, whatever the budget: nothing could use it.
   [[nodiscard]] um::Bytes pool(um::Bytes budget) const {
-    return um::round_down(um::saturating_difference(budget, pinned_), page_);
+    const um::Bytes left = um::saturating_difference(budget, pinned_);
+    return std::min(um::round_down(left, page_), movable_);
   }
 
  private:
@@ -45,6 +47,7 @@ class BlockSizes {
 
   um::Bytes page_;
   um::Bytes pinned_;
+  um::Bytes movable_;  // whole pages of all movable blocks, and of the largest workspace
   um::Bytes small_workspace_;
   std::vector<um::Bytes> sizes_;
 };

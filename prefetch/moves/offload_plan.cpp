@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "prefetch/far_update.h"
 #include "prefetch/gradient_exchange.h"
@@ -11,6 +12,7 @@
 #include "prefetch/moves/room.h"
 #include "prefetch/moves/schedule.h"
 #include "prefetch/simulate/simulate.h"
+#include "prefetch/verify/verify.h"
 
 namespace spillway::prefetch {
 
@@ -34,6 +36,12 @@ Plan empty_plan(const Problem& problem, std::vector<TaskRun> runs) {
             .runs = std::move(runs)};
   add_exchanges(problem.graph, plan);
   return plan;
+}
+
+std::optional<EvaluatedPlan> evaluated(const Problem& problem, Plan plan) {
+  if (!std::holds_alternative<Verified>(verify(problem.graph, plan))) return std::nullopt;
+  const um::Nanoseconds makespan = simulate(plan, problem.profile).makespan();
+  return EvaluatedPlan{.plan = std::move(plan), .makespan = makespan};
 }
 
 OffloadPlanner::OffloadPlanner(const Problem& problem)

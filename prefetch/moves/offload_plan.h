@@ -22,6 +22,10 @@ struct EvaluatedPlan {
   um::Nanoseconds makespan{0};
 };
 
+/// Verifies `plan` for `problem`, and only then simulates it: the simulator takes plans that
+/// verify. Returns nothing where verify() refuses the plan.
+[[nodiscard]] std::optional<EvaluatedPlan> evaluated(const Problem& problem, Plan plan);
+
 /// What is decided about the moves of a plan.
 struct MoveDecisions {
   CoverOrder order = CoverOrder::kLongestUnused;

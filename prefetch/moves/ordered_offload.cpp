@@ -5,7 +5,6 @@
 
 #include "prefetch/moves/cover.h"
 #include "prefetch/moves/schedule.h"
-#include "prefetch/simulate/simulate.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {
@@ -98,11 +97,9 @@ std::vector<FarInterval> OrderedOffload::far_intervals(const std::vector<bool>& 
 std::optional<EvaluatedPlan> OrderedOffload::plan(const std::vector<bool>& chosen) const {
   um::expects(chosen.size() == saved_.size(), "a choice for each saved block");
   if (!fits(chosen)) return std::nullopt;
-  EvaluatedPlan result{.plan = empty_plan(problem_, runs_)};
-  add_moves(return_early(far_intervals(chosen), demand_, pool_), problem_.profile.link,
-            result.plan);
-  result.makespan = simulate(result.plan, problem_.profile).makespan();
-  return result;
+  Plan plan = empty_plan(problem_, runs_);
+  add_moves(return_early(far_intervals(chosen), demand_, pool_), problem_.profile.link, plan);
+  return evaluated(problem_, std::move(plan));
 }
 
 Infeasible OrderedOffload::smallest_budget() const {

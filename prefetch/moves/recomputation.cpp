@@ -143,6 +143,17 @@ std::vector<bool> find_saved(const TaskGraph& graph) {
   return saved;
 }
 
+// The backward tasks that make it necessary to run tasks again: the first and the last of them.
+struct Reruns {
+  std::size_t first = std::numeric_limits<std::size_t>::max();
+  std::size_t last = 0;
+
+  void add(const Reruns& others) {
+    first = std::min(first, others.first);
+    last = std::max(last, others.last);
+  }
+};
+
 // Which tasks can run again without harm, whatever else is dropped.
 class Rerun {
  public:
@@ -150,25 +161,29 @@ class Rerun {
       : graph_{graph},
         writers_{writers},
         writes_(graph.data.size()),
-        last_read_(graph.data.size(), 0),
+        overwritten_(graph.data.size(), std::numeric_limits<std::size_t>::max()),
+        reads_(graph.data.size()),
         readers_(graph.data.size()) {
     for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
       const Task& task = graph.tasks[t];
-      for (const DataId id : task.writes) writes_[index(id)].push_back(t);
+      for (const DataId id : task.writes) {
+        writes_[index(id)].push_back(t);
+        if (!is_forward(task)) overwritten_[index(id)] = std::min(overwritten_[index(id)], t);
+      }
       for (const DataId id : task.reads) {
         if (is_forward(task)) {
           readers_[index(id)].push_back(TaskId(t));
         } else {
-          last_read_[index(id)] = t;
+          reads_[index(id)].add({.first = t, .last = t});
         }
       }
     }
   }
 
-  // By block: the last backward task that may make it necessary to run the block's tasks again,
-  // because it reads the block, or one that is made of it; nothing where they must not run again.
-  [[nodiscard]] std::vector<std::optional<std::size_t>> last_reruns() const {
-    std::vector<std::optional<std::size_t>> last(graph_.data.size());
+  // By block: the backward tasks that may make it necessary to run the block's tasks again, because
+  // they read the block, or one that is made of it; nothing where those must not run again.
+  [[nodiscard]] std::vector<std::optional<Reruns>> find() const {
+    std::vector<std::optional<Reruns>> found(graph_.data.size());
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < graph_.data.size(); ++i) {
       if (!writers_[i].empty()) order.push_back(i);
@@ -177,37 +192,40 @@ class Rerun {
     std::ranges::stable_sort(order, std::ranges::greater{},
                              [&](std::size_t i) { return writers_[i].back(); });
     for (const std::size_t i : order) {
-      std::size_t latest = last_read_[i];
+      Reruns reruns = reads_[i];
       for (const TaskId reader : readers_[i]) {
         for (const DataId made : graph_[reader].writes) {
-          if (index(made) != i && last[index(made)]) {
-            latest = std::max(latest, *last[index(made)]);
-          }
+          if (index(made) != i && found[index(made)]) reruns.add(*found[index(made)]);
         }
       }
-      if (is_harmless(DataId(i), latest)) last[i] = latest;
+      if (is_harmless(DataId(i), reruns)) found[i] = reruns;
     }
-    return last;
+    return found;
   }
 
  private:
   static std::size_t index(DataId id) { return static_cast<std::size_t>(id); }
+  static std::size_t index(TaskId id) { return static_cast<std::size_t>(id); }
 
-  // True when the tasks that write `data` can run again up to task `latest`: they make nothing that
-  // another task finishes, and what they read still holds what they read.
-  [[nodiscard]] bool is_harmless(DataId data, std::size_t latest) const {
+  // True when the tasks that write `data` can run again before each of `reruns`: they have run, no
+  // other task has written it since, they make nothing that another task finishes, and what they
+  // read still holds what they read.
+  [[nodiscard]] bool is_harmless(DataId data, const Reruns& reruns) const {
     if (graph_[data].kind == DataKind::kState) return false;
     const std::vector<TaskId>& tasks = writers_[index(data)];
+    if (reruns.first < index(tasks.back()) || reruns.last > overwritten_[index(data)]) return false;
     return std::ranges::all_of(tasks, [&](TaskId id) {
-      return graph_[id].is_recomputable && finishes_its_outputs(id, tasks) &&
-             finds_its_inputs(id, data, latest);
+      return graph_[id].is_recomputable && finishes_its_outputs(id, tasks, reruns) &&
+             finds_its_inputs(id, data, reruns.last);
     });
   }
   // A second update of state would be one too many.
-  [[nodiscard]] bool finishes_its_outputs(TaskId id, const std::vector<TaskId>& tasks) const {
+  [[nodiscard]] bool finishes_its_outputs(TaskId id, const std::vector<TaskId>& tasks,
+                                          const Reruns& reruns) const {
     return std::ranges::all_of(graph_[id].writes, [&](DataId written) {
       return graph_[written].kind != DataKind::kState &&
-             std::ranges::includes(tasks, writers_[index(written)]);
+             std::ranges::includes(tasks, writers_[index(written)]) &&
+             reruns.last <= overwritten_[index(written)];
     });
   }
   // Tensors must never be written again; state, which is updated after the backward pass of its
@@ -220,12 +238,12 @@ class Rerun {
       return graph_[read].kind == DataKind::kState && *next >= latest;
     });
   }
-  static std::size_t index(TaskId id) { return static_cast<std::size_t>(id); }
 
   const TaskGraph& graph_;
   const std::vector<std::vector<TaskId>>& writers_;
   std::vector<std::vector<std::size_t>> writes_;  // by block: the tasks that write it
-  std::vector<std::size_t> last_read_;            // by block: its last backward reader
+  std::vector<std::size_t> overwritten_;          // by block: its first writer in another phase
+  std::vector<Reruns> reads_;                     // by block: its backward readers
   std::vector<std::vector<TaskId>> readers_;      // by block: its forward readers
 };
 
@@ -236,10 +254,10 @@ std::vector<Recomputable> find_recomputable(const TaskGraph& graph, const Profil
   const BlockSizes block_sizes{graph, page};
   const auto writers = find_writers(graph);
   const auto saved = find_saved(graph);
-  const auto last_reruns = Rerun{graph, writers}.last_reruns();
+  const auto reruns = Rerun{graph, writers}.find();
   std::vector<Recomputable> result;
   for (std::size_t i = 0; i < graph.data.size(); ++i) {
-    if (!saved[i] || !last_reruns[i] || !block_sizes.is_movable(DataId(i))) continue;
+    if (!saved[i] || !reruns[i] || !block_sizes.is_movable(DataId(i))) continue;
     Recomputable block{.data = DataId(i), .size = block_sizes.size(DataId(i))};
     for (const TaskId writer : writers[i]) {
       block.cost += profile(writer, runs[static_cast<std::size_t>(writer)].algorithm);

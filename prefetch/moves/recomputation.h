@@ -23,8 +23,9 @@ struct Recomputable {
 
 /// The droppable blocks of `graph` that the backward pass reads, or reads in order to make others
 /// of them again, cheapest per byte first; they can be dropped in any combination, each made again
-/// once or for each use. Left out is what a rerun, however late, could not make again: a task that
-/// it takes reads a block that is written again before. `runs` gives the algorithms.
+/// once or for each use. Left out is what a rerun, early or late, could not make again: a task that
+/// it takes has not run yet, or reads a block that is written again before. `runs` gives the
+/// algorithms.
 /// Complexity: O(accesses * log accesses).
 [[nodiscard]] std::vector<Recomputable> find_recomputable(const TaskGraph& graph,
                                                           const Profile& profile, um::Bytes page,

@@ -71,7 +71,7 @@ std::vector<BackwardLayer> find_backward_layers(const TaskGraph& graph,
     for (const DataId id : task.reads) {
       layer = std::min(layer, layer_of[static_cast<std::size_t>(id)]);
     }
-    if (layers.empty() || layers.back().layer != layer) {
+    if (layers.empty() || layers.back().end != p || layers.back().layer != layer) {
       layers.push_back({.layer = layer, .begin = p, .end = p});
     }
     layers.back().end = p + 1;

@@ -14,7 +14,7 @@
 #include "prefetch/moves/saved_blocks.h"
 #include "prefetch/moves/swap_planner.h"
 #include "prefetch/planners/strategies.h"
-#include "prefetch/simulate/simulate.h"
+#include "um/error.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -176,12 +176,12 @@ std::variant<Plan, Infeasible> plan_autoswap(const Problem& problem) {
   std::optional<EvaluatedPlan> best;
   for (int i = 0; i < kEvaluations; ++i) {
     const Weights weights = search.next(best_weights);
-    EvaluatedPlan result{.plan = *planner.plan_eagerly(runs, selection.choose(weights))};
-    result.makespan = simulate(result.plan, problem.profile).makespan();
-    if (best && result.makespan >= best->makespan) continue;
+    auto result = evaluated(problem, *planner.plan_eagerly(runs, selection.choose(weights)));
+    if (!result || (best && result->makespan >= best->makespan)) continue;
     best = std::move(result);
     best_weights = weights;
   }
+  um::expects(best.has_value(), "swaps that keep the budget make a plan that verifies");
   return std::move(best->plan);
 }
 

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <string>
 #include <utility>
 
+#include "prefetch/block_sizes.h"
 #include "prefetch/planners/chain/chain_planners.h"
 #include "prefetch/planners/joint/joint_search.h"
 #include "prefetch/planners/modnn/modnn.h"
@@ -21,6 +23,17 @@ namespace spillway::prefetch {
 namespace {
 
 using Strategy = std::function<std::variant<Plan, Infeasible>(const Problem&)>;
+
+// The same problem, whose chunks are so large that all blocks together have no more than these: the
+// work of planners grows with their number, and a step may have terabytes.
+Problem in_few_chunks(Problem problem) {
+  constexpr std::uint64_t kChunks = 8'192;
+  const BlockSizes block_sizes{problem.graph, problem.page};
+  const um::Bytes all = block_sizes.pool(um::Bytes{std::numeric_limits<std::uint64_t>::max()});
+  const um::Bytes least = um::round_up(um::Bytes{all.count() / kChunks}, problem.page);
+  problem.chunk = std::max(problem.chunk, least);
+  return problem;
+}
 
 constexpr std::size_t kAnyNumber = std::numeric_limits<std::size_t>::max();
 
@@ -50,7 +63,7 @@ class NamedStrategy final : public Planner {
     if (problem.graph.tasks.size() > traits_.max_tasks) refuse(problem.graph.tasks.size());
     um::expects(updates_far() || problem.graph.far_updates.empty(),
                 "a planner of updates on the far side");
-    auto result = strategy_(problem);
+    auto result = strategy_(in_few_chunks(problem));
     if (auto* const plan = std::get_if<Plan>(&result)) plan->planner = name_;
     return result;
   }

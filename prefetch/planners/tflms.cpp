@@ -10,7 +10,7 @@
 #include "prefetch/moves/saved_blocks.h"
 #include "prefetch/moves/swap_planner.h"
 #include "prefetch/planners/strategies.h"
-#include "prefetch/simulate/simulate.h"
+#include "um/error.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -27,13 +27,14 @@ std::vector<std::size_t> tensor_counts(std::size_t all, std::size_t tasks) {
   return counts;
 }
 
-// Each swap ends `distance` layers before the one that uses its block.
+// Brings each block back `distance` layers before the one that uses it, but not before it has left:
+// backward layers may lie before the forward task that reads it last.
 void prefetch_ahead(std::span<Swap> swaps, std::span<const BackwardLayer> layers,
                     std::size_t distance) {
   for (Swap& swap : swaps) {
     const auto after = std::ranges::upper_bound(layers, swap.next, {}, &BackwardLayer::begin);
     const auto use = static_cast<std::size_t>(after - layers.begin()) - 1;
-    swap.back = layers[use - std::min(use, distance)].begin;
+    swap.back = std::max(layers[use - std::min(use, distance)].begin, swap.needed);
   }
 }
 
@@ -56,6 +57,7 @@ class Configurations {
       }
     }
     if (best_) return std::move(best_->plan);
+    um::expects(smallest_.has_value(), "swaps that keep the budget make a plan that verifies");
     return *smallest_;
   }
 
@@ -68,9 +70,8 @@ class Configurations {
       return;
     }
     planner_.leave_when_needed(runs, swaps);
-    EvaluatedPlan result{.plan = *planner_.plan(std::move(runs), std::move(swaps))};
-    result.makespan = simulate(result.plan, problem_.profile).makespan();
-    if (!best_ || result.makespan < best_->makespan) best_ = std::move(result);
+    auto result = evaluated(problem_, *planner_.plan(std::move(runs), std::move(swaps)));
+    if (result && (!best_ || result->makespan < best_->makespan)) best_ = std::move(result);
   }
 
   const Problem& problem_;
@@ -84,8 +85,7 @@ class Configurations {
 }  // namespace
 
 std::variant<Plan, Infeasible> plan_tflms(const Problem& problem) {
-  auto result = Configurations{problem}.best();
-  return result;
+  return Configurations{problem}.best();
 }
 
 }  // namespace spillway::prefetch

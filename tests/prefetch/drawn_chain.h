@@ -36,6 +36,7 @@ class ToyChain : public ::testing::Test {
   void give_fast_algorithm(std::size_t task, um::Bytes workspace, um::Nanoseconds duration) {
     graph.tasks[task].algorithms = {{.name = "slow"}, {.name = "fast", .workspace = workspace}};
     profile.durations[task] = {um::Nanoseconds{100}, duration};
+    profile.graph = fingerprint(graph);
   }
 
   TaskGraph graph = chain(4, pages(2));
@@ -60,6 +61,7 @@ class UnevenChain : public DrawnChain {
   UnevenChain() {
     graph.data[0].size = pages(1);
     graph.data[1].size = pages(4);
+    profile.graph = fingerprint(graph);
   }
 };
 

@@ -1,6 +1,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "prefetch/bounds/bounds.h"
 #include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/planned.h"
@@ -48,6 +52,53 @@ RC_GTEST_PROP(EveryPlanner, KeepsTheBudgetOfADagUnderAnyTiming, ()) {
 
 RC_GTEST_PROP(EveryPlanner, KeepsTheBudgetOfAChainUnderAnyTiming, ()) {
   expect_sound_plans(random_chain(12));
+}
+
+// A trace may state phases in any order: backward layers before forward ones, rounds of both.
+RC_GTEST_PROP(EveryPlanner, KeepsTheBudgetWhateverThePhasesUnderAnyTiming, ()) {
+  TaskGraph graph = random_graph();
+  state_phases(graph);
+  expect_sound_plans(graph);
+}
+
+// A verified plan, or a budget that works, from the smallest budget up to more than the resident
+// need.
+RC_GTEST_PROP(EveryPlanner, PlansOrRefusesEveryBudgetWhateverThePhases, ()) {
+  TaskGraph graph = random_graph({.max_layers = 8});
+  state_phases(graph);
+  const Profile profile = random_profile(graph);
+  Problem given = random_problem(graph, profile);
+  const NearNeed need = near_need(graph, BlockSizes{graph, kPage});
+  for (given.budget = need.smallest; given.budget <= need.resident + kPage; given.budget += kPage) {
+    for (const auto& planner : planners()) {
+      if (planner->name() == "joint" && *rc::gen::inRange(0, 8) != 0) continue;  // takes longest
+      const auto result = planner->plan(given);
+      const auto* const plan = std::get_if<Plan>(&result);
+      if (plan == nullptr) continue;
+      const std::string broken = reason_against(graph, *plan);
+      if (!broken.empty()) RC_FAIL(std::string{planner->name()} + ": " + broken);
+    }
+  }
+}
+
+// More room never makes the default planner's plan longer.
+RC_GTEST_PROP(EveryPlanner, OfMoreRoomMakesNoLongerStep, ()) {
+  const TaskGraph graph = random_graph();
+  const Profile profile = random_profile(graph);
+  Problem given = random_problem(graph, profile);
+  std::vector<um::Bytes> budgets;
+  for (int i = 0; i < 6; ++i) budgets.push_back(random_budget(graph, kPage));
+  std::ranges::sort(budgets);
+  um::Nanoseconds before = um::Nanoseconds::max();
+  for (const um::Bytes budget : budgets) {
+    given.budget = budget;
+    const um::Nanoseconds makespan = simulate(planned("joint", given), profile).makespan();
+    if (makespan > before) {
+      RC_FAIL("with " + um::to_string(budget) + " " + std::to_string(makespan.count()) +
+              " ns, with less " + std::to_string(before.count()) + " ns");
+    }
+    before = makespan;
+  }
 }
 
 // The smallest budget that near_need() names is feasible, and one page less is not. (moDNN leaves

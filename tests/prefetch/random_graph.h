@@ -177,4 +177,17 @@ inline TaskGraph random_graph(const RandomGraphOptions& options = {}) {
   return RandomStep{options}.make();
 }
 
+/// Gives the tasks of `graph` the phases that a trace may state: any, task by task; or the same for
+/// stretches of tasks, such as the rounds of a step that adds up gradients.
+inline void state_phases(TaskGraph& graph) {
+  const bool in_stretches = *rc::gen::arbitrary<bool>();
+  Phase phase = Phase::kForward;
+  for (Task& task : graph.tasks) {
+    if (!in_stretches || *rc::gen::inRange(0, 4) == 0) {
+      phase = *rc::gen::element(Phase::kForward, Phase::kBackward, Phase::kUpdate);
+    }
+    task.phase = phase;
+  }
+}
+
 }  // namespace spillway::prefetch::testing

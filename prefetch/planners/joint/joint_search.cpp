@@ -10,7 +10,9 @@
 
 #include "prefetch/block_sizes.h"
 #include "prefetch/bounds/bounds.h"
+#include "prefetch/moves/swap_planner.h"
 #include "prefetch/need.h"
+#include "prefetch/plan_facts.h"
 #include "prefetch/planners/joint/decisions.h"
 #include "prefetch/planners/joint/move_neighbourhood.h"
 #include "prefetch/planners/joint/neighbourhood.h"
@@ -55,6 +57,8 @@ class JointSearch {
     perturb();
     return std::move(best_);
   }
+
+  [[nodiscard]] int left() const { return evaluator_.left(); }
 
  private:
   [[nodiscard]] um::Nanoseconds target(const SearchLimits& limits) const {
@@ -270,6 +274,16 @@ class JointSearch {
   um::Nanoseconds good_enough_{0};
 };
 
+// The same search, which takes what it evaluates from `left`, too.
+std::optional<EvaluatedPlan> joint_search(const Problem& problem, const SearchLimits& limits,
+                                          int& left) {
+  JointSearch search{problem, limits};
+  const int before = search.left();
+  auto best = search.search();
+  left -= before - search.left();
+  return best;
+}
+
 }  // namespace
 
 SearchLimits limits_for(const Problem& problem) {
@@ -285,12 +299,96 @@ std::optional<EvaluatedPlan> joint_search(const Problem& problem, const SearchLi
   return JointSearch{problem, limits}.search();
 }
 
+namespace {
+
+// The plan that moves nothing and takes the fastest algorithms, where that keeps the budget and
+// nothing makes a task wait: no plan is shorter.
+std::optional<Plan> plan_unhindered(const Problem& problem) {
+  if (!problem.graph.far_updates.empty()) return std::nullopt;
+  const SwapPlanner planner{problem};
+  std::optional<Plan> resident = planner.plan(planner.fastest(), {});
+  if (!resident) return std::nullopt;
+  auto result = evaluated(problem, std::move(*resident));
+  if (!result || result->makespan > fastest_step(problem.profile)) return std::nullopt;
+  return std::move(result->plan);
+}
+
+// Plans with the problem's budget and with smaller ones, whose plans keep it, too: a search may
+// have more luck with less room, and more room must not make a step longer.
+class SmallerBudgets {
+ public:
+  SmallerBudgets(const Problem& problem, std::span<const StartingStrategy> strategies)
+      : problem_{problem}, strategies_{strategies}, limits_{limits_for(problem)} {}
+
+  std::optional<EvaluatedPlan> best() {
+    std::optional<EvaluatedPlan> best = best_within(problem_.budget);
+    if (!best) return std::nullopt;
+    constexpr std::uint64_t kBudgets = 16;
+    const std::uint64_t pages = pages_that_may_be_spared(best->makespan);
+    // Where they are many, no more than doubles the work.
+    if (pages > kBudgets) left_ = std::min(left_, limits_.evaluations - left_);
+    for (std::uint64_t i = 1; i <= std::min(pages, kBudgets) && left_ > 0; ++i) {
+      const um::Bytes budget = less(std::max(i, pages * i / kBudgets));
+      if (bound(budget) >= best->makespan) break;
+      auto smaller = best_within(budget);
+      if (smaller && smaller->makespan < best->makespan) best = std::move(smaller);
+    }
+    best->plan.budget = problem_.budget;
+    return best;
+  }
+
+ private:
+  [[nodiscard]] Problem with(um::Bytes budget) const {
+    Problem problem = problem_;
+    problem.budget = budget;
+    return problem;
+  }
+  [[nodiscard]] um::Nanoseconds bound(um::Bytes budget) const {
+    return mixed_transition_bound(with(budget));
+  }
+
+  // What the search finds with that budget, or a strategy that knows better.
+  std::optional<EvaluatedPlan> best_within(um::Bytes budget) {
+    const Problem problem = with(budget);
+    auto best = joint_search(problem, limits_, left_);
+    if (!best) return std::nullopt;
+    best = evaluated(problem, std::move(best->plan));
+    auto shorter =
+        Portfolio{problem, strategies_}.shorter(best ? best->makespan : um::Nanoseconds::max());
+    return shorter ? std::move(shorter) : std::move(best);
+  }
+
+  [[nodiscard]] um::Bytes less(std::uint64_t pages) const {
+    return problem_.budget - pages * problem_.page;
+  }
+
+  // With so many pages less a step could still, by its bound, be shorter than `makespan`.
+  [[nodiscard]] std::uint64_t pages_that_may_be_spared(um::Nanoseconds makespan) const {
+    const um::Bytes smallest = near_need(problem_.graph, block_sizes_).smallest;
+    std::uint64_t shorter = 0;
+    std::uint64_t not_shorter = (problem_.budget - smallest) / problem_.page + 1;
+    while (not_shorter - shorter > 1) {
+      const std::uint64_t middle = shorter + (not_shorter - shorter) / 2;
+      (bound(less(middle)) < makespan ? shorter : not_shorter) = middle;
+    }
+    return shorter;
+  }
+
+  const Problem& problem_;
+  std::span<const StartingStrategy> strategies_;
+  SearchLimits limits_;
+  BlockSizes block_sizes_{problem_.graph, problem_.page};
+  int left_ = limits_.evaluations;  // for the searches with all budgets together
+};
+
+}  // namespace
+
 std::variant<Plan, Infeasible> plan_joint(const Problem& problem,
                                           std::span<const StartingStrategy> strategies) {
-  auto best = joint_search(problem, limits_for(problem));
+  if (std::optional<Plan> unhindered = plan_unhindered(problem)) return std::move(*unhindered);
+  auto best = SmallerBudgets{problem, strategies}.best();
   if (!best) return infeasible(problem);
-  auto shorter = Portfolio{problem, strategies}.shorter(best->makespan);
-  return std::move(shorter ? shorter->plan : best->plan);
+  return std::move(best->plan);
 }
 
 }  // namespace spillway::prefetch

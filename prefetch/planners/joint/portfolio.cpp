@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "prefetch/bounds/bounds.h"
-#include "prefetch/simulate/simulate.h"
-#include "prefetch/verify/verify.h"
+#include "um/error.h"
 
 namespace spillway::prefetch {
 
@@ -32,20 +31,25 @@ std::optional<EvaluatedPlan> Portfolio::shorter(um::Nanoseconds limit) const {
     const StartingStrategy& strategy = strategies_[i];
     const bool recomputes = strategy.recomputes && problem_.may_recompute;
     const um::Nanoseconds least = recomputes ? bounds.mixed_transition : bounds.offload_transition;
-    if (least >= limit || !is_asked(strategy)) return;
+    if (least < limit && is_asked(strategy)) found[i] = plan_by(strategy);
+  });
+  std::optional<EvaluatedPlan> shortest;
+  for (std::optional<EvaluatedPlan>& each : found) {
+    if (!each || each->makespan >= (shortest ? shortest->makespan : limit)) continue;
+    shortest = std::move(each);
+  }
+  return shortest;
+}
+
+std::optional<EvaluatedPlan> Portfolio::plan_by(const StartingStrategy& strategy) const {
+  try {
     auto result = strategy.plan(problem_);
     auto* const plan = std::get_if<Plan>(&result);
-    if (plan == nullptr || !is_allowed(*plan)) return;
-    const um::Nanoseconds makespan = simulate(*plan, problem_.profile).makespan();
-    if (makespan < limit) found[i] = {.plan = std::move(*plan), .makespan = makespan};
-  });
-  std::erase_if(found, [](const auto& each) { return !each; });
-  std::ranges::stable_sort(found, {}, [](const auto& each) { return each->makespan; });
-  for (auto& each : found) {
-    if (std::holds_alternative<Verified>(verify(problem_.graph, each->plan)))
-      return std::move(each);
+    if (plan == nullptr || !is_allowed(*plan)) return std::nullopt;
+    return evaluated(problem_, std::move(*plan));
+  } catch (const um::ContractError&) {
+    return std::nullopt;  // a bug of that strategy, which must not be joint's
   }
-  return std::nullopt;
 }
 
 }  // namespace spillway::prefetch

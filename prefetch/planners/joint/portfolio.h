@@ -17,8 +17,9 @@ struct StartingStrategy {
   std::size_t max_tasks = 0;  ///< of larger steps it is not asked: it would take too long
 };
 
-/// The plans of other strategies that a problem allows: simulated without page faults, without
-/// recomputations where it allows none, of whole blocks where it wants them.
+/// The plans of other strategies that a problem allows: verified, without page faults, without
+/// recomputations where it allows none, of whole blocks where it wants them. A strategy whose plan
+/// does not verify, or that breaks a contract of its own, is dropped: its own tests find it.
 class Portfolio {
  public:
   /// `problem` and `strategies` must outlive it.
@@ -32,6 +33,7 @@ class Portfolio {
 
  private:
   [[nodiscard]] bool is_allowed(const Plan& plan) const;
+  [[nodiscard]] std::optional<EvaluatedPlan> plan_by(const StartingStrategy& strategy) const;
 
   const Problem& problem_;
   std::span<const StartingStrategy> strategies_;

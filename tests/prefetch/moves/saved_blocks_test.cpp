@@ -69,5 +69,17 @@ TEST(BackwardLayers, FollowTheInputsThatTheyRead) {
   EXPECT_EQ(layers[2].end, 7U);
 }
 
+// A forward task lies between b2 and another backward task of the same layer.
+TEST(BackwardLayers, EndWhereAForwardTaskComesBetween) {
+  TaskGraph graph = chain(2, pages(2));
+  const Task more{.name = "b2 again", .phase = Phase::kBackward, .reads = {DataId{1}}};
+  graph.tasks.insert(graph.tasks.begin() + 5, {Task{.name = "next batch"}, more});
+  const auto layers = find_backward_layers(graph, runs_in_order(graph), saved_in(graph));
+  ASSERT_EQ(layers.size(), 4U);  // loss, b2, b2 again, b1
+  EXPECT_EQ(layers[1].layer, layers[2].layer);
+  EXPECT_EQ(layers[1].end, 5U);
+  EXPECT_EQ(layers[2].begin, 6U);
+}
+
 }  // namespace
 }  // namespace spillway::prefetch

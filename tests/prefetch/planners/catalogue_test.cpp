@@ -76,5 +76,32 @@ TEST(Catalogue, RefusesStepsThatTakeAPlannerTooLong) {
   }
 }
 
+// What a budget has beside the resident need nobody can use: no sum of it may overflow.
+TEST_F(ToyChain, IsPlannedAlikeWithWhateverMoreThanItNeeds) {
+  for (const auto& planner : planners()) {
+    Problem given = with_pool(14);
+    const Plan enough = plan_of(*planner, given);
+    for (const std::uint64_t bytes : {std::uint64_t{1} << 62U, (std::uint64_t{1} << 63U) - 2,
+                                      std::uint64_t{1} << 63U, ~std::uint64_t{0}}) {
+      given.budget = um::Bytes{bytes};
+      Plan plan = plan_of(*planner, given);
+      EXPECT_EQ(reason_against(graph, plan), "") << planner->name();
+      plan.budget = enough.budget;
+      EXPECT_EQ(plan, enough) << planner->name();
+    }
+  }
+}
+
+// Blocks of 4 TiB in parts of 16 MiB would be a million moves.
+TEST(HugeBlocks, AreMovedInFewParts) {
+  const TaskGraph graph = chain(4, um::Bytes{1ULL << 42U});
+  const Profile profile = flat_profile(graph, std::chrono::seconds{100});
+  Problem given{.graph = graph, .profile = profile, .budget = {}, .page = 2_MiB, .chunk = 16_MiB};
+  given.budget = um::Bytes{9ULL << 41U};  // half a block more than b4 needs
+  const Plan plan = planned("fractional", given);
+  EXPECT_FALSE(plan.offloads.empty());
+  EXPECT_LE(plan.offloads.size(), 8192U);
+}
+
 }  // namespace
 }  // namespace spillway::prefetch

@@ -12,6 +12,7 @@ using DynProg = ToyChain;
 // pages each way, dynprog offloads one of 2 pages. A page takes 200 ns.
 TEST_F(DynProg, OffloadsASmallActivationWhereGreedyTakesTheFirst) {
   graph.data[0].size = pages(8);
+  profile.graph = fingerprint(graph);
   const um::Bandwidth rate{static_cast<double>(kPage.count()) / 200e-9};
   profile.link = {.offload = rate, .prefetch = rate};
   const Plan plan = plan_with("dynprog", 18);

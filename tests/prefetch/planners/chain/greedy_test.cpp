@@ -28,6 +28,7 @@ TEST_F(Greedy, OffloadsTheFirstActivationsAndBringsThemBackInReverse) {
 TEST_F(Greedy, RaisesKWhereAnEarlyBlockIsInUseAtThePeak) {
   graph.tasks[4].reads.push_back(graph.tasks[0].writes[0]);  // f4 reads y0
   graph.tasks[4].algorithms = {{.workspace = pages(4)}};     // so that f4 is the peak: 14
+  profile.graph = fingerprint(graph);
   const Plan plan = plan_with("greedy", 12);
   EXPECT_EQ(std::ranges::count(plan.offloads, DataId{1}, &Move::data), 1);
 }
