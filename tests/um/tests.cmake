@@ -62,6 +62,11 @@ if(SPILLWAY_HAS_CUDA)
   LINK spillway::um_cuda
     TSAN)
   target_include_directories(um_cuda_tests SYSTEM PRIVATE ${CUPTI_INCLUDE_DIR})
+  # The real calls over a runtime of the tests', whose functions come before CUDA's.
+  spillway_test(um_cuda_runtime_tests
+    SOURCES um/cuda/driver/runtime_api_test.cpp um/cuda/driver/stand_in_cudart.cpp
+    LINK spillway::um_cuda
+    TSAN)
   # Replaces operator new.
   spillway_test(um_cuda_no_memory_tests
     SOURCES um/cuda/streams/cuda_no_memory_test.cpp
