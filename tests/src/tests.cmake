@@ -40,6 +40,10 @@ spillway_test(dropin_tests
           ${PROJECT_SOURCE_DIR}/src/dropin/block_pieces.cpp  # the library shows only C
   LINK spillway::um_core spillway::um_dropin
   TSAN)
+# In a program whose handlers of signals are older than any space.
+spillway_test(dropin_memory_tests
+  SOURCES src/dropin/memory_calls_test.cpp
+  LINK spillway::um_dropin)
 add_test(NAME dropin_exports
   COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DLIBRARY=$<TARGET_FILE:spillway_um_dropin>
     -DHEADER=${PROJECT_SOURCE_DIR}/um/dropin/spillway_um.h -DAPI=SPILLWAY_UM_API

@@ -75,9 +75,7 @@ FaultTarget* target_of(const siginfo_t& info) {
 void on_signal(int number, siginfo_t* info, void* context) {
   const int kept_errno = errno;
   FaultTarget* const target = target_of(*info);
-  if (target != nullptr) {
-    target->on_fault(static_cast<const std::byte*>(info->si_addr));
-  } else {
+  if (target == nullptr || !target->on_fault(static_cast<const std::byte*>(info->si_addr))) {
     pass_on(number, info, context);
   }
   errno = kept_errno;

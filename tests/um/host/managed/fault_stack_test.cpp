@@ -17,10 +17,11 @@ namespace {
 class StackWatcher final : public FaultTarget {
  public:
   explicit StackWatcher(Range page) : page_{page} {}
-  void on_fault(const std::byte* /*address*/) noexcept override {
+  [[nodiscard]] bool on_fault(const std::byte* /*address*/) noexcept override {
     const int local = 0;
     stack_ = reinterpret_cast<std::uintptr_t>(&local);
     mprotect(page_.data(), page_.size(), PROT_READ | PROT_WRITE);
+    return true;
   }
   [[nodiscard]] std::uintptr_t stack() const { return stack_; }
 
