@@ -43,6 +43,12 @@
  * MADV_DONTNEED may make near pages zeros: use spillway_um_discard(). MADV_DOFORK gives a child a
  * copy of near pages.
  *
+ * A signal stack (sigaltstack) holds page faults, too. It needs sysconf(_SC_MINSIGSTKSZ) +
+ * SPILLWAY_UM_SIGNAL_STACK_BYTES, and sysconf(_SC_MINSIGSTKSZ) more, with what it uses itself, for
+ * each handler on it that touches a space's memory. A fault that finds less than half of
+ * SPILLWAY_UM_SIGNAL_STACK_BYTES left ends the process with a sentence.
+ * spillway_um_prepare_thread() gives a thread a stack that is large enough.
+ *
  * A far file that cannot be read or written loses no content: memory stays where it is, and touch
  * and synchronize fail from then on. A page fault has nobody to tell: one that needs what such a
  * file does not give, or room that it does not take, ends the process with a sentence.
@@ -63,6 +69,8 @@ extern "C" {
 #else
 #define SPILLWAY_UM_API
 #endif
+
+#define SPILLWAY_UM_SIGNAL_STACK_BYTES 8192
 
 /* ---- status ---- */
 
