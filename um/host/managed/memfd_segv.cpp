@@ -79,7 +79,7 @@ void MemfdSegv::release() noexcept {
   }
 }
 
-// Memory of a child would be its parent's, and not a copy.
+// A child does not inherit the page: what it wrote would be its parent's, not a copy.
 void MemfdSegv::map(PageIndex page, SlotIndex slot) noexcept {
   const auto offset = static_cast<off_t>(slot * page_);
   std::byte* const address = region_.data() + page * page_;
@@ -99,7 +99,7 @@ void MemfdSegv::unmap(PageIndex page, SlotIndex /*slot*/) noexcept {
   }
 }
 
-// Neighbours have neighbouring places in the file, so that the kernel joins them.
+// The kernel joins mappings that are neighbours in the file, too.
 bool MemfdSegv::map_nothing(std::size_t offset, std::size_t size) const noexcept {
   return mmap(region_.data() + offset, size, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
               nothing_, static_cast<off_t>(offset)) != MAP_FAILED;

@@ -25,8 +25,8 @@ void expect_unused(const Page& page) {
   expects(page.pins == 0, "a discarded page is not an operand of a launch under way");
 }
 
-// The stay near of a page that this thread's last fault found there. Without the compiler's usual
-// way for libraries, which may allocate when a handler looks at it first.
+// The number of the stay that this thread's last fault found a page in. In a library such variables
+// may be allocated at their first use, which is in a handler; not by this model.
 [[gnu::tls_model("initial-exec")]] thread_local std::uint64_t found_near = 0;
 
 Origin origin_of(const Page& page) {
