@@ -120,8 +120,8 @@ class Run(Tree):
         done = self.run_tool("--quick", fake="test-fails")
         self.assertEqual(done.returncode, 1)
         self.assertEqual(self.statuses(), {**dict.fromkeys(STAGES, "passed"), "tests": "failed"})
-        self.assertIn("| tests | tests with a GPU failed; see gpu_tests.log, cuda_kernel_tests.log, "
-                      "cuda_kernel_tests_in_bf16.log | FAILED |", done.stdout)
+        self.assertIn("| tests | tests with a GPU failed; see gpu_tests.log, "
+                      "cuda_kernel_tests.log, cuda_kernel_tests_in_bf16.log | FAILED |", done.stdout)
 
     def test_what_needs_a_failed_stage_is_left_out_and_says_so(self):
         done = self.run_tool("--quick", fake="managed:loss=1.25")
