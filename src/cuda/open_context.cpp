@@ -8,7 +8,6 @@
 #include "src/cuda/kernels/kernel_check.h"
 #include "um/bytes.h"
 #include "um/cuda/cuda_device.h"
-#include "um/cuda/driver/check.h"
 
 namespace spillway::cuda {
 namespace {
@@ -40,9 +39,6 @@ ExecutionContext open_context(const CudaRequest& request) {
   context.device = std::move(open.device);
   context.compute = std::move(open.compute);
   context.backend = std::move(backend);
-  // The current device is each thread's own; kernels are launched on this one.
-  context.compute->enqueue([ordinal] { um::check(cudaSetDevice(ordinal)); });
-  context.compute->synchronize();
   return context;
 }
 

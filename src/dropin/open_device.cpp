@@ -1,9 +1,6 @@
 #include "src/dropin/open_device.h"
 
-#include <dlfcn.h>
-
 #include <charconv>
-#include <filesystem>
 #include <memory>
 #include <string_view>
 
@@ -14,18 +11,11 @@
 namespace spillway::dropin {
 namespace {
 
-/// The folder of the library that this code is in.
-std::filesystem::path own_folder() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&own_folder), &info) == 0) return {};
-  return std::filesystem::path{info.dli_fname}.parent_path();
-}
-
 const UmCudaPlugin& load_cuda() {
   const std::string file = "libspillway_um_cuda.so";
   void* const library = load_plug_in(
       {.file = file,
-       .folders = {own_folder()},
+       .folders = {folder_of(reinterpret_cast<const void*>(&load_cuda))},  // this library's own
        .build_function = kUmCudaBuildFunction,
        .build = SPILLWAY_BUILD,
        .if_absent = "this build has no CUDA side (" + file +

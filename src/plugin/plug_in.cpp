@@ -1,7 +1,11 @@
 #include "src/plugin/plug_in.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
+#include <array>
+#include <climits>
+#include <optional>
 #include <system_error>
 
 #include "um/error.h"
@@ -9,37 +13,48 @@
 namespace spillway {
 namespace {
 
-std::string path_of(const PlugIn& plug_in) {
-  std::error_code error;  // where nobody may look: the system knows places, too
+std::optional<std::string> path_of(const PlugIn& plug_in) {
+  std::error_code error;  // where nobody may look
   for (const std::filesystem::path& folder : plug_in.folders) {
+    if (folder.is_relative()) continue;  // to a folder that somebody else may write to
     if (std::filesystem::exists(folder / plug_in.file, error)) return folder / plug_in.file;
   }
-  return plug_in.file;
+  return std::nullopt;
 }
 
 }  // namespace
 
 std::vector<std::filesystem::path> folders_of_program(const std::string& libraries) {
-  std::error_code error;  // without /proc the system knows places, too
+  std::error_code error;
   const std::filesystem::path program =
       std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   return {program, program / libraries};
 }
 
+// A library that was named by a relative path keeps that name when the current folder is another.
+std::filesystem::path folder_of(const void* code) {
+  Dl_info info{};
+  void* loaded = nullptr;
+  std::array<char, PATH_MAX> folder{};
+  if (dladdr1(code, &info, &loaded, RTLD_DL_LINKMAP) == 0) return {};
+  if (dlinfo(loaded, RTLD_DI_ORIGIN, folder.data()) != 0) return {};
+  return folder.data();
+}
+
 void* address_in(void* library, const std::string& name) { return dlsym(library, name.c_str()); }
 
 void* load_plug_in(const PlugIn& plug_in) {
-  const std::string path = path_of(plug_in);
-  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  const std::optional<std::string> path = path_of(plug_in);
+  if (!path) throw um::Error{plug_in.if_absent};
+  void* const library = dlopen(path->c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) {
     const std::string error = dlerror();
-    if (path == plug_in.file) throw um::Error{plug_in.if_absent};
     throw um::Error{"its library cannot be loaded: " + error + "; " + plug_in.if_broken};
   }
   const auto build =
       reinterpret_cast<const char* (*)()>(address_in(library, plug_in.build_function));
   if (build == nullptr || build() != plug_in.build) {
-    throw um::Error{path + " is of another build of spillway; " + plug_in.if_foreign};
+    throw um::Error{*path + " is of another build of spillway; " + plug_in.if_foreign};
   }
   return library;
 }

@@ -9,8 +9,7 @@ namespace spillway {
 /// A library that a program loads only when it is asked for what is in it.
 struct PlugIn {
   std::string file;                            ///< "libspillway_cuda.so"
-  std::vector<std::filesystem::path> folders;  ///< where it may be, the first that has it wins;
-                                               ///< else where the system looks
+  std::vector<std::filesystem::path> folders;  ///< where it may be, the first that has it wins
   std::string build_function;  ///< its const char*(), to return `build`: both share classes
   std::string build;
   std::string if_absent;   ///< the sentence when it is nowhere
@@ -22,7 +21,13 @@ struct PlugIn {
 /// from there.
 [[nodiscard]] std::vector<std::filesystem::path> folders_of_program(const std::string& libraries);
 
-/// Loads it, for the rest of the process. Throws: um::Error, one sentence that says what to do.
+/// The folder of the program or library that holds `code`, as it was loaded; empty where the system
+/// does not say.
+[[nodiscard]] std::filesystem::path folder_of(const void* code);
+
+/// Loads it, for the rest of the process, by its absolute path: folders that are relative to the
+/// current one, and those that the environment names, are not searched. Throws: um::Error, one
+/// sentence that says what to do.
 [[nodiscard]] void* load_plug_in(const PlugIn& plug_in);
 
 /// Null when it has none of that name.

@@ -83,8 +83,9 @@ Evaluation evaluate_as_it_is(Session& session, const Dataset& data,
     const bool is_stopped = options.is_stopped && options.is_stopped();
     if (is_stopped || options.stop.stop_requested()) throw Interrupted{};
     const Batch& batch_of_step = loader.next();
-    sums.add(batch_of_step,
-             session.evaluate({.batch = &batch_of_step, .next_batch = loader.peek()}));
+    const StepReport report =
+        session.evaluate({.batch = &batch_of_step, .next_batch = loader.peek()});
+    sums.add(batch_of_step, report);
   }
   return sums.result();
 }

@@ -5,6 +5,8 @@ cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${FOLDER})
 execute_process(COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET
   COMMAND ${CMAKE_COMMAND} --install ${BUILD} --config ${CONFIG} --prefix ${FOLDER}/installed)
+set(FOLDERS ${FOLDER}/installed)
+include(${CMAKE_CURRENT_LIST_DIR}/check_search_paths.cmake)
 foreach(page man/man1/spillway.1 bash-completion/completions/spillway zsh/site-functions/_spillway)
   file(STRINGS ${FOLDER}/installed/share/${page} found REGEX "train")
   if(NOT found)

@@ -30,6 +30,17 @@ spillway_test(text_tests
           src/data/text/text_fuzz_test.cpp src/data/text/token_file_test.cpp
   LINK spillway::data golden_files nlohmann_json::nlohmann_json rapidcheck)
 
+# How a program loads what it can do without.
+add_library(empty_plug_in MODULE src/plugin/empty_plug_in.cpp)
+target_link_libraries(empty_plug_in PRIVATE spillway_flags)
+set_target_properties(empty_plug_in PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/plug_in)
+spillway_test(plugin_tests
+  SOURCES src/plugin/plug_in_test.cpp
+  LINK spillway::plugin spillway::um_core ${CMAKE_DL_LIBS})
+target_compile_definitions(plugin_tests PRIVATE SPILLWAY_PLUG_IN_FOLDER="${CMAKE_CURRENT_BINARY_DIR}/plug_in"
+  SPILLWAY_PLUG_IN_NAME="plug_in")
+add_dependencies(plugin_tests empty_plug_in)
+
 # The drop-in allocator: its C functions from outside.
 spillway_test(dropin_tests
   SOURCES src/dropin/block_pieces_test.cpp src/dropin/c_functions_test.cpp
@@ -40,6 +51,10 @@ spillway_test(dropin_tests
           ${PROJECT_SOURCE_DIR}/src/dropin/block_pieces.cpp  # the library shows only C
   LINK spillway::um_core spillway::um_dropin
   TSAN)
+# In a program whose handlers of signals are older than any space.
+spillway_test(dropin_memory_tests
+  SOURCES src/dropin/memory_calls_test.cpp
+  LINK spillway::um_dropin)
 add_test(NAME dropin_exports
   COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DLIBRARY=$<TARGET_FILE:spillway_um_dropin>
     -DHEADER=${PROJECT_SOURCE_DIR}/um/dropin/spillway_um.h -DAPI=SPILLWAY_UM_API

@@ -5,6 +5,10 @@ if(Python3_FOUND)
       --start-directory ${CMAKE_CURRENT_SOURCE_DIR}/tools/gpu)
   set_tests_properties(gpu_tools PROPERTIES LABELS cpu TIMEOUT 300)
 
+  add_test(NAME argument_order
+    COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tools/argument_order_test.py)
+  set_tests_properties(argument_order PROPERTIES LABELS cpu TIMEOUT 120)
+
   # The steps in PyTorch of tools/bench, and tools/python over the drop-in, whose sanitizers a Python
   # without them cannot load. PyTorch is Debian's, whatever Python comes first here.
   find_program(debian_python python3 PATHS /usr/bin NO_DEFAULT_PATH)

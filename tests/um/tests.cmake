@@ -62,6 +62,14 @@ if(SPILLWAY_HAS_CUDA)
   LINK spillway::um_cuda
     TSAN)
   target_include_directories(um_cuda_tests SYSTEM PRIVATE ${CUPTI_INCLUDE_DIR})
+  # The real calls over a runtime of the tests', whose functions come before CUDA's. It has those that
+  # CUDA 12.5 and newer are asked for.
+  if(CUDAToolkit_VERSION VERSION_GREATER_EQUAL 12.5)
+    spillway_test(um_cuda_runtime_tests
+      SOURCES um/cuda/driver/runtime_api_test.cpp um/cuda/driver/stand_in_cudart.cpp
+      LINK spillway::um_cuda
+      TSAN)
+  endif()
   # Replaces operator new.
   spillway_test(um_cuda_no_memory_tests
     SOURCES um/cuda/streams/cuda_no_memory_test.cpp

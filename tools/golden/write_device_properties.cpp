@@ -52,7 +52,8 @@ std::string properties_of(cudnnHandle_t handle) {
 
 int main() {
   try {
-    const auto device = spillway::um::open_cuda_device(0);  // makes the GPU the thread's
+    const auto device = spillway::um::open_cuda_device(0);
+    device->api().enter_thread();
     std::fprintf(stderr, "write_device_properties: %s\n", device->name().c_str());
     const spillway::Handle handle;
     std::printf("%s\n", spillway::properties_of(handle.get()).c_str());

@@ -22,6 +22,7 @@ BUILD = ROOT / "build" / "release"
 # --shared-gpu the program takes at most 16 GiB of unified memory, and at most a quarter of what is
 # free. --oversubscribe is never given.
 GPU = ["--device", "cuda", "--shared-gpu"]
+HOST = ["--device", "host"]
 FORBIDDEN = "--oversubscribe"
 # Unified memory of a training step for each image at most: bf16, and for ResNet-18 fp32.
 IMAGE_BYTES = {"resnet18": 25 << 20, "resnet50": 50 << 20, "vgg16": 50 << 20}
@@ -35,10 +36,9 @@ class TimeIsUp(Exception):
 
 @dataclasses.dataclass
 class Check:
-    """What one check found. A row of the summary is: figure, value, verdict."""
+    """What one stage found. A row of the summary is: figure, value, verdict."""
     name: str
-    stage: str = ""
-    status: str = "passed"  # or "failed", or "left out" for want of time
+    status: str = "passed"  # or "failed", "left out", "running": then it was killed
     reason: str = ""
     seconds: float = 0
     rows: list = dataclasses.field(default_factory=list)
@@ -91,7 +91,7 @@ def last_words(program, errors):
 
 
 class Bench:
-    """Runs the program on the GPU, keeps to the stage's time, and shares what several runs need."""
+    """Runs the program on the GPU, keeps to the time, and shares what several runs need."""
 
     def __init__(self, program, results, quick, gpu, seconds=float("inf")):
         self.program = program
@@ -99,8 +99,18 @@ class Bench:
         self.quick = quick
         self.card = gpu["description"]
         self.free_bytes = gpu["available_memory_bytes"]
-        self.deadline = time.monotonic() + seconds
+        self.end = self.deadline = time.monotonic() + seconds
         self.profiles = {}
+        self.untrained = set()  # memory modes that do not train
+        self.losses = {}  # of the first stages, by network and memory mode
+
+    def begin_stage(self, most):
+        """A stage begins, which may take at most so many seconds."""
+        self.deadline = min(self.end, time.monotonic() + most)
+
+    def seconds_to_end(self):
+        """Of all stages, less what a program may take to end."""
+        return self.end - time.monotonic() - GRACE
 
     def seconds_left(self, most=float("inf")):
         """Of the stage, less what the program may take to end. Throws: TimeIsUp."""
@@ -137,14 +147,14 @@ class Bench:
             self.profiles[key] = path
         return self.profiles[key]
 
-    def train(self, workload, flags):
-        """One `spillway train`: its command, its steps and its summary; each step's "at" is when
-        its line came, on a clock of its own."""
-        command = ["train", *GPU, *map(str, [*workload, *flags])]
+    def train(self, workload, flags, device=GPU, most=float("inf")):
+        """One `spillway train` of at most so many seconds: its command, its steps and its summary;
+        each step's "at" is when its line came, on a clock of its own."""
+        command = ["train", *device, *map(str, [*workload, *flags])]
         if FORBIDDEN in command:
             raise ValueError(f"{FORBIDDEN} may hang the GPU")
         steps, summary = [], None
-        for line, moment in self.lines([self.program, *command, "--json", "-"]):
+        for line, moment in self.lines([self.program, *command, "--json", "-"], most=most):
             entry = json.loads(line)
             if "step" in entry:
                 steps.append({**entry, "at": moment})

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 from card import own_environment
-from gpu_bench import WARM_UP, Failure, median_step, wall_clock_step
+from gpu_bench import ROOT, WARM_UP, Failure, median_step, wall_clock_step
 
 TORCH_STEP = pathlib.Path(__file__).resolve().parent / "torch_step.py"
 WAYS = {"eager": [], "compiled": ["--compile"]}
@@ -34,7 +34,7 @@ THEIR_KINDS = [("batch norm", r"batch_norm"),
 def has_pytorch():
     probe = "import sys, torch; sys.exit(not torch.cuda.is_available())"
     return subprocess.run([sys.executable, "-c", probe], capture_output=True, check=False,
-                          env=own_environment()).returncode == 0
+                          env=own_environment(), cwd=ROOT).returncode == 0
 
 
 def their_steps(bench, workload, steps, *flags):

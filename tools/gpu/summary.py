@@ -2,42 +2,48 @@
 
 import json
 
-from gpu_bench import Check
+from gpu_bench import Check, Failure
+
+VERSION = 2
+STATUSES = ["failed", "passed", "left out", "running"]
 
 
 class Results:
-    """Both files, written anew after each check: what is there counts if the next one hangs. Begins
-    with the checks that are in the folder."""
+    """Both files, written anew when a stage begins and when it ends: what is there counts if one
+    hangs. Begins with what is in the folder. Throws: Failure when that is of another version."""
 
-    def __init__(self, folder, card, about, stages):
+    def __init__(self, folder, card, about):
         self.folder = folder
         self.card = card
         self.about = about
-        self.stages = stages
-        self.checks = []
+        self.checks = {}  # by name
         path = folder / "results.json"
         if path.is_file():
             found = json.loads(path.read_text(encoding="utf-8"))
-            self.checks = [Check(**check) for check in found["checks"]]
+            if found["version"] != VERSION:
+                raise Failure(f"{path} is of another version of tools/gpu; give another folder")
+            self.checks = {check["name"]: Check(**check) for check in found["checks"]}
 
-    def failed(self, before=None):
-        """Names of the checks that failed: of all, or of the stages before one."""
-        stages = self.stages[:self.stages.index(before)] if before else self.stages
-        return [check.name for check in self.checks
-                if check.stage in stages and check.status == "failed"]
+    def status(self, name):
+        """None where the stage has not run."""
+        return self.checks[name].status if name in self.checks else None
 
-    def forget(self, stage):
-        """What an earlier run found in this stage."""
-        self.checks = [check for check in self.checks if check.stage != stage]
+    def failed(self):
+        """Names of the stages that failed."""
+        return self.names("failed")
 
-    def add(self, check):
-        self.checks.append(check)
+    def names(self, status):
+        return [name for name, check in self.checks.items() if check.status == status]
+
+    def write(self, check):
+        """With a stage as it is now, in the place of an earlier run's."""
+        self.checks[check.name] = check
         (self.folder / "results.json").write_text(self.json(), encoding="utf-8")
         (self.folder / "summary.md").write_text(self.markdown(), encoding="utf-8")
 
     def json(self):
-        found = {"format": "spillway-gpu", "version": 1, **self.about,
-                 "checks": [vars(check) for check in self.checks]}
+        found = {"format": "spillway-gpu", "version": VERSION, **self.about,
+                 "checks": [vars(check) for check in self.checks.values()]}
         return json.dumps(found, indent=1) + "\n"
 
     def markdown(self):
@@ -49,8 +55,10 @@ class Results:
                  f"{about['date']}, commit {commit}, driver {driver}", about["gpu"]["backend"], ""]
         if about["quick"]:
             lines += ["With --quick: small batches and few steps.", ""]
-        lines += ["| figure | measured | |", "|---|---|---|"]
-        for check in self.checks:
+        lines += [f"{status}: {', '.join(self.names(status))}" + "\\"
+                  for status in STATUSES if self.names(status)]
+        lines += ["", "| figure | measured | |", "|---|---|---|"]
+        for check in self.checks.values():
             lines += [line(*row) for row in check.rows]
             if check.status != "passed":
                 verdict = "FAILED" if check.status == "failed" else ""

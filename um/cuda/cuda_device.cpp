@@ -62,11 +62,16 @@ std::unique_ptr<CopySpace> CudaDevice::make_copy_space(const CopyOptions& option
   return std::make_unique<CudaCopySpace>(*api_, memory_, pinned_, options);
 }
 
-std::unique_ptr<CudaDevice> open_cuda_device(int ordinal, const CudaOptions& options) {
+namespace {
+
+std::unique_ptr<CudaApi> open_api(int ordinal) {
   if (const auto reason = why_unusable(ask_driver(), ordinal)) {
     throw Error{*reason};
   }
-  auto api = open_runtime_api(ordinal);
+  return open_runtime_api(ordinal);
+}
+
+std::unique_ptr<CudaDevice> make_device(std::unique_ptr<CudaApi> api, const CudaOptions& options) {
   CudaOptions chosen = options;
   if (options.is_shared) {
     const Bytes max = shared_gpu_limit(api->memory().free);
@@ -75,9 +80,17 @@ std::unique_ptr<CudaDevice> open_cuda_device(int ordinal, const CudaOptions& opt
   return std::make_unique<CudaDevice>(std::move(api), chosen);
 }
 
+}  // namespace
+
+std::unique_ptr<CudaDevice> open_cuda_device(int ordinal, const CudaOptions& options) {
+  return make_device(open_api(ordinal), options);
+}
+
 OpenCuda open_cuda(int ordinal, const CudaOptions& options) {
+  auto api = open_api(ordinal);
+  api->enter_thread();
   OpenCuda open;
-  open.device = open_cuda_device(ordinal, options);
+  open.device = make_device(std::move(api), options);
   open.compute = open.device->make_cuda_stream("compute");
   return open;
 }

@@ -95,7 +95,8 @@ struct OpenCuda {
   std::unique_ptr<CudaStream> compute;  // last: it ends first
 };
 
-/// As open_cuda_device(), with its compute stream.
+/// As open_cuda_device(), with its compute stream, for a program of our own: the calling thread
+/// uses the device from then on, and may launch kernels.
 [[nodiscard]] OpenCuda open_cuda(int ordinal, const CudaOptions& options = {});
 
 }  // namespace spillway::um

@@ -21,6 +21,7 @@ std::byte* PinnedMemory::allocate(Bytes size) {
       return address;
     }
   }
+  api_.enter_thread();  // one of our own: only trainings pin memory
   return api_.allocate_pinned(size);
 }
 

@@ -19,12 +19,35 @@
  * Hints (prefetch, offload, discard, advise, touch) take a range within one allocation. Memory
  * moves in pages: discard rounds its range inward to whole pages, the others outward.
  *
- * fork: a child has no spaces. Every handle of its parent is refused there, and it must not touch
- * their memory (fork and exec, and posix_spawn, are fine). It may make spaces of its own.
+ * fork: a child has no spaces. Every handle of its parent is refused there. It has none of their
+ * memory, too: a touch is its SIGSEGV (fork and exec, and posix_spawn, are fine). It may make
+ * spaces of its own.
  *
  * The host device handles SIGSEGV and SIGBUS, and passes on those that are not its own: a handler
  * that the program installs later must do the same. System calls (read, write) on memory that is
  * not near fail with EFAULT there: copy through ordinary memory.
+ *
+ * The system's calls on the memory of a host's space, each tested:
+ *
+ * mlock: near pages are locked, and unlocked when they move: it keeps nothing near. ENOMEM where a
+ * page is far.
+ *
+ * mprotect: holds while a page stays near. A touch that it forbids is the program's SIGSEGV. A page
+ * that moves can be read and written again. A far page keeps its content whatever it is given.
+ *
+ * mremap, munmap: take a part out of the space, until it is mapped back at its place. What was far
+ * raises SIGBUS or SIGSEGV at a new place. A page that is to move and is not at its place ends the
+ * process with a sentence.
+ *
+ * madvise: advice on times (MADV_HUGEPAGE, MADV_COLD, MADV_PAGEOUT ...) changes no content.
+ * MADV_DONTNEED may make near pages zeros: use spillway_um_discard(). MADV_DOFORK gives a child a
+ * copy of near pages.
+ *
+ * A signal stack (sigaltstack) holds page faults, too. It needs sysconf(_SC_MINSIGSTKSZ) +
+ * SPILLWAY_UM_SIGNAL_STACK_BYTES, and sysconf(_SC_MINSIGSTKSZ) more, with what it uses itself, for
+ * each handler on it that touches a space's memory. A fault that finds less than half of
+ * SPILLWAY_UM_SIGNAL_STACK_BYTES left ends the process with a sentence.
+ * spillway_um_prepare_thread() gives a thread a stack that is large enough.
  *
  * A far file that cannot be read or written loses no content: memory stays where it is, and touch
  * and synchronize fail from then on. A page fault has nobody to tell: one that needs what such a
@@ -46,6 +69,8 @@ extern "C" {
 #else
 #define SPILLWAY_UM_API
 #endif
+
+#define SPILLWAY_UM_SIGNAL_STACK_BYTES 8192
 
 /* ---- status ---- */
 

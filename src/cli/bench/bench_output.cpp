@@ -29,8 +29,8 @@ std::optional<std::string> paging_of(const um::Device& device, const std::string
 }  // namespace
 
 BenchMachine bench_machine(const um::Device& device, const MemoryFlags& memory) {
-  std::optional<std::string> paging = paging_of(device, memory.paging);
-  return find_bench_machine(paging ? "host" : device.name(), std::move(paging));
+  const std::optional<std::string> paging = paging_of(device, memory.paging);
+  return find_bench_machine(paging ? "host" : device.name(), paging);
 }
 
 BenchOutput::BenchOutput(std::string bench, BenchMachine machine, std::string path)

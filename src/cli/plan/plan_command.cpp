@@ -140,8 +140,8 @@ bool plan_in_sub_batches(const PlanCommandFlags& options, const PlanSubject& sub
         "and give train the same --sub-batch"};
   }
   const std::vector<PlannedSubStep> steps = planner.plan(batches);
-  json figures = figures_of(steps, planner, planner.need(batches), description(subject),
-                            std::chrono::steady_clock::now() - begin);
+  const auto took = std::chrono::steady_clock::now() - begin;
+  json figures = figures_of(steps, planner, planner.need(batches), description(subject), took);
   figures["budget_bytes"] = budget.count();
   add_places(
       options.memory.mode(), [&] { return arena_use_of(steps); }, figures);

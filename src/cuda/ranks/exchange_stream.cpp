@@ -17,6 +17,7 @@ ExchangeStream::ExchangeStream(um::CudaApi& api)
     : api_{api}, stream_{api, "exchange"}, event_{api} {}
 
 cudaStream_t ExchangeStream::enter() const {
+  api_.enter_thread();
   um::expects(!api_.is_captured(stream_.get()), "exchanges that are part of no graph");
   return stream_.get();
 }

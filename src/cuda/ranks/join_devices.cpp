@@ -37,6 +37,7 @@ std::unique_ptr<Communicator> join_devices(um::CudaApi& api, Communicator& ranks
                                            const CommunicatorOptions& options,
                                            const std::string& library) {
   expect_gpu_each(ranks.nodes(), gather_texts(ranks, api.facts().pci_bus));
+  api.enter_thread();  // NCCL joins by the calling thread's device
   DeviceCommunicator::Device device;
   device.stream = std::make_unique<ExchangeStream>(api);
   device.kernels = std::make_unique<CudaNumberKernels>(*device.stream);

@@ -15,10 +15,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// For root, too; with the plug-in where the system looks for it.
+// For root, too; with another build's plug-in where the system looks for libraries: the right one
+// is beside the program.
 const std::string kEnvironment =
     "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-    "LD_LIBRARY_PATH=" SPILLWAY_PLUG_IN_FOLDER " ";
+    "LD_LIBRARY_PATH=" SPILLWAY_FOREIGN_FOLDER " ";
 
 struct Outcome {
   int exit_code;
@@ -186,13 +187,12 @@ TEST_F(Mpi, SaysWhatToDoWhereTheLauncherIsOfAnotherMpi) {
 }
 
 TEST_F(Mpi, IsRefusedWhereItIsOfAnotherBuild) {
-  const Outcome outcome = run("env LD_LIBRARY_PATH=" SPILLWAY_FOREIGN_FOLDER
-                              " " SPILLWAY_RANK_PROGRAM " contract 60000");
+  const Outcome outcome = run(SPILLWAY_FOREIGN_FOLDER "/rank_program contract 60000");
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_EQ(
-      outcome.errors,
-      "rank_program: libspillway_mpi.so is of another build of spillway; install both from the "
-      "same, or start one process without mpirun\n");
+  EXPECT_EQ(outcome.errors,
+            "rank_program: " SPILLWAY_FOREIGN_FOLDER
+            "/libspillway_mpi.so is of another build of spillway; install both from the same, or "
+            "start one process without mpirun\n");
 }
 
 }  // namespace

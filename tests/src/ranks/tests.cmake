@@ -17,6 +17,12 @@ if(SPILLWAY_HAS_MPI AND MPIEXEC_EXECUTABLE AND NOT SPILLWAY_SANITIZE)
   target_link_libraries(rank_program PRIVATE
     communicator_contract spillway::files spillway::mpi spillway::profile spillway::um_host spillway_flags)
   add_dependencies(rank_program spillway_mpi_plugin)
+  # In a folder with the plug-in, and in one with another build's.
+  set_target_properties(rank_program PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/mpi)
+  add_custom_command(TARGET rank_program POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:spillway_mpi_plugin> ${CMAKE_CURRENT_BINARY_DIR}/mpi
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/foreign_mpi
+    COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:rank_program> ${CMAKE_CURRENT_BINARY_DIR}/foreign_mpi)
   spillway_test(mpi_tests
     SOURCES src/mpi/mpi_test.cpp
     LINK spillway::um_core
@@ -31,7 +37,6 @@ if(SPILLWAY_HAS_MPI AND MPIEXEC_EXECUTABLE AND NOT SPILLWAY_SANITIZE)
     ${two_nodes}
     SPILLWAY_FOREIGN_FOLDER="${CMAKE_CURRENT_BINARY_DIR}/foreign_mpi"
     SPILLWAY_MPIRUN="${MPIEXEC_EXECUTABLE}"
-    SPILLWAY_PLUG_IN_FOLDER="${PROJECT_BINARY_DIR}/bin"
     SPILLWAY_RANK_PROGRAM="$<TARGET_FILE:rank_program>")
   set_tests_properties(mpi_tests PROPERTIES LABELS "cpu;mpi" PROCESSORS 2)
   # The program as ranks.

@@ -15,6 +15,7 @@ sys.path.insert(0, str(HERE.parents[2] / "tools" / "gpu"))
 import correct
 import pytorch_side
 import speed
+import trains
 from gpu_bench import Bench, Check, Failure, name_of, wall_clock_step
 from machine_file import link_of, machine_of
 
@@ -62,6 +63,26 @@ class Checks(unittest.TestCase):
             self.assertIn("page faults or evictions", reason)
         self.assertIn(["faults in steady steps at 40 %, managed", "30", "FAILED"],
                       self.check.rows)  # 12 steps but the first two
+
+    def test_a_training_that_hangs_has_failed_and_the_others_go_on(self):
+        with mock.patch.object(trains, "MOST", 1):
+            reason = self.reason(trains.trains_in("copy"), "copy:hangs")
+        self.assertTrue(reason.startswith("lenet, resnet18, gpt: no result"), reason)
+        self.assertEqual([row[1] for row in self.check.rows], ["it did not end within 1 s"] * 3)
+
+    def test_a_loss_that_is_no_number_is_not_close(self):
+        self.assertTrue(trains.are_close([2.0, 2.001], [2.0, 2.0]))
+        for losses in ([2.0, None], [2.0, float("nan")], [2.0, 2.01], [2.0]):
+            self.assertFalse(trains.are_close(losses, [2.0, 2.0]), losses)
+
+    def test_sanitizers_run_no_kernels_of_libraries(self):
+        tests = [correct.GpuTest(name, [name], environment) for name, environment in (
+            ("gpu_tests", {}), ("cuda_kernel_tests", {}),
+            ("cuda_kernel_tests_in_tf32", {"GTEST_FILTER": "*WeightedLayer*:*BatchNorm*"}))]
+        with mock.patch.object(correct, "gpu_tests", lambda: tests):
+            found = correct.kernel_tests()
+        self.assertEqual([(test.name, test.environment["GTEST_FILTER"]) for test in found],
+                         [("cuda_kernel_tests", "-*WeightedLayer*:*AttentionAlgorithms*")])
 
     def test_large_needs_to_know_an_image(self):
         self.assertIn("resnet50 was not measured", self.reason(speed.large, ""))

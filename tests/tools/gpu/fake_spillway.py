@@ -2,8 +2,9 @@
 """Stands for the programs that tools/gpu/run starts: takes their flags and writes their JSON.
 
 FAKE in the environment says what is wrong: "no-gpu"; "MEMORY:KEY=VALUE" sets a figure of the
-summary or of every step of trainings in this memory mode; "MEMORY:fail" ends them with a sentence;
-"MEMORY:refuse" ends those whose budget is not min; "test-fails" lets the GPU test fail, and
+summary or of every step of trainings in this memory mode, or of those on the host; "MEMORY:fail"
+ends them with a sentence; "MEMORY:hangs" lets them wait until they are told to end; "MEMORY:refuse"
+ends those whose budget is not min; "test-fails" lets the GPU test fail, and
 "bf16-fails" that in bf16; "race" is found by the sanitizer; "WORD:hangs" lets the subcommand WORD
 wait until it is told to end.
 """
@@ -33,7 +34,7 @@ def devices():
 
 
 def train():
-    memory = flag["--memory"]
+    memory = "host" if flag["--device"] == "host" else flag["--memory"]
     summary = {"parameters": 10, "predicted_step_seconds": 0.1, "near_peak_bytes": 50,
                "budget_bytes": 50, "weights_sha256": "abc"}
     step = {"loss": 1.5, "seconds": 0.1, "near_peak_bytes": 50, "faults": 0, "evictions": 0}
@@ -41,6 +42,9 @@ def train():
         where, _, what = word.partition(":")
         if where != memory:
             continue
+        if what == "hangs":
+            signal.sigwait([signal.SIGINT])
+            sys.exit(130)
         if what == "fail" or (what == "refuse" and flag["--budget"] != "min"):
             sys.exit("there is no room" if what == "fail" else "a budget of 1 B is too small")
         key, _, value = what.partition("=")
@@ -100,7 +104,7 @@ def gpu_test():
 if any(f"{word}:hangs" in fake for word in words):
     signal.sigwait([signal.SIGINT])
     sys.exit(130)
-if "--device" in words and ("--oversubscribe" in words or "--shared-gpu" not in words):
+if flag.get("--device") == "cuda" and ("--oversubscribe" in words or "--shared-gpu" not in words):
     sys.exit("this could take more unified memory than is safe")
 if name == "ctest":
     folder = pathlib.Path(flag["--test-dir"]) / "tests"

@@ -4,6 +4,7 @@ import ctypes
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tarfile
@@ -19,8 +20,9 @@ export TOOL="$2"
 while [ "${1#--}" != "$1" ]; do shift 2; done
 exec "$@"
 """
-CORRECT = ["facts", "tests", "identity", "steady", "racecheck", "memcheck"]
-SPEED = ["link", "steps in bf16", "resnet50", "vgg16", "operations", "large", "steps in tf32"]
+TRAINS = ["trains resident", "trains copy", "trains managed"]
+SPEED = ["link", "steps in bf16", "resnet50", "large", "operations", "vgg16", "steps in tf32"]
+STAGES = ["facts", *TRAINS, "tests", "identity", "steady", *SPEED, "racecheck", "memcheck"]
 
 
 class Tree(unittest.TestCase):
@@ -51,16 +53,23 @@ class Tree(unittest.TestCase):
         (self.root / name).write_text(text, encoding="utf-8")
         (self.root / name).chmod(0o755)
 
-    def start(self, script, *words, fake="", root=None):
+    def command(self, script, *words, fake="", root=None):
         root = root or self.root
         first = self.root / "path"
         environment = {**os.environ, "FAKE": fake, "PATH": f"{first}:{os.environ['PATH']}",
                        "PYTHONPATH": str(first)}
-        return subprocess.run([root / "tools" / "gpu" / script, *words], check=False, text=True,
-                              env=environment, capture_output=True)
+        return [root / "tools" / "gpu" / script, *words], environment
+
+    def start(self, script, *words, **how):
+        command, environment = self.command(script, *words, **how)
+        return subprocess.run(command, check=False, text=True, env=environment,
+                              capture_output=True)
 
     def run_tool(self, *words, fake=""):
         return self.start("run", "--results", self.results, *words, fake=fake)
+
+    def statuses(self):
+        return {name: check["status"] for name, check in self.checks().items()}
 
     def checks(self):
         found = json.loads((self.results / "results.json").read_text(encoding="utf-8"))
@@ -81,12 +90,15 @@ class Run(Tree):
     def test_checks_measures_and_prints_a_table(self):
         done = self.run_tool()
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(list(self.checks()), [*CORRECT, *SPEED])
+        self.assertEqual(self.statuses(), dict.fromkeys(STAGES, "passed"))
+        self.assertEqual(list(self.checks()), STAGES)
         self.assertEqual(done.stdout, (self.results / "summary.md").read_text(encoding="utf-8"))
         self.assertTrue(done.stdout.startswith("# Spillway on NVIDIA H200\n"))
         for row in ("| GPU memory, free | 80.0 GiB of cuda:0 (NVIDIA H200, 141.0 GiB) | |",
+                    f"passed: {', '.join(STAGES)}",
+                    "| gpt trains, managed | loss 1.500000 | ok |",
                     "| tests with a GPU | 6 run, 0 failed, 3 skipped | ok |",
-                    "| tests of kernels under racecheck | 4 run, 0 failed, 2 skipped | ok |",
+                    "| tests of our kernels under racecheck | 4 run, 0 failed, 2 skipped | ok |",
                     "| runs with the resident run's bits, bf16 | 7 of 7 | ok |",
                     "| link, copy: in / out / both at once | 50.0 / 50.0 / 50.0 GB/s, one way at a "
                     "time, latency 40.0 us | |",
@@ -104,55 +116,101 @@ class Run(Tree):
             self.assertTrue((self.results / name).exists(), name)
         self.expect_logs_in_each_precision()
 
-    def test_times_nothing_after_a_failed_check(self):
+    def test_a_failed_stage_stops_only_what_needs_it(self):
         done = self.run_tool("--quick", fake="test-fails")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("nothing is timed", done.stderr)
-        self.assertEqual(list(self.checks()), CORRECT)
-        self.assertIn("| tests with a GPU failed; see gpu_tests.log, cuda_kernel_tests.log, "
-                      "cuda_kernel_tests_in_bf16.log | FAILED |", done.stdout)
+        self.assertEqual(self.statuses(), {**dict.fromkeys(STAGES, "passed"), "tests": "failed"})
+        self.assertIn("| tests | tests with a GPU failed; see gpu_tests.log, "
+                      "cuda_kernel_tests.log, cuda_kernel_tests_in_bf16.log | FAILED |", done.stdout)
 
-    def test_times_nothing_after_a_check_that_an_earlier_run_saw_fail(self):
-        self.assertEqual(self.run_tool("--quick", "--stage", "correct",
-                                       fake="test-fails").returncode, 1)
-        done = self.run_tool("--quick", "--stage", "speed")
+    def test_what_needs_a_failed_stage_is_left_out_and_says_so(self):
+        done = self.run_tool("--quick", fake="managed:loss=1.25")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("tests failed, so nothing is timed", done.stderr)
-        for stage in ("correct", "speed"):
-            self.assertEqual(self.run_tool("--quick", "--stage", stage).returncode, 0)
-        self.assertEqual(list(self.checks()), [*CORRECT, *SPEED])
+        left_out = dict.fromkeys(["identity", "steady"], "left out")
+        self.assertEqual(self.statuses(), {**dict.fromkeys(STAGES, "passed"), **left_out,
+                                           "trains managed": "failed"})
+        self.assertIn("| steady | it needs trains managed, which failed | |", done.stdout)
+        # What trains by copies is measured all the same.
+        self.assertIn("| resnet50, batch 64, joint (copy) at 40% | 1 B is too small | |",
+                      done.stdout)
+        self.assertNotIn("joint (managed)", done.stdout)
+
+    def test_networks_that_do_not_train_do_not_stop_the_others(self):
+        for fake, words in (("copy:fail", "there is no room"),
+                            ("copy:loss=1.75", "and the host's are [1.5, "),
+                            ("copy:loss=1.5001", "and the resident run's are [1.5, ")):
+            with self.subTest(fake):
+                done = self.run_tool("--stage", "trains resident", "--stage", "trains copy",
+                                     fake=fake)
+                self.assertEqual(done.returncode, 1)
+                check = self.checks()["trains copy"]
+                self.assertEqual([row[2] for row in check["rows"]], ["FAILED"] * 3)
+                self.assertIn(words, check["rows"][2][1])
+                shutil.rmtree(self.results)
+
+    def test_a_stage_runs_what_it_needs_first(self):
+        self.assertEqual(self.run_tool("--stage", "large", "--quick").returncode, 0)
+        self.assertEqual(list(self.checks()), ["trains resident", "trains copy", "resnet50",
+                                               "large"])
+
+    def test_a_second_run_goes_on_with_what_has_not_passed(self):
+        self.run_tool("--quick", fake="test-fails")
+        done = self.run_tool("--quick")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        begun = re.compile("^(.*) [.]{3}$", re.MULTILINE)
+        self.assertEqual(begun.findall(done.stderr), ["tests"])
+        self.assertEqual(self.statuses(), dict.fromkeys(STAGES, "passed"))
+        self.assertEqual(begun.findall(self.run_tool("--quick", "--stage", "link").stderr),
+                         ["link"])
 
     def test_leaves_out_what_it_has_no_time_for(self):
-        done = self.run_tool("--stage", "correct", "--minutes", "0.1")
+        done = self.run_tool("--minutes", "0.1")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual({check["status"] for check in self.checks().values()}, {"left out"})
-        self.assertIn("| memcheck | the stage had no time left for all of it | |", done.stdout)
+        self.assertEqual(self.statuses(), dict.fromkeys(STAGES, "left out"))
+        self.assertIn("| memcheck | it takes 20 s or more, and 0 s are left | |", done.stdout)
 
-    def test_ends_a_program_when_the_time_of_its_stage_is_up(self):
-        # 20 of these 22 seconds are for programs to end in.
-        done = self.run_tool("--stage", "speed", "--minutes", str(22 / 60), fake="link:hangs")
+    def test_ends_a_program_when_the_time_is_up(self):
+        # 20 of these 37 seconds are for programs to end in; link begins with 15 or more.
+        done = self.run_tool("--stage", "link", "--minutes", str(37 / 60), fake="link:hangs")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(self.checks()["link"]["status"], "left out")
-        self.assertLess(self.checks()["link"]["seconds"], 10)
+        link = self.checks()["link"]
+        self.assertEqual((link["status"], link["reason"]),
+                         ("left out", "there was no time left for all of it"))
+        self.assertLess(link["seconds"], 25)
+
+    def test_has_written_what_was_done_when_it_is_stopped(self):
+        command, environment = self.command("run", "--results", self.results, fake="link:hangs")
+        with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True) as tool:
+            for line in tool.stderr:
+                if line == "link ...\n":
+                    break
+            tool.terminate()
+            tool.stderr.read()
+            self.assertEqual(tool.wait(), 130)
+        before = STAGES[:STAGES.index("link")]
+        self.assertEqual(self.statuses(), {**dict.fromkeys(before, "passed"), "link": "running"})
+        summary = (self.results / "summary.md").read_text(encoding="utf-8")
+        self.assertIn("| link | it was stopped | |", summary)
 
     def test_names_the_log_of_the_precision_that_failed(self):
-        done = self.run_tool("--stage", "correct", "--quick", fake="bf16-fails")
+        done = self.run_tool("--stage", "tests", fake="bf16-fails")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("| tests with a GPU failed; see cuda_kernel_tests_in_bf16.log | FAILED |",
-                      done.stdout)
+        self.assertIn("| tests | tests with a GPU failed; see cuda_kernel_tests_in_bf16.log | "
+                      "FAILED |", done.stdout)
 
     def test_fails_where_the_sanitizer_finds_a_race(self):
-        done = self.run_tool("--stage", "correct", fake="race")
+        done = self.run_tool("--stage", "racecheck", "--stage", "memcheck", fake="race")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("| tests of kernels under racecheck failed; see cuda_kernel_tests."
+        self.assertIn("| tests of our kernels under racecheck failed; see cuda_kernel_tests."
                       "racecheck.log, cuda_kernel_tests_in_bf16.racecheck.log | FAILED |",
                       done.stdout)
         self.assertEqual(self.checks()["memcheck"]["status"], "passed")
 
     def test_does_one_stage_and_writes_json(self):
-        done = self.run_tool("--stage", "speed", "--quick", "--json", "-")
+        done = self.run_tool("--stage", "link", "--quick", "--json", "-")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(json.loads(done.stdout)["checks"][0]["name"], "link")
+        self.assertEqual([check["name"] for check in json.loads(done.stdout)["checks"]], ["link"])
         self.assertEqual(self.run_tool("--stage", "sped").returncode, 2)
 
     def test_stops_with_a_sentence_where_there_is_no_gpu(self):

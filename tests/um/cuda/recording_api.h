@@ -41,6 +41,8 @@ class RecordingApi : public CudaApi, public RecordedGpu {
     return {.free = free_, .total = facts_.memory};
   }
 
+  void enter_thread() noexcept override {}
+
   [[nodiscard]] cudaStream_t make_stream(const std::string& name) override {
     const std::lock_guard lock{mutex_};
     ++live_;

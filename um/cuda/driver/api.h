@@ -27,7 +27,8 @@ struct NearMemory {
 /// interface should be, as the driver's is.
 ///
 /// Every function but the ends throws CudaError when the call fails. Ranges of hints lie in one
-/// managed allocation.
+/// managed allocation. Every function but enter_thread() leaves the calling thread's current device
+/// as it was: the thread may be of a program that the drop-in serves.
 ///
 /// Thread safety: safe to call from several threads at once.
 class CudaApi {
@@ -36,6 +37,10 @@ class CudaApi {
 
   [[nodiscard]] virtual CudaFacts facts() = 0;
   [[nodiscard]] virtual NearMemory memory() = 0;
+  /// Makes the device the calling thread's current one, for good: for threads that launch kernels,
+  /// and for those of our own. In another thread each call chooses the device and then the one
+  /// before again, which makes a context on that one. A device that fails says so at the next call.
+  virtual void enter_thread() noexcept = 0;
 
   /// A stream that waits for no other, the legacy stream least of all. `name` is for profilers.
   [[nodiscard]] virtual cudaStream_t make_stream(const std::string& name) = 0;

@@ -53,24 +53,50 @@ struct Batch {
   std::vector<std::size_t> sizes;
 };
 
+// At the end of a process the driver may be gone before its objects.
+void forget(cudaError_t status) noexcept {
+  if (status != cudaSuccess) (void)cudaGetLastError();
+}
+
 struct DestroyGraph {
   void operator()(cudaGraph_t graph) const noexcept { (void)cudaGraphDestroy(graph); }
 };
 using CapturedGraph = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, DestroyGraph>;
 
+/// Makes a device the calling thread's current one, and at its end the one again that was. Which it
+/// is the runtime is asked each time: the program may have chosen another since.
+class OnDevice {
+ public:
+  explicit OnDevice(int ordinal) {
+    check(cudaGetDevice(&before_));
+    if (before_ == ordinal) return;
+    check(cudaSetDevice(ordinal));
+    is_changed_ = true;
+  }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+  ~OnDevice() {
+    if (is_changed_) forget(cudaSetDevice(before_));
+  }
+
+ private:
+  int before_ = 0;
+  bool is_changed_ = false;
+};
+
 class RuntimeApi final : public CudaApi {
  public:
   explicit RuntimeApi(int ordinal) : ordinal_{ordinal} {
-    enter();
     facts_ = read_facts(ordinal_);
     discards_ = find_discards(facts_.driver_version);
     facts_.has_discard = discards_.are_there() && facts_.has_concurrent_managed_access;
   }
 
   [[nodiscard]] CudaFacts facts() override { return facts_; }
+  void enter_thread() noexcept override { forget(cudaSetDevice(ordinal_)); }
 
   [[nodiscard]] NearMemory memory() override {
-    enter();
+    const OnDevice here{ordinal_};
     std::size_t free = 0;
     std::size_t total = 0;
     check(cudaMemGetInfo(&free, &total));
@@ -78,7 +104,7 @@ class RuntimeApi final : public CudaApi {
   }
 
   [[nodiscard]] cudaStream_t make_stream(const std::string& name) override {
-    enter();
+    const OnDevice here{ordinal_};
     cudaStream_t stream = nullptr;
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     nvtxNameCudaStreamA(stream, name.c_str());
@@ -86,11 +112,11 @@ class RuntimeApi final : public CudaApi {
   }
   void end_stream(cudaStream_t stream) noexcept override { forget(cudaStreamDestroy(stream)); }
   void synchronize(cudaStream_t stream) override {
-    enter();
+    const OnDevice here{ordinal_};
     check(cudaStreamSynchronize(stream));
   }
   [[nodiscard]] bool is_captured(cudaStream_t stream) override {
-    enter();
+    const OnDevice here{ordinal_};
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     const cudaError_t status = cudaStreamIsCapturing(stream, &capture);
     if (status == cudaErrorStreamCaptureImplicit) {
@@ -103,11 +129,11 @@ class RuntimeApi final : public CudaApi {
 
   // Relaxed: a library may load what it runs for the first time.
   void begin_capture(cudaStream_t stream) override {
-    enter();
+    const OnDevice here{ordinal_};
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
   }
   [[nodiscard]] cudaGraphExec_t end_capture(cudaStream_t stream) override {
-    enter();
+    const OnDevice here{ordinal_};
     cudaGraph_t captured = nullptr;
     check(cudaStreamEndCapture(stream, &captured));
     const CapturedGraph graph{captured};
@@ -121,28 +147,28 @@ class RuntimeApi final : public CudaApi {
     const CapturedGraph ended{captured};
   }
   void launch(cudaGraphExec_t graph, cudaStream_t stream) override {
-    enter();
+    const OnDevice here{ordinal_};
     check(cudaGraphLaunch(graph, stream));
   }
   void end_graph(cudaGraphExec_t graph) noexcept override { forget(cudaGraphExecDestroy(graph)); }
 
   [[nodiscard]] cudaEvent_t make_event() override {
-    enter();
+    const OnDevice here{ordinal_};
     cudaEvent_t event = nullptr;
     check(cudaEventCreateWithFlags(&event, cudaEventBlockingSync));
     return event;
   }
   void end_event(cudaEvent_t event) noexcept override { forget(cudaEventDestroy(event)); }
   void record(cudaEvent_t event, cudaStream_t stream) override {
-    enter();
+    const OnDevice here{ordinal_};
     check(cudaEventRecord(event, stream));
   }
   void wait(cudaStream_t stream, cudaEvent_t event) override {
-    enter();
+    const OnDevice here{ordinal_};
     check(cudaStreamWaitEvent(stream, event, 0));
   }
   [[nodiscard]] bool has_fired(cudaEvent_t event) override {
-    enter();
+    const OnDevice here{ordinal_};
     const RelaxedCapture relaxed;
     const cudaError_t status = cudaEventQuery(event);
     if (status == cudaErrorNotReady) {
@@ -153,12 +179,12 @@ class RuntimeApi final : public CudaApi {
     return true;
   }
   void synchronize(cudaEvent_t event) override {
-    enter();
+    const OnDevice here{ordinal_};
     const RelaxedCapture relaxed;
     check(cudaEventSynchronize(event));
   }
   [[nodiscard]] Nanoseconds elapsed(cudaEvent_t from, cudaEvent_t to) override {
-    enter();
+    const OnDevice here{ordinal_};
     float milliseconds = 0;
     check(cudaEventElapsedTime(&milliseconds, from, to));
     return std::chrono::duration_cast<Nanoseconds>(
@@ -166,20 +192,23 @@ class RuntimeApi final : public CudaApi {
   }
 
   [[nodiscard]] std::byte* allocate_device(Bytes size) override {
-    void* address = nullptr;
-    return taken(cudaMalloc(entered(&address), size.count()), address, size, "device memory");
+    return taken([&](void** address) { return cudaMalloc(address, size.count()); }, size,
+                 "device memory");
   }
   void free_device(std::byte* address) noexcept override { forget(cudaFree(address)); }
   [[nodiscard]] std::byte* allocate_managed(Bytes size) override {
-    void* address = nullptr;
-    return taken(cudaMallocManaged(entered(&address), size.count(), cudaMemAttachGlobal), address,
-                 size, "unified memory");
+    return taken(
+        [&](void** address) {
+          return cudaMallocManaged(address, size.count(), cudaMemAttachGlobal);
+        },
+        size, "unified memory");
   }
   void free_managed(std::byte* address) noexcept override { forget(cudaFree(address)); }
   [[nodiscard]] std::byte* allocate_pinned(Bytes size) override {
     expect_far_room(size, "pin " + to_string(size) + " of RAM");
+    const OnDevice here{ordinal_};
     void* address = nullptr;
-    const cudaError_t status = cudaHostAlloc(entered(&address), size.count(), cudaHostAllocDefault);
+    const cudaError_t status = cudaHostAlloc(&address, size.count(), cudaHostAllocDefault);
     if (status == cudaErrorMemoryAllocation) {
       (void)cudaGetLastError();
       throw OutOfMemory{"the driver cannot pin " + to_string(size) + " of RAM; " + kFarAdvice};
@@ -190,19 +219,20 @@ class RuntimeApi final : public CudaApi {
   void free_pinned(std::byte* address) noexcept override { forget(cudaFreeHost(address)); }
 
   void copy(std::span<const std::byte> from, std::byte* to, cudaStream_t stream) override {
-    enter();
+    const OnDevice here{ordinal_};
     check(cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyDefault, stream));
   }
 
   void prefetch(Range range, MemoryTier tier, cudaStream_t stream) override {
-    enter();
+    const OnDevice here{ordinal_};
     check(prefetch_range(range, location(tier, ordinal_), stream));
   }
   void discard_and_prefetch_near(std::span<const Range> ranges, cudaStream_t stream) override {
     bring(discards_.discard_and_prefetch, ranges, stream);
   }
   void discard(std::span<const Range> ranges, cudaStream_t stream) override {
-    enter_driver();
+    const OnDevice here{ordinal_};
+    make_context();
     Batch batch{ranges};
     check_driver(
         discards_.discard(batch.addresses.data(), batch.sizes.data(), ranges.size(), 0, stream));
@@ -213,26 +243,15 @@ class RuntimeApi final : public CudaApi {
   void end_label() override { nvtxRangePop(); }
 
  private:
-  // The device of a thread is the runtime's state, and 0 for a new one. The runtime is asked each
-  // time: the program may have chosen another device since.
-  void enter() const {
-    int current = -1;
-    if (cudaGetDevice(&current) == cudaSuccess && current == ordinal_) return;
-    check(cudaSetDevice(ordinal_));
-  }
-  // The driver's own functions want a context too, which only this gives to a new thread.
-  void enter_driver() const { check(cudaSetDevice(ordinal_)); }
-  void** entered(void** address) const {
-    enter();
-    return address;
-  }
+  // The driver's own functions want a context, which a new thread has from this alone.
+  void make_context() const { check(cudaSetDevice(ordinal_)); }
 
-  // At the end of a process the driver may be gone before its objects.
-  static void forget(cudaError_t status) noexcept {
-    if (status != cudaSuccess) (void)cudaGetLastError();
-  }
-
-  std::byte* taken(cudaError_t status, void* address, Bytes size, const char* what) {
+  // The memory that `allocate` gives, a call that is passed where to put its address.
+  template <class Allocate>
+  std::byte* taken(const Allocate& allocate, Bytes size, const char* what) {
+    const OnDevice here{ordinal_};
+    void* address = nullptr;
+    const cudaError_t status = allocate(&address);
     if (status == cudaErrorMemoryAllocation) {
       (void)cudaGetLastError();
       const NearMemory near = memory();
@@ -246,7 +265,8 @@ class RuntimeApi final : public CudaApi {
 
   void bring(Discards::DiscardAndPrefetch call, std::span<const Range> ranges,
              cudaStream_t stream) {
-    enter_driver();
+    const OnDevice here{ordinal_};
+    make_context();
     Batch batch{ranges};
     CUmemLocation near{.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ordinal_};
     std::size_t first = 0;
@@ -260,7 +280,7 @@ class RuntimeApi final : public CudaApi {
 };
 
 void RuntimeApi::advise(Range range, Advice advice) {
-  enter();
+  const OnDevice here{ordinal_};
   const auto give = [&](cudaMemoryAdvise what, MemoryTier tier) {
     check(cudaMemAdvise(range.data(), range.size(), what, location(tier, ordinal_)));
   };

@@ -11,7 +11,7 @@ namespace spillway::um {
 [[nodiscard]] DriverAnswer ask_driver();
 
 /// The CUDA runtime, and the entry points of the driver that are newer than the oldest CUDA this
-/// compiles with, looked up here. Each thread that calls it uses the device from then on.
+/// compiles with, looked up here.
 /// Requires: the device is usable (usability.h). Throws: CudaError.
 [[nodiscard]] std::unique_ptr<CudaApi> open_runtime_api(int ordinal);
 

@@ -47,7 +47,9 @@ CudaManagedSpace::CudaManagedSpace(CudaApi& api, CudaManagedMemory& memory, Comp
       upkept_{api},
       discarding_{"um upkeep"},
       in_{api, {.name = "um in", .streams = kPrefetchesUnderWay, .under_way = kPrefetchesUnderWay}},
-      out_{api, {.name = "um out"}} {}
+      out_{api, {.name = "um out"}} {
+  discarding_.enqueue([&api] { api.enter_thread(); });
+}
 
 CudaManagedSpace::~CudaManagedSpace() {
   discarding_.drain();

@@ -15,6 +15,7 @@ CudaStream::CudaStream(CudaApi& api, ComputeStreams& siblings, const std::string
       origin_{api},
       watching_{name + " end"},
       working_{name} {
+  for (Engine* const own : {&watching_, &working_}) own->enqueue([&api] { api.enter_thread(); });
   set_clock();
   siblings_.add(native());
 }

@@ -12,6 +12,7 @@ MoveQueue::MoveQueue(CudaApi& api, const MoveLanes& lanes)
   for (std::size_t i = 0; i < lanes.streams; ++i) streams_.emplace_back(api, lanes.name);
   events_.reserve(lanes.under_way);
   for (std::size_t i = 0; i < lanes.under_way; ++i) events_.emplace_back(api);
+  for (Engine* const own : {&watching_, &issuing_}) own->enqueue([&api] { api.enter_thread(); });
 }
 
 std::uint64_t MoveQueue::enqueue(Call call, Completion done) {

@@ -1,6 +1,7 @@
 #include "um/host/managed/fault_signal.h"
 
 #include <pthread.h>
+#include <ucontext.h>
 
 #include <array>
 #include <atomic>
@@ -8,14 +9,24 @@
 #include <csignal>
 #include <cstdint>
 #include <mutex>
+#include <string_view>
 
 #include "um/error.h"
+#include "um/host/managed/fatal.h"
 
 namespace spillway::um {
 namespace {
 
 constexpr std::size_t kMaxRanges = 64;
 constexpr std::array kSignals{SIGBUS, SIGSEGV};
+
+// A fault has been seen to take 500 bytes of a signal stack, beside what the kernel saves there,
+// and may take 2 KiB. Memory below the stack is the program's.
+constexpr std::ptrdiff_t kLeastStack = 4096;
+constexpr std::string_view kSmallStack =
+    "a page fault finds too little left of the thread's signal stack: give sigaltstack() at least "
+    "sysconf(_SC_MINSIGSTKSZ) + 8 KiB, and sysconf(_SC_MINSIGSTKSZ) more for each handler of the "
+    "program's that touches managed memory";
 
 struct Entry {
   std::atomic<FaultTarget*> target{nullptr};  // null: the entry is free
@@ -72,12 +83,19 @@ FaultTarget* target_of(const siginfo_t& info) {
   return nullptr;
 }
 
+/// Whether the handler runs on a signal stack of the program's and little of it is left.
+bool lacks_stack(const void* context) {
+  const stack_t& stack = static_cast<const ucontext_t*>(context)->uc_stack;
+  if ((stack.ss_flags & SS_DISABLE) != 0 || stack.ss_size == 0) return false;
+  const auto* const here = static_cast<const char*>(__builtin_frame_address(0));
+  return here - static_cast<const char*>(stack.ss_sp) < kLeastStack;
+}
+
 void on_signal(int number, siginfo_t* info, void* context) {
   const int kept_errno = errno;
   FaultTarget* const target = target_of(*info);
-  if (target != nullptr) {
-    target->on_fault(static_cast<const std::byte*>(info->si_addr));
-  } else {
+  if (target != nullptr && lacks_stack(context)) fatal(kSmallStack);
+  if (target == nullptr || !target->on_fault(static_cast<const std::byte*>(info->si_addr))) {
     pass_on(number, info, context);
   }
   errno = kept_errno;

@@ -11,9 +11,10 @@ class FaultTarget {
  public:
   virtual ~FaultTarget() = default;
   /// Called in the thread that touched `address`, from a signal handler: must not touch managed
-  /// memory, allocate, use stdio, or take a lock that is held across such a touch. When it returns,
-  /// the thread touches the address again.
-  virtual void on_fault(const std::byte* address) noexcept = 0;
+  /// memory, allocate, use stdio, or take a lock that is held across such a touch. When it returns
+  /// true, the thread touches the address again. False: the fault is the program's, which forbade
+  /// the touch itself, and its signal goes on to the handler before ours.
+  [[nodiscard]] virtual bool on_fault(const std::byte* address) noexcept = 0;
 };
 
 /// Sends the SIGBUS and SIGSEGV of a range of addresses to a target while it lives. The handlers of

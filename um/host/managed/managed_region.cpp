@@ -86,8 +86,8 @@ class ManagedRegion final : public ManagedSpace, private Hints, private FaultTar
   }
   void check() override { residency_.check(); }
   [[nodiscard]] FarSide* far_side() override { return &transfer_.far(); }
-  void on_fault(const std::byte* address) noexcept override {
-    residency_.fault(grid_.page_of(address));
+  [[nodiscard]] bool on_fault(const std::byte* address) noexcept override {
+    return residency_.fault(grid_.page_of(address));
   }
 
   const PageGeometry geometry_;

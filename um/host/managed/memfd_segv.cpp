@@ -26,12 +26,22 @@ void expect_few_mappings(const PageGeometry& geometry) {
               ": the kernel's vm.max_map_count is too small; use larger pages"};
 }
 
+int make_file(const char* name) {
+  const int made = memfd_create(name, MFD_CLOEXEC);
+  if (made < 0) throw system_error("cannot make a file in memory", errno);
+  return made;
+}
+
 }  // namespace
 
 MemfdSegv::MemfdSegv(const PageGeometry& geometry) : page_{geometry.page.count()} {
   expect_few_mappings(geometry);
   try {
     region_ = reserve_addresses(geometry.pages * geometry.page, AddressAccess::kNone);
+    nothing_ = make_file("spillway far memory");
+    if (!map_nothing(0, region_.size())) {
+      throw system_error("cannot map addresses for managed memory", errno);
+    }
     map_slots(geometry.slots * geometry.page);
   } catch (...) {
     release();
@@ -46,8 +56,7 @@ void MemfdSegv::map_slots(Bytes size) {
     const int reason = errno;
     if (!is_made) throw system_error("cannot make a file in memory of " + to_string(size), reason);
   };
-  descriptor_ = memfd_create("spillway near memory", MFD_CLOEXEC);
-  expect_made(descriptor_ >= 0);
+  descriptor_ = make_file("spillway near memory");
   while (ftruncate(descriptor_, static_cast<off_t>(size.count())) != 0) {
     expect_made(errno == EINTR);
   }
@@ -65,24 +74,35 @@ void MemfdSegv::map_slots(Bytes size) {
 void MemfdSegv::release() noexcept {
   if (!region_.empty()) release_addresses(region_);
   unmap_memory(slots_);
-  if (descriptor_ >= 0) close(descriptor_);
+  for (const int file : {descriptor_, nothing_}) {
+    if (file >= 0) close(file);
+  }
 }
 
+// A child does not inherit the page: what it wrote would be its parent's, not a copy.
 void MemfdSegv::map(PageIndex page, SlotIndex slot) noexcept {
   const auto offset = static_cast<off_t>(slot * page_);
-  if (mmap(region_.data() + page * page_, page_, PROT_READ | PROT_WRITE,
-           MAP_SHARED | MAP_FIXED | MAP_POPULATE, descriptor_, offset) == MAP_FAILED) {
+  std::byte* const address = region_.data() + page * page_;
+  if (mmap(address, page_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE,
+           descriptor_, offset) == MAP_FAILED) {
     fatal_refusal("the kernel refuses to map a page of managed memory", errno, "use larger pages");
   }
+  madvise(address, page_, MADV_DONTFORK);
 }
 
 void MemfdSegv::unmap(PageIndex page, SlotIndex /*slot*/) noexcept {
-  if (mmap(region_.data() + page * page_, page_, PROT_NONE,
-           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, /*fd=*/-1,
-           /*offset=*/0) == MAP_FAILED) {
+  std::byte* const address = region_.data() + page * page_;
+  if (msync(address, page_, MS_ASYNC) != 0 && errno == ENOMEM) fatal(kTakenAway);
+  if (!map_nothing(page * page_, page_)) {
     fatal_refusal("the kernel refuses to unmap a page of managed memory", errno,
                   "use larger pages");
   }
+}
+
+// The kernel joins mappings that are neighbours in the file, too.
+bool MemfdSegv::map_nothing(std::size_t offset, std::size_t size) const noexcept {
+  return mmap(region_.data() + offset, size, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+              nothing_, static_cast<off_t>(offset)) != MAP_FAILED;
 }
 
 }  // namespace spillway::um

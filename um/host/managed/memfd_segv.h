@@ -5,7 +5,8 @@
 namespace spillway::um {
 
 /// Maps slots of a file in memory at the addresses of pages: any Linux. A touch of a missing page
-/// raises SIGSEGV.
+/// raises SIGSEGV, or SIGBUS where the program has allowed it by mprotect(): there an empty file is
+/// mapped.
 class MemfdSegv final : public PageMapper {
  public:
   /// Takes all near memory now. Throws: Error; OutOfMemory.
@@ -24,10 +25,12 @@ class MemfdSegv final : public PageMapper {
 
  private:
   void map_slots(Bytes size);
+  [[nodiscard]] bool map_nothing(std::size_t offset, std::size_t size) const noexcept;
   void release() noexcept;
 
   std::size_t page_;
   int descriptor_ = -1;
+  int nothing_ = -1;  // an empty file: where nothing is near
   Range region_;
   Range slots_;
 };

@@ -41,6 +41,7 @@ struct Page {
   /// A use that writes began and ended while the page was filling.
   bool was_written_while_filling = false;
   SlotIndex slot = kNoSlot;       ///< its near memory, while resident, leaving or released
+  std::uint64_t stay = 0;         ///< while resident: no other stay near has the same number
   std::uint32_t pins = 0;         ///< operands of launches under way that hold it
   std::uint32_t writers = 0;      ///< those of them that write
   std::uint32_t overwriters = 0;  ///< those of them that write every byte and read none

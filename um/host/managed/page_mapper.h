@@ -17,6 +17,11 @@ struct PageGeometry {
   SlotIndex slots;
 };
 
+/// What a process ends with whose managed memory is not where it was.
+inline constexpr std::string_view kTakenAway =
+    "a part of managed memory was moved or unmapped by mremap or munmap; its place is fixed: copy "
+    "what is in it, and leave its addresses to the space";
+
 /// A mechanism that shows near slots at the addresses of pages. A touch of a page that is not
 /// mapped raises a signal in the thread that touches it.
 ///
@@ -41,6 +46,9 @@ class PageMapper {
     unmap(from, slot);
     map(to, slot);
   }
+  /// Gives a mapped page memory, of zeros, in place of what the program has taken away of it by
+  /// madvise(MADV_DONTNEED). False: nothing is missing. Called from page-fault handlers, too.
+  virtual bool mend(PageIndex /*page*/) noexcept { return false; }
   /// "uffd_move"
   [[nodiscard]] virtual std::string_view name() const = 0;
 };

@@ -1,10 +1,16 @@
 #include "um/host/managed/page_table.h"
 
+#include <atomic>
 #include <utility>
 
 #include "um/error.h"
 
 namespace spillway::um {
+namespace {
+
+std::atomic<std::uint64_t> stays = 0;  // of all pages of the process
+
+}  // namespace
 
 PageTable::PageTable(const PageGeometry& geometry, PageMapper& mapper, Ledger& ledger)
     : mapper_{mapper},
@@ -29,6 +35,7 @@ std::optional<SlotIndex> PageTable::take_free_slot() {
 void PageTable::become_resident(PageIndex index) {
   Page& page = pages_[index];
   page.state = PageState::kResident;
+  page.stay = ++stays;
   if (page.pins == 0) order_.append(index, page.advice);
 }
 

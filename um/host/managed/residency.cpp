@@ -25,6 +25,10 @@ void expect_unused(const Page& page) {
   expects(page.pins == 0, "a discarded page is not an operand of a launch under way");
 }
 
+// The number of the stay that this thread's last fault found a page in. In a library such variables
+// may be allocated at their first use, which is in a handler; not by this model.
+[[gnu::tls_model("initial-exec")]] thread_local std::uint64_t found_near = 0;
+
 Origin origin_of(const Page& page) {
   return page.content == Content::kFar ? Origin::kTransfer : Origin::kBlank;
 }
@@ -69,9 +73,13 @@ Residency::Residency(const ManagedOptions& options, const PageGeometry& geometry
     : fault_latency_{options.fault_latency},
       releases_lazily_{options.writes_are_declared && !options.poison},
       depth_{depth_for(geometry.page)},
+      mapper_{mapper},
       table_{geometry, mapper, ledger},
       moves_{options.writes_are_declared, table_, mapper, transfer},
-      room_{options.writes_are_declared, geometry, table_, moves_} {}
+      room_{options.writes_are_declared, geometry, table_, moves_} {
+  // The first call makes the loader look for the clock, which takes more of a stack than a fault.
+  static_cast<void>(Clock::now());
+}
 
 Counters Residency::counters() const {
   const Lock lock = table_.lock();
@@ -88,7 +96,7 @@ Bytes Residency::near_bytes(Range range, const PageGrid& grid) const {
   return near;
 }
 
-void Residency::fault(PageIndex index) noexcept {
+bool Residency::fault(PageIndex index) noexcept {
   const Clock::time_point start = Clock::now();
   if (fault_latency_.count() > 0) sleep_until(start + fault_latency_);
   Lock lock = table_.lock();
@@ -96,6 +104,7 @@ void Residency::fault(PageIndex index) noexcept {
   table_.wait_until_settled(lock, page);
   // It may have been discarded since the touch.
   if (page.state == PageState::kReleased) table_.unmap_released(index);
+  bool is_resolved = true;
   if (page.state == PageState::kNone) {
     page.state = PageState::kFilling;
     const SlotIndex slot = room_.find_or_end(lock);
@@ -103,11 +112,21 @@ void Residency::fault(PageIndex index) noexcept {
     const Origin origin = is_overwritten ? Origin::kAbandoned : origin_of(page);
     moves_.finish_filling(lock, moves_.start_filling(lock, index, slot, origin), Cause::kFault);
   } else {
-    moves_.note_touch(page);  // it became resident between the touch and now
+    is_resolved = touch_near(index);
   }
   Counters& counters = moves_.counters();
   ++counters.faults;
   counters.fault_time += Clock::now() - start;
+  return is_resolved;
+}
+
+// It became resident between the touch and now. A second fault in the same stay has another cause.
+bool Residency::touch_near(PageIndex index) noexcept {
+  Page& page = table_[index];
+  if (page.stay == found_near) return mapper_.mend(index);
+  found_near = page.stay;
+  moves_.note_touch(page);
+  return true;
 }
 
 std::exception_ptr Residency::fetch(PageSpan pages) noexcept {

@@ -26,8 +26,9 @@ class Residency {
             PageTransfer& transfer, Ledger& ledger);
 
   /// Makes a page near that a thread touched. Ends the process when every near page is in use.
-  /// Without declared uses, whose check() would tell, it also ends when far memory fails.
-  void fault(PageIndex index) noexcept;
+  /// Without declared uses, whose check() would tell, it also ends when far memory fails. False:
+  /// the page is near, and the program itself has forbidden the touch.
+  [[nodiscard]] bool fault(PageIndex index) noexcept;
 
   /// Brings pages near with their content. Counts those that find no room or that far memory does
   /// not give. Returns the first failure of far memory, else null.
@@ -52,9 +53,12 @@ class Residency {
   [[nodiscard]] Bytes near_bytes(Range range, const PageGrid& grid) const;
 
  private:
+  [[nodiscard]] bool touch_near(PageIndex index) noexcept;
+
   const Nanoseconds fault_latency_;
   const bool releases_lazily_;
   const std::size_t depth_;  // pages that an engine has on their way at once
+  PageMapper& mapper_;
   PageTable table_;
   PageMoves moves_;
   NearRoom room_;

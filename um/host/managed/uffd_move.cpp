@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -24,7 +25,6 @@ namespace {
 
 // From Linux 6.8's linux/userfaultfd.h; Debian 12 has the headers of 6.1.
 constexpr std::uint64_t kFeatureMove = 1U << 16U;
-constexpr std::uint64_t kMoveAllowSourceHoles = 1U << 1U;
 struct UffdioMove {
   std::uint64_t dst;
   std::uint64_t src;
@@ -66,6 +66,7 @@ UffdMove::UffdMove(const PageGeometry& geometry, UffdCalls calls)
 UffdMove::~UffdMove() { release(); }
 
 void UffdMove::release() noexcept {
+  remaps_.reset();
   if (descriptor_ >= 0) close(descriptor_);
   if (!region_.empty()) release_addresses(region_);
   unmap_memory(slots_);
@@ -77,10 +78,11 @@ void UffdMove::open() {
   if (descriptor_ < 0) throw system_error("the system refuses userfaultfd", errno);
   uffdio_api api{};
   api.api = UFFD_API;
-  api.features = UFFD_FEATURE_SIGBUS | kFeatureMove;
+  api.features = UFFD_FEATURE_SIGBUS | UFFD_FEATURE_EVENT_REMAP | kFeatureMove;
   if (calls_.ioctl(descriptor_, UFFDIO_API, &api) != 0) {
     throw Error{"the kernel has no UFFDIO_MOVE, which came with Linux 6.8"};
   }
+  remaps_.emplace(descriptor_);
 }
 
 void UffdMove::prepare() {
@@ -124,20 +126,66 @@ std::size_t UffdMove::skip_moved(const std::byte* to, const std::byte* from,
   return moved;
 }
 
+bool UffdMove::fill(std::byte* small_page) const noexcept {
+  alignas(kSmallPage) static constexpr std::array<std::byte, kSmallPage> kZeros{};
+  uffdio_copy request{.dst = number_of(small_page),
+                      .src = number_of(kZeros.data()),
+                      .len = kSmallPage,
+                      .mode = 0,
+                      .copy = 0};
+  return calls_.ioctl(descriptor_, UFFDIO_COPY, &request) == 0;
+}
+
+bool UffdMove::mend(PageIndex page) noexcept {
+  bool is_mended = false;
+  for (std::size_t at = 0; at < page_; at += kSmallPage) {
+    if (fill(address(page) + at)) is_mended = true;
+  }
+  return is_mended;
+}
+
+// The kernel moves only between memory that is accessible and locked alike.
+void UffdMove::make_alike(std::byte* one, std::byte* other) const noexcept {
+  for (std::byte* const each : {one, other}) {
+    mprotect(each, page_, PROT_READ | PROT_WRITE);
+    munlock(each, page_);
+  }
+}
+
+// The kernel moves only what is one process's alone: a child may have it, too, where the program
+// has undone MADV_DONTFORK.
+void UffdMove::unshare([[maybe_unused]] std::byte* page) const noexcept {
+#ifdef MADV_POPULATE_WRITE
+  madvise(page, page_, MADV_POPULATE_WRITE);
+#endif
+}
+
 int UffdMove::move(std::byte* to, std::byte* from) const noexcept {
   BackOff waits{kWaits};
+  std::size_t most = page_;  // at a time: where the program has had parts mapped in other ways, one
+  bool is_made_alike = false;
   for (std::size_t moved = 0; moved < page_;) {
     UffdioMove request{.dst = number_of(to) + moved,
                        .src = number_of(from) + moved,
-                       .len = page_ - moved,
-                       .mode = kMoveAllowSourceHoles,
+                       .len = std::min(most, page_ - moved),
+                       .mode = 0,
                        .move = 0};
-    if (calls_.ioctl(descriptor_, kUffdioMove, &request) == 0) return 0;
+    if (calls_.ioctl(descriptor_, kUffdioMove, &request) == 0) {
+      moved += request.len;
+      continue;
+    }
     const int reason = errno;
-    if (reason == EEXIST) {
+    if (reason == EEXIST || reason == ENOENT) {
       const std::size_t there = skip_moved(to, from, moved);
-      if (there == moved) return reason;
+      const bool is_filled = there == moved && reason == ENOENT && fill(from + moved);
+      if (there == moved && !is_filled) return reason;
       moved = there;
+      continue;
+    }
+    if (reason == EINVAL && most == page_) {
+      if (is_made_alike) most = kSmallPage;
+      make_alike(to, from);
+      is_made_alike = true;
       continue;
     }
     if (!is_for_the_moment(reason)) return reason;
@@ -145,6 +193,7 @@ int UffdMove::move(std::byte* to, std::byte* from) const noexcept {
       moved += static_cast<std::size_t>(request.move);
       continue;
     }
+    if (reason == EBUSY) unshare(from);
     const std::optional<Nanoseconds> wait = waits.next();
     if (!wait) return reason;
     calls_.pause(*wait);
@@ -166,10 +215,11 @@ void UffdMove::remap(PageIndex from, PageIndex to, SlotIndex /*slot*/) noexcept 
 
 void UffdMove::move_or_die(std::byte* to, std::byte* from) const noexcept {
   const int reason = move(to, from);
+  if (reason == ENOENT) fatal(kTakenAway);
   if (reason != 0) {
     fatal_refusal("the kernel refuses to move a page of managed memory", reason,
-                  is_for_the_moment(reason) ? "this has lasted 10 s; try --paging memfd"
-                                            : "try --paging memfd");
+                  is_for_the_moment(reason) ? "this has lasted 10 s; try paging by memfd"
+                                            : "try paging by memfd");
   }
 }
 

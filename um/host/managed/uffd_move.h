@@ -1,13 +1,17 @@
 #pragma once
 
+#include <optional>
+
 #include "um/host/managed/page_mapper.h"
+#include "um/host/managed/remap_events.h"
 #include "um/host/managed/uffd_calls.h"
 
 namespace spillway::um {
 
 /// Moves physical pages between slots and pages by UFFDIO_MOVE (Linux 6.8 or newer, no privilege
 /// needed): no copy, and 1 us for a huge page. A touch of a missing page raises SIGBUS. While the
-/// kernel itself holds a page, a move waits for it, up to 10 s.
+/// kernel itself holds a page, a move waits for it, up to 10 s. What the program has made of a page
+/// by mprotect(), mlock() or madvise() and what keeps it from being moved is undone.
 class UffdMove final : public PageMapper {
  public:
   /// Takes all near memory now, and moves one page to and fro. Throws: Error that says, as half a
@@ -24,6 +28,7 @@ class UffdMove final : public PageMapper {
   void map(PageIndex page, SlotIndex slot) noexcept override;
   void unmap(PageIndex page, SlotIndex slot) noexcept override;
   void remap(PageIndex from, PageIndex to, SlotIndex slot) noexcept override;
+  [[nodiscard]] bool mend(PageIndex page) noexcept override;
   [[nodiscard]] std::string_view name() const override { return "uffd_move"; }
 
  private:
@@ -34,6 +39,12 @@ class UffdMove final : public PageMapper {
   /// says that it is not.
   [[nodiscard]] std::size_t skip_moved(const std::byte* to, const std::byte* from,
                                        std::size_t moved) const noexcept;
+  /// Gives a hole in a page memory of zeros. False: there is none.
+  [[nodiscard]] bool fill(std::byte* small_page) const noexcept;
+  /// Undoes mprotect() and mlock() of two pages.
+  void make_alike(std::byte* one, std::byte* other) const noexcept;
+  /// Gives the process a page of its own where a child shares it.
+  void unshare(std::byte* page) const noexcept;
   /// Returns 0 or an errno.
   [[nodiscard]] int move(std::byte* to, std::byte* from) const noexcept;
   void move_or_die(std::byte* to, std::byte* from) const noexcept;
@@ -45,6 +56,7 @@ class UffdMove final : public PageMapper {
   int descriptor_ = -1;
   Range region_;
   Range slots_;
+  std::optional<RemapEvents> remaps_;
 };
 
 }  // namespace spillway::um

@@ -43,6 +43,12 @@ class Fallbacks(PyTorchCase):
         self.expect_same(ours, theirs)
         return [str(w.message) for w in caught if "spillway" in str(w.message)]
 
+    def test_a_tensor_that_is_not_a_processors_is_refused_in_a_sentence(self):
+        model = nn.Linear(4, 4, device="meta")  # as "cuda" would be
+        call = torch.compile(model, backend="spillway", options={"budget": "100%"})
+        with self.assertRaisesRegex(spillway.Error, r"trains on processors.* on meta; .*\.cpu\(\)"):
+            call(torch.empty(2, 4, device="meta"))
+
     def test_several_graphs_run_by_hooks_after_the_first(self):
         told = self.compare(Broken, number_step)
         self.assertEqual(len(told), 1)

@@ -21,15 +21,20 @@ constexpr Bytes kPage = 4_KiB;
 class PageOpener final : public FaultTarget {
  public:
   explicit PageOpener(Range page) : page_{page} {}
-  void on_fault(const std::byte* address) noexcept override {
+  [[nodiscard]] bool on_fault(const std::byte* address) noexcept override {
     last_ = address;
+    if (is_its_programs_) return false;
     mprotect(page_.data(), page_.size(), PROT_READ | PROT_WRITE);
+    return true;
   }
+  /// From now on it says that faults are the program's.
+  void disown() { is_its_programs_ = true; }
   [[nodiscard]] const std::byte* last() const { return last_; }
 
  private:
   Range page_;
   const std::byte* last_ = nullptr;
+  bool is_its_programs_ = false;
 };
 
 class FaultSignal : public testing::Test {
@@ -110,6 +115,22 @@ TEST_F(FaultSignal, PassesForeignFaultsOnToTheHandlerBefore) {
   }
   EXPECT_EQ(opener.last(), nullptr);
   touch(ours);
+  EXPECT_EQ(opener.last(), ours.data());
+}
+
+TEST_F(FaultSignal, GoesOnToTheHandlerBeforeWhereItsTargetSaysThatItIsTheProgramsOwn) {
+  const KeptHandler kept;
+  struct sigaction theirs {};
+  theirs.sa_handler = leave;
+  theirs.sa_flags = SA_NODEFER;
+  sigaction(SIGSEGV, &theirs, nullptr);
+  PageOpener opener{ours};
+  const FaultRegistration registration{ours, opener};
+  opener.disown();
+  if (sigsetjmp(after_foreign_fault, 1) == 0) {
+    touch(ours);
+    FAIL() << "nobody handled the fault";
+  }
   EXPECT_EQ(opener.last(), ours.data());
 }
 

@@ -82,19 +82,19 @@ TEST_F(UffdMoveOfARefusingKernel, EndsTheProcessAfterTenSecondsAndSaysWhy) {
   };
   EXPECT_DEATH(move_never(),
                "spillway: the kernel refuses to move a page of managed memory: EAGAIN, Resource "
-               "temporarily unavailable; this has lasted 10 s; try --paging memfd\n");
+               "temporarily unavailable; this has lasted 10 s; try paging by memfd\n");
 }
 
 TEST_F(UffdMoveOfARefusingKernel, DoesNotWaitForWhatWillNotPass) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  const auto move_what_is_not_there = [this] {
+  const auto move_without_memory = [this] {
     UffdMove moves = mapper();
-    kernel.refuse(ENOENT, milliseconds{1});
+    kernel.refuse(ENOMEM, milliseconds{1});
     moves.map(0, 0);
   };
-  EXPECT_DEATH(move_what_is_not_there(),
-               "spillway: the kernel refuses to move a page of managed memory: ENOENT, No such "
-               "file or directory; try --paging memfd\n");
+  EXPECT_DEATH(move_without_memory(),
+               "spillway: the kernel refuses to move a page of managed memory: ENOMEM, Cannot "
+               "allocate memory; try paging by memfd\n");
 }
 
 /// A kernel that moves all it is asked for and then says that it moved less, as Linux 6.18 does.
@@ -147,7 +147,7 @@ TEST(UffdMoveOfAMiscountingKernel, EndsTheProcessWhereSomethingElseIsInTheWay) {
     moves.map(0, 0);
     moves.map(0, 1);
   };
-  EXPECT_DEATH(move_over_another(), "EEXIST, File exists; try --paging memfd");
+  EXPECT_DEATH(move_over_another(), "EEXIST, File exists; try paging by memfd");
 }
 
 TEST_F(UffdMoveOfARefusingKernel, IsNotUsedWhereTheTrialOfItIsRefused) {

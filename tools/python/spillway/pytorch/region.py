@@ -4,6 +4,7 @@ import threading
 
 import torch
 
+from ..library import Error
 from .models import model_of
 
 RUNS = threading.local()
@@ -22,6 +23,7 @@ class Region:
     def __call__(self, *args):
         if not torch.is_grad_enabled() or not any(map(needs_gradient, args)):
             return self.module(*args)
+        expect_processors(args)
         RUNS.count = runs() + 1
         return self.owner(args).call(self, args)
 
@@ -37,6 +39,15 @@ class Region:
 def runs():
     """How many regions with gradients this thread has run."""
     return getattr(RUNS, "count", 0)
+
+
+def expect_processors(args):
+    """Throws: Error for a tensor that is elsewhere."""
+    for value in args:
+        if isinstance(value, torch.Tensor) and value.device.type != "cpu":
+            raise Error(f"the backend trains on processors, and a tensor is on {value.device}; "
+                        "move the model and its batches with .cpu(), or compile without it and "
+                        "give PyTorch's CUDA allocator spillway.cuda_mem_pool()")
 
 
 def needs_gradient(value):

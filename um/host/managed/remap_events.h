@@ -1,0 +1,26 @@
+#pragma once
+
+#include "um/threads/engine.h"
+
+namespace spillway::um {
+
+/// Reads what a userfaultfd tells of memory that the program moves to other addresses by mremap(),
+/// which waits for that. Memory whose move is told stays watched: a touch of what is missing there
+/// is a SIGBUS, and does not read zeros.
+class RemapEvents {
+ public:
+  /// `descriptor` is a userfaultfd with the feature UFFD_FEATURE_EVENT_REMAP, and outlives it.
+  /// Throws: Error.
+  explicit RemapEvents(int descriptor);
+  RemapEvents(const RemapEvents&) = delete;
+  RemapEvents& operator=(const RemapEvents&) = delete;
+  ~RemapEvents();
+
+ private:
+  void read_all(int descriptor) const;
+
+  int end_;  // an eventfd
+  Engine reading_;
+};
+
+}  // namespace spillway::um
