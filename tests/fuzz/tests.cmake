@@ -4,9 +4,7 @@ add_executable(fuzz fuzz/main.cpp fuzz/mutation.cpp fuzz/targets.cpp
 target_include_directories(fuzz PRIVATE ${PROJECT_SOURCE_DIR})
 target_compile_definitions(fuzz PRIVATE
   SPILLWAY_FUZZ_CORPUS="${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus")
-target_link_libraries(fuzz PRIVATE spillway::data spillway::files spillway::nets_text spillway::onnx
-  spillway::plan spillway::prefetch_files spillway::prefetch_planners spillway::report
-  spillway::train spillway::um_files spillway::weights golden_files spillway_flags)
+target_link_libraries(fuzz PRIVATE spillway::onnx golden_files spillway_flags)
 foreach(target network trace plan profile machine bench checkpoint safetensors idx cifar10 images tokens
           text weights onnx
     lock held_lock amount)

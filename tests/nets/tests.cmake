@@ -4,12 +4,12 @@ spillway_test(nets_tests
           nets/fcn_test.cpp nets/layer_role_test.cpp nets/network_test.cpp nets/residual_norms_test.cpp
           nets/text/network_file_test.cpp
           nets/text/network_text_test.cpp nets/saturated_test.cpp
-  LINK spillway::nets_text)
+  LINK spillway::nets)
 target_compile_definitions(nets_tests PRIVATE
   SPILLWAY_NETS_README="${PROJECT_SOURCE_DIR}/nets/README.md")
 
 # Spoilt network files: what the reader makes of them, and what steps are made of that.
 spillway_test(network_file_fuzz_tests
   SOURCES nets/text/network_file_fuzz_test.cpp src/spoilt_network_step_test.cpp
-  LINK spillway::nets_text spillway::plan spillway::prefetch_verify rapidcheck
+  LINK spillway::src rapidcheck
   RANDOM_CASES 5000)

@@ -6,7 +6,7 @@ spillway_test(data_tests
           src/data/synthetic_test.cpp
           src/files/safetensors_test.cpp src/files/sha256_test.cpp
           src/numbers/narrow_floats_test.cpp src/numbers/rotary_angles_test.cpp
-  LINK spillway::data spillway::files spillway::numbers ZLIB::ZLIB
+  LINK spillway::src ZLIB::ZLIB
   SEPARATE src/data/mixing_test.cpp
   TSAN)
 
@@ -16,7 +16,7 @@ spillway_test(image_tests
           src/data/image_folder_test.cpp
           src/data/images/augmentation_test.cpp src/data/images/crop_test.cpp
           src/data/images/decode_golden_test.cpp src/data/images/exif_test.cpp
-  LINK spillway::data golden_files nlohmann_json::nlohmann_json ZLIB::ZLIB
+  LINK spillway::src golden_files nlohmann_json::nlohmann_json ZLIB::ZLIB
   SEPARATE src/data/broken_images_test.cpp
            src/data/images/augmentation_test.cpp
   TSAN)
@@ -28,7 +28,7 @@ spillway_test(text_tests
           src/data/text/byte_pair_encoder_test.cpp src/data/text/byte_pairs_test.cpp
           src/data/text/text_codec_test.cpp
           src/data/text/text_fuzz_test.cpp src/data/text/token_file_test.cpp
-  LINK spillway::data golden_files nlohmann_json::nlohmann_json rapidcheck)
+  LINK spillway::src golden_files nlohmann_json::nlohmann_json rapidcheck)
 
 # How a program loads what it can do without.
 add_library(empty_plug_in MODULE src/plugin/empty_plug_in.cpp)
@@ -36,7 +36,7 @@ target_link_libraries(empty_plug_in PRIVATE spillway_flags)
 set_target_properties(empty_plug_in PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/plug_in)
 spillway_test(plugin_tests
   SOURCES src/plugin/plug_in_test.cpp
-  LINK spillway::plugin spillway::um_core ${CMAKE_DL_LIBS})
+  LINK spillway::src ${CMAKE_DL_LIBS})
 target_compile_definitions(plugin_tests PRIVATE SPILLWAY_PLUG_IN_FOLDER="${CMAKE_CURRENT_BINARY_DIR}/plug_in"
   SPILLWAY_PLUG_IN_NAME="plug_in")
 add_dependencies(plugin_tests empty_plug_in)
@@ -49,7 +49,7 @@ spillway_test(dropin_tests
           src/dropin/learned_functions_test.cpp src/dropin/learned_threads_test.cpp
           src/dropin/misuse_test.cpp src/dropin/stress_test.cpp
           ${PROJECT_SOURCE_DIR}/src/dropin/block_pieces.cpp  # the library shows only C
-  LINK spillway::um_core spillway::um_dropin
+  LINK spillway::um spillway::um_dropin
   TSAN)
 # In a program whose handlers of signals are older than any space.
 spillway_test(dropin_memory_tests
@@ -93,7 +93,7 @@ spillway_test(host_tests COMPUTES
           src/host/layout/parameter_layout_test.cpp src/host/slope_test.cpp
           src/host/layout/thread_floats_test.cpp src/host/vocabulary_chunks_test.cpp
           src/host/layout/threads_test.cpp src/ops/philox_test.cpp
-  LINK spillway::host spillway::host_kernels OpenMP::OpenMP_CXX
+  LINK spillway::host OpenMP::OpenMP_CXX
   SUITES)
 # The same kernels as on a machine without AVX-512: another layout, other implementations in oneDNN.
 add_test(NAME host_tests_with_avx2 COMMAND host_tests)
@@ -107,7 +107,7 @@ set_tests_properties(host_tests_in_bf16 PROPERTIES
 spillway_test(onnx_tests
   SOURCES src/onnx/bad_onnx_file_test.cpp src/onnx/bad_onnx_graph_test.cpp
           src/onnx/export_onnx_test.cpp src/onnx/import_onnx_test.cpp src/onnx/onnx_round_trip_test.cpp
-  LINK spillway::onnx spillway::nets_text spillway::train golden_files)
+  LINK spillway::onnx golden_files)
 
 # The program from outside. Where it is slow (no optimisation, sanitizers), fewer networks and
 # configurations; the tests print that.
@@ -127,7 +127,7 @@ spillway_test(cli_tests
           src/cli/evaluate_test.cpp src/cli/far_damage_test.cpp src/cli/fine_tuning_test.cpp src/cli/limits_test.cpp src/cli/recipe_test.cpp src/cli/standard_streams_test.cpp
           src/cli/sample_test.cpp src/cli/text_training_test.cpp src/cli/weights_test.cpp
           src/cli/one_processor_test.cpp src/cli/onnx_test.cpp
-  LINK spillway::data spillway::nets spillway::onnx spillway::um_core golden_files nlohmann_json::nlohmann_json
+  LINK spillway::onnx golden_files nlohmann_json::nlohmann_json
   TIMEOUT 300)
 add_dependencies(cli_tests spillway)
 target_compile_definitions(cli_tests PRIVATE
@@ -157,13 +157,12 @@ spillway_test(training_tests
           src/step/sampling_step_test.cpp src/step/unread_tasks_test.cpp
           src/step/update_in_parts_test.cpp src/train/recipe_training_test.cpp
   SEPARATE src/step/sub_step_test.cpp
-  LINK spillway::files spillway::host spillway::prefetch_planners spillway::profile
-       spillway::train spillway::um_host)
+  LINK spillway::host)
 
 # How gradients of several ranks are put into buckets.
 spillway_test(bucket_tests
   SOURCES src/plan/bucket_choice_test.cpp
-  LINK spillway::plan spillway::prefetch_planners spillway::prefetch_simulate rapidcheck
+  LINK spillway::src rapidcheck
   RANDOM_CASES 300)
 
 # One training on several ranks.
@@ -171,55 +170,53 @@ spillway_test(rank_training_tests
   SOURCES src/train/parts/divided_training_test.cpp src/train/parts/kept_plans_test.cpp
           src/train/parts/rank_end_test.cpp
           src/train/parts/rank_training_test.cpp src/train/parts/rank_warnings_test.cpp
-  LINK golden_files spillway::host spillway::prefetch_planners spillway::ranks spillway::train
-       spillway::um_host)
+  LINK golden_files spillway::host)
 
 # Texts that a network continues.
 spillway_test(sample_tests
   SOURCES src/network_in_memory.cpp src/sample/next_token_model_test.cpp
           src/sample/token_sampler_test.cpp src/sample/trained_text_model_test.cpp
-  LINK spillway::host spillway::nets_text spillway::prefetch_planners spillway::sample
-       spillway::um_host nlohmann_json::nlohmann_json)
+  LINK spillway::host nlohmann_json::nlohmann_json)
 
 # What ranks are connected by; those are threads.
 spillway_test(interconnect_tests
   SOURCES src/profile/interconnect_profiler_test.cpp
-  LINK spillway::host spillway::profile spillway::train spillway::um_host)
+  LINK spillway::host)
 
 # Updates on the far side.
 spillway_test(far_update_training_tests
   SOURCES src/train/far_update_training_test.cpp
-  LINK spillway::files spillway::host spillway::prefetch_planners spillway::train spillway::um_host)
+  LINK spillway::host)
 spillway_test(bench_tests
   SOURCES src/bench/bench_file_test.cpp src/bench/timing_summary_test.cpp
           src/bench/link/link_bench_test.cpp src/bench/bench_machine_test.cpp
           src/bench/paging/paging_bench_test.cpp src/bench/repetition_test.cpp
           src/bench/paging/touch_pattern_test.cpp src/bench/link/transfer_test.cpp
-  LINK spillway::bench_link spillway::bench_paging spillway::execute spillway::um_host)
+  LINK spillway::src)
 spillway_test(cli_table_tests
   SOURCES src/cli/bench/bench_table_test.cpp src/cli/flags/nearest_name_test.cpp
           src/cli/flags/rank_device_test.cpp
           src/cli/terminal/progress_line_test.cpp src/cli/terminal/text_table_test.cpp
-  LINK spillway::cli_bench)
+  LINK spillway::cli)
 
 # Small trainings, benched for real.
 spillway_test(train_bench_tests
   SOURCES src/bench/train/train_bench_test.cpp src/bench/train/run_checks_test.cpp
           src/bench/train/train_row_test.cpp src/bench/train/train_series_test.cpp
           src/bench/link/launch_bench_test.cpp src/bench/round_test.cpp src/bench/warm_up_test.cpp
-  LINK spillway::bench_link spillway::bench_train spillway::host spillway::um_host)
+  LINK spillway::host)
 
 # Not under TSan: it does not see how TBB hands the sweep points to its threads.
 spillway_test(sweep_tests
   SOURCES src/sweep/scenario_test.cpp src/sweep/soundness_test.cpp src/sweep/sweep_test.cpp
-  LINK spillway::prefetch_planners spillway::sweep)
+  LINK spillway::src)
 
 # Every network of the catalogue, which takes 25 times as long under sanitizers: golden_tests has
 # one of each family for them.
 if(NOT SPILLWAY_SANITIZE)
   spillway_test(every_network_tests COMPUTES
   SOURCES src/every_network_test.cpp src/network_in_memory.cpp
-  LINK spillway::host spillway::prefetch_planners spillway::train spillway::um_host
+  LINK spillway::host
     TIMEOUT 300)
 endif()
 
@@ -228,12 +225,12 @@ spillway_test(report_tests
           src/report/report_input_test.cpp src/report/report_page_test.cpp
           src/report/timeline_data_test.cpp src/report/training_log_test.cpp
           src/report/verdict_test.cpp
-  LINK spillway::report)
+  LINK spillway::src)
 
 # A program of its own: its write(), fsync(), renameat() and so on come before the C library's. Too long
 # for sanitizers, under which other tests write checkpoints.
 if(NOT SPILLWAY_SANITIZE)
   spillway_test(power_loss_tests
   SOURCES src/train/power/power_loss_test.cpp src/train/power/recorded_folder.cpp
-  LINK spillway::files spillway::host spillway::prefetch_planners spillway::train spillway::um_host)
+  LINK spillway::host)
 endif()

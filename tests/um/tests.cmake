@@ -1,7 +1,7 @@
 spillway_test(um_core_tests
   SOURCES um/arena_test.cpp um/bytes_test.cpp um/error_test.cpp um/ledger_test.cpp
           um/text/json_limits_test.cpp um/text/shortest_decimal_test.cpp
-  LINK spillway::um_core spillway::um_text
+  LINK spillway::um
   TSAN)
 
 spillway_test(um_host_tests
@@ -13,24 +13,24 @@ spillway_test(um_host_tests
           um/host/host_memory_test.cpp um/host/far/link_test.cpp
           um/threads/back_off_test.cpp um/threads/sleep_until_test.cpp
           um/threads/thread_stream_test.cpp
-  LINK spillway::um_host spillway::um_machine
+  LINK spillway::um
   TSAN)
 
 # Replaces operator new.
 spillway_test(um_no_memory_tests
   SOURCES um/threads/no_memory_test.cpp
-  LINK spillway::um_threads
+  LINK spillway::um
   TSAN)
 
 spillway_test(um_uffd_move_tests COMPUTES
   SOURCES um/host/managed/paging_contract_test.cpp
-  LINK spillway::um_host_managed
+  LINK spillway::um
   TIMEOUT 300 SUITES TSAN)
 target_compile_definitions(um_uffd_move_tests PRIVATE SPILLWAY_PAGING=kUffdMove)
 # Not under TSan: it takes mapping a page anew for a write.
 spillway_test(um_memfd_segv_tests COMPUTES
   SOURCES um/host/managed/paging_contract_test.cpp
-  LINK spillway::um_host_managed
+  LINK spillway::um
   TIMEOUT 300 SUITES)
 target_compile_definitions(um_memfd_segv_tests PRIVATE SPILLWAY_PAGING=kMemfdSegv)
 
@@ -40,13 +40,13 @@ spillway_test(um_paging_tests
           um/host/managed/fault_stack_test.cpp um/host/managed/managed_region_test.cpp
           um/host/managed/memfd_segv_test.cpp um/host/managed/near_pool_test.cpp
           um/host/managed/page_grid_test.cpp um/host/managed/uffd_move_test.cpp
-  LINK spillway::um_host_managed spillway::um_machine OpenMP::OpenMP_CXX)
+  LINK spillway::um OpenMP::OpenMP_CXX)
 
 # The space under the drop-in allocator.
 spillway_test(um_space_tests
   SOURCES um/dropin/allocations_test.cpp um/dropin/moves_under_way_test.cpp
           um/dropin/space_test.cpp
-  LINK spillway::um_host spillway::um_space
+  LINK spillway::um
   TSAN)
 
 if(SPILLWAY_HAS_CUDA)
@@ -78,21 +78,20 @@ if(SPILLWAY_HAS_CUDA)
   target_include_directories(um_cuda_no_memory_tests SYSTEM PRIVATE ${CUPTI_INCLUDE_DIR})
   spillway_test(um_cuda_space_tests
   SOURCES um/dropin/cuda_space_test.cpp
-  LINK spillway::um_cuda spillway::um_space
+  LINK spillway::um_cuda
     TSAN)
   target_include_directories(um_cuda_space_tests SYSTEM PRIVATE ${CUPTI_INCLUDE_DIR})
   spillway_test(um_cuda_step_tests
   SOURCES um/cuda/failing_calls_test.cpp um/cuda/planned_step_test.cpp
-  LINK spillway::prefetch_runtime_runner spillway::um_cuda
+  LINK spillway::prefetch spillway::um_cuda
     TSAN)
   # Not under TSan: `joint` makes its plans in TBB loops, whose hand-over TSan does not see.
   spillway_test(um_cuda_order_tests COMPUTES
   SOURCES um/cuda/host_calls_test.cpp um/cuda/managed_calls_test.cpp
           um/cuda/ordered_steps_test.cpp
-  LINK spillway::nets spillway::prefetch_files spillway::prefetch_planners
-       spillway::prefetch_runtime_runner spillway::step spillway::um_cuda spillway::um_host)
+  LINK spillway::src spillway::um_cuda)
   spillway_test(um_cuda_gpu_tests GPU
   SOURCES um/cuda/driver/check_gpu_test.cpp um/cuda/cuda_device_gpu_test.cpp
           um/cuda/managed/cuda_managed_memory_test.cpp
-  LINK spillway::prefetch_runtime_runner spillway::um_cuda)
+  LINK spillway::prefetch spillway::um_cuda)
 endif()

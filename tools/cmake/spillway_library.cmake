@@ -15,14 +15,22 @@ if(SPILLWAY_SANITIZE)
   target_link_options(spillway_flags INTERFACE -fsanitize=${SPILLWAY_SANITIZE})
 endif()
 
-# spillway_library(<name> HEADERS ... [SOURCES ...] [LINK ...] [LINK_PRIVATE ...])
-# One folder, one static library, one alias spillway::<name>; installed for find_package(spillway).
+# spillway_library(<name> [LINK ...] [LINK_PRIVATE ...] [SOURCES ...] [EXCEPT regex...])
+# A static library of all sources in and below the folder that calls this, but those that match a regular
+# expression of EXCEPT, and of SOURCES that are generated; with an alias spillway::<name>, installed for
+# find_package(spillway). A unity build compiles sources of one folder together, never those of two.
 function(spillway_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 lib "" "" "HEADERS;SOURCES;LINK;LINK_PRIVATE")
-  add_library(spillway_${name} STATIC ${lib_SOURCES})
+  cmake_parse_arguments(PARSE_ARGV 1 lib "" "" "LINK;LINK_PRIVATE;SOURCES;EXCEPT")
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.h)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.cpp *.cu)
+  foreach(pattern IN LISTS lib_EXCEPT)
+    list(FILTER headers EXCLUDE REGEX ${pattern})
+    list(FILTER sources EXCLUDE REGEX ${pattern})
+  endforeach()
+  add_library(spillway_${name} STATIC ${sources} ${lib_SOURCES})
   add_library(spillway::${name} ALIAS spillway_${name})
   target_sources(spillway_${name} PUBLIC
-    FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${lib_HEADERS})
+    FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
   target_link_libraries(spillway_${name}
     PUBLIC ${lib_LINK}
     PRIVATE $<BUILD_INTERFACE:spillway_flags> ${lib_LINK_PRIVATE})
@@ -30,5 +38,43 @@ function(spillway_library name)
   set_target_properties(spillway_${name} PROPERTIES
     VERIFY_INTERFACE_HEADER_SETS ON POSITION_INDEPENDENT_CODE ON LINKER_LANGUAGE CXX
     EXPORT_NAME ${name})
+  spillway_unity_by_folder(spillway_${name} ${sources})
   install(TARGETS spillway_${name} EXPORT spillway FILE_SET HEADERS DESTINATION include/spillway)
+endfunction()
+
+# Groups of UNITY_BUILD_BATCH_SIZE sources of one folder, where the build is a unity build.
+function(spillway_unity_by_folder target)
+  if(NOT CMAKE_UNITY_BUILD)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+  foreach(source IN LISTS ARGN)
+    get_filename_component(folder ${source} DIRECTORY)
+    string(MAKE_C_IDENTIFIER "in_${folder}" folder)
+    math(EXPR count_${folder} "0${count_${folder}} + 1")
+    math(EXPR batch "${count_${folder}} / ${CMAKE_UNITY_BUILD_BATCH_SIZE}")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${batch})
+  endforeach()
+endfunction()
+
+# spillway_loaded_library(<target> SHARED|MODULE <sources> ... [LINK ...] [EXPORTS map])
+# A library that programs load: only what the map exports, or what is marked so, can be seen from outside.
+# It lies beside the program, which looks for it there.
+function(spillway_loaded_library target type)
+  cmake_parse_arguments(PARSE_ARGV 2 lib "" "EXPORTS" "LINK")
+  add_library(${target} ${type} ${lib_UNPARSED_ARGUMENTS})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  list(TRANSFORM lib_LINK REPLACE "(.+)" "$<BUILD_INTERFACE:\\1>")
+  target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:spillway_flags> ${lib_LINK})
+  target_link_options(${target} PRIVATE -Wl,--as-needed -Wl,--exclude-libs,ALL)
+  if(lib_EXPORTS)
+    target_link_options(${target} PRIVATE -Wl,--version-script=${lib_EXPORTS})
+    set_property(TARGET ${target} PROPERTY LINK_DEPENDS ${lib_EXPORTS})
+  endif()
+  if(NOT SPILLWAY_SANITIZE)  # whose run-time is the program's
+    target_link_options(${target} PRIVATE -Wl,--no-undefined)
+  endif()
+  set_target_properties(${target} PROPERTIES
+    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON LINKER_LANGUAGE CXX
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 endfunction()

@@ -2,8 +2,7 @@ spillway_test(gpu_training_tests
   SOURCES src/gpu_batch_stage_test.cpp src/gpu_byte_images_test.cpp src/gpu_executor_test.cpp
           src/gpu_link_order_test.cpp
           src/gpu_sampling_test.cpp src/gpu_training_test.cpp
-  LINK spillway::bench_link spillway::host spillway::prefetch_planners spillway::profile spillway::sample spillway::train
-       spillway::um_cuda spillway::um_host)
+  LINK spillway::host spillway::um_cuda)
 add_test(NAME cuda_plugin_symbols
   COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DPREFIX=spillway_cuda
     -DLIBRARY=$<TARGET_FILE:spillway_cuda>
@@ -50,7 +49,7 @@ spillway_test(cuda_kernel_tests COMPUTES GPU SUITES
           src/cuda/kernels/updates_test.cpp
           src/cuda/kernels/attention_test.cpp src/cuda/kernels/vocabulary_rows_test.cpp
           src/cuda/cudnn/attention_algorithms_test.cpp
-  LINK spillway::cuda_backend spillway::host spillway::ranks spillway::um_cuda_managed
+  LINK spillway::cuda_backend spillway::host
   TIMEOUT 300)
 target_compile_definitions(cuda_kernel_tests PRIVATE SPILLWAY_KERNELS_OF_CUDA)
 # The same operations on tensors of bfloat16, and those that multiply matrices with TF32.
@@ -74,11 +73,10 @@ if(SPILLWAY_HAS_NCCL)
   target_link_libraries(stand_in_nccl PRIVATE spillway_flags)
   spillway_test(nccl_tests
     SOURCES src/cuda/ranks/join_devices_test.cpp src/cuda/ranks/nccl_communicator_test.cpp
-    LINK communicator_contract spillway::cuda_ranks spillway::um_cuda ${CMAKE_DL_LIBS})
+    LINK communicator_contract spillway::cuda_backend spillway::um_cuda ${CMAKE_DL_LIBS})
   spillway_test(two_gpu_training_tests
     SOURCES src/cuda/ranks/two_gpu_trainer_test.cpp src/cuda/ranks/two_gpu_training_test.cpp
-    LINK spillway::cuda_ranks spillway::host spillway::prefetch_planners spillway::profile spillway::train
-         spillway::um_cuda spillway::um_host ${CMAKE_DL_LIBS})
+    LINK spillway::cuda_backend spillway::host ${CMAKE_DL_LIBS})
   foreach(program nccl_tests two_gpu_training_tests)
     add_dependencies(${program} stand_in_nccl)
     target_compile_definitions(${program} PRIVATE
@@ -87,5 +85,5 @@ if(SPILLWAY_HAS_NCCL)
 endif()
 spillway_test(cuda_rank_tests GPU
   SOURCES src/cuda/ranks/gpu_ranks_test.cpp
-  LINK communicator_contract spillway::cuda_backend spillway::cuda_ranks spillway::host spillway::prefetch_planners
-       spillway::train spillway::um_cuda spillway::um_host)
+  LINK communicator_contract spillway::cuda_backend spillway::cuda_backend spillway::host spillway::prefetch
+       spillway::src spillway::um_cuda spillway::um)

@@ -2,12 +2,12 @@
 add_library(communicator_contract STATIC
   src/ranks/communicator_contract.cpp src/ranks/shard_numbers.cpp)
 target_include_directories(communicator_contract PRIVATE ${PROJECT_SOURCE_DIR})
-target_link_libraries(communicator_contract PUBLIC spillway::ranks PRIVATE spillway_flags)
+target_link_libraries(communicator_contract PUBLIC spillway::src PRIVATE spillway_flags)
 spillway_test(ranks_tests
   SOURCES src/ranks/agreement_test.cpp src/ranks/rank_names_test.cpp src/ranks/shard_tree_test.cpp
           src/ranks/thread_communicator_test.cpp src/ranks/tree_reduction_test.cpp
           src/mpi/open_mpi_test.cpp
-  LINK communicator_contract spillway::mpi rapidcheck
+  LINK communicator_contract spillway::src rapidcheck
   TSAN)
 
 # As processes, over MPI. Sanitizers see MPI's own leaks and know nothing of its memory.
@@ -15,7 +15,7 @@ if(SPILLWAY_HAS_MPI AND MPIEXEC_EXECUTABLE AND NOT SPILLWAY_SANITIZE)
   add_executable(rank_program src/mpi/rank_program.cpp)
   target_include_directories(rank_program PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(rank_program PRIVATE
-    communicator_contract spillway::files spillway::mpi spillway::profile spillway::um_host spillway_flags)
+    communicator_contract spillway::src spillway::src spillway::src spillway::um spillway_flags)
   add_dependencies(rank_program spillway_mpi_plugin)
   # In a folder with the plug-in, and in one with another build's.
   set_target_properties(rank_program PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/mpi)
@@ -25,7 +25,7 @@ if(SPILLWAY_HAS_MPI AND MPIEXEC_EXECUTABLE AND NOT SPILLWAY_SANITIZE)
     COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:rank_program> ${CMAKE_CURRENT_BINARY_DIR}/foreign_mpi)
   spillway_test(mpi_tests
     SOURCES src/mpi/mpi_test.cpp
-    LINK spillway::um_core
+    LINK spillway::um
     WHOLE TIMEOUT 300)
   add_library(foreign_mpi_plug_in MODULE src/mpi/foreign_plug_in.cpp)
   set_target_properties(foreign_mpi_plug_in PROPERTIES
@@ -42,7 +42,7 @@ if(SPILLWAY_HAS_MPI AND MPIEXEC_EXECUTABLE AND NOT SPILLWAY_SANITIZE)
   # The program as ranks.
   spillway_test(cli_rank_tests
     SOURCES src/cli/ranks/rank_bits_test.cpp src/cli/ranks/rank_refusal_test.cpp src/cli/program.cpp
-    LINK spillway::um_core nlohmann_json::nlohmann_json
+    LINK spillway::um nlohmann_json::nlohmann_json
     WHOLE TIMEOUT 600)
   add_dependencies(cli_rank_tests spillway spillway_mpi_plugin)
   target_compile_definitions(cli_rank_tests PRIVATE

@@ -30,7 +30,7 @@ target_compile_options(cuda_processor_kernels PRIVATE
   -include ${device}/include/cuda_runtime.h -g1 -ffp-contract=off -fno-strict-aliasing
   -Wno-unknown-pragmas $<$<CXX_COMPILER_ID:GNU>:-fno-extern-tls-init>)
 set_target_properties(cuda_processor_kernels PROPERTIES UNITY_BUILD OFF)
-target_link_libraries(cuda_processor_kernels PRIVATE spillway_flags spillway::ops)
+target_link_libraries(cuda_processor_kernels PRIVATE spillway_flags spillway::src)
 
 # The device, and what of src/cuda no CUDA compiler is needed for.
 add_library(cuda_processor STATIC
@@ -42,7 +42,7 @@ add_library(cuda_processor STATIC
   ${PROJECT_SOURCE_DIR}/src/cuda/layout/step_numbers.cpp
   ${PROJECT_SOURCE_DIR}/um/cuda/driver/check.cpp)
 target_include_directories(cuda_processor BEFORE PUBLIC ${device}/include)
-target_link_libraries(cuda_processor PUBLIC spillway::ops PRIVATE spillway_flags)
+target_link_libraries(cuda_processor PUBLIC spillway::src PRIVATE spillway_flags)
 
 if(NOT SPILLWAY_SANITIZE)
   target_compile_options(cuda_processor_kernels PRIVATE -O1 -fsanitize=thread
@@ -59,7 +59,7 @@ spillway_test(cuda_processor_kernel_tests COMPUTES
           src/cuda/processor/fault_test.cpp src/cuda/processor/linear_parts_test.cpp
           src/cuda/processor/kernel_check_test.cpp src/cuda/processor/real_shapes_test.cpp
           src/cuda/processor/thin_tensor_test.cpp
-  LINK cuda_processor_kernels cuda_processor spillway::host spillway::ranks
+  LINK cuda_processor_kernels cuda_processor spillway::host spillway::src
   TIMEOUT 300 WHOLE)
 target_compile_definitions(cuda_processor_kernel_tests PRIVATE SPILLWAY_KERNELS_ON_PROCESSOR)
 # Under sanitizers, where the numbers that kernels are judged by take most of the time, less of what
