@@ -21,8 +21,7 @@ namespace fs = std::filesystem;
 
 // Whether a file of this name may be ours: what we would write next to nothing else.
 bool is_name_of_ours(std::string_view name) {
-  return name == kNewestManifest || name == "probe" ||
-         (name.starts_with("step-") && (name.ends_with(".json") || name.ends_with(".safetensors")));
+  return name == kNewestManifest || name == "probe" || step_of_file(name);
 }
 
 std::map<std::string, std::string> by_name(const std::vector<StoredTensor>& tensors,
@@ -125,13 +124,15 @@ void CheckpointFolder::remove_outlived() {
   });
 }
 
-// The manifest last: while there is one, it is known what else there is to remove.
+// The manifest last: while there is one, it is known what else there is to remove. A manifest may
+// name any file of the folder, but those that have not the names of its checkpoint are not ours.
 void CheckpointFolder::remove(const CheckpointManifest& old,
                               const std::set<std::string>& stays) const {
+  const std::uint64_t step = old.checkpoint.step;
   for (const std::string& name : files_of(old)) {
-    if (!stays.contains(name)) folder_.remove(name);
+    if (step_of_file(name) == step && !stays.contains(name)) folder_.remove(name);
   }
-  const std::string name = manifest_file(old.checkpoint.step);
+  const std::string name = manifest_file(step);
   if (!stays.contains(name)) folder_.remove(name);
 }
 

@@ -183,18 +183,35 @@ KeptSettings read_kept_settings(const JsonView& root) {
           .train_samples = root.has("train_samples") ? root.at("train_samples").integer() : 0};
 }
 
+// Takes `begin` and the number behind it from the front of `name`. Nothing where there is none, or
+// it is not written as std::to_string() does.
+std::optional<std::uint64_t> take_number(std::string_view begin, std::string_view& name) {
+  if (!name.starts_with(begin)) return std::nullopt;
+  const char* const digits = name.data() + begin.size();
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(digits, name.data() + name.size(), number);
+  if (error != std::errc{} || std::string(digits, end) != std::to_string(number)) {
+    return std::nullopt;
+  }
+  name.remove_prefix(static_cast<std::size_t>(end - name.data()));
+  return number;
+}
+
 }  // namespace
 
 std::string manifest_file(std::uint64_t step) { return "step-" + std::to_string(step) + ".json"; }
 
 std::optional<std::uint64_t> step_of_manifest(const std::string& name) {
-  constexpr std::string_view kBegin = "step-";
-  std::uint64_t step = 0;
-  if (!name.starts_with(kBegin)) return std::nullopt;
-  const auto [end, error] =
-      std::from_chars(name.data() + kBegin.size(), name.data() + name.size(), step);
-  if (error != std::errc{} || name != manifest_file(step)) return std::nullopt;
-  return step;
+  const std::optional<std::uint64_t> step = step_of_file(name);
+  return step && name == manifest_file(*step) ? step : std::nullopt;
+}
+
+std::optional<std::uint64_t> step_of_file(std::string_view name) {
+  const std::optional<std::uint64_t> step = take_number("step-", name);
+  if (!step) return std::nullopt;
+  if (name == ".json" || name == ".safetensors" || name == "-plan.json") return step;
+  const std::optional<std::uint64_t> plan = take_number("-plan-", name);
+  return plan.value_or(0) > 0 && name == ".json" ? step : std::nullopt;
 }
 
 std::string tensor_file(std::uint64_t step) {
