@@ -114,7 +114,7 @@ void SafetensorsWriter::commit() {
   file_.commit();
 }
 
-SafetensorsReader::SafetensorsReader(const std::filesystem::path& path) : file_{path} {
+SafetensorsReader::SafetensorsReader(um::InputFile file) : file_{std::move(file)} {
   SafetensorsHeader header = read_safetensors_header(file_);
   offsets_.push_back(header.end);
   for (TensorEntry& entry : header.entries) {

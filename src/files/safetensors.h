@@ -78,8 +78,12 @@ class SafetensorsWriter {
 class SafetensorsReader {
  public:
   /// Throws: um::Error that names the file when it is missing, cut off or not what it should be.
-  explicit SafetensorsReader(const std::filesystem::path& path);
+  explicit SafetensorsReader(const std::filesystem::path& path)
+      : SafetensorsReader{um::InputFile{path}} {}
+  /// The same of a file that is open already.
+  explicit SafetensorsReader(um::InputFile file);
 
+  [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
   /// In the order of the file.
   [[nodiscard]] const std::vector<StoredTensor>& tensors() const { return tensors_; }
   /// The number of the tensor of this name, or nothing.

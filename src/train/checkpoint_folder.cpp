@@ -158,7 +158,7 @@ std::vector<StoredFile> CheckpointFolder::write_plans(std::uint64_t step) const 
 }
 
 ChosenCheckpoint CheckpointFolder::go_on(const CheckpointKey& key) {
-  ChosenCheckpoint chosen = choose_checkpoint(folder_.path());
+  ChosenCheckpoint chosen = choose_checkpoint(folder_.path(), Meanwhile::kIsLocked);
   expect_same_training(chosen, key);
   const std::uint64_t step = chosen.manifest.checkpoint.step;
   const auto newer = std::stable_partition(

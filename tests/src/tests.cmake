@@ -221,4 +221,8 @@ if(NOT SPILLWAY_SANITIZE)
   spillway_test(power_loss_tests
   SOURCES src/train/power/power_loss_test.cpp src/train/power/recorded_folder.cpp
   LINK spillway::files spillway::host spillway::prefetch_planners spillway::train spillway::um_host)
+  # Its open(), too.
+  spillway_test(read_beside_writer_tests
+  SOURCES src/train/power/read_beside_writer_test.cpp
+  LINK spillway::files spillway::host spillway::prefetch_planners spillway::train spillway::um_host)
 endif()
