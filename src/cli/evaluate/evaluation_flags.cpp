@@ -8,7 +8,6 @@
 
 #include "src/cli/flags/complaint.h"
 #include "src/cli/flags/number_checks.h"
-#include "src/cli/flags/workload_flags.h"
 #include "src/cli/terminal/tell.h"
 #include "src/data/open_dataset.h"
 #include "um/text/count_of.h"
@@ -65,7 +64,7 @@ void EvaluationFlags::add_data_to(CLI::App& command) {
                   "Folder of the byte-pair encoding for --data text:FILE (default: bytes)")
       ->group(kData);
   command.add_option("--batch", batch, "Batch size (default: that of the training)")
-      ->check(CLI::Range(std::size_t{1}, kLargestBatch))
+      ->check(CLI::Range(kBatchRange.least, kBatchRange.most))
       ->group(kData);
 }
 
