@@ -73,7 +73,7 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
 }
 
 TrainingSummary Trainer::run() {
-  SummaryOfSteps steps{options_.training.first_step};
+  SummaryOfSteps steps{options_.training.first_step, last_evaluation_};
   train_all({.on_step =
                  [&](auto step, auto epoch, const StepReport& report) {
                    steps.add(step, report);
@@ -126,7 +126,10 @@ TrainingSummary Trainer::summary_of(const SummaryOfSteps& steps) {
 }
 
 AfterEvaluation Trainer::take(std::uint64_t step, const Evaluation& evaluation) {
-  evaluated_ = step;
+  last_evaluation_ = {.step = step,
+                      .loss = evaluation.loss,
+                      .accuracy = evaluation.accuracy,
+                      .top5 = evaluation.top5};
   bool is_best = take_evaluation(best_, step, evaluation, options_.network.reads_text());
   if (options_.ranks.are_used()) {  // whose plans may round otherwise
     share_first(*options_.ranks.communicator, is_best);
@@ -139,6 +142,10 @@ AfterEvaluation Trainer::take(std::uint64_t step, const Evaluation& evaluation) 
   if (!is_patience_over()) return AfterEvaluation::kGoOn;
   if (events_.on_early_stop) events_.on_early_stop(step, *best_);
   return AfterEvaluation::kEnd;
+}
+
+bool Trainer::is_evaluated(std::uint64_t step) const {
+  return last_evaluation_ && last_evaluation_->step == step;
 }
 
 bool Trainer::is_patience_over() const {
@@ -178,7 +185,7 @@ void Trainer::on_folder(const std::function<void()>& work) {
   });
   bool is_over = nothing.has_value();
   share_first(*options_.ranks.communicator, is_over);
-  if (is_over) throw nothing.value_or(NothingLeft{"nothing is left to train", 0, {}});
+  if (is_over) throw nothing.value_or(NothingLeft{"nothing is left to train", {}});
   share_choice();
 }
 
@@ -188,6 +195,7 @@ void Trainer::share_choice() {
   share_first(communicator, options_.training.first_step);
   share_first(communicator, options_.training.evaluates_first);
   share_first(communicator, best_);
+  share_first(communicator, last_evaluation_);
 }
 
 void Trainer::divide_state() {
@@ -243,13 +251,14 @@ std::function<void(std::uint64_t)> Trainer::saving() {
 }
 
 void Trainer::save(std::uint64_t step) {
-  folder_->save(
-      {.settings = kept_settings(options_, context_, workload().sub_batches()),
-       .step = step,
-       .best = best_,
-       .lacks_evaluation = step > 0 && step != evaluated_ &&
-                           is_evaluation_due(options_.training, data_, options_.step.batch, step)},
-      session_->state());
+  Checkpoint moment;
+  moment.settings = kept_settings(options_, context_, workload().sub_batches());
+  moment.step = step;
+  moment.best = best_;
+  moment.last = last_evaluation_;
+  moment.lacks_evaluation = step > 0 && !is_evaluated(step) &&
+                            is_evaluation_due(options_.training, data_, options_.step.batch, step);
+  folder_->save(std::move(moment), session_->state());
 }
 
 void Trainer::open_folder() {
@@ -267,7 +276,8 @@ void Trainer::go_on_from(const ChosenCheckpoint& chosen) {
   options_.training.evaluates_first =
       checkpoint.lacks_evaluation && options_.training.evaluate_every != 0;
   best_ = checkpoint.best;
-  if (best_) folder_->set_best(best_->step);
+  last_evaluation_ = checkpoint.last;
+  if (best_ && options_.checkpoint.keep_best) folder_->set_best(best_->step);
   if (is_patience_over()) {
     throw folder_->nothing_left(
         workload(), "the last evaluations were not better than that of step " +

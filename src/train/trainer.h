@@ -84,6 +84,7 @@ class Trainer {
   void open_folder();
   void go_on_from(const ChosenCheckpoint& chosen);
   AfterEvaluation take(std::uint64_t step, const Evaluation& evaluation);
+  [[nodiscard]] bool is_evaluated(std::uint64_t step) const;
   [[nodiscard]] bool is_patience_over() const;
   void expect_going_on() const;
 
@@ -100,7 +101,7 @@ class Trainer {
   bool has_first_values_ = false;
   std::optional<TrainingFolder> folder_;
   std::optional<BestEvaluation> best_;
-  std::uint64_t evaluated_ = 0;  // the step of the last evaluation
+  std::optional<LastEvaluation> last_evaluation_;
   std::optional<Session> session_;
   std::optional<StateSlices> slices_;  // where the optimizer is divided among ranks
   bool saves_slices_ = false;          // for the first rank, which has a folder

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "nets/network.h"
 #include "prefetch/files/json.h"
 #include "prefetch/simulate/chrome_trace.h"
 #include "prefetch/simulate/simulate.h"
@@ -110,7 +111,7 @@ class Training {
 
   void write_confusion(const TrainingSummary& summary) const {
     if (options_.flags.confusion.empty()) return;
-    if (!summary.evaluation) {
+    if (!summary.evaluation || summary.evaluation->confusion.empty()) {
       tell("no confusion matrix: there was no evaluation\n");
       return;
     }
@@ -124,16 +125,20 @@ class Training {
 };
 
 // What is known of a training without making it ready.
-void report_nothing_left(const TrainCommandFlags& options, const std::string& network,
+void report_nothing_left(const TrainCommandFlags& options, const nets::Network& network,
                          const NothingLeft& all) {
   tell("{}\n", all.what());
-  JsonLines{options.json}.write({{"summary",
-                                  {{"network", network},
-                                   {"batch", options.flags.workload.batch},
-                                   {"seed", options.flags.train.seed},
-                                   {"steps", all.steps()},
-                                   {"steps_run", 0},
-                                   {"weights_sha256", all.weights_sha256()}}}});
+  const EndedTraining& training = all.training();
+  nlohmann::json summary{{"network", network.name},
+                         {"batch", options.flags.workload.batch},
+                         {"seed", options.flags.train.seed},
+                         {"steps", training.steps},
+                         {"steps_run", 0},
+                         {"weights_sha256", training.weights_sha256}};
+  if (training.evaluation) {
+    summary.update(test_figures(evaluation_of(*training.evaluation), network.reads_text()));
+  }
+  JsonLines{options.json}.write({{"summary", summary}});
 }
 
 void expect_writable_outputs(const TrainCommandFlags& options) {
@@ -170,7 +175,7 @@ void run_training(TrainCommandFlags& options) {
   flags.shards.choose_device(flags.device.device);
   const Interrupt interrupt;
   TrainerOptions asked = flags.trainer(options.arguments);
-  const std::string network = asked.network.name;
+  const nets::Network network = asked.network;
   try {
     Training{options, std::move(asked), interrupt.token()}.run();
   } catch (const NothingLeft& all) {
