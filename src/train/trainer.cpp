@@ -26,7 +26,7 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
                  TrainerEvents events, std::stop_token stop)
     : options_{checked_options(std::move(options))},
       events_{std::move(events)},
-      stop_{std::move(stop)},
+      users_stop_{std::move(stop), [own = own_stop_]() mutable { own.request_stop(); }},
       data_{open_data(options_)},
       context_{open_context()} {
   options_.training = whole_training(options_.training, data_, options_.step.batch);
@@ -73,6 +73,7 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
 }
 
 TrainingSummary Trainer::run() {
+  is_running_ = true;
   SummaryOfSteps steps{options_.training.first_step, last_evaluation_};
   train_all({.on_step =
                  [&](auto step, auto epoch, const StepReport& report) {
@@ -82,7 +83,7 @@ TrainingSummary Trainer::run() {
                    report_broken_files();
                    if (!report.problem.empty()) warn(report.problem);
                    session_->announce_warnings(warnings_.are_there());
-                   if (events_.on_step) events_.on_step(step, epoch, report);
+                   if (events_.on_step) tell([&] { events_.on_step(step, epoch, report); });
                  },
              .on_evaluation =
                  [&](auto step, auto epoch, const Evaluation& evaluation) {
@@ -90,11 +91,37 @@ TrainingSummary Trainer::run() {
                    report_broken_files();
                    if (!std::isfinite(evaluation.loss)) warn(kDivergedEvaluation);
                    session_->announce_warnings(warnings_.are_there());
-                   if (events_.on_evaluation) events_.on_evaluation(step, epoch, evaluation);
+                   if (events_.on_evaluation) {
+                     tell([&] { events_.on_evaluation(step, epoch, evaluation); });
+                   }
                    return take(step, evaluation);
                  },
              .on_checkpoint = saving()});
-  return summary_of(steps);
+  TrainingSummary summary = summary_of(steps);  // for which ranks meet
+  expect_told("the training has come to its end");
+  return summary;
+}
+
+// Nobody who listens has more power than who may stop the training.
+void Trainer::tell(const std::function<void()>& event) {
+  if (!is_running_) return event();
+  if (failure_) return;
+  try {
+    event();
+  } catch (...) {
+    failure_ = std::current_exception();
+    own_stop_.request_stop();
+  }
+}
+
+// Throws where an event has failed, and says what has become of the training.
+void Trainer::expect_told(const std::string& state) const {
+  if (!failure_) return;
+  try {
+    std::rethrow_exception(failure_);
+  } catch (const um::Error& error) {
+    throw um::Error{error.what() + ("; " + state)};
+  }
 }
 
 // What ends one rank early, ends all: the first one has saved it when they leave.
@@ -102,8 +129,9 @@ void Trainer::train_all(const TrainEvents& events) {
   const std::stop_token stop = options_.ranks.are_used() ? stop_of_ranks_.get_token() : stop_;
   try {
     train(*session_, data_, options_.training, events, stop);
-  } catch (const Interrupted&) {
+  } catch (const Interrupted& interrupted) {
     tell_of_ranks();  // for which they meet
+    expect_told(interrupted.what());
     throw;
   }
 }
@@ -140,7 +168,7 @@ AfterEvaluation Trainer::take(std::uint64_t step, const Evaluation& evaluation) 
     return AfterEvaluation::kSave;
   }
   if (!is_patience_over()) return AfterEvaluation::kGoOn;
-  if (events_.on_early_stop) events_.on_early_stop(step, *best_);
+  if (events_.on_early_stop) tell([&] { events_.on_early_stop(step, *best_); });
   return AfterEvaluation::kEnd;
 }
 
@@ -159,7 +187,7 @@ void Trainer::report_broken_files() {
 
 void Trainer::warn(const std::string& sentence) {
   warnings_.add(sentence);
-  if (events_.on_warning) events_.on_warning(sentence);
+  if (events_.on_warning) tell([&] { events_.on_warning(sentence); });
 }
 
 // What other ranks warn of, which are silent.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -42,7 +43,9 @@ class Trainer {
           TrainerEvents events = {}, std::stop_token stop = {});
 
   /// Trains to the end, one pass over the data unless the options say otherwise. To be called once.
-  /// Throws: as train() does, and um::Error when a checkpoint cannot be written.
+  /// What an event throws ends the training as a stop does, after its step and with a checkpoint.
+  /// Throws: as train() does, um::Error when a checkpoint cannot be written, and what an event
+  /// threw: of an um::Error the sentence, and where the training goes on from.
   TrainingSummary run();
 
   [[nodiscard]] const TrainerOptions& options() const { return options_; }
@@ -67,6 +70,8 @@ class Trainer {
  private:
   [[nodiscard]] PlanPath plan_files() const;
   [[nodiscard]] KeptPlans kept_plans() const;
+  void tell(const std::function<void()>& event);
+  void expect_told(const std::string& state) const;
   void on_folder(const std::function<void()>& work);
   void share_choice();
   void train_all(const TrainEvents& events);
@@ -90,7 +95,11 @@ class Trainer {
 
   TrainerOptions options_;
   TrainerEvents events_;
-  std::stop_token stop_;
+  std::stop_source own_stop_;  // requested with that of the user, or when an event has failed
+  std::stop_callback<std::function<void()>> users_stop_;
+  std::stop_token stop_ = own_stop_.get_token();
+  std::exception_ptr failure_;      // of an event in run()
+  bool is_running_ = false;         // run() was called
   std::stop_source stop_of_ranks_;  // requested when all of them know of it
   RankWarnings warnings_{options_.ranks};
   DatasetPair data_;

@@ -33,6 +33,7 @@
 #include "src/train/checkpoint_choice.h"
 #include "src/train/parts/first_rank.h"
 #include "src/train/trainer.h"
+#include "um/error.h"
 #include "um/text/count_of.h"
 
 namespace spillway::cli {
@@ -64,12 +65,26 @@ class Training {
                               .last = last_step(training, trainer_.data(), batch)},
                     trainer_.plans().budget);
     const TrainingSummary summary = trainer_.run();
-    report_->finish(training_json(trainer_, summary, options_.flags.memory.far), summary);
-    write_confusion(summary);
-    write_trace();
+    attempt([&] {
+      report_->finish(training_json(trainer_, summary, options_.flags.memory.far), summary);
+    });
+    report_->print(summary);
+    attempt([&] { write_confusion(summary); });
+    attempt([&] { write_trace(); });
+    if (failure_) std::rethrow_exception(failure_);
   }
 
  private:
+  // What one file's disk has no room for keeps no other from being written.
+  template <class Work>
+  void attempt(const Work& work) {
+    try {
+      work();
+    } catch (const um::Error&) {
+      if (!failure_) failure_ = std::current_exception();
+    }
+  }
+
   [[nodiscard]] TrainerEvents events() {
     return {
         .on_measuring =
@@ -122,6 +137,7 @@ class Training {
   ProgressLine progress_;
   std::optional<TrainingReport> report_;
   Trainer trainer_;
+  std::exception_ptr failure_;  // the first one of what is written at the end
 };
 
 // What is known of a training without making it ready.

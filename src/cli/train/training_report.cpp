@@ -130,7 +130,6 @@ void TrainingReport::early_stop(std::uint64_t step, const BestEvaluation& best) 
 }
 
 void TrainingReport::finish(json line, const TrainingSummary& summary) {
-  progress_.end();
   line.update(to_json(summary.counters));
   line["stalled_seconds"] = um::seconds(summary.stalled);
   line["timed_steps"] = summary.timed_steps;
@@ -154,7 +153,6 @@ void TrainingReport::finish(json line, const TrainingSummary& summary) {
   if (summary.evaluation) line.update(test_figures(*summary.evaluation, is_of_text()));
   line["peak_resident_set_bytes"] = peak_resident_set().count();
   json_.write({{"summary", line}});
-  print(summary);
 }
 
 double TrainingReport::samples_per_second(um::Nanoseconds step) const {
@@ -169,7 +167,8 @@ std::string TrainingReport::throughput(um::Nanoseconds step) const {
              : fmt::format("{:.1f} images/s", rate);
 }
 
-void TrainingReport::print(const TrainingSummary& summary) const {
+void TrainingReport::print(const TrainingSummary& summary) {
+  progress_.end();
   const bool is_all = summary.timed_steps == summary.steps_run;
   tell("{}, median {:.4f} s ({}), waiting {:.2f} s in {}\n",
        um::count_of(summary.steps_run, "step"), um::seconds(summary.median_step),
