@@ -65,6 +65,7 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
   on_folder([&] {
     if (!folder_ && !folder.empty()) open_folder();
   });
+  warn_of_schedule();
   session_.emplace(context_, workload(), plans(), options_.memory.mode, options_.memory.space,
                    stop_, StopAfter::kStep, options_.ranks);
   divide_state();
@@ -183,6 +184,15 @@ bool Trainer::is_patience_over() const {
 void Trainer::report_broken_files() {
   if (!data_.broken) return;
   for (const std::string& sentence : data_.broken->take_new()) warn(sentence + "; it is skipped");
+}
+
+// The first rank alone: it is the same on all.
+void Trainer::warn_of_schedule() {
+  if (!is_first(options_.ranks.communicator)) return;
+  const auto sentence =
+      schedule_warning(options_.training.learning_rate, options_.training.first_step,
+                       last_step(options_.training, data_, options_.step.batch));
+  if (sentence) warn(*sentence);
 }
 
 void Trainer::warn(const std::string& sentence) {

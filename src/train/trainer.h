@@ -84,6 +84,7 @@ class Trainer {
   [[nodiscard]] std::function<void(std::uint64_t)> saving();
   void save(std::uint64_t step);
   void report_broken_files();
+  void warn_of_schedule();
   void warn(const std::string& sentence);
   void tell_of_ranks();
   void open_folder();
