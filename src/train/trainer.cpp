@@ -27,7 +27,7 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
     : options_{checked_options(std::move(options))},
       events_{std::move(events)},
       users_stop_{std::move(stop), [own = own_stop_]() mutable { own.request_stop(); }},
-      data_{open_data(options_)},
+      data_{open_data(options_, events_, stop_)},
       context_{open_context()} {
   options_.training = whole_training(options_.training, data_, options_.step.batch);
   options_.training.first_step = 0;

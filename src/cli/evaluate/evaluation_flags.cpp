@@ -114,7 +114,8 @@ std::unique_ptr<Evaluator> EvaluationFlags::make_evaluator(TrainedNetwork traine
   return evaluator;
 }
 
-JudgedData EvaluationFlags::open_data(const TrainedNetwork& trained) const {
+JudgedData EvaluationFlags::open_data(const TrainedNetwork& trained,
+                                      const std::optional<LookOptions>& look) const {
   const Checkpoint& of_training = trained.checkpoint.manifest.checkpoint;
   const std::string& spec = data.empty() ? of_training.key.data : data;
   DatasetPair pair = open_dataset(spec, dataset_options(options_for(trained), /*batch=*/1));
@@ -125,7 +126,9 @@ JudgedData EvaluationFlags::open_data(const TrainedNetwork& trained) const {
         "else",
         spec, fmt::join(pair.class_names, ", "), fmt::join(names, ", "))};
   }
-  return {.samples = split == "test" ? std::move(pair.test) : std::move(pair.train),
+  const bool is_test = split == "test";
+  if (look) expect_whole_files(pair, {.train = !is_test, .test = is_test}, *look);
+  return {.samples = is_test ? std::move(pair.test) : std::move(pair.train),
           .broken = std::move(pair.broken)};
 }
 

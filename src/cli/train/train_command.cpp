@@ -87,6 +87,11 @@ class Training {
 
   [[nodiscard]] TrainerEvents events() {
     return {
+        .on_looking =
+            [this](double fraction) {
+              progress_.show(
+                  fmt::format("looking at the files of the data: {:.0f} %", 100 * fraction));
+            },
         .on_measuring =
             [this](double fraction) {
               progress_.show(fmt::format("measuring tasks: {:.0f} %", 100 * fraction));
