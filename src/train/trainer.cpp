@@ -32,6 +32,8 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
   options_.training = whole_training(options_.training, data_, options_.step.batch);
   options_.training.first_step = 0;
   options_.ranks.agreement.push_back({.name = "settings", .text = settings_text(options_)});
+  options_.ranks.agreement.push_back({.name = "what they find in the checkpoint folder",
+                                      .text = options_.checkpoint.resume ? "a checkpoint" : ""});
   expect_ranks_agree(options_.ranks, options_.network, data_, context_.threads);
   if (options_.ranks.join_devices) {
     near_ranks_ = options_.ranks.join_devices(context_);
