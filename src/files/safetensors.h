@@ -78,15 +78,19 @@ class SafetensorsWriter {
 class SafetensorsReader {
  public:
   /// Throws: um::Error that names the file when it is missing, cut off or not what it should be.
-  explicit SafetensorsReader(const std::filesystem::path& path);
+  explicit SafetensorsReader(const std::filesystem::path& path)
+      : SafetensorsReader{um::InputFile{path}} {}
+  /// The same of a file that is open already.
+  explicit SafetensorsReader(um::InputFile file);
 
+  [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
   /// In the order of the file.
   [[nodiscard]] const std::vector<StoredTensor>& tensors() const { return tensors_; }
   /// The number of the tensor of this name, or nothing.
   [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
   /// Fills `values` with those of tensor number `index`: F32, or F16 or BF16, of which each number
-  /// is one of 32 bits. Requires: as many as its shape has. Throws: um::Error when they cannot be
-  /// read or are of another type.
+  /// is one of 32 bits. Throws: um::Error when the tensor has not as many, or they cannot be read or
+  /// are of another type.
   void read(std::size_t index, std::span<float> values) const;
 
  private:

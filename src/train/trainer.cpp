@@ -26,12 +26,14 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
                  TrainerEvents events, std::stop_token stop)
     : options_{checked_options(std::move(options))},
       events_{std::move(events)},
-      stop_{std::move(stop)},
-      data_{open_data(options_)},
+      users_stop_{std::move(stop), [own = own_stop_]() mutable { own.request_stop(); }},
+      data_{open_data(options_, events_, stop_)},
       context_{open_context()} {
   options_.training = whole_training(options_.training, data_, options_.step.batch);
   options_.training.first_step = 0;
   options_.ranks.agreement.push_back({.name = "settings", .text = settings_text(options_)});
+  options_.ranks.agreement.push_back({.name = "what they find in the checkpoint folder",
+                                      .text = options_.checkpoint.resume ? "a checkpoint" : ""});
   expect_ranks_agree(options_.ranks, options_.network, data_, context_.threads);
   if (options_.ranks.join_devices) {
     near_ranks_ = options_.ranks.join_devices(context_);
@@ -65,6 +67,7 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
   on_folder([&] {
     if (!folder_ && !folder.empty()) open_folder();
   });
+  warn_of_schedule();
   session_.emplace(context_, workload(), plans(), options_.memory.mode, options_.memory.space,
                    stop_, StopAfter::kStep, options_.ranks);
   divide_state();
@@ -73,7 +76,8 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
 }
 
 TrainingSummary Trainer::run() {
-  SummaryOfSteps steps{options_.training.first_step};
+  is_running_ = true;
+  SummaryOfSteps steps{options_.training.first_step, last_evaluation_};
   train_all({.on_step =
                  [&](auto step, auto epoch, const StepReport& report) {
                    steps.add(step, report);
@@ -82,7 +86,7 @@ TrainingSummary Trainer::run() {
                    report_broken_files();
                    if (!report.problem.empty()) warn(report.problem);
                    session_->announce_warnings(warnings_.are_there());
-                   if (events_.on_step) events_.on_step(step, epoch, report);
+                   if (events_.on_step) tell([&] { events_.on_step(step, epoch, report); });
                  },
              .on_evaluation =
                  [&](auto step, auto epoch, const Evaluation& evaluation) {
@@ -90,11 +94,37 @@ TrainingSummary Trainer::run() {
                    report_broken_files();
                    if (!std::isfinite(evaluation.loss)) warn(kDivergedEvaluation);
                    session_->announce_warnings(warnings_.are_there());
-                   if (events_.on_evaluation) events_.on_evaluation(step, epoch, evaluation);
+                   if (events_.on_evaluation) {
+                     tell([&] { events_.on_evaluation(step, epoch, evaluation); });
+                   }
                    return take(step, evaluation);
                  },
              .on_checkpoint = saving()});
-  return summary_of(steps);
+  TrainingSummary summary = summary_of(steps);  // for which ranks meet
+  expect_told("the training has come to its end");
+  return summary;
+}
+
+// Nobody who listens has more power than who may stop the training.
+void Trainer::tell(const std::function<void()>& event) {
+  if (!is_running_) return event();
+  if (failure_) return;
+  try {
+    event();
+  } catch (...) {
+    failure_ = std::current_exception();
+    own_stop_.request_stop();
+  }
+}
+
+// Throws where an event has failed, and says what has become of the training.
+void Trainer::expect_told(const std::string& state) const {
+  if (!failure_) return;
+  try {
+    std::rethrow_exception(failure_);
+  } catch (const um::Error& error) {
+    throw um::Error{error.what() + ("; " + state)};
+  }
 }
 
 // What ends one rank early, ends all: the first one has saved it when they leave.
@@ -102,8 +132,9 @@ void Trainer::train_all(const TrainEvents& events) {
   const std::stop_token stop = options_.ranks.are_used() ? stop_of_ranks_.get_token() : stop_;
   try {
     train(*session_, data_, options_.training, events, stop);
-  } catch (const Interrupted&) {
+  } catch (const Interrupted& interrupted) {
     tell_of_ranks();  // for which they meet
+    expect_told(interrupted.what());
     throw;
   }
 }
@@ -126,7 +157,10 @@ TrainingSummary Trainer::summary_of(const SummaryOfSteps& steps) {
 }
 
 AfterEvaluation Trainer::take(std::uint64_t step, const Evaluation& evaluation) {
-  evaluated_ = step;
+  last_evaluation_ = {.step = step,
+                      .loss = evaluation.loss,
+                      .accuracy = evaluation.accuracy,
+                      .top5 = evaluation.top5};
   bool is_best = take_evaluation(best_, step, evaluation, options_.network.reads_text());
   if (options_.ranks.are_used()) {  // whose plans may round otherwise
     share_first(*options_.ranks.communicator, is_best);
@@ -137,8 +171,12 @@ AfterEvaluation Trainer::take(std::uint64_t step, const Evaluation& evaluation) 
     return AfterEvaluation::kSave;
   }
   if (!is_patience_over()) return AfterEvaluation::kGoOn;
-  if (events_.on_early_stop) events_.on_early_stop(step, *best_);
+  if (events_.on_early_stop) tell([&] { events_.on_early_stop(step, *best_); });
   return AfterEvaluation::kEnd;
+}
+
+bool Trainer::is_evaluated(std::uint64_t step) const {
+  return last_evaluation_ && last_evaluation_->step == step;
 }
 
 bool Trainer::is_patience_over() const {
@@ -150,9 +188,18 @@ void Trainer::report_broken_files() {
   for (const std::string& sentence : data_.broken->take_new()) warn(sentence + "; it is skipped");
 }
 
+// The first rank alone: it is the same on all.
+void Trainer::warn_of_schedule() {
+  if (!is_first(options_.ranks.communicator)) return;
+  const auto sentence =
+      schedule_warning(options_.training.learning_rate, options_.training.first_step,
+                       last_step(options_.training, data_, options_.step.batch));
+  if (sentence) warn(*sentence);
+}
+
 void Trainer::warn(const std::string& sentence) {
   warnings_.add(sentence);
-  if (events_.on_warning) events_.on_warning(sentence);
+  if (events_.on_warning) tell([&] { events_.on_warning(sentence); });
 }
 
 // What other ranks warn of, which are silent.
@@ -178,7 +225,7 @@ void Trainer::on_folder(const std::function<void()>& work) {
   });
   bool is_over = nothing.has_value();
   share_first(*options_.ranks.communicator, is_over);
-  if (is_over) throw nothing.value_or(NothingLeft{"nothing is left to train", 0, {}});
+  if (is_over) throw nothing.value_or(NothingLeft{"nothing is left to train", {}});
   share_choice();
 }
 
@@ -188,6 +235,7 @@ void Trainer::share_choice() {
   share_first(communicator, options_.training.first_step);
   share_first(communicator, options_.training.evaluates_first);
   share_first(communicator, best_);
+  share_first(communicator, last_evaluation_);
 }
 
 void Trainer::divide_state() {
@@ -243,13 +291,14 @@ std::function<void(std::uint64_t)> Trainer::saving() {
 }
 
 void Trainer::save(std::uint64_t step) {
-  folder_->save(
-      {.settings = kept_settings(options_, context_, workload().sub_batches()),
-       .step = step,
-       .best = best_,
-       .lacks_evaluation = step > 0 && step != evaluated_ &&
-                           is_evaluation_due(options_.training, data_, options_.step.batch, step)},
-      session_->state());
+  Checkpoint moment;
+  moment.settings = kept_settings(options_, context_, workload().sub_batches());
+  moment.step = step;
+  moment.best = best_;
+  moment.last = last_evaluation_;
+  moment.lacks_evaluation = step > 0 && !is_evaluated(step) &&
+                            is_evaluation_due(options_.training, data_, options_.step.batch, step);
+  folder_->save(std::move(moment), session_->state());
 }
 
 void Trainer::open_folder() {
@@ -267,7 +316,8 @@ void Trainer::go_on_from(const ChosenCheckpoint& chosen) {
   options_.training.evaluates_first =
       checkpoint.lacks_evaluation && options_.training.evaluate_every != 0;
   best_ = checkpoint.best;
-  if (best_) folder_->set_best(best_->step);
+  last_evaluation_ = checkpoint.last;
+  if (best_ && options_.checkpoint.keep_best) folder_->set_best(best_->step);
   if (is_patience_over()) {
     throw folder_->nothing_left(
         workload(), "the last evaluations were not better than that of step " +

@@ -127,12 +127,15 @@ DatasetOptions dataset_options(const TrainerOptions& options, std::size_t batch)
   return result;
 }
 
-DatasetPair open_data(const TrainerOptions& options) {
+DatasetPair open_data(const TrainerOptions& options, const TrainerEvents& events,
+                      const std::stop_token& stop) {
   DatasetPair data = open_dataset(options.data, dataset_options(options, options.step.batch));
   if (options.train_samples > 0) {
     data.train = first_samples(std::move(data.train), options.train_samples);
     expect_batch(data.train->size(), options.step.batch);
   }
+  expect_whole_files(data, {.test = options.training.evaluate_every != 0},
+                     {.on_progress = events.on_looking, .stop = stop});
   return data;
 }
 

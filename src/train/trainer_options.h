@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -118,9 +119,6 @@ void expect_evaluation(const TrainerOptions& options, const DatasetPair& data);
 /// How to open data for the network of `options`, in batches of `batch`.
 [[nodiscard]] DatasetOptions dataset_options(const TrainerOptions& options, std::size_t batch);
 
-/// The data to learn from and to test on. Throws: um::Error.
-[[nodiscard]] DatasetPair open_data(const TrainerOptions& options);
-
 /// Batch norms whose gamma begins as 0, by name. Throws: um::Error where some are wanted and there
 /// are none.
 [[nodiscard]] std::vector<std::string> zeroed_norms(const TrainerOptions& options);
@@ -130,6 +128,8 @@ void expect_evaluation(const TrainerOptions& options, const DatasetPair& data);
 
 /// What a Trainer reports as it goes, to whoever listens: each may be empty.
 struct TrainerEvents {
+  /// So many of the files of the data have been looked at, where that takes longer than a moment.
+  std::function<void(double fraction)> on_looking;
   std::function<void(double fraction)> on_measuring;  ///< so much of the tasks has been measured
   std::function<void(std::size_t tasks)> on_planning;
   std::function<void(std::uint64_t step, std::uint64_t epoch, const StepReport&)> on_step;
@@ -140,5 +140,11 @@ struct TrainerEvents {
   /// verify, and an older one is used.
   std::function<void(const std::string& sentence)> on_warning;
 };
+
+/// The data to learn from and to test on. Looks at the files that are going to be read, unless
+/// `stop` is requested, and tells `events` how far that is. Throws: um::Error; where files are
+/// broken that must not be, it names them.
+[[nodiscard]] DatasetPair open_data(const TrainerOptions& options, const TrainerEvents& events,
+                                    const std::stop_token& stop);
 
 }  // namespace spillway

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "src/train/checkpoint.h"
 #include "src/train/session.h"
 #include "src/train/train.h"
 #include "um/bytes.h"
@@ -25,9 +26,10 @@ struct TrainingSummary {
   /// are.
   um::Nanoseconds stalled{0};
   std::uint64_t timed_steps = 0;
-  um::Nanoseconds data_wait{0};          ///< for batches to be loaded, the sum over the steps
-  std::size_t broken_files = 0;          ///< of the data set, passed over
-  std::optional<Evaluation> evaluation;  ///< the last one
+  um::Nanoseconds data_wait{0};  ///< for batches to be loaded, the sum over the steps
+  std::size_t broken_files = 0;  ///< of the data set, passed over
+  /// The last one; of a training that goes on it may be from before, without a confusion matrix.
+  std::optional<Evaluation> evaluation;
 
   um::Nanoseconds median_step{0};     ///< without the first, which warms up, where there are others
   um::Nanoseconds predicted_step{0};  ///< by the plan
@@ -36,10 +38,15 @@ struct TrainingSummary {
   std::string weights_sha256;  ///< of all weights, in layer order
 };
 
+/// `last` as what a training reports.
+[[nodiscard]] Evaluation evaluation_of(const LastEvaluation& last);
+
 /// Adds up the steps of a training.
 class SummaryOfSteps {
  public:
-  explicit SummaryOfSteps(std::uint64_t steps_before) { summary_.steps = steps_before; }
+  /// Of a training that goes on, with what it was like before.
+  explicit SummaryOfSteps(std::uint64_t steps_before,
+                          const std::optional<LastEvaluation>& evaluation = {});
   void add(std::uint64_t step, const StepReport& report);
   void add(const Evaluation& evaluation) { summary_.evaluation = evaluation; }
   [[nodiscard]] TrainingSummary summary() const;

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -21,9 +23,10 @@
 #include "src/files/safetensors.h"
 #include "src/plan/budget.h"
 #include "src/report/report_input.h"
-#include "src/train/checkpoint_manifest.h"
+#include "tests/fuzz/checkpoint_target.h"
 #include "tests/fuzz/image_target.h"
 #include "tests/fuzz/onnx_target.h"
+#include "tests/fuzz/resealed.h"
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/weights_target.h"
 #include "tests/prefetch/small_machine.h"
@@ -166,20 +169,6 @@ void read_safetensors(const std::string& input, const fs::path& folder) {
   }
 }
 
-// Most of what is spoilt only breaks the seal, so that it is read once more under a new one.
-void read_checkpoint(const std::string& input, const fs::path& folder) {
-  const auto read = [&](const std::string& text) {
-    static_cast<void>(read_manifest(write(folder / manifest_file(1), text)));
-  };
-  try {
-    read(input);
-  } catch (const um::Error&) {
-    const JsonFile file{input, "input"};
-    if (!file.value().is_object()) throw;
-    read(sealed(file.value()));
-  }
-}
-
 const std::string kLock = "process 4711 on somewhere since 2026-11-23 12:00:00 UTC\n";
 
 // A file that a training left behind.
@@ -216,18 +205,34 @@ void read_report(const std::string& input, const fs::path& folder) {
   static_cast<void>(read_report_inputs(paths));
 }
 
+// What is read as it is, or else as a file of the graph that `known` is of.
+void read_stamped(const std::string& input, const std::string& known,
+                  const std::function<void(const JsonFile&)>& read) {
+  try {
+    read(JsonFile{input, "input"});
+  } catch (const um::Error&) {
+    const std::optional<std::string> other = restamped(input, known);
+    if (!other) throw;
+    read(JsonFile{*other, "input"});
+  }
+}
+
 Target plan_target() {
-  return {"plan", {known_plan()}, [trace = known_trace()](const auto& input, const auto&) {
-            static_cast<void>(prefetch::read_plan(JsonFile{input, "input"}, trace.graph));
+  const std::string known = known_plan();
+  return {"plan", {known}, [trace = known_trace(), known](const auto& input, const auto&) {
+            read_stamped(input, known, [&](const JsonFile& file) {
+              static_cast<void>(prefetch::read_plan(file, trace.graph));
+            });
           }};
 }
 
 Target profile_target() {
   const prefetch::Trace trace = known_trace();
-  return {"profile",
-          {to_json(known_profile(trace), trace.graph).dump()},
-          [trace](const auto& input, const auto&) {
-            static_cast<void>(prefetch::read_profile(JsonFile{input, "input"}, trace.graph));
+  const std::string known = to_json(known_profile(trace), trace.graph).dump();
+  return {"profile", {known}, [trace, known](const auto& input, const auto&) {
+            read_stamped(input, known, [&](const JsonFile& file) {
+              static_cast<void>(prefetch::read_profile(file, trace.graph));
+            });
           }};
 }
 
@@ -272,7 +277,8 @@ std::vector<Target> all_targets() {
           profile_target(),
           machine_target(),
           bench_target(),
-          {"checkpoint", {}, read_checkpoint},
+          checkpoint_target(),
+          resumed_target(),
           safetensors_target(),
           weights_target(),
           onnx_target(),

@@ -127,7 +127,7 @@ spillway_test(cli_tests
           src/cli/evaluate_test.cpp src/cli/far_damage_test.cpp src/cli/fine_tuning_test.cpp src/cli/limits_test.cpp src/cli/recipe_test.cpp src/cli/standard_streams_test.cpp
           src/cli/sample_test.cpp src/cli/text_training_test.cpp src/cli/weights_test.cpp
           src/cli/one_processor_test.cpp src/cli/onnx_test.cpp
-  LINK spillway::data spillway::nets spillway::onnx spillway::um_core golden_files nlohmann_json::nlohmann_json
+  LINK spillway::data spillway::nets spillway::onnx spillway::train spillway::um_core golden_files nlohmann_json::nlohmann_json
   TIMEOUT 300)
 add_dependencies(cli_tests spillway)
 target_compile_definitions(cli_tests PRIVATE
@@ -198,7 +198,7 @@ spillway_test(bench_tests
   LINK spillway::bench_link spillway::bench_paging spillway::execute spillway::um_host)
 spillway_test(cli_table_tests
   SOURCES src/cli/bench/bench_table_test.cpp src/cli/flags/nearest_name_test.cpp
-          src/cli/flags/rank_device_test.cpp
+          src/cli/flags/number_checks_test.cpp src/cli/flags/rank_device_test.cpp
           src/cli/terminal/progress_line_test.cpp src/cli/terminal/text_table_test.cpp
   LINK spillway::cli_bench)
 
@@ -235,5 +235,9 @@ spillway_test(report_tests
 if(NOT SPILLWAY_SANITIZE)
   spillway_test(power_loss_tests
   SOURCES src/train/power/power_loss_test.cpp src/train/power/recorded_folder.cpp
+  LINK spillway::files spillway::host spillway::prefetch_planners spillway::train spillway::um_host)
+  # Its open(), too.
+  spillway_test(read_beside_writer_tests
+  SOURCES src/train/power/read_beside_writer_test.cpp
   LINK spillway::files spillway::host spillway::prefetch_planners spillway::train spillway::um_host)
 endif()

@@ -146,6 +146,19 @@ TEST(Train, SaysAtOnceThatNothingIsLeft) {
   EXPECT_EQ(summary.value("weights_sha256", "none"), whole.value("weights_sha256", "nothing"));
 }
 
+TEST(Train, SaysWhatItsLastEvaluationWasWhereNothingIsLeft) {
+  const TemporaryFolder folder;
+  const Arguments training = {
+      "train --net lenet --batch 8 --steps 2 --eval-every 2 --json - --checkpoint",
+      folder.file("checkpoint")};
+  const json whole = summary_of(training);
+  const json again = summary_of({training, "--resume"});
+  ASSERT_TRUE(whole.contains("test_top5"));
+  for (const char* name : {"test_loss", "test_accuracy", "test_top5"}) {
+    EXPECT_EQ(again.value(name, json{}), whole.at(name)) << name;
+  }
+}
+
 TEST(PlanJson, HasTheFiguresOfThePlan) {
   const json plan = json_of("plan --net vgg16 --batch 64 --machine v100 --budget min+20% --json -");
 

@@ -42,6 +42,17 @@ TEST_F(Recipes, GiveFlagsThatTheCommandLineDoesNot) {
   EXPECT_EQ(summary.value("label_smoothing", json{}).dump(), "0.1");
 }
 
+TEST_F(Recipes, MaySayWhetherToGoOn) {
+  json content{{"net", "lenet"}, {"batch", 8}, {"steps", 2}};
+  for (const bool is_auto : {true, false}) {
+    content["resume"] = is_auto ? json("auto") : json(false);
+    content["checkpoint"] = folder_.file(is_auto ? "one" : "other");
+    const Arguments training{"train --recipe", recipe(content.dump()), "--json -"};
+    EXPECT_EQ(summary_of(run_spillway(training)).value("steps_run", 0), 2);
+    EXPECT_EQ(run_spillway(training).exit_code, is_auto ? 0 : test::kFailure);
+  }
+}
+
 TEST_F(Recipes, RefuseWhatTrainHasNot) {
   const auto refused = [&](const std::string& text, const std::vector<std::string>& words) {
     expect_refused(test::kFailure, {"train --recipe", recipe(text)}, words);

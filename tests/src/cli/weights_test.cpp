@@ -73,6 +73,12 @@ TEST_F(WeightsOfFiles, AreWhereATrainingStartsFromThatResumes) {
 
   EXPECT_EQ(resumed.value("steps_run", 0), 2);
   EXPECT_EQ(weights_of(resumed), weights_of(whole));
+
+  const Arguments third{"--checkpoint", files_.file("third"), "--resume auto --weights", file()};
+  succeed(training("1", third));
+  const auto restarted = summary_of(training("3", {"--json -", third}));
+  EXPECT_EQ(restarted.value("steps_run", 0), 2);
+  EXPECT_EQ(weights_of(restarted), weights_of(whole));
 }
 
 // The same step of any budget and memory.
