@@ -91,7 +91,8 @@ set_tests_properties(host_tests_in_bf16 PROPERTIES
 # Networks as ONNX files.
 spillway_test(onnx_tests
   SOURCES src/onnx/bad_onnx_file_test.cpp src/onnx/bad_onnx_graph_test.cpp
-          src/onnx/export_onnx_test.cpp src/onnx/import_onnx_test.cpp src/onnx/onnx_round_trip_test.cpp
+          src/onnx/export_onnx_test.cpp src/onnx/import_onnx_test.cpp src/onnx/onnx_padding_test.cpp
+          src/onnx/onnx_round_trip_test.cpp
   LINK spillway::onnx spillway::nets_text spillway::train golden_files)
 
 # The program from outside. Where it is slow (no optimisation, sanitizers), fewer networks and
