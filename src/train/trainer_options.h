@@ -67,8 +67,8 @@ struct CheckpointOptions {
 struct InitialOptions {
   Initialisation rule = Initialisation::kXavier;  ///< of parameters that are drawn
   bool has_zero_gamma = false;                    ///< of the last batch norm of each residual block
-  /// A safetensors file of Hugging Face's or torchvision's to take them from (WeightFile); empty:
-  /// they are drawn. It does not go with CheckpointOptions::resume.
+  /// A safetensors file of Hugging Face's or torchvision's, or a folder of such, to take them from
+  /// (WeightFile); empty: they are drawn. It does not go with CheckpointOptions::resume.
   std::string weights;
   bool has_new_head = false;  ///< the last layer of `weights` may be of another size: it is drawn
   /// Where they and running statistics come from instead, whose arrays it may leave as they are
