@@ -56,6 +56,31 @@ TEST(RefusedRanks, AreStartedButNotAskedFor) {
               "spillway: this process was started as one of several ranks, each of which would "
               "train for itself; give --ranks auto\n");
 }
+// torchrun and Slurm start processes that MPI knows nothing of.
+TEST(RefusedRanks, AreAnnouncedByAnotherLauncherThanMpis) {
+  const Arguments training = short_training("--ranks auto");
+  expect_refused(kFailure, training,
+                 {"WORLD_SIZE announces 4 processes", "each would train alone",
+                  "mpirun -n 4 spillway train ... --ranks auto", "--ranks 1"},
+                 "WORLD_SIZE=4 RANK=1");
+  expect_refused(kFailure, training,
+                 {"SLURM_NTASKS announces 2 processes",
+                  "srun --mpi=pmix -n 2 spillway train ... --ranks auto"},
+                 "SLURM_NTASKS=2 SLURM_PROCID=0");
+  expect_refused(kFailure, training, {"the launcher started 3 processes, but MPI sees this one"},
+                 "PMI_SIZE=3 PMI_RANK=0");
+}
+
+TEST(RefusedRanks, TrainAloneWhereTheySaySo) {
+  const char* const note = "note: --ranks auto trains with this process alone";
+  expect_parts(succeed(short_training("--ranks auto")).errors, {note});
+  const Outcome one = run_spillway(short_training("--ranks 1"), "WORLD_SIZE=4 RANK=1");
+  EXPECT_EQ(one.exit_code, 0) << one.errors;
+  EXPECT_EQ(one.errors.find(note), std::string::npos) << one.errors;
+  const Outcome launched = run_ranks(1, short_training("--ranks auto"));
+  EXPECT_EQ(launched.errors.find(note), std::string::npos) << launched.errors;
+}
+
 
 TEST(RefusedRanks, DifferInTheirCommandLines) {
   const Outcome outcome =
