@@ -86,6 +86,8 @@ class Trainer {
   AfterEvaluation take(std::uint64_t step, const Evaluation& evaluation);
   [[nodiscard]] bool is_patience_over() const;
   void expect_going_on() const;
+  void expect_same_start() const;
+  [[nodiscard]] TensorSource start_values() const;
 
   TrainerOptions options_;
   TrainerEvents events_;

@@ -125,8 +125,11 @@ void expect_evaluation(const TrainerOptions& options, const DatasetPair& data);
 /// are none.
 [[nodiscard]] std::vector<std::string> zeroed_norms(const TrainerOptions& options);
 
-/// Learning rate and optimizer, which each rank may have read from a checkpoint of its own.
-[[nodiscard]] std::string settings_text(const TrainerOptions& options);
+/// What ranks that train the same on `context` must have alike, beside network, data and
+/// RankOptions::agreement: settings, which each may have read from a checkpoint of its own, and the
+/// tokenizer.
+[[nodiscard]] std::vector<NamedText> training_agreement(const TrainerOptions& options,
+                                                        const ExecutionContext& context);
 
 /// What a Trainer reports as it goes, to whoever listens: each may be empty.
 struct TrainerEvents {

@@ -155,7 +155,7 @@ spillway_test(bucket_tests
 # One training on several ranks.
 spillway_test(rank_training_tests
   SOURCES src/train/parts/divided_training_test.cpp src/train/parts/kept_plans_test.cpp
-          src/train/parts/rank_end_test.cpp
+          src/train/parts/rank_agreement_test.cpp src/train/parts/rank_end_test.cpp
           src/train/parts/rank_training_test.cpp src/train/parts/rank_warnings_test.cpp
   LINK golden_files spillway::host spillway::prefetch_planners spillway::ranks spillway::train
        spillway::um_host)
