@@ -79,7 +79,7 @@ bool is_written_by_torch(const std::string& name) {
 // What to do about a folder without a model that can be read.
 std::string advice_for(const fs::path& folder) {
   if (has_file(folder, "checkpoint.json")) {
-    return "it has checkpoints of spillway, of which spillway export writes such a file";
+    return "it holds checkpoints of spillway; spillway export makes such a file of one";
   }
   std::vector<std::string> names = um::Folder{folder}.names();
   std::ranges::sort(names);

@@ -114,9 +114,8 @@ TEST_F(ModelInFiles, SaysWhatIsMissing) {
   EXPECT_EQ(said_of_folder(),
             neither + "it has " + kOne + ", and needs the index of such files; download that, too");
   write("checkpoint.json", "{}");
-  EXPECT_EQ(said_of_folder(), neither +
-                                  "it has checkpoints of spillway, of which spillway export "
-                                  "writes such a file");
+  EXPECT_EQ(said_of_folder(),
+            neither + "it holds checkpoints of spillway; spillway export makes such a file of one");
 }
 
 TEST_F(ModelInFiles, SaysWhichFilesAreMissing) {
