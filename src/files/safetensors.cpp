@@ -119,6 +119,7 @@ SafetensorsReader::SafetensorsReader(um::InputFile file) : file_{std::move(file)
   SafetensorsHeader header = read_safetensors_header(file_);
   offsets_.push_back(header.end);
   for (TensorEntry& entry : header.entries) {
+    numbers_.emplace(entry.name, tensors_.size());
     tensors_.push_back({.name = std::move(entry.name), .shape = std::move(entry.shape)});
     types_.push_back(std::move(entry.type));
     offsets_.push_back(header.end + entry.end);
@@ -126,9 +127,8 @@ SafetensorsReader::SafetensorsReader(um::InputFile file) : file_{std::move(file)
 }
 
 std::optional<std::size_t> SafetensorsReader::find(std::string_view name) const {
-  const auto found = std::ranges::find(tensors_, name, &StoredTensor::name);
-  if (found == tensors_.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - tensors_.begin());
+  const auto found = numbers_.find(std::string{name});
+  return found == numbers_.end() ? std::nullopt : std::optional{found->second};
 }
 
 void SafetensorsReader::read(std::size_t index, std::span<float> values) const {

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "src/files/sha256.h"
@@ -96,7 +97,8 @@ class SafetensorsReader {
  private:
   um::InputFile file_;
   std::vector<StoredTensor> tensors_;
-  std::vector<std::string> types_;      // "F32"
+  std::unordered_map<std::string, std::size_t> numbers_;  // of these, by name
+  std::vector<std::string> types_;                        // "F32"
   std::vector<std::uint64_t> offsets_;  // in the file, and where the last tensor ends
 };
 

@@ -1,5 +1,6 @@
 #include "src/mpi/open_mpi.h"
 
+#include <array>
 #include <cstdlib>
 #include <initializer_list>
 #include <optional>
@@ -30,7 +31,31 @@ std::optional<std::size_t> launched_ranks() {
   return ranks == std::size_t{0} ? std::nullopt : ranks;
 }
 
+// Variables by which a launcher tells a process how many there are, and which one it is. One of
+// them alone may be left from elsewhere.
+struct Announcement {
+  const char* ranks;
+  const char* rank;
+  const char* start;
+};
+constexpr std::array kAnnouncements{
+    Announcement{"SLURM_NTASKS", "SLURM_PROCID", "srun --mpi=pmix -n "},
+    Announcement{"WORLD_SIZE", "RANK", "mpirun -n "},  // torchrun
+    Announcement{"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "mpirun -n "},
+    Announcement{"JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK", "mpirun -n "},
+    Announcement{"FLUX_JOB_SIZE", "FLUX_TASK_RANK", "mpirun -n "}};
+
 }  // namespace
+
+std::optional<AnnouncedRanks> announced_ranks() {
+  for (const auto& [variable, rank, start] : kAnnouncements) {
+    const std::size_t ranks = number_in({variable}).value_or(1);
+    if (ranks < 2 || !number_in({rank})) continue;
+    return AnnouncedRanks{
+        .variable = variable, .ranks = ranks, .start = start + std::to_string(ranks)};
+  }
+  return std::nullopt;
+}
 
 bool started_with_ranks() {
   return launched_ranks().value_or(1) > 1 || std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr ||

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "src/ranks/communicator.h"
 
@@ -9,6 +12,17 @@ namespace spillway {
 /// True where a launcher (mpirun, Slurm's srun, another PMI) started this process as one rank of
 /// several. Reads the environment; loads nothing.
 [[nodiscard]] bool started_with_ranks();
+
+/// Processes of which a launcher that starts no MPI says that this is one.
+struct AnnouncedRanks {
+  std::string variable;  ///< of the environment, which says so
+  std::size_t ranks = 0;
+  std::string start;  ///< how to start as many with MPI, but for the program: "mpirun -n 4"
+};
+
+/// What torchrun, a batch script of Slurm or another launcher announces; nothing where that is one
+/// process alone. Reads the environment; loads nothing.
+[[nodiscard]] std::optional<AnnouncedRanks> announced_ranks();
 
 /// False where a launcher started this process as another rank than the first. For what ranks say
 /// before they have joined each other. Reads the environment; loads nothing.

@@ -231,33 +231,15 @@ std::string to_text(const CheckpointManifest& manifest) {
               {"batch", key.batch},
               {"seed", key.seed},
               {"step", step},
-              {"learning_rate", to_json(settings.learning_rate)},
-              {"optimizer", to_json(settings.optimizer)},
-              {"threads", settings.threads},
-              {"precision", to_string(settings.precision)},
-              {"deterministic", settings.deterministic},
               {"tensors", to_json(manifest.tensors)},
               {"plans", json::array()}};
-  if (settings.sub_batch) object["sub_batch"] = *settings.sub_batch;
-  if (settings.shards) object["shards"] = *settings.shards;
+  object.update(to_json(settings));
   if (best) object["best"] = to_json(*best);
   if (last) object["last_evaluation"] = to_json(*last);
   if (!network_file.empty()) object["network_file"] = lines_of(network_file);
   if (is_unjudged) object["lacks_evaluation"] = true;
   if (text_model) object["text_model"] = to_json(*text_model);
-  if (settings.label_smoothing > 0) {
-    object["label_smoothing"] = um::shortest_decimal(settings.label_smoothing);
-  }
-  if (settings.mixing.is_on()) object["mixing"] = to_json(settings.mixing);
-  if (settings.average_decay > 0) object["average_decay"] = settings.average_decay;
-  if (!settings.frozen.empty()) object["frozen"] = settings.frozen;
   for (const std::string& name : class_names) object["class_names"].push_back(printable(name));
-  if (settings.images) object["images"] = to_json(*settings.images);
-  if (settings.evaluations != EvaluationRule{}) {
-    object["evaluations"] = to_json(settings.evaluations);
-  }
-  if (settings.train_samples > 0) object["train_samples"] = settings.train_samples;
-  if (settings.dropout) object["dropout"] = um::shortest_decimal(*settings.dropout);
   object["tensors"]["sha256_of_each"] = manifest.tensor_digests;
   for (const StoredFile& plan : manifest.plans) object["plans"].push_back(to_json(plan));
   return sealed(std::move(object));

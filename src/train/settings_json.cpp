@@ -304,4 +304,27 @@ MixOptions read_mixing(const JsonView& root) {
   return {.mixup = alpha("mixup"), .cutmix = alpha("cutmix")};
 }
 
+json to_json(const KeptSettings& settings) {
+  json object{{"learning_rate", to_json(settings.learning_rate)},
+              {"optimizer", to_json(settings.optimizer)},
+              {"threads", settings.threads},
+              {"precision", to_string(settings.precision)},
+              {"deterministic", settings.deterministic}};
+  if (settings.label_smoothing > 0) {
+    object["label_smoothing"] = um::shortest_decimal(settings.label_smoothing);
+  }
+  if (settings.mixing.is_on()) object["mixing"] = to_json(settings.mixing);
+  if (settings.average_decay > 0) object["average_decay"] = settings.average_decay;
+  if (!settings.frozen.empty()) object["frozen"] = settings.frozen;
+  if (settings.sub_batch) object["sub_batch"] = *settings.sub_batch;
+  if (settings.shards) object["shards"] = *settings.shards;
+  if (settings.dropout) object["dropout"] = um::shortest_decimal(*settings.dropout);
+  if (settings.images) object["images"] = to_json(*settings.images);
+  if (settings.evaluations != EvaluationRule{}) {
+    object["evaluations"] = to_json(settings.evaluations);
+  }
+  if (settings.train_samples > 0) object["train_samples"] = settings.train_samples;
+  return object;
+}
+
 }  // namespace spillway

@@ -62,4 +62,7 @@ namespace spillway {
 [[nodiscard]] nlohmann::json to_json(const MixOptions& mixing);
 [[nodiscard]] MixOptions read_mixing(const prefetch::JsonView& root);
 
+/// Those of all of them that are given, as checkpoints have them.
+[[nodiscard]] nlohmann::json to_json(const KeptSettings& settings);
+
 }  // namespace spillway

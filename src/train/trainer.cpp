@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/data/batch_loader.h"
+#include "src/files/sha256.h"
 #include "src/plan/predicted_step.h"
 #include "src/plan/sub_batch_choice.h"
 #include "src/step/batch_norm_values.h"
@@ -31,10 +32,9 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
       context_{open_context()} {
   options_.training = whole_training(options_.training, data_, options_.step.batch);
   options_.training.first_step = 0;
-  options_.ranks.agreement.push_back({.name = "settings", .text = settings_text(options_)});
-  options_.ranks.agreement.push_back({.name = "what they find in the checkpoint folder",
-                                      .text = options_.checkpoint.resume ? "a checkpoint" : ""});
-  expect_ranks_agree(options_.ranks, options_.network, data_, context_.threads);
+  const std::vector<NamedText> own = training_agreement(options_, context_);
+  options_.ranks.agreement.insert(options_.ranks.agreement.end(), own.begin(), own.end());
+  expect_ranks_agree(options_.ranks, options_.network, data_, context_);
   if (options_.ranks.join_devices) {
     near_ranks_ = options_.ranks.join_devices(context_);
     options_.ranks.near_communicator = near_ranks_.get();
@@ -53,6 +53,7 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
                                   .arrays = weight_tensors(workload().training())},
                      options_.initial.has_new_head);
   }
+  expect_same_start();
   const std::string& folder = options_.checkpoint.folder;
   std::error_code ignored;
   const bool is_there = !folder.empty() && std::filesystem::exists(folder, ignored);
@@ -149,7 +150,7 @@ TrainingSummary Trainer::summary_of(const SummaryOfSteps& steps) {
   summary.near_peak = session_->near_peak();
   summary.weights_sha256 = session_->state().sha256();
   if (options_.ranks.are_used()) {
-    expect_same_weights(options_.ranks, summary.weights_sha256);
+    expect_same_weights(options_.ranks, "weights", summary.weights_sha256);
     const auto broken = data_.broken ? data_.broken->all() : std::vector<std::string>{};
     summary.broken_files = distinct_of_ranks(*options_.ranks.communicator, broken);
   }
@@ -264,14 +265,35 @@ void Trainer::with_whole_state(const std::function<void()>& work) {
   slices_->on_first(work, [&] { session_->state().follow(); });
 }
 
+// Those of a file or of the user's; empty where all are drawn.
+TensorSource Trainer::start_values() const {
+  if (!weights_) return options_.initial.values;
+  return [this](const std::string& name, std::span<float> tensor) { weights_->read(name, tensor); };
+}
+
+// The first rank's become those of all, which have to be told where they are not what it means.
+void Trainer::expect_same_start() const {
+  if (!options_.ranks.are_used() || options_.ranks.communicator->ranks() == 1) return;
+  std::string sha256;
+  if (const TensorSource values = start_values()) {
+    Sha256 digest;
+    for (const StoredTensor& tensor : weight_tensors(workload().training())) {
+      std::vector<float> numbers(element_count(tensor.shape));
+      values(tensor.name, numbers);
+      digest.update(std::as_bytes(std::span{numbers}));
+    }
+    sha256 = digest.hex();
+  }
+  expect_same_weights(options_.ranks, "starting weights", sha256);
+}
+
 // First values, or those of a file or of the checkpoint.
 void Trainer::fill_state() {
   if (folder_ && folder_->chosen() != nullptr) {
     folder_->load(session_->state());
   } else if (weights_) {
     if (!weights_->drawn_layer().empty()) draw_state();
-    session_->state().start_from(
-        [&](const std::string& name, std::span<float> tensor) { weights_->read(name, tensor); });
+    session_->state().start_from(start_values());
   } else {
     draw_state();
     has_first_values_ = options_.initial.values != nullptr;

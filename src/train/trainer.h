@@ -93,6 +93,8 @@ class Trainer {
   [[nodiscard]] bool is_evaluated(std::uint64_t step) const;
   [[nodiscard]] bool is_patience_over() const;
   void expect_going_on() const;
+  void expect_same_start() const;
+  [[nodiscard]] TensorSource start_values() const;
 
   TrainerOptions options_;
   TrainerEvents events_;

@@ -7,6 +7,7 @@
 #include "src/data/batch_order.h"
 #include "src/data/first_samples.h"
 #include "src/data/open_dataset.h"
+#include "src/data/text/byte_pairs.h"
 #include "src/plan/sub_batch_choice.h"
 #include "src/train/parts/first_rank.h"
 #include "src/train/settings_json.h"
@@ -147,8 +148,20 @@ std::vector<std::string> zeroed_norms(const TrainerOptions& options) {
                   " has no residual block that ends with a batch norm; leave out --zero-gamma"};
 }
 
-std::string settings_text(const TrainerOptions& options) {
-  return to_json(options.training.learning_rate).dump() + to_json(options.step.optimizer).dump();
+std::vector<NamedText> training_agreement(const TrainerOptions& options,
+                                          const ExecutionContext& context) {
+  if (!options.ranks.are_used()) return {};
+  nlohmann::json settings = to_json(kept_settings(options, context, {}));
+  settings["batch"] = options.step.batch;
+  settings["seed"] = options.training.seed;
+  settings.erase("threads");  // compared for themselves
+  std::vector<NamedText> texts = {{.name = "settings", .text = settings.dump()},
+                                  {.name = "what they find in the checkpoint folder",
+                                   .text = options.checkpoint.resume ? "a checkpoint" : ""}};
+  if (!options.tokenizer.empty()) {
+    texts.push_back({.name = "tokenizer", .text = read_byte_pairs(options.tokenizer).sha256});
+  }
+  return texts;
 }
 
 }  // namespace spillway

@@ -68,8 +68,8 @@ struct CheckpointOptions {
 struct InitialOptions {
   Initialisation rule = Initialisation::kXavier;  ///< of parameters that are drawn
   bool has_zero_gamma = false;                    ///< of the last batch norm of each residual block
-  /// A safetensors file of Hugging Face's or torchvision's to take them from (WeightFile); empty:
-  /// they are drawn. It does not go with CheckpointOptions::resume.
+  /// A safetensors file of Hugging Face's or torchvision's, or a folder of such, to take them from
+  /// (WeightFile); empty: they are drawn. It does not go with CheckpointOptions::resume.
   std::string weights;
   bool has_new_head = false;  ///< the last layer of `weights` may be of another size: it is drawn
   /// Where they and running statistics come from instead, whose arrays it may leave as they are
@@ -123,8 +123,11 @@ void expect_evaluation(const TrainerOptions& options, const DatasetPair& data);
 /// are none.
 [[nodiscard]] std::vector<std::string> zeroed_norms(const TrainerOptions& options);
 
-/// Learning rate and optimizer, which each rank may have read from a checkpoint of its own.
-[[nodiscard]] std::string settings_text(const TrainerOptions& options);
+/// What ranks that train the same on `context` must have alike, beside network, data and
+/// RankOptions::agreement: settings, which each may have read from a checkpoint of its own, whether
+/// each found one, and the tokenizer.
+[[nodiscard]] std::vector<NamedText> training_agreement(const TrainerOptions& options,
+                                                        const ExecutionContext& context);
 
 /// What a Trainer reports as it goes, to whoever listens: each may be empty.
 struct TrainerEvents {

@@ -106,7 +106,8 @@ set_tests_properties(host_tests_in_bf16 PROPERTIES
 # Networks as ONNX files.
 spillway_test(onnx_tests
   SOURCES src/onnx/bad_onnx_file_test.cpp src/onnx/bad_onnx_graph_test.cpp
-          src/onnx/export_onnx_test.cpp src/onnx/import_onnx_test.cpp src/onnx/onnx_round_trip_test.cpp
+          src/onnx/export_onnx_test.cpp src/onnx/import_onnx_test.cpp src/onnx/onnx_padding_test.cpp
+          src/onnx/onnx_round_trip_test.cpp
   LINK spillway::onnx spillway::nets_text spillway::train golden_files)
 
 # The program from outside. Where it is slow (no optimisation, sanitizers), fewer networks and
@@ -169,7 +170,7 @@ spillway_test(bucket_tests
 # One training on several ranks.
 spillway_test(rank_training_tests
   SOURCES src/train/parts/divided_training_test.cpp src/train/parts/kept_plans_test.cpp
-          src/train/parts/rank_end_test.cpp
+          src/train/parts/rank_agreement_test.cpp src/train/parts/rank_end_test.cpp
           src/train/parts/rank_training_test.cpp src/train/parts/rank_warnings_test.cpp
   LINK golden_files spillway::host spillway::prefetch_planners spillway::ranks spillway::train
        spillway::um_host)

@@ -57,8 +57,8 @@ set(planning prefetch prefetch/files prefetch/verify prefetch/simulate prefetch/
 
 knows(src/numbers)
 knows(src/files um um/files um/text src/numbers)
-knows(src/weights um um/files src/files)
-knows(src/onnx um um/files nets nets/families nets/text src/files src/numbers)
+knows(src/weights um um/files um/text src/files)
+knows(src/onnx um um/files um/text nets nets/families nets/text src/files src/numbers)
 knows(src/plugin um)
 knows(src/ranks um)
 knows(src/mpi um src/plugin src/ranks)

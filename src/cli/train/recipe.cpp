@@ -109,14 +109,20 @@ std::optional<std::string> argument_of(const CLI::Option& option, const std::str
     return value.get<bool>() ? std::optional{flag} : std::nullopt;
   }
   if (is_flag) throw um::Error{file + ": '" + name + "' is true or false"};
-  if (value.is_string() || value.is_number()) return flag + "=" + text_of(value);
   const auto is_plain = [](const json& each) { return each.is_string() || each.is_number(); };
-  if (!value.is_array() || value.empty() || !std::ranges::all_of(value, is_plain)) {
+  const bool is_list = value.is_array() && !value.empty() && std::ranges::all_of(value, is_plain);
+  if (!is_plain(value) && !is_list) {
     throw um::Error{file + ": '" + name + "' is a number, a text, or a list of these"};
   }
   std::vector<std::string> parts;
-  std::ranges::transform(value, std::back_inserter(parts), text_of);
-  return fmt::format("{}={}", flag, fmt::join(parts, ","));
+  if (is_list) {
+    std::ranges::transform(value, std::back_inserter(parts), text_of);
+  } else {
+    parts.push_back(text_of(value));
+  }
+  std::string argument = fmt::format("{}={}", flag, fmt::join(parts, ","));
+  if (argument.find('\0') == std::string::npos) return argument;
+  throw um::Error{file + ": '" + name + "' has a zero byte, where a word of a command line ends"};
 }
 
 }  // namespace

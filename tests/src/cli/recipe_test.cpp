@@ -60,6 +60,7 @@ TEST_F(Recipes, RefuseWhatTrainHasNot) {
   refused(R"({"optimiser": "sgd"})", {"no option 'optimiser'", "did you mean 'optimizer'?"});
   refused(R"({"nesterov": 1})", {"'nesterov' is true or false"});
   refused(R"({"lr": {}})", {"'lr' is a number, a text, or a list"});
+  refused(R"({"net": "lenet\u0000.net"})", {"'net' has a zero byte"});
   refused("[]", {"no JSON object"});
   refused("{", {"recipe.json"});
   expect_refused(test::kFailure, "train --recipe fashion-mnits", {"did you mean 'fashion-mnist'?"});

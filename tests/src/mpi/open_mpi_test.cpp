@@ -13,13 +13,14 @@ namespace {
 /// An environment without a launcher's variables.
 class StartedWithRanks : public ::testing::Test {
  protected:
-  StartedWithRanks() { forget(); }
-  ~StartedWithRanks() override { forget(); }
+  void SetUp() override { forget(); }
+  void TearDown() override { forget(); }
 
   static void forget() {
     for (const char* const name :
          {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS",
-          "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+          "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "WORLD_SIZE", "RANK",
+          "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"}) {
       unsetenv(name);
     }
   }
@@ -55,6 +56,28 @@ TEST_F(StartedWithRanks, KnowsTheFirstOfThem) {
     EXPECT_TRUE(is_first_with(name, "0"));
     EXPECT_FALSE(is_first_with(name, "3"));
   }
+}
+
+TEST_F(StartedWithRanks, KnowsWhatOtherLaunchersAnnounce) {
+  const auto announced_by = [](const char* ranks, const char* number, const char* rank) {
+    forget();
+    setenv(ranks, number, 1);
+    if (rank != nullptr) setenv(rank, "0", 1);
+    EXPECT_FALSE(started_with_ranks());
+    const auto announced = announced_ranks();
+    return announced ? announced->variable + " " + std::to_string(announced->ranks) + ": " +
+                           announced->start
+                     : "";
+  };
+  EXPECT_FALSE(announced_ranks());
+  EXPECT_EQ(announced_by("WORLD_SIZE", "4", "RANK"), "WORLD_SIZE 4: mpirun -n 4");
+  EXPECT_EQ(announced_by("SLURM_NTASKS", "8", "SLURM_PROCID"),
+            "SLURM_NTASKS 8: srun --mpi=pmix -n 8");
+  EXPECT_EQ(announced_by("MV2_COMM_WORLD_SIZE", "2", "MV2_COMM_WORLD_RANK"),
+            "MV2_COMM_WORLD_SIZE 2: mpirun -n 2");
+  EXPECT_EQ(announced_by("WORLD_SIZE", "1", "RANK"), "");
+  EXPECT_EQ(announced_by("WORLD_SIZE", "4", nullptr), "");
+  EXPECT_EQ(announced_by("WORLD_SIZE", "all", "RANK"), "");
 }
 
 // It is not beside the tests.

@@ -45,6 +45,37 @@ TEST(TrainingStep, AddsTheLossesOfHeadsThatEvaluationLeavesOut) {
             (std::vector<std::string>{"load", "conv.forward", "fc.forward", "loss.forward"}));
 }
 
+// Counts how often it is asked of operations with weights.
+class CountingModel final : public MachineSizeModel {
+ public:
+  [[nodiscard]] std::vector<AlgorithmInfo> algorithms(const Operation& operation) const override {
+    const OperationKind kind = row_of(operation).kind;
+    if (kind == OperationKind::kConvolution || kind == OperationKind::kLinear) ++count_;
+    return MachineSizeModel::algorithms(operation);
+  }
+  [[nodiscard]] std::size_t count() const { return count_; }
+
+ private:
+  mutable std::size_t count_ = 0;
+};
+
+// The first layer, all others, and the last; a library takes a thousand times as long as the rest.
+TEST(TrainingStep, AsksForTheAlgorithmsOfRepeatedLayersOnce) {
+  for (const std::size_t layers : {4U, 400U}) {
+    nets::Builder builder{"deep", {3, 8, 8}};
+    nets::NodeId x = builder.input();
+    for (std::size_t i = 0; i < layers; ++i) {
+      x = builder.convolution("conv" + std::to_string(i), x, {.channels = 4});
+    }
+    const nets::Network net = builder.build(builder.linear("fc", x, {.features = 5}));
+    const CountingModel model;
+    const Step step = make_training_step(net, model, {.batch = 2});
+    EXPECT_EQ(model.count(), 3U);
+    EXPECT_EQ(find_task(step, "conv1.forward")->algorithms.size(),
+              find_task(step, "conv3.forward")->algorithms.size());
+  }
+}
+
 // image -> conv -> norm -> relu -> linear: norm takes the ReLU in.
 nets::Network small_network() {
   nets::Builder builder{"small", {3, 8, 8}};

@@ -2,12 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/src/cli/program.h"
 #include "tests/src/cli/ranks/run_ranks.h"
 #include "tests/src/cli/refused.h"
+#include "tests/src/data/images/png_file.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway::test {
@@ -51,6 +56,31 @@ TEST(RefusedRanks, AreWithoutALauncher) {
                  {"start them with mpirun -n 2 spillway train ... --ranks auto"});
 }
 
+// torchrun and Slurm start processes that MPI knows nothing of.
+TEST(RefusedRanks, AreAnnouncedByAnotherLauncherThanMpis) {
+  const Arguments training = short_training("--ranks auto");
+  expect_refused(kFailure, training,
+                 {"WORLD_SIZE announces 4 processes", "each would train alone",
+                  "mpirun -n 4 spillway train ... --ranks auto", "--ranks 1"},
+                 "WORLD_SIZE=4 RANK=1");
+  expect_refused(kFailure, training,
+                 {"SLURM_NTASKS announces 2 processes",
+                  "srun --mpi=pmix -n 2 spillway train ... --ranks auto"},
+                 "SLURM_NTASKS=2 SLURM_PROCID=0");
+  expect_refused(kFailure, training, {"the launcher started 3 processes, but MPI sees this one"},
+                 "PMI_SIZE=3 PMI_RANK=0");
+}
+
+TEST(RefusedRanks, TrainAloneWhereTheySaySo) {
+  const char* const note = "note: --ranks auto trains with this process alone";
+  expect_parts(succeed(short_training("--ranks auto")).errors, {note});
+  const Outcome one = run_spillway(short_training("--ranks 1"), "WORLD_SIZE=4 RANK=1");
+  EXPECT_EQ(one.exit_code, 0) << one.errors;
+  EXPECT_EQ(one.errors.find(note), std::string::npos) << one.errors;
+  const Outcome launched = run_ranks(1, short_training("--ranks auto"));
+  EXPECT_EQ(launched.errors.find(note), std::string::npos) << launched.errors;
+}
+
 TEST(RefusedRanks, AreStartedButNotAskedFor) {
   expect_once(run_ranks(2, short_training({})), kFailure,
               "spillway: this process was started as one of several ranks, each of which would "
@@ -63,6 +93,81 @@ TEST(RefusedRanks, DifferInTheirCommandLines) {
                     std::string{SPILLWAY_PROGRAM}, short_training("--ranks auto --lr 0.2")});
   expect_once(outcome, kFailure, "the ranks differ in command line: rank 0 on ");
   expect_parts(outcome.errors, {"lr=0.1", "lr=0.2", ", rank 1 on "});
+}
+
+// Two ranks, each in a folder of its own, with these arguments.
+Outcome run_in(const TemporaryFolder& first, const TemporaryFolder& second,
+               const Arguments& arguments) {
+  return run_ranks(
+      1,
+      {arguments, ": -n 1 -wdir", second.path().string(), std::string{SPILLWAY_PROGRAM}, arguments},
+      {"--bind-to none -wdir", first.path().string()});
+}
+
+void write(const TemporaryFolder& folder, const std::string& name, const std::string& content) {
+  std::ofstream{folder.file(name), std::ios::binary} << content;
+}
+
+// In one byte, which neither the first nor the last window has, nor one in the middle.
+TEST(RefusedRanks, LearnFromOtherTexts) {
+  const TemporaryFolder first;
+  const TemporaryFolder second;
+  std::string text;
+  for (int i = 0; i < 4000; ++i) text += static_cast<char>('a' + i * i % 26);
+  write(first, "book.txt", text);
+  const char first_letter = std::exchange(text[1000], 'A');
+  write(second, "book.txt", text);
+  const Arguments training =
+      "train --net gpt:1,1,8,16 --vocabulary 256 --batch 4 --threads 1 --device host --steps 1 "
+      "--eval-every 0 --ranks auto --data text:book.txt";
+  const Outcome outcome = run_in(first, second, training);
+  expect_once(outcome, kFailure, "the ranks differ in data: rank 0 on ");
+  expect_parts(outcome.errors, {", rank 1 on ", "content ", "; copy the same data to"});
+  text[1000] = first_letter;
+  write(second, "book.txt", text);
+  EXPECT_EQ(run_in(first, second, training).exit_code, 0);
+}
+
+// Two classes of twelve grey images in `folder`, of which one has another grey.
+void write_images(const TemporaryFolder& folder, std::uint8_t grey_of_one) {
+  constexpr std::uint32_t kSide = 8;
+  for (const std::string name : {"cat", "dog"}) {
+    std::filesystem::create_directories(folder.path() / "train" / name);
+    for (int i = 0; i < 12; ++i) {
+      const bool is_one = name == "cat" && i == 4;
+      std::vector<std::uint8_t> rows(kSide * (kSide + 1),
+                                     is_one ? grey_of_one : static_cast<std::uint8_t>(10 * i));
+      for (std::size_t row = 0; row < kSide; ++row) rows[row * (kSide + 1)] = 0;  // its filter
+      folder.write("train/" + name + "/" + std::to_string(i) + ".png",
+                   png_file({.width = kSide, .height = kSide, .color = 0}, rows));
+    }
+  }
+}
+
+// All files have one name and size in both folders.
+TEST(RefusedRanks, LearnFromOtherImages) {
+  const TemporaryFolder first;
+  const TemporaryFolder second;
+  write_images(first, 200);
+  write_images(second, 201);
+  const char* const file = "train/cat/4.png";
+  ASSERT_EQ(std::filesystem::file_size(first.file(file)),
+            std::filesystem::file_size(second.file(file)));
+  const Arguments training = short_training("--ranks auto --data images:. --augment none");
+  const Outcome outcome = run_in(first, second, training);
+  expect_once(outcome, kFailure, "the ranks differ in data: rank 0 on ");
+  expect_parts(outcome.errors, {", rank 1 on ", "samples ", "; copy the same data to"});
+  write_images(second, 200);
+  EXPECT_EQ(run_in(first, second, training).exit_code, 0);
+}
+
+// oneDNN lays numbers out otherwise for other instructions.
+TEST(RefusedRanks, UseOtherInstructions) {
+  const Outcome outcome =
+      run_ranks(1, {short_training("--ranks auto"), ": -n 1 -x ONEDNN_MAX_CPU_ISA=SSE41",
+                    std::string{SPILLWAY_PROGRAM}, short_training("--ranks auto")});
+  expect_once(outcome, kFailure, "the ranks differ in kernels: rank 0 on ");
+  expect_parts(outcome.errors, {"sse41", "ONEDNN_MAX_CPU_ISA=AVX2"});
 }
 
 // Before they measure what is between them.
