@@ -38,7 +38,7 @@ prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
   const auto link = make_link_under_test(device, subject.mode, subject.options,
                                          moved_size(subject.options.page, subject.limit));
   const auto start_load = [&]() -> std::unique_ptr<RepeatedLaunch> {
-    const std::optional<prefetch::TaskId> task = longest_task(step, profile, subject.limit);
+    const std::optional<LoadTask> task = find_load(step, profile, subject.limit);
     if (!task) return nullptr;
     return std::make_unique<RepeatedLaunch>(step, *task, backend, device.memory(), stream);
   };
