@@ -71,7 +71,9 @@ prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
                                .faults = device.faults()};
   result.faults.time += subject.options.fault_latency;
   if (speed) result.compute_speed_while_moving = std::clamp(*speed, 0.05, 1.0);
-  measure_far_update(*link, step, backend, start_load, stop, result);
+  if (subject.with_far_updates) {
+    measure_far_update(*link, step, backend, start_load, stop, result);
+  }
   return result;
 }
 

@@ -29,8 +29,9 @@ struct TrainingSummary {
   std::size_t broken_files = 0;          ///< of the data set, passed over
   std::optional<Evaluation> evaluation;  ///< the last one
 
-  um::Nanoseconds median_step{0};     ///< without the first, which warms up, where there are others
-  um::Nanoseconds predicted_step{0};  ///< by the plan
+  um::Nanoseconds median_step{0};  ///< without the first, which warms up, where there are others
+  /// By the plan; nothing where no plan depends on times, and so nothing was measured.
+  std::optional<um::Nanoseconds> predicted_step;
   um::Bytes budget;
   um::Bytes near_peak;         ///< the most near memory in use at any time
   std::string weights_sha256;  ///< of all weights, in layer order
