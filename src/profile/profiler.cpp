@@ -70,15 +70,15 @@ class Candidate {
 
 // What is expected to take how long, in nanoseconds.
 struct Expected {
-  double round = 0;  // the runs of this round
-  double later = 0;  // those of later rounds
-  double step = 0;   // each task with its first algorithm
+  double first = 0;    // runs of what has no time yet
+  double repeats = 0;  // all other runs
+  double step = 0;     // each task with its first algorithm
 };
 
-// How long measuring may take, where a step takes so long.
+// How long repeats may take, where a step takes so long.
 double most_time(double step) {
   const auto usual = static_cast<double>(measuring_time(std::chrono::seconds{1}).count());
-  return std::max(usual, kMeasuredSteps * step);
+  return std::max(usual, kRepeatedSteps * step);
 }
 
 // Runs the tasks of a step in order, in rounds in which each has one of its algorithms, and notes
@@ -105,7 +105,7 @@ class TaskTimer {
   // would hold, what takes no time to speak of. Returns false where all is measured.
   bool choose() {
     chosen_.clear();
-    double room = most_time(step_time()) - static_cast<double>(passed());
+    double room = most_time(step_time()) - static_cast<double>(repeated_);
     bool is_any_wanted = false;
     for (std::vector<Candidate>& candidates : tasks_) {
       Candidate& candidate = neediest(candidates);
@@ -126,11 +126,11 @@ class TaskTimer {
   template <class OnTask>
   void run(const OnTask& on_task) {
     const Expected expected = expect();
-    const std::int64_t before = passed();
-    double expected_so_far = 0;
+    const std::int64_t before = passed_;
+    Expected so_far;
     for (Candidate* const candidate : chosen_) {
-      on_task(fraction(expected, static_cast<double>(passed() - before), expected_so_far));
-      expected_so_far += time_of(*candidate);
+      on_task(fraction(expected, so_far, static_cast<double>(passed_ - before)));
+      (candidate->has_time() ? so_far.repeats : so_far.first) += time_of(*candidate);
       candidate->launch().place(ring_);
       run_timed(*candidate);
     }
@@ -162,8 +162,6 @@ class TaskTimer {
     return least == nullptr ? candidates.front() : *least;
   }
 
-  [[nodiscard]] std::int64_t passed() const { return passed_; }
-
   // As measured, else as modelled times how much slower than modelled the others were.
   [[nodiscard]] double time_of(const Candidate& candidate) const {
     if (candidate.has_time()) return static_cast<double>(candidate.fastest().count());
@@ -187,24 +185,29 @@ class TaskTimer {
     }
     if (modelled > 0) slowness_ = known / modelled;
     Expected expected{.step = step_time()};
-    for (const Candidate* const candidate : chosen_) expected.round += time_of(*candidate);
     for (const std::vector<Candidate>& candidates : tasks_) {
       for (const Candidate& candidate : candidates) {
-        const std::size_t runs = std::min(candidate.runs(), candidate.enough());
-        expected.later += static_cast<double>(candidate.enough() - runs) * time_of(candidate);
+        const std::size_t left =
+            candidate.enough() - std::min(candidate.runs(), candidate.enough());
+        const std::size_t first = candidate.has_time() ? 0 : 1;
+        expected.first += static_cast<double>(first) * time_of(candidate);
+        expected.repeats += static_cast<double>(left - first) * time_of(candidate);
       }
     }
-    expected.later = std::max(0.0, expected.later - expected.round);
     return expected;
   }
 
-  // Of the time that measuring takes, where the runs of this round have taken `time` so far.
-  [[nodiscard]] double fraction(const Expected& expected, double time, double expected_so_far) {
-    const double slowness = time > 0 && expected_so_far > 0 ? time / expected_so_far : 1;
-    const auto done = static_cast<double>(passed());
-    const double left = slowness * (expected.round - expected_so_far + expected.later);
-    const double most = std::max(0.0, most_time(slowness * expected.step) - done);
-    if (done > 0) fraction_ = std::max(fraction_, done / (done + std::min(left, most)));
+  // Of the time that measuring takes. The runs of this round so far, which were expected to take
+  // what `so_far` says, have taken `time`.
+  [[nodiscard]] double fraction(const Expected& expected, const Expected& so_far, double time) {
+    const double known = so_far.first + so_far.repeats;
+    const double slowness = time > 0 && known > 0 ? time / known : 1;
+    const double most = most_time(slowness * expected.step) - static_cast<double>(repeated_);
+    const double left =
+        slowness * (expected.first - so_far.first) +
+        std::clamp(slowness * (expected.repeats - so_far.repeats), 0.0, std::max(0.0, most));
+    const auto done = static_cast<double>(passed_);
+    if (done > 0) fraction_ = std::max(fraction_, done / (done + left));
     return fraction_;
   }
 
@@ -212,8 +215,10 @@ class TaskTimer {
     stream_.notify([this](Clock::time_point moment) { begin_ = moment; });
     candidate.launch().run();
     stream_.notify([this, &candidate](Clock::time_point moment) {
-      candidate.add(moment - begin_);
-      passed_ += Nanoseconds{moment - begin_}.count();
+      const Nanoseconds time = moment - begin_;
+      passed_ += time.count();
+      if (candidate.has_time()) repeated_ += time.count();
+      candidate.add(time);
     });
   }
 
@@ -222,9 +227,11 @@ class TaskTimer {
   Clock::time_point begin_;  // of the last timed run; for notices, which come in order
   std::vector<std::vector<Candidate>> tasks_;
   std::vector<Candidate*> chosen_;
-  std::atomic<std::int64_t> passed_ = 0;  // the time of all runs; notices may come from elsewhere
-  double slowness_ = 1;                   // measured over modelled
-  double fraction_ = 0;                   // never falls
+  // The time of all runs, and of those that were not the first. Notices may come from elsewhere.
+  std::atomic<std::int64_t> passed_ = 0;
+  std::atomic<std::int64_t> repeated_ = 0;
+  double slowness_ = 1;  // measured over modelled
+  double fraction_ = 0;  // never falls
 };
 
 }  // namespace

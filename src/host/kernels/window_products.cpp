@@ -15,9 +15,9 @@ namespace {
 
 using nets::Extent;
 
-// The floats of windows and of results that the workspace has room for, 4 MiB: enough for the
+// The floats of windows and of results that the workspace has room for, 1 MiB: enough for the
 // products to be fast, and little beside the activations of large images.
-constexpr std::size_t kUsualFloats = std::size_t{1} << 20U;
+constexpr std::size_t kUsualFloats = std::size_t{1} << 18U;
 // A product packs all weights, which is worth so many windows, within 16 MiB.
 constexpr std::size_t kEnoughRows = 256;
 constexpr std::size_t kMostFloats = std::size_t{1} << 22U;
