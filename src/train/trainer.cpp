@@ -143,8 +143,10 @@ void Trainer::train_all(const TrainEvents& events) {
 TrainingSummary Trainer::summary_of(const SummaryOfSteps& steps) {
   tell_of_ranks();
   TrainingSummary summary = steps.summary();
-  summary.predicted_step =
-      predicted_step(workload(), steps_->profiles(), plans(), options_.memory.mode);
+  if (steps_->are_timed()) {
+    summary.predicted_step =
+        predicted_step(workload(), steps_->profiles(), plans(), options_.memory.mode);
+  }
   summary.budget = plans().budget;
   if (data_.broken) summary.broken_files = data_.broken->count();
   summary.near_peak = session_->near_peak();

@@ -62,7 +62,8 @@ class Trainer {
   [[nodiscard]] const WeightFile* weights() const { return weights_ ? &*weights_ : nullptr; }
   /// Whether it began with those of InitialOptions::values.
   [[nodiscard]] bool has_first_values() const { return has_first_values_; }
-  /// The last of the steps of a batch, which updates the weights: its graph, times and plan.
+  /// The last of the steps of a batch, which updates the weights: its graph, times and plan. The
+  /// times are a model's where no plan depends on them.
   [[nodiscard]] const prefetch::TaskGraph& graph() const { return workload().training().graph; }
   [[nodiscard]] const prefetch::Profile& profile() const { return steps_->profiles().back(); }
   [[nodiscard]] const prefetch::Plan& plan() const { return plans().training.back(); }

@@ -31,8 +31,9 @@ struct TrainingSummary {
   /// The last one; of a training that goes on it may be from before, without a confusion matrix.
   std::optional<Evaluation> evaluation;
 
-  um::Nanoseconds median_step{0};     ///< without the first, which warms up, where there are others
-  um::Nanoseconds predicted_step{0};  ///< by the plan
+  um::Nanoseconds median_step{0};  ///< without the first, which warms up, where there are others
+  /// By the plan; nothing where no plan depends on times, and so nothing was measured.
+  std::optional<um::Nanoseconds> predicted_step;
   um::Bytes budget;
   um::Bytes near_peak;         ///< the most near memory in use at any time
   std::string weights_sha256;  ///< of all weights, in layer order

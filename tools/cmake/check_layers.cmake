@@ -83,7 +83,7 @@ knows(src/sample um nets nets/families nets/text prefetch prefetch/files prefetc
       src/data/random src/data/text src/evaluate src/ops src/step src/plan src/execute src/train)
 
 knows(src/host/layout um src/ops)
-knows(src/host/kernels um src/ops src/host/layout)
+knows(src/host/kernels um um/machine src/ops src/host/layout)
 knows(src/host/kernels/updates um src/ops src/host/layout src/host/kernels)
 knows(src/host/kernels/sequences um um/machine src/numbers src/ops src/host/layout src/host/kernels)
 knows(src/host um src/ops src/host/layout src/host/kernels src/host/kernels/updates)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "src/cli/terminal/tell.h"
@@ -42,9 +43,10 @@ std::string clock_text(double seconds) {
                    : fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
-// Of the prediction.
-double error_of(const TrainingSummary& summary) {
-  return um::seconds(summary.predicted_step) / um::seconds(summary.median_step) - 1;
+// Of the prediction; nothing where there is none, or no step but the first, which warms up.
+std::optional<double> error_of(const TrainingSummary& summary) {
+  if (!summary.predicted_step || summary.steps_run < 2) return std::nullopt;
+  return um::seconds(*summary.predicted_step) / um::seconds(summary.median_step) - 1;
 }
 
 }  // namespace
@@ -141,11 +143,12 @@ void TrainingReport::finish(json line, const TrainingSummary& summary) {
   if (is_of_text()) {
     line["tokens_per_second"] = rate * static_cast<double>(samples_.tokens_each);
   }
-  line["predicted_step_seconds"] = um::seconds(summary.predicted_step);
-  line["prediction_error"] = nullptr;
-  if (summary.steps_run > 1) {  // the first step warms up
-    line["prediction_error"] = error_of(summary);
+  line["predicted_step_seconds"] = nullptr;
+  if (summary.predicted_step) {
+    line["predicted_step_seconds"] = um::seconds(*summary.predicted_step);
   }
+  line["prediction_error"] = nullptr;
+  if (const auto error = error_of(summary)) line["prediction_error"] = *error;
   if (summary.steps_run > 0) {
     line["first_loss"] = summary.first_loss;
     line["last_loss"] = summary.last_loss;
@@ -190,10 +193,16 @@ void TrainingReport::print(const TrainingSummary& summary) {
     tell("skipped {}\n", um::count_of(summary.broken_files, "broken image file"));
   }
   tell("weights {}\n", summary.weights_sha256);
-  if (summary.steps_run < 2) return;
-  const double error = error_of(summary);
-  tell("predicted step {:.4f} s ({:+.1f} %){}\n", um::seconds(summary.predicted_step), 100 * error,
-       std::abs(error) > kLargestError
+  if (!summary.predicted_step) {
+    tell(
+        "no step was predicted: all stays near and no task has a choice of algorithms, so that "
+        "nothing was measured\n");
+  }
+  const auto error = error_of(summary);
+  if (!error) return;
+  tell("predicted step {:.4f} s ({:+.1f} %){}\n", um::seconds(*summary.predicted_step),
+       100 * *error,
+       std::abs(*error) > kLargestError
            ? ": more than 15 % off; perhaps the machine was busy, or the times are of another"
            : "");
 }

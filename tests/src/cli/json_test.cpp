@@ -93,6 +93,18 @@ TEST(TrainJson, SummaryAddsUpTheSteps) {
   EXPECT_GT(summary.at("predicted_step_seconds"), 0);
 }
 
+// LeNet's convolutions have one algorithm.
+TEST(TrainJson, PredictsNothingWhereNothingIsMeasured) {
+  const Outcome outcome =
+      succeed("train --net lenet --batch 8 --steps 2 --memory resident --json -");
+  const json summary = json_lines(outcome).back().at("summary");
+  EXPECT_EQ(summary.at("predicted_step_seconds"), nullptr);
+  EXPECT_EQ(summary.at("prediction_error"), nullptr);
+  EXPECT_EQ(summary.at("profile"), "not measured");
+  EXPECT_EQ(outcome.errors.find("measuring"), std::string::npos) << outcome.errors;
+  expect_parts(outcome.errors, {"no step was predicted"});
+}
+
 TEST(TrainJson, SaysWhatEachEpochEndedWith) {
   const TemporaryFolder folder;
   const Outcome outcome = succeed(

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -16,6 +17,7 @@
 #include "prefetch/files/profile_file.h"
 #include "src/train/checkpoint_check.h"
 #include "tests/refusal.h"
+#include "tests/src/clocked_backend.h"
 #include "tests/src/small_training.h"
 #include "tests/temporary_folder.h"
 
@@ -75,6 +77,55 @@ TEST(Trainer, EndsTheStepInWhichItWasAsked) {
                  "step 2 was the last; with --checkpoint it would have been saved");
   }
   EXPECT_EQ(last, 2U);
+}
+
+// One whose kernels are counted by `backend`, which the context has.
+ExecutionContext counted_context(test::ClockedBackend*& backend) {
+  ExecutionContext context;
+  context.device = std::make_unique<um::HostDevice>();
+  context.compute = context.device->make_stream("compute");
+  auto own = std::make_unique<test::ClockedBackend>();
+  backend = own.get();
+  context.compute->enqueue(
+      [&] { own->host().start_threads([&] { context.device->prepare_kernel_thread(); }); });
+  context.compute->synchronize();
+  context.backend = std::move(own);
+  return context;
+}
+
+TEST(Trainer, MeasuresNothingWhereNothingIsDecided) {
+  TrainerOptions options = small_options(1);
+  options.memory = {.mode = MemoryMode::kResident};
+  test::ClockedBackend* backend = nullptr;
+  Trainer trainer{counted_context(backend), options, {.on_measuring = [](double) {
+                    ADD_FAILURE() << "it measures";
+                  }}};
+  const TrainingSummary summary = trainer.run();
+  EXPECT_EQ(backend->all_runs(), trainer.graph().tasks.size());
+  EXPECT_EQ(backend->runs<ConvolutionForward>("direct"), 1U);
+  EXPECT_FALSE(summary.predicted_step);
+  EXPECT_EQ(trainer.profile().source, "not measured");
+}
+
+// A convolution that Winograd's algorithm may compute; but no link is measured beside it.
+TEST(Trainer, MeasuresTasksWhereAnAlgorithmIsChosen) {
+  nets::Builder net{"choice", {64, 14, 14}};
+  const nets::NodeId x = net.convolution(
+      "conv", net.input(), {.channels = 64, .kernel = nets::square(3), .padding = nets::square(1)});
+  TrainerOptions options{.network = net.build(net.linear("fc", x, {.features = 3})),
+                         .step = {.batch = 2},
+                         .memory = {.mode = MemoryMode::kResident},
+                         .training = {.steps = 1}};
+  test::ClockedBackend* backend = nullptr;
+  Trainer trainer{counted_context(backend), options};
+  const auto& tasks = trainer.graph().tasks;
+  if (std::ranges::all_of(tasks, [](const auto& task) { return task.algorithms.size() == 1; })) {
+    GTEST_SKIP() << "oneDNN has no Winograd here";
+  }
+  EXPECT_GT(backend->runs<ConvolutionForward>("direct"), 1U);
+  EXPECT_TRUE(trainer.run().predicted_step);
+  EXPECT_EQ(trainer.profile().link.offload.bytes_per_second(),
+            prefetch::LinkProfile{}.offload.bytes_per_second());
 }
 
 TEST(Trainer, StopsWhileItMeasures) {
