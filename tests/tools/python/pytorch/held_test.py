@@ -22,6 +22,18 @@ class Optimizers(PyTorchCase):
                 optimizer.step()
                 self.assertEqual(bytes_in(optimizer.state) - before, expected)
 
+    def test_parameters_of_one_element_have_state_as_others(self):
+        for dimensions in ((), (1,), (1, 1)):
+            for kind in (torch.optim.AdamW, torch.optim.Adagrad, torch.optim.RMSprop):
+                with self.subTest(kind=kind.__name__, dimensions=dimensions):
+                    parameter = torch.nn.Parameter(torch.ones(dimensions))
+                    optimizer = kind([parameter], foreach=False)
+                    expected = bytes_in(optimizer.state) + optimizer_need(optimizer).state
+                    parameter.grad = torch.ones(dimensions)
+                    optimizer.step()
+                    self.assertEqual(bytes_in(optimizer.state), expected)
+                    self.assertEqual(optimizer_need(optimizer).state, 0)
+
     def test_all_optimizers_of_a_model_are_counted(self):
         model = self.made(Convolutions)
         parameters = list(model.parameters())

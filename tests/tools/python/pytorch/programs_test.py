@@ -109,7 +109,7 @@ class Programs(PyTorchCase):
         model = self.made(Convolutions)
         theirs = trained(model)
         model = self.made(Convolutions)
-        with spillway.budget(model, None, "min+20%"):
+        with spillway.budget(model, "min+20%"):
             ours = trained(model)
         for a, b in zip(ours, theirs, strict=True):
             self.assertTrue(torch.equal(a, b))

@@ -1,0 +1,121 @@
+"""Watches optimizers step, and says which parameters no plan knows of: of models that were compiled
+with a budget, but run outside of the graphs that Dynamo captures, in part or as a whole."""
+
+import inspect
+import warnings
+import weakref
+
+import torch
+from torch._dynamo import OptimizedModule
+from torch._dynamo.eval_frame import innermost_backend
+from torch.nn.parallel import DistributedDataParallel
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+from . import promises
+from .compiled_model import is_parameter
+from .held import objects_of, unwrapped
+from .models import COMPILED_AS, MODELS, known_model, new_model
+from .options import without_owning
+
+STEPS = weakref.WeakKeyDictionary()  # of each optimizer
+COUNTS = {"compiled": 0, "graphs": 0}
+
+
+def begin():
+    """From now on, in this process."""
+    register_optimizer_step_pre_hook(before_step)
+
+
+def note_compiled():
+    """torch.compile() was called for the backend."""
+    COUNTS["compiled"] += 1
+
+
+def note_graph():
+    """Dynamo has captured one."""
+    COUNTS["graphs"] += 1
+
+
+def before_step(optimizer, args, kwargs):
+    """Of any optimizer; looks at its steps 1, 2, 3, 5, 9, ..."""
+    del args, kwargs
+    steps = STEPS[optimizer] = STEPS.get(optimizer, 0) + 1
+    if (steps - 1) & (steps - 2) != 0:
+        return
+    trained = [p for group in optimizer.param_groups for p in group["params"]
+               if is_parameter(p) and p.grad is not None]
+    models = {model for p in trained for model in MODELS.get(p, ())}
+    for model in models:
+        model.note_step_of(unwrapped(optimizer))
+    inputs = set().union(*(model.graph_inputs for model in models))
+    outside = {id(p) for p in trained if id(p) not in inputs}
+    if outside:
+        tell_of(outside)
+
+
+def tell_of(outside):
+    """Warns of parameters, by id, that were trained outside of all graphs."""
+    found = False
+    for module, given in compiled_modules():
+        names = [name for name, p in module.named_parameters() if id(p) in outside]
+        if names:
+            found = True
+            model = owner_of(module, given)
+            model.tell_unkept(reason_of(module, names, model))
+            if model.graph_inputs:
+                model.cut()
+    for module in objects_of(torch.nn.Module):
+        if is_copy(module) and any(id(p) in outside for p in module.parameters()):
+            found = True
+            owner_of(module, {}).tell_unkept(promises.COPIED)
+    if not found and COUNTS["compiled"] and not COUNTS["graphs"]:  # a function was compiled
+        COUNTS["compiled"] = 0
+        warnings.warn(f"spillway: {promises.UNKEPT}{promises.NOTHING_CAPTURED}", stacklevel=2)
+
+
+def reason_of(module, names, model):
+    """Why these parameters of a compiled module are in no graph."""
+    has_ddp = any(isinstance(m, DistributedDataParallel) for m in module.modules())
+    hint = promises.INSIDE_DDP if has_ddp else ""
+    if not model.graph_inputs:
+        return promises.NOTHING_CAPTURED + hint
+    some = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return promises.OUTSIDE_GRAPHS.format(some) + hint
+
+
+def owner_of(module, given):
+    """The CompiledModel of a module under these options, a new one where none of it is captured."""
+    parameters = [p for p in module.parameters() if p.requires_grad]
+    return known_model(parameters, given) or new_model(parameters, given)
+
+
+def compiled_modules():
+    """Modules that were compiled by the backend, with their options."""
+    found = []
+    for module in objects_of(torch.nn.Module):
+        if issubclass(type(module), OptimizedModule):
+            found.append((module._orig_mod, options_of(module.dynamo_ctx.callback)))
+        elif module._compiled_call_impl is not None:
+            found.append((module, options_of(callback_of(module._compiled_call_impl))))
+    return [(module, given) for module, given in found if given is not None]
+
+
+def callback_of(compiled):
+    """Dynamo's, of what it makes of a function; None where it is something else."""
+    return inspect.getclosurevars(compiled).nonlocals.get("callback") if inspect.isfunction(
+        compiled) else None
+
+
+def options_of(callback):
+    """What spillway was given as torch.compile()'s options; None for other backends."""
+    wrapper = innermost_backend(callback) if callable(callback) else None
+    if getattr(wrapper, "compiler_name", None) != "spillway":
+        return None
+    kwargs = getattr(wrapper, "kwargs", {})
+    return without_owning(kwargs.get("options"))
+
+
+def is_copy(module):
+    """Whether it was compiled when it was copied, and is not now."""
+    was = module.__dict__.get(COMPILED_AS)
+    return was is not None and was != id(module) and module._compiled_call_impl is None
