@@ -155,6 +155,13 @@ def item_midway(run):
     return plain(run, Halved)
 
 
+def compiled_function(run):
+    """In place of a model; nothing of it is captured."""
+    model = run.made(Looping)
+    call = run.line(lambda batch: model(batch) * 2)
+    return train(run, model, call, torch.optim.AdamW(model.parameters(), foreach=False))
+
+
 @contextlib.contextmanager
 def one_process():
     """A process group of one."""
@@ -300,5 +307,6 @@ def copied_model(run):
 
 PROGRAMS = {each.__name__.replace("_", " "): each for each in (
     late_optimizer, moving_average, one_element_head, lstm, break_in_a_loop, item_midway,
-    ddp_around, ddp_inside, threads, inside_a_profiler, changing_lengths, sparse_gradients,
-    own_hooks, late_hooks, retained_graph, gradient_scaler, accumulation, copied_model)}
+    compiled_function, ddp_around, ddp_inside, threads, inside_a_profiler, changing_lengths,
+    sparse_gradients, own_hooks, late_hooks, retained_graph, gradient_scaler, accumulation,
+    copied_model)}

@@ -4,7 +4,8 @@ import unittest
 import warnings
 
 from pytorch_case import Convolutions, PyTorchCase, image_step, spillway, torch
-from spillway.pytorch.held import bytes_in, need_of_all, optimizer_need, optimizers_of
+from spillway.pytorch.held import (bytes_in, live_tensors, need_of_all, optimizer_need,
+                                   optimizers_of)
 
 
 class Optimizers(PyTorchCase):
@@ -21,6 +22,15 @@ class Optimizers(PyTorchCase):
                 image_step(model)(model).backward()
                 optimizer.step()
                 self.assertEqual(bytes_in(optimizer.state) - before, expected)
+
+    def test_views_that_autograd_forbids_are_counted(self):
+        base = torch.ones(4)
+        with torch.no_grad():
+            view = base.view(2, 2)
+        base.mul_(torch.ones(4, requires_grad=True))
+        with self.assertRaises(RuntimeError):
+            view.is_leaf  # pylint: disable=pointless-statement
+        self.assertTrue(any(each is view for each in live_tensors("cpu")))
 
     def test_parameters_of_one_element_have_state_as_others(self):
         for dimensions in ((), (1,), (1, 1)):

@@ -15,6 +15,7 @@ TOLD = {  # of which no budget is kept, and what the program must hear
     "lstm": "recurrent.weight_ih_l0.* run outside of the graphs",
     "break in a loop": "Dynamo captures nothing of the model; TORCH_LOGS=graph_breaks",
     "item midway": "the model has several graphs, and a plan is of one",
+    "compiled function": "Dynamo captures nothing of the model",
     "threads": "or in another thread beside it",
     "inside a profiler": "make the first call of each size outside of it",
     "sparse gradients": "is a sparse tensor; use dense gradients",

@@ -20,7 +20,6 @@ def spillway(module, example_inputs, *, options=None, **others):
     del example_inputs
     others.pop("name", None)  # of the model, for PyTorch's own logs
     prepare()
-    watch.note_graph()
     return Region(module, without_owning({**(options or {}), **others}))
 
 
@@ -41,13 +40,7 @@ def prepare():
     watch.begin()
 
 
-def begin_compiling():
-    """Whenever a model is compiled."""
-    prepare()
-    watch.note_compiled()
-
-
-spillway._dynamo_backend_init = begin_compiling
+spillway._dynamo_backend_init = prepare  # whenever a model is compiled
 
 
 class Region:

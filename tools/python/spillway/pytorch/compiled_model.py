@@ -44,8 +44,8 @@ class Run:
 
     def has_room_for(self, held, update):
         """Whether the budget is kept with so many bytes beside the graphs."""
-        room = self.plan.budget - self.plan.peak()
-        return held - self.held <= room + RESERVE and update - self.update <= room
+        more = max(0, held - self.held) + max(0, update - self.update)
+        return more <= self.plan.budget - self.plan.peak() + RESERVE
 
 
 class CompiledModel:
@@ -121,7 +121,7 @@ class CompiledModel:
             self.tell_unkept(promises.GROWS)
             return run
         if calls > 1:
-            self.tell(promises.GROWN.format(size_text(max(now.held - run.held, 1))))
+            self.tell(promises.GROWN, size_text(max(now.held - run.held, 1)))
         self.forget_plans()
         return None
 
@@ -241,8 +241,8 @@ class CompiledModel:
             self.holds_results = False  # for a program that mends it, and goes on
             raise BudgetTooSmall(f"{refusal}{hint}", refusal.smallest)
         if graphs.budget > graphs.wanted:
-            self.tell(promises.RAISED.format(self.options.budget, size_text(graphs.wanted),
-                                             size_text(graphs.budget)))
+            self.tell(promises.RAISED, self.options.budget, size_text(graphs.wanted),
+                      size_text(graphs.budget))
         if graphs.passage and self.memory is None:
             self.memory = FarMemory(graphs.passage, self.options.far)
         self.budget = graphs.budget
@@ -297,11 +297,12 @@ class CompiledModel:
             self.unkept.append(reason)
         self.tell(promises.UNKEPT + reason)
 
-    def tell(self, sentence):
-        """Warns of it once."""
+    def tell(self, sentence, *values):
+        """Warns of it once, whatever the values that it is formatted with."""
         if sentence not in self.told:
             self.told.add(sentence)
-            warnings.warn(f"spillway: {sentence}", stacklevel=2)
+            text = sentence.format(*values) if values else sentence
+            warnings.warn(f"spillway: {text}", stacklevel=2)
 
 
 def is_parameter(value):

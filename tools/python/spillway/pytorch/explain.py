@@ -9,6 +9,7 @@ from ..library import Error
 from ..sizes import size_text
 from .graphs.schedule import RUN, STORE
 from .models import models_of
+from .promises import UNKEPT
 
 
 class Explanation:
@@ -40,7 +41,7 @@ def explain(model, timeline=None):
     found = models_of(model)
     planned = [each for each in found if each.plans]
     if not planned:
-        reasons = "; ".join(reason for each in found for reason in each.told)
+        reasons = "; ".join(UNKEPT + reason for each in found for reason in each.unkept)
         raise Error("there is no plan of this model yet"
                     + (f": {reasons}" if reasons else "; call it with gradients first"))
     explanation = Explanation(planned[-1])

@@ -43,8 +43,9 @@ def objects_of(kind):
 def live_tensors(device):
     """All tensors of `device` that Python objects hold, and their gradients, but fake ones."""
     found = [each for each in objects_of(torch.Tensor) if not isinstance(each, FakeTensor)]
-    found += [each.grad for each in found
-              if each.is_leaf and each.requires_grad and each.grad is not None]
+    found += [each.grad for each in found  # views may be in the midst of another thread's change
+              if each.requires_grad and not each._is_view() and each.is_leaf
+              and each.grad is not None]
     return [t for t in found if t.device.type == device and t.layout == torch.strided]
 
 

@@ -2,11 +2,10 @@
 with a budget, but run outside of the graphs that Dynamo captures, in part or as a whole."""
 
 import inspect
-import warnings
+import types
 import weakref
 
 import torch
-from torch._dynamo import OptimizedModule
 from torch._dynamo.eval_frame import innermost_backend
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim.optimizer import register_optimizer_step_pre_hook
@@ -18,22 +17,11 @@ from .models import COMPILED_AS, MODELS, known_model, new_model
 from .options import without_owning
 
 STEPS = weakref.WeakKeyDictionary()  # of each optimizer
-COUNTS = {"compiled": 0, "graphs": 0}
 
 
 def begin():
     """From now on, in this process."""
     register_optimizer_step_pre_hook(before_step)
-
-
-def note_compiled():
-    """torch.compile() was called for the backend."""
-    COUNTS["compiled"] += 1
-
-
-def note_graph():
-    """Dynamo has captured one."""
-    COUNTS["graphs"] += 1
 
 
 def before_step(optimizer, args, kwargs):
@@ -55,22 +43,16 @@ def before_step(optimizer, args, kwargs):
 
 def tell_of(outside):
     """Warns of parameters, by id, that were trained outside of all graphs."""
-    found = False
     for module, given in compiled_modules():
         names = [name for name, p in module.named_parameters() if id(p) in outside]
         if names:
-            found = True
             model = owner_of(module, given)
             model.tell_unkept(reason_of(module, names, model))
             if model.graph_inputs:
                 model.cut()
     for module in objects_of(torch.nn.Module):
         if is_copy(module) and any(id(p) in outside for p in module.parameters()):
-            found = True
             owner_of(module, {}).tell_unkept(promises.COPIED)
-    if not found and COUNTS["compiled"] and not COUNTS["graphs"]:  # a function was compiled
-        COUNTS["compiled"] = 0
-        warnings.warn(f"spillway: {promises.UNKEPT}{promises.NOTHING_CAPTURED}", stacklevel=2)
 
 
 def reason_of(module, names, model):
@@ -90,20 +72,24 @@ def owner_of(module, given):
 
 
 def compiled_modules():
-    """Modules that were compiled by the backend, with their options."""
+    """Modules that were compiled by the backend, and those of functions that were, with options."""
     found = []
-    for module in objects_of(torch.nn.Module):
-        if issubclass(type(module), OptimizedModule):
-            found.append((module._orig_mod, options_of(module.dynamo_ctx.callback)))
-        elif module._compiled_call_impl is not None:
-            found.append((module, options_of(callback_of(module._compiled_call_impl))))
-    return [(module, given) for module, given in found if given is not None]
+    for function in objects_of(types.FunctionType):
+        if "_torchdynamo_orig_callable" in function.__dict__:
+            callback = inspect.getclosurevars(function).nonlocals.get("callback")
+            given = options_of(callback)
+            if given is not None:
+                found += [(m, given) for m in modules_of(function._torchdynamo_orig_callable)]
+    return found
 
 
-def callback_of(compiled):
-    """Dynamo's, of what it makes of a function; None where it is something else."""
-    return inspect.getclosurevars(compiled).nonlocals.get("callback") if inspect.isfunction(
-        compiled) else None
+def modules_of(function):
+    """Modules that a function or a method uses by name."""
+    values = [getattr(function, "__self__", None)]
+    if inspect.isfunction(function):
+        used = inspect.getclosurevars(function)
+        values += [*used.nonlocals.values(), *used.globals.values()]
+    return [value for value in values if isinstance(value, torch.nn.Module)]
 
 
 def options_of(callback):

@@ -10,8 +10,7 @@ import torch
 from torch import fx
 
 REASON = ("the program differentiates more than the loss that the model returns; this step runs "
-          "the model again for that, which may change the last bits, and later ones are planned "
-          "with all results")
+          "the model again for that, and later ones are planned with all results")
 
 
 def results_beside_loss(module):
@@ -91,7 +90,8 @@ class Gate(torch.autograd.Function):
         ctx.set_materialize_grads(False)
         ctx.gradients, ctx.unplanned = gradients, unplanned
         ctx.others = len(tensors) - count
-        return tuple(result.view_as(result) for result in tensors[:count])
+        return tuple(result.clone() if result.numel() == 1 else result.view_as(result)
+                     for result in tensors[:count])  # a program may scale its loss in place
 
     @staticmethod
     def backward(ctx, *given):
