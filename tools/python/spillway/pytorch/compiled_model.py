@@ -22,9 +22,8 @@ from . import promises
 from .far.far_memory import FarMemory
 from .graphs import fake_values, loss_only
 from .graphs.op_costs import ProfilerRuns
-from .graphs.step_graph import StepGraph
-from .graphs.unsupported import Unsupported
-from .graphs.written_order import in_written_order
+from .graphs.rewrite import in_written_order
+from .graphs.step_graph import StepGraph, Unsupported
 from .held import RESERVE, need_of_all, surroundings_of, unwrapped
 from .options import Options
 from .plan_step import plan_graphs

@@ -4,7 +4,7 @@ import torch
 
 from .. import planning
 from ..sizes import size_text
-from .far.far_rates import far_rates
+from .far.far_memory import far_rates
 from .graphs import op_costs, schedule
 from .graphs.rewrite import rewrite
 from .graphs.step_trace import numbers_of, trace_of

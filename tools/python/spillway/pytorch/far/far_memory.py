@@ -3,23 +3,35 @@
 import collections
 import concurrent.futures
 import ctypes
+import functools
 import itertools
 import mmap
 import threading
+import time
 import weakref
 
 import torch
 
 from ...far_store import ALIGNMENT, FarStore, rounded
-from .span import span
 
 SMALL = 64 << 10  # bytes; larger blocks come back without a copy, and are padded for that
 SLOTS = 4
 MOST_SLOT = 4 << 20
 LEAST_STORE = 8 << 20
+PIECE = 4 << 20  # bytes, of which some are moved to measure how fast that is
+PIECES = 8
 NUMBERS = itertools.count(1)
 MEMORIES = weakref.WeakValueDictionary()  # operators know a memory by its number
 BLOCKS = weakref.WeakValueDictionary()  # and a block by its own
+
+
+def span(value):
+    """First byte and end of a tensor in its storage."""
+    begin = value.storage_offset() * value.element_size()
+    if value.numel() == 0:
+        return begin, begin
+    last = sum((n - 1) * step for n, step in zip(value.shape, value.stride()))
+    return begin, begin + (last + 1) * value.element_size()
 
 
 def bytes_near(size):
@@ -214,3 +226,25 @@ class FarBlock:
     def __del__(self):
         if self.store is not None:  # nothing more: this may run anywhere, in any thread
             self.memory.gone.append((self.room, (self.store, self.offset), self.writes))
+
+
+@functools.cache
+def far_rates(far):
+    """Bytes a second to and from far memory in a folder, or in RAM, measured."""
+    store = FarStore(PIECE * PIECES, far)
+    with mmap.mmap(-1, PIECE) as memory:
+        memory[:] = bytes(range(256)) * (PIECE // 256)
+        piece = ctypes.c_char.from_buffer(memory)
+        address = ctypes.addressof(piece)
+        rate_of(store.write, address)  # the first takes RAM from the system
+        rates = [rate_of(copy, address) for copy in (store.write, store.read)]
+        del piece
+    return tuple(rates)
+
+
+def rate_of(copy, address):
+    """Of one direction."""
+    begin = time.perf_counter()
+    for number in range(PIECES):
+        copy(number * PIECE, address, PIECE)
+    return PIECE * PIECES / (time.perf_counter() - begin)

@@ -13,7 +13,7 @@ from torch.utils.flop_counter import flop_registry
 
 from ...library import Error
 from .allocations import Allocations, is_profiling
-from .unsupported import Unsupported
+from .step_graph import Unsupported
 
 LONG = 0.05  # seconds; shorter operators run once more, when all of their code is loaded
 FLOPS = 5e10  # a second, of a processor that nobody has measured

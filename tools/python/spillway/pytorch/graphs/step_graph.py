@@ -9,10 +9,13 @@ import operator
 import torch
 from torch import fx
 
-from ..far.span import span
-from .unsupported import Unsupported
+from ..far.far_memory import span
 
 FORWARD, BACKWARD = "forward", "backward"
+
+
+class Unsupported(Exception):
+    """A graph that runs without a plan instead; the text completes "... because"."""
 
 
 class Block:
