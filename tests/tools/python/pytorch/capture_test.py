@@ -11,8 +11,7 @@ import sys
 import tempfile
 import unittest
 
-from importing import ROOT
-from pytorch_case import (Allocations, Attention, Convolutions, PyTorchCase, nn, spillway,
+from pytorch_case import (ROOT, Allocations, Attention, Convolutions, PyTorchCase, nn, spillway,
                           text_step, torch)
 
 

@@ -1,11 +1,50 @@
 """What optimizers will hold, found without giving them memory."""
 
+import os
+import subprocess
+import sys
 import unittest
 import warnings
 
-from pytorch_case import Convolutions, PyTorchCase, image_step, spillway, torch
+from pytorch_case import ROOT, Convolutions, PyTorchCase, image_step, spillway, torch
 from spillway.pytorch.held import (bytes_in, live_tensors, need_of_all, optimizer_need,
                                    optimizers_of)
+
+
+BESIDE_A_TRAINING = """
+import threading, time, torch
+from spillway.pytorch.held import live_tensors, storages
+from spillway.pytorch.program_objects import stillness
+
+model = torch.nn.Sequential(*[torch.nn.Linear(32, 32) for _ in range(60)])
+optimizer, stop = torch.optim.AdamW(model.parameters(), foreach=False), threading.Event()
+
+def train():
+    while not stop.is_set():
+        model(torch.ones(4, 32)).sum().backward()
+        optimizer.step()
+        model.zero_grad()
+
+thread = threading.Thread(target=train)
+thread.start()
+end, counted = time.monotonic() + 6, []
+while time.monotonic() < end:
+    with stillness():
+        counted.append(sum(storages(live_tensors("cpu")).values()))
+stop.set()
+thread.join()
+least = 3 * sum(p.nbytes for p in model.parameters())  # with AdamW's moments
+print(min(counted[len(counted) // 2:]) >= least)
+"""
+
+
+class LiveTensors(PyTorchCase):
+    def test_are_counted_beside_a_thread_that_trains(self):
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "tools" / "python"),
+                       "OMP_NUM_THREADS": "1"}
+        done = subprocess.run([sys.executable, "-B", "-c", BESIDE_A_TRAINING], capture_output=True,
+                              text=True, env=environment, check=False)
+        self.assertEqual((done.returncode, done.stdout.strip()), (0, "True"), done.stderr)
 
 
 class Optimizers(PyTorchCase):

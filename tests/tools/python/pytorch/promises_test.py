@@ -7,8 +7,7 @@ import sys
 import tempfile
 import unittest
 
-from importing import ROOT
-from pytorch_case import PyTorchCase
+from pytorch_case import ROOT, PyTorchCase
 
 BENCH = ROOT / "tools" / "bench"
 TOLD = {  # of which no budget is kept, and what the program must hear

@@ -27,6 +27,7 @@ from .graphs.step_graph import StepGraph, Unsupported
 from .held import RESERVE, need_of_all, surroundings_of, unwrapped
 from .options import Options
 from .plan_step import plan_graphs
+from .program_objects import ThreadsBusy
 
 NEAR_OF_HOOKS = 64 << 20  # bytes
 MOST_PLANS = 16  # of one model: sizes that change all the time are not worth planning
@@ -112,7 +113,10 @@ class CompiledModel:
         calls = self.calls.get(key, 0)
         if calls & (calls - 1) != 0 or self.passes > 0 or self.recounted > MOST_RECOUNTED:
             return run
-        now = surroundings_of(args, self.options, self.late)
+        try:
+            now = surroundings_of(args, self.options, self.late, longest_wait=0.1)
+        except ThreadsBusy:
+            return run
         if run.has_room_for(now.held, now.update):
             return run
         self.recounted += 1
@@ -165,6 +169,8 @@ class CompiledModel:
                 if self.budget == 0:
                     raise
                 return Run(lambda *args: self.hooked(region.module, args, promises.PROFILED, args))
+            except ThreadsBusy:
+                return Run(lambda *args: self.hooked(region.module, args, promises.BUSY, args))
         self.runs[key] = run or Run(lambda *args: self.hooked(region.module, args, reason, args))
         return self.runs[key]
 

@@ -15,37 +15,39 @@ from torch.utils._pytree import tree_leaves
 from ..library import Error
 from .far.far_optimizer import FarOptimizer
 from .graphs.step_trace import Surroundings
+from .program_objects import LONGEST_WAIT, is_alone, objects_of, stillness
 
 PART_OF_UPDATE = 2  # what kernels make for one part, of the near memory of three
 COUNTER = "step"  # of updates, in an optimizer's state
 RESERVE = 64 << 10  # bytes for what a program collects from call to call, such as its losses
 
 
-def surroundings_of(args, options, late=()):
-    """The Surroundings of a call. `late` are optimizers that have stepped since a plan was made."""
+def surroundings_of(args, options, late=(), longest_wait=LONGEST_WAIT):
+    """The Surroundings of a call. `late` are optimizers that have stepped since a plan was made.
+    Throws: ThreadsBusy after `longest_wait` seconds."""
     gc.collect()
     inputs = [a for a in args if isinstance(a, torch.Tensor)]
     parameters = [a for a in inputs if a.is_leaf and a.requires_grad]
-    live = storages(live_tensors("cpu"))
-    for key in storages(inputs):
-        live.pop(key, None)
-    optimizers = [*(options.optimizers or optimizers_of(parameters)), *late]
+    with stillness(longest_wait):
+        live = storages(live_tensors("cpu"))
+        for key in storages(inputs):
+            live.pop(key, None)
+        buckets = bucket_bytes(parameters)
+        optimizers = [*(options.optimizers or optimizers_of(parameters)), *late]
     need = need_of_all(optimizers)
-    held = sum(live.values()) + need.state + bucket_bytes(parameters) + RESERVE
+    held = sum(live.values()) + need.state + buckets + RESERVE
     return Surroundings(held, need.update, optimizers)
 
 
-def objects_of(kind):
-    """All objects of a class that Python knows of; not what only says that it is of it."""
-    return [each for each in gc.get_objects() if issubclass(type(each), kind)]
-
-
 def live_tensors(device):
-    """All tensors of `device` that Python objects hold, and their gradients, but fake ones."""
-    found = [each for each in objects_of(torch.Tensor) if not isinstance(each, FakeTensor)]
-    found += [each.grad for each in found  # views may be in the midst of another thread's change
-              if each.requires_grad and not each._is_view() and each.is_leaf
-              and each.grad is not None]
+    """All tensors of `device` that Python objects hold, and their gradients, but fake ones. Beside
+    other threads, which may be about to let go of them, only gradients that Python has seen."""
+    found = [each for each in objects_of(torch.Tensor)
+             if torch._C._has_storage(each) and not isinstance(each, FakeTensor)]
+    if is_alone():
+        found += [each.grad for each in found  # views' kind is nothing that one may always ask
+                  if each.requires_grad and not each._is_view() and each.is_leaf
+                  and each.grad is not None]
     return [t for t in found if t.device.type == device and t.layout == torch.strided]
 
 

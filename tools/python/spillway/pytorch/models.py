@@ -1,6 +1,5 @@
 """Which model a graph's call belongs to."""
 
-import gc
 import threading
 import weakref
 
@@ -10,6 +9,7 @@ from torch._dynamo.convert_frame import compile_lock
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from .compiled_model import CompiledModel, is_parameter
+from .program_objects import objects_of
 
 MODELS = WeakTensorKeyDictionary()  # by parameter: a CompiledModel for each set of options
 COMPILED_AS = "_spillway_compiled"  # an attribute of compiled modules: their id(), not a copy's
@@ -67,8 +67,8 @@ def new_model(parameters, given):
 def root_of(parameter):
     """The module that was compiled and has `parameter`; the largest that has it where none was, as
     when a function is compiled. None for a parameter outside modules."""
-    having = [each for each in gc.get_objects() if issubclass(type(each), torch.nn.Module)
-              and any(p is parameter for p in each.parameters())]
+    having = [each for each in objects_of(torch.nn.Module)
+              if any(p is parameter for p in each.parameters())]
     compiled = [m._orig_mod for m in having if isinstance(m, OptimizedModule)]
     compiled += [m for m in having if m._compiled_call_impl is not None]
     return max(compiled or having, key=lambda m: sum(1 for _ in m.modules()), default=None)

@@ -12,9 +12,10 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from . import promises
 from .compiled_model import is_parameter
-from .held import objects_of, unwrapped
+from .held import unwrapped
 from .models import COMPILED_AS, MODELS, known_model, new_model
 from .options import without_owning
+from .program_objects import ThreadsBusy, objects_of
 
 STEPS = weakref.WeakKeyDictionary()  # of each optimizer
 
@@ -38,7 +39,10 @@ def before_step(optimizer, args, kwargs):
     inputs = set().union(*(model.graph_inputs for model in models))
     outside = {id(p) for p in trained if id(p) not in inputs}
     if outside:
-        tell_of(outside)
+        try:
+            tell_of(outside)
+        except ThreadsBusy:
+            STEPS[optimizer] -= 1  # the next step is looked at instead
 
 
 def tell_of(outside):
