@@ -66,7 +66,7 @@ class Halved(Blocks):
 
 
 class Texts(nn.Module):
-    """Attention over sequences of any length, or with gradients of its embedding that are sparse."""
+    """Attention over sequences of any length; gradients of its embedding may be sparse."""
 
     def __init__(self, sparse=False):
         super().__init__()

@@ -1,5 +1,5 @@
-// Counts the bytes that PyTorch's allocator of ordinary memory holds, when it is preloaded: those that
-// libc10.so asks posix_memalign() for. tools/bench/pytorch_promises builds it.
+// Counts the bytes that PyTorch's allocator of ordinary memory holds, when it is preloaded: those
+// that libc10.so asks posix_memalign() for. tools/bench/pytorch_promises builds it.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdatomic.h>
