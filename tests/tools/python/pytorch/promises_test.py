@@ -12,7 +12,7 @@ from pytorch_case import ROOT, PyTorchCase
 BENCH = ROOT / "tools" / "bench"
 TOLD = {  # of which no budget is kept, and what the program must hear
     "lstm": "recurrent.weight_ih_l0.* run outside of the graphs",
-    "break in a loop": "Dynamo captures nothing of the model; TORCH_LOGS=graph_breaks",
+    "break in a loop": "Dynamo captures nothing of the model .TORCH_LOGS=graph_breaks",
     "item midway": "the model has several graphs, and a plan is of one",
     "compiled function": "Dynamo captures nothing of the model",
     "threads": "or in another thread beside it",

@@ -4,16 +4,19 @@ import contextlib
 import functools
 import os
 import shutil
-import unittest.mock
 import warnings
 import weakref
 
 import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._dynamo.convert_frame import compile_lock  # PyTorch captures one graph at a time
-from torch._functorch._aot_autograd import graph_compile
 from torch._functorch.partitioners import default_partition
 from torch.multiprocessing.reductions import StorageWeakRef
+
+try:
+    from torch._functorch._aot_autograd import graph_compile
+except ImportError:  # its name in older ones
+    from torch._functorch._aot_autograd import jit_compile_runtime_wrappers as graph_compile
 
 from ..planning import BudgetTooSmall, is_relative
 from ..sizes import size_text
@@ -333,11 +336,16 @@ def situation(args):
                       for a in args)
 
 
+@contextlib.contextmanager
 def without_donated_buffers():
     """While a graph is compiled: its kernels give no saved tensor's memory to another tensor, so
-    that backward(retain_graph=True) is no reason to refuse."""
-    return unittest.mock.patch.object(graph_compile, "collect_bw_donated_buffer_idxs",
-                                      lambda *_: [])
+    that backward(retain_graph=True) is no reason to refuse. Requires: the compile lock is held."""
+    before = graph_compile.collect_bw_donated_buffer_idxs
+    graph_compile.collect_bw_donated_buffer_idxs = lambda *_: []
+    try:
+        yield
+    finally:
+        graph_compile.collect_bw_donated_buffer_idxs = before
 
 
 @contextlib.contextmanager

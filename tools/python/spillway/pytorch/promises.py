@@ -11,8 +11,8 @@ INSIDE_DDP = ("; DistributedDataParallel is inside what is compiled: call "
               "model.compile(backend=\"spillway\"), and give DistributedDataParallel that model")
 OUTSIDE_GRAPHS = ("{} run outside of the graphs that Dynamo captures; TORCH_LOGS=graph_breaks says "
                   "why")
-NOTHING_CAPTURED = ("Dynamo captures nothing of the model; TORCH_LOGS=graph_breaks says why, such "
-                    "as a break in a loop")
+NOTHING_CAPTURED = ("Dynamo captures nothing of the model (TORCH_LOGS=graph_breaks says why, such "
+                    "as a break in a loop), or the program calls another than the compiled one")
 ONE_NOT_CAPTURED = ("Dynamo does not capture this call, as when sizes have changed too often "
                     "(TORCH_LOGS=recompiles says why); pad the batches, or drop the last")
 COPIED = ("the model is a copy of a compiled one, by copy.deepcopy() or torch.load(), which "
