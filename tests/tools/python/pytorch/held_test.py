@@ -30,7 +30,7 @@ def train():
 thread = threading.Thread(target=train)
 thread.start()
 has_moments.wait()
-end, counted = time.monotonic() + 6, []
+end, counted = time.monotonic() + 4, []
 while time.monotonic() < end:
     with stillness():
         counted.append(sum(storages(live_tensors("cpu")).values()))

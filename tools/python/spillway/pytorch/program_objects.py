@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 
-LONGER_THAN_A_LOOK = 1.0  # seconds, for which Python lets no other thread run
+LONGER_THAN_A_LOOK = 0.5  # seconds, for which Python lets no other thread run
 LONGEST_WAIT = 10.0  # seconds, for operators of other threads
 POLL = 0.01  # seconds; longer than what threads that wait already are made to wait
 LOOKING = threading.RLock()
