@@ -4,12 +4,14 @@ import collections
 import contextlib
 import io
 import json
+import logging
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 from pytorch_case import (ROOT, Allocations, Attention, Convolutions, PyTorchCase, nn, spillway,
                           text_step, torch)
@@ -60,6 +62,18 @@ class Captures(PyTorchCase):
     def test_what_has_no_step_says_so(self):
         with self.assertRaisesRegex(spillway.Error, "nothing in it requires a gradient"):
             spillway.capture(nn.ReLU(), torch.zeros(4))
+
+
+class Settings(PyTorchCase):
+    def test_warnings_of_a_library_that_is_loaded_later_cut_no_graph(self):
+        torch.compile(nn.Linear(2, 2), backend="spillway")
+
+        def warning_once(*_):
+            """As transformers'."""
+        with unittest.mock.patch.object(logging.Logger, "warning_once", warning_once, create=True):
+            torch.compile(nn.Linear(2, 2), backend="spillway")
+            self.assertIn(warning_once, torch._dynamo.config.ignore_logging_functions)
+        torch._dynamo.config.ignore_logging_functions.discard(warning_once)
 
 
 class Measurements(PyTorchCase):

@@ -1,6 +1,5 @@
 """The backend of torch.compile: torch.compile(model, backend="spillway", options={...})."""
 
-import functools
 import logging
 import threading
 
@@ -23,9 +22,8 @@ def spillway(module, example_inputs, *, options=None, **others):
     return Region(module, without_owning({**(options or {}), **others}))
 
 
-@functools.cache
 def prepare():
-    """Settings of Dynamo's, once in a process.
+    """Settings of Dynamo's, whenever a model is compiled: transformers may be loaded by then.
 
     transformers warns once of a loss that its configuration does not name; for that, Dynamo would
     cut the model in two. Numbers that change are constants of a graph: as tensors, which
@@ -40,7 +38,7 @@ def prepare():
     watch.begin()
 
 
-spillway._dynamo_backend_init = prepare  # whenever a model is compiled
+spillway._dynamo_backend_init = prepare
 
 
 class Region:

@@ -1,6 +1,7 @@
 """Watches optimizers step, and says which parameters no plan knows of: of models that were compiled
 with a budget, but run outside of the graphs that Dynamo captures, in part or as a whole."""
 
+import functools
 import inspect
 import types
 import weakref
@@ -20,6 +21,7 @@ from .program_objects import ThreadsBusy, objects_of
 STEPS = weakref.WeakKeyDictionary()  # of each optimizer
 
 
+@functools.cache
 def begin():
     """From now on, in this process."""
     register_optimizer_step_pre_hook(before_step)
