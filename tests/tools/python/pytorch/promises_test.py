@@ -19,7 +19,7 @@ TOLD = {  # of which no budget is kept, and what the program must hear
     "inside a profiler": "make the first call of each size outside of it",
     "sparse gradients": "is a sparse tensor; use dense gradients",
     "own hooks": "hooks on saved tensors are around the call",
-    "retained graph": "retain_graph=True. keeps what the plan lets go",
+    "retained graph": "retain_graph=True.* keeps what the plan lets go",
     "copied model": "a copy of a compiled one.*compile.backend=\"spillway\". of the copy",
 }
 

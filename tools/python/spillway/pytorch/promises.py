@@ -23,8 +23,8 @@ PROFILED = ("new operators cannot be measured while PyTorch's profiler is runnin
             "call of each size outside of it")
 BUSY = ("other threads' backward passes left no moment to count what the program holds; make the "
         "first call of each size before other threads begin")
-RETAINED = ("backward(retain_graph=True) keeps what the plan lets go; add losses before one "
-            "backward pass instead")
+RETAINED = ("backward(retain_graph=True), or with create_graph=True, keeps what the plan lets go; "
+            "add losses before one backward pass instead")
 TWO_PASSES = ("a forward pass began before the backward pass of the one before it, or in another "
               "thread beside it; the budget counts the activations of one (torch.no_grad() is for "
               "passes without a backward)")
