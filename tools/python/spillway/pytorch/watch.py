@@ -30,6 +30,8 @@ def begin():
 def before_step(optimizer, args, kwargs):
     """Of any optimizer; looks at its steps 1, 2, 3, 5, 9, ..."""
     del args, kwargs
+    if getattr(optimizer, "steps_over_parts", False):
+        return  # it is inside a FarOptimizer
     steps = STEPS[optimizer] = STEPS.get(optimizer, 0) + 1
     if (steps - 1) & (steps - 2) != 0:
         return

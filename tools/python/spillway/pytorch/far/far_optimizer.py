@@ -46,6 +46,7 @@ class FarOptimizer(torch.optim.Optimizer):
         self.lock = threading.RLock()  # backward passes of several threads may update parameters
         self.mover = concurrent.futures.ThreadPoolExecutor(1, "spillway optimizer")
         self.worker = type(plain)([torch.nn.Parameter(torch.empty(0))], **worker_options(plain))
+        self.worker.steps_over_parts = True  # for those who watch optimizers
         self.adopt(plain.state)
         self.hooks = [hook_when_gradient_is_there(p, self.update_now)
                       for p in self.group_of] if as_gradients_come else []
