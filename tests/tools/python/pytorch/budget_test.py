@@ -76,7 +76,7 @@ class Contexts(PyTorchCase):
         theirs = train(plain, plain, text_step(plain))
         model = self.made(Attention)
         optimizer = torch.optim.AdamW(model.parameters())
-        with spillway.budget(model, optimizer, "60%"):
+        with spillway.budget(model, "60%", optimizer=optimizer):
             ours = train(model, model, text_step(model))
         self.expect_same(ours, theirs)
         self.assertEqual(len(self.plans_of(model)), 1)

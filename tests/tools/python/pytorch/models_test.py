@@ -100,7 +100,7 @@ class Models(PyTorchCase):
             yield torch.compile(model, backend="spillway", options={
                 "budget": "min", "optimizer": optimizer})
 
-        for entered in (compiled, lambda m, o: spillway.budget(m, o, "min")):
+        for entered in (compiled, lambda m, o: spillway.budget(m, "min", optimizer=o)):
             gone = trained(entered)
             torch._dynamo.reset()
             gc.collect()

@@ -9,7 +9,7 @@ import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-import importing  # noqa: F401 pylint: disable=unused-import
+from importing import ROOT  # noqa: F401 pylint: disable=unused-import
 
 os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # of PyTorch's profiler, which looks for GPUs
 try:

@@ -1,16 +1,18 @@
 """Which model a graph's call belongs to."""
 
-import gc
 import threading
 import weakref
 
 import torch
 from torch._dynamo import OptimizedModule
+from torch._dynamo.convert_frame import compile_lock
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from .compiled_model import CompiledModel, is_parameter
+from .program_objects import objects_of
 
 MODELS = WeakTensorKeyDictionary()  # by parameter: a CompiledModel for each set of options
+COMPILED_AS = "_spillway_compiled"  # an attribute of compiled modules: their id(), not a copy's
 LATEST = threading.local()
 
 
@@ -23,9 +25,10 @@ def model_of(args, given):
     latest = getattr(LATEST, "model", None)
     if not parameters and latest is not None and latest.given == given:
         return latest
-    found = next(filter(None, (with_options(p, given) for p in parameters)), None)
+    found = known_model(parameters, given)
     if found is None:
-        found = new_model(parameters, given)
+        with compile_lock:  # threads that call one model for the first time share it
+            found = known_model(parameters, given) or new_model(parameters, given)
     for parameter in parameters[:1]:
         add(parameter, found)
     LATEST.model = found
@@ -38,8 +41,10 @@ def models_of(module):
     return list(dict.fromkeys(found))
 
 
-def with_options(parameter, given):
-    return next((m for m in MODELS.get(parameter, ()) if m.given == given), None)
+def known_model(parameters, given):
+    """The CompiledModel of one of these under the options `given`, or None."""
+    return next((model for parameter in parameters for model in MODELS.get(parameter, ())
+                 if model.given == given), None)
 
 
 def add(parameter, model):
@@ -51,6 +56,8 @@ def add(parameter, model):
 def new_model(parameters, given):
     """Known by all parameters of the module that was compiled."""
     root = root_of(parameters[0]) if parameters else None
+    if root is not None and root._compiled_call_impl is not None:
+        root.__dict__[COMPILED_AS] = id(root)
     model = CompiledModel(given, weakref.ref(root) if root is not None else None)
     for parameter in [*parameters, *(root.parameters() if root is not None else ())]:
         add(parameter, model)
@@ -60,8 +67,8 @@ def new_model(parameters, given):
 def root_of(parameter):
     """The module that was compiled and has `parameter`; the largest that has it where none was, as
     when a function is compiled. None for a parameter outside modules."""
-    having = [each for each in gc.get_objects() if issubclass(type(each), torch.nn.Module)
-              and any(p is parameter for p in each.parameters())]
+    having = [each for each in objects_of(torch.nn.Module)
+              if any(p is parameter for p in each.parameters())]
     compiled = [m._orig_mod for m in having if isinstance(m, OptimizedModule)]
     compiled += [m for m in having if m._compiled_call_impl is not None]
     return max(compiled or having, key=lambda m: sum(1 for _ in m.modules()), default=None)
