@@ -93,6 +93,11 @@ constexpr std::array kSpoilt{
     Spoilt{[](Plan& plan) { plan.offloads.front().data = DataId{1000}; },
            "names a block that is not there"},
     Spoilt{[](Plan& plan) { plan.runs.front().after.offloads = 1; }, "waits for ever"},
+    // A link that does not copy beside readers would keep such a prefetch waiting for ever.
+    Spoilt{[](Plan& plan) { plan.prefetches.front().free_after = 12; },
+           "as only an offload can be"},
+    Spoilt{[](Plan& plan) { plan.prefetches.front().is_clean = true; },
+           "as only an offload can be"},
 };
 
 TEST_F(VerifyTest, RefusesAPlanThatIsSpoiltInOnePlace) {
