@@ -49,6 +49,13 @@ TEST_F(VerifyTest, RefusesAPageThatIsNone) {
   }
 }
 
+// 2^38 pages of a block, of which a table would take terabytes.
+TEST_F(VerifyTest, LooksAtNoPagesOfBlocksThatNothingMoves) {
+  graph = chain(2, um::Bytes{1ULL << 50U});
+  plan = plain_plan(graph, um::Bytes{1ULL << 53U});
+  EXPECT_EQ(reason(), "");
+}
+
 // One way to spoil the plan, and a part of the sentence that refuses it.
 struct Spoilt {
   void (*spoil)(Plan& plan);
