@@ -37,11 +37,18 @@ std::string check_amount(const std::string& text) {
   return "'" + text + "' is no number from 0 up";
 }
 
+template <typename Number>
 std::string check_below_one(const std::string& text) {
-  double number = 0;
-  if (is_all(text, number) && number >= 0 && number < 1) return {};
-  return "'" + text + "' is no number from 0 up to below 1";
+  Number number = 0;
+  const bool is_number = is_all(text, number) && number >= 0;
+  if (is_number && number < 1) return {};
+  const bool is_rounded = is_number && number == 1 && text.starts_with('0');
+  return "'" + text + "' is no number from 0 up to below 1" +
+         (is_rounded ? ": it is so close that it is rounded to 1" : "");
 }
+
+template std::string check_below_one<float>(const std::string& text);
+template std::string check_below_one<double>(const std::string& text);
 
 std::string check_above_zero(const std::string& text) {
   float number = 0;

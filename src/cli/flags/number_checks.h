@@ -10,7 +10,8 @@ namespace spillway::cli {
 [[nodiscard]] std::string check_whole_number_from_one(const std::string& text);
 /// A number from 0 up that is not infinite.
 [[nodiscard]] std::string check_amount(const std::string& text);
-/// A number from 0 up, below 1.
+/// A number from 0 up, below 1, as a float or a double has it: as a float 0.99999999 is 1.
+template <typename Number>
 [[nodiscard]] std::string check_below_one(const std::string& text);
 /// A number above 0 that is not infinite.
 [[nodiscard]] std::string check_above_zero(const std::string& text);

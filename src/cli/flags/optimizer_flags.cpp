@@ -92,15 +92,15 @@ void OptimizerFlags::add_rates_to(CLI::App& app) {
       ->group(kOptimizer);
   app.add_flag("--nesterov", nesterov, "sgd: Nesterov momentum")->group(kOptimizer);
   app.add_option("--beta1", beta1, "adam, adamw: decay rate of the first moment")
-      ->check(check_below_one)
+      ->check(check_below_one<double>)
       ->capture_default_str()
       ->group(kOptimizer);
   app.add_option("--beta2", beta2, "adam, adamw: decay rate of the second moment")
-      ->check(check_below_one)
+      ->check(check_below_one<double>)
       ->capture_default_str()
       ->group(kOptimizer);
   app.add_option("--alpha", alpha, "rmsprop: decay rate of the mean of squares")
-      ->check(check_below_one)
+      ->check(check_below_one<double>)
       ->capture_default_str()
       ->group(kOptimizer);
   app.add_option("--epsilon", epsilon,
