@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/fuzz/mutation.h"
+
 namespace spillway::fuzz {
 
 /// A reader of what comes from outside.
@@ -13,6 +15,8 @@ struct Target {
   std::vector<std::string> seeds;  ///< good inputs, beside those of the corpus
   /// Reads one input; `folder` is empty, and its own. Throws: um::Error when it refuses.
   std::function<void(const std::string& input, const std::filesystem::path& folder)> read;
+  /// Makes an input of its own, for every second case; null: all cases are spoilt inputs.
+  std::function<std::string(Generator& generator)> draw{};
 };
 
 /// Every reader there is.

@@ -2,21 +2,17 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
-#include <functional>
+#include <iterator>
 #include <memory>
-#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
-#include <variant>
 
 #include "nets/text/network_file.h"
+#include "prefetch/files/json.h"
 #include "prefetch/files/machine.h"
-#include "prefetch/files/plan_file.h"
-#include "prefetch/files/profile_file.h"
-#include "prefetch/files/trace.h"
-#include "prefetch/planners/catalogue.h"
 #include "src/data/cifar10.h"
 #include "src/data/idx.h"
 #include "src/data/open_text.h"
@@ -26,12 +22,10 @@
 #include "tests/fuzz/checkpoint_target.h"
 #include "tests/fuzz/image_target.h"
 #include "tests/fuzz/onnx_target.h"
-#include "tests/fuzz/resealed.h"
+#include "tests/fuzz/planning_targets.h"
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/weights_target.h"
 #include "tests/prefetch/small_machine.h"
-#include "tests/prefetch/small_trace.h"
-#include "tests/prefetch/toy.h"
 #include "tests/src/data/text/small_vocabulary.h"
 #include "tests/src/data/text/token_numbers.h"
 #include "tests/src/report/sample_bench_file.h"
@@ -49,30 +43,6 @@ using prefetch::JsonFile;
 std::string write(const fs::path& path, const std::string& bytes) {
   std::ofstream{path, std::ios::binary} << bytes;
   return path.string();
-}
-
-prefetch::Trace known_trace() {
-  return prefetch::read_trace(JsonFile{prefetch::testing::small_trace().dump(), "known"});
-}
-
-prefetch::Profile known_profile(const prefetch::Trace& trace) {
-  return prefetch::trace_profile(trace, prefetch::testing::toy_link());
-}
-
-std::string known_plan() {
-  const prefetch::Trace trace = known_trace();
-  const prefetch::Profile profile = known_profile(trace);
-  const um::Bytes page = prefetch::choose_page(trace.graph);
-  const prefetch::NearNeed need =
-      prefetch::near_need(trace.graph, prefetch::BlockSizes{trace.graph, page});
-  const auto result = prefetch::find_planner("capacity")
-                          .plan({.graph = trace.graph,
-                                 .profile = profile,
-                                 .budget = need.smallest,
-                                 .page = page,
-                                 .chunk = prefetch::chunk_for(profile.link),
-                                 .may_recompute = true});
-  return to_json(std::get<prefetch::Plan>(result), trace.graph).dump();
 }
 
 // As IDX files begin: two zeros, the type, the dimensions, and the size of each.
@@ -205,43 +175,6 @@ void read_report(const std::string& input, const fs::path& folder) {
   static_cast<void>(read_report_inputs(paths));
 }
 
-// What is read as it is, or else as a file of the graph that `known` is of.
-void read_stamped(const std::string& input, const std::string& known,
-                  const std::function<void(const JsonFile&)>& read) {
-  try {
-    read(JsonFile{input, "input"});
-  } catch (const um::Error&) {
-    const std::optional<std::string> other = restamped(input, known);
-    if (!other) throw;
-    read(JsonFile{*other, "input"});
-  }
-}
-
-Target plan_target() {
-  const std::string known = known_plan();
-  return {"plan", {known}, [trace = known_trace(), known](const auto& input, const auto&) {
-            read_stamped(input, known, [&](const JsonFile& file) {
-              static_cast<void>(prefetch::read_plan(file, trace.graph));
-            });
-          }};
-}
-
-Target profile_target() {
-  const prefetch::Trace trace = known_trace();
-  const std::string known = to_json(known_profile(trace), trace.graph).dump();
-  return {"profile", {known}, [trace, known](const auto& input, const auto&) {
-            read_stamped(input, known, [&](const JsonFile& file) {
-              static_cast<void>(prefetch::read_profile(file, trace.graph));
-            });
-          }};
-}
-
-Target trace_target() {
-  return {"trace", {prefetch::testing::small_trace().dump()}, [](const auto& input, const auto&) {
-            static_cast<void>(prefetch::read_trace(JsonFile{input, "input"}));
-          }};
-}
-
 Target machine_target() {
   return {"machine",
           {prefetch::testing::small_machine().dump()},
@@ -271,33 +204,33 @@ Target safetensors_target() {
 }  // namespace
 
 std::vector<Target> all_targets() {
-  return {{"network", {}, read_networks},
-          trace_target(),
-          plan_target(),
-          profile_target(),
-          machine_target(),
-          bench_target(),
-          checkpoint_target(),
-          resumed_target(),
-          safetensors_target(),
-          weights_target(),
-          onnx_target(),
-          {"idx", {idx_file({2, 4, 4}, 32), idx_file({2}, 2)}, read_idx},
-          {"cifar10",
-           {std::string(kCifarRecord, '\1') + std::string(kCifarRecord, '\2')},
-           read_cifar10},
-          image_target(),
-          {"tokens",
-           {as_text(test::token_file({1, 2, 3, 4, 5, 6, 7, 8, 9})),
-            as_text(test::raw_tokens({1, 2, 3, 4, 5, 6, 7, 8, 9}))},
-           read_tokens},
-          {"text",
-           {"the thé, 日本 and 't is\n", test::SmallVocabulary{}.encoder.dump(),
-            test::SmallVocabulary{}.merges},
-           read_text},
-          {"lock", {kLock}, read_lock},
-          {"held_lock", {kLock}, read_held_lock},
-          {"amount", {"512MiB", "1.5e9", "40%", "min+20%", "auto"}, read_amount}};
+  std::vector<Target> targets{
+      {"network", {}, read_networks},
+      machine_target(),
+      bench_target(),
+      checkpoint_target(),
+      resumed_target(),
+      safetensors_target(),
+      weights_target(),
+      onnx_target(),
+      {"idx", {idx_file({2, 4, 4}, 32), idx_file({2}, 2)}, read_idx},
+      {"cifar10",
+       {std::string(kCifarRecord, '\1') + std::string(kCifarRecord, '\2')},
+       read_cifar10},
+      image_target(),
+      {"tokens",
+       {as_text(test::token_file({1, 2, 3, 4, 5, 6, 7, 8, 9})),
+        as_text(test::raw_tokens({1, 2, 3, 4, 5, 6, 7, 8, 9}))},
+       read_tokens},
+      {"text",
+       {"the thé, 日本 and 't is\n", test::SmallVocabulary{}.encoder.dump(),
+        test::SmallVocabulary{}.merges},
+       read_text},
+      {"lock", {kLock}, read_lock},
+      {"held_lock", {kLock}, read_held_lock},
+      {"amount", {"512MiB", "1.5e9", "40%", "min+20%", "auto"}, read_amount}};
+  std::ranges::move(planning_targets(), std::back_inserter(targets));
+  return targets;
 }
 
 }  // namespace spillway::fuzz

@@ -26,10 +26,12 @@ std::string complaint_about(const std::string& text, const SettingRange<Number>&
   const bool is_small = !is_number || range.is_too_small(number);
   if (!is_small && !range.is_too_large(number)) return {};
   if (!is_small && !range.is_below_most) return fmt::format("{} is above {}", text, range.most);
+  const bool is_rounded = !is_small && number == range.most && text.starts_with('0');
   return fmt::format("'{}' is no number {} {}", text, range.is_above_least ? "above" : "from",
                      range.least) +
          (range.is_above_least ? "" : " up") +
-         (range.is_below_most ? fmt::format(" to below {}", range.most) : "");
+         (range.is_below_most ? fmt::format(" to below {}", range.most) : "") +
+         (is_rounded ? fmt::format(": it is so close that it is rounded to {}", range.most) : "");
 }
 
 }  // namespace

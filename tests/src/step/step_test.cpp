@@ -9,6 +9,7 @@
 
 #include "nets/builder.h"
 #include "nets/families/network_catalogue.h"
+#include "prefetch/block_sizes.h"
 #include "prefetch/plan.h"
 #include "prefetch/verify/dataflow.h"
 #include "src/step/machine_size_model.h"
@@ -83,6 +84,29 @@ nets::Network small_network() {
   x = builder.batch_norm("norm", x);
   x = builder.relu("relu", x);
   return builder.build(builder.linear("fc", x, {.features = 5}));
+}
+
+// 12 bytes are said of each sample, and with them 4 of each of 5 logits; what is smaller than a
+// quarter of the largest page, 512 KiB, never moves.
+TEST(EvaluationStep, LoadsNoMoreSamplesThanItMaySayOf) {
+  for (const auto& [gives_logits, samples] : {std::pair{false, 43'689}, std::pair{true, 16'383}}) {
+    const Step step = make_evaluation_step(small_network(), MachineSizeModel{},
+                                           {.batch = 1U << 20U, .gives_logits = gives_logits});
+    EXPECT_EQ(std::get<LoadBatch>(step.launches.front().operation).x.batch, samples);
+    const prefetch::BlockSizes block_sizes{step.graph, prefetch::kLargestPage};
+    EXPECT_FALSE(block_sizes.is_movable(step.result));
+  }
+}
+
+TEST(EvaluationStep, RefusesLogitsOfTooManyClasses) {
+  nets::Builder builder{"wide", {3, 1, 1}};
+  const nets::NodeId fc = builder.linear("fc", builder.input(), {.features = 1U << 20U});
+  const nets::Network net = builder.build(fc);
+  const std::string sentence = test::refusal(
+      [&] { return make_evaluation_step(net, MachineSizeModel{}, {.gives_logits = true}); });
+  EXPECT_NE(sentence.find("1048576 classes are too many to be kept: at most 131066"),
+            std::string::npos)
+      << sentence;
 }
 
 TEST(TrainingStep, LoadsFirstUpdatesLastAndFusesReluIn) {

@@ -189,6 +189,7 @@ TEST(BadBench, RefusesValuesThatMakeNoSense) {
     expect_refused(kBadUsage, {"bench", flags}, words);
   };
   refuse("link --sizes 3KiB", {"--sizes", "power of two"});
+  refuse("link --sizes 8388608TiB", {"--sizes", "to 1024TiB"});
   refuse("link --sizes 4KiB,x", {"--sizes", "'x'"});
   refuse("link --ways pigeon", {"pigeon", "pinned_copy"});
   refuse("paging --page 4MiB", {"--page", "2MiB"});
