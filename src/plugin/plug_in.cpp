@@ -38,7 +38,8 @@ std::filesystem::path folder_of(const void* code) {
   std::array<char, PATH_MAX> folder{};
   if (dladdr1(code, &info, &loaded, RTLD_DL_LINKMAP) == 0) return {};
   if (dlinfo(loaded, RTLD_DI_ORIGIN, folder.data()) != 0) return {};
-  return folder.data();
+  // It may end with "/.", which stands for the folder itself.
+  return (std::filesystem::path{folder.data()} / "file").lexically_normal().parent_path();
 }
 
 void* address_in(void* library, const std::string& name) { return dlsym(library, name.c_str()); }
