@@ -45,7 +45,7 @@ inline constexpr SettingRange<float> kDropoutRange{.most = 1, .is_below_most = t
 inline constexpr SettingRange<float> kAugmentationRange{.most = 1};
 inline constexpr SettingRange<float> kHueRange{.most = kMostHue};
 inline constexpr SettingRange<float> kMixAlphaRange{.most = kMostMixAlpha};
-inline constexpr SettingRange<float> kEvalCropRange{.most = 1, .is_above_least = true};
+inline constexpr SettingRange<float> kEvalCropRange{.least = 0.01F, .most = 1};
 inline constexpr SettingRange<double> kValidationRange{
     .most = 1, .is_above_least = true, .is_below_most = true};
 

@@ -190,7 +190,7 @@ Target resumed_target() {
       "--freeze conv1 --eval-every 2 --early-stop 3");
   const Files steps =
       made_by("--eval-every 0 --optimizer rmsprop --schedule step --step-every 2 --shards 2");
-  return {"resumed",
+  return {kResumed,
           {sgd.manifest, adam.manifest, steps.manifest, sgd.plan, sgd.tensors},
           [all = std::vector{sgd, adam, steps}](const std::string& input, const fs::path& folder) {
             for (const auto& entry : fs::directory_iterator{folder}) fs::remove_all(entry);

@@ -176,8 +176,7 @@ int main(int argc, char** argv) try {
   set_limits();
   bool is_right = true;
   std::size_t asked = 0;
-  for (const Target& target : spillway::fuzz::all_targets()) {
-    if (!options.target.empty() && options.target != target.name) continue;
+  for (const Target& target : spillway::fuzz::targets_of(options.target)) {
     ++asked;
     is_right = run(target, options) && is_right;
   }

@@ -19,7 +19,7 @@ struct Target {
   std::function<std::string(Generator& generator)> draw{};
 };
 
-/// Every reader there is.
-[[nodiscard]] std::vector<Target> all_targets();
+/// The readers of that name; all there are where it is empty.
+[[nodiscard]] std::vector<Target> targets_of(const std::string& name);
 
 }  // namespace spillway::fuzz

@@ -203,13 +203,12 @@ Target safetensors_target() {
 
 }  // namespace
 
-std::vector<Target> all_targets() {
+std::vector<Target> targets_of(const std::string& name) {
   std::vector<Target> targets{
       {"network", {}, read_networks},
       machine_target(),
       bench_target(),
       checkpoint_target(),
-      resumed_target(),
       safetensors_target(),
       weights_target(),
       onnx_target(),
@@ -230,6 +229,8 @@ std::vector<Target> all_targets() {
       {"held_lock", {kLock}, read_held_lock},
       {"amount", {"512MiB", "1.5e9", "40%", "min+20%", "auto"}, read_amount}};
   std::ranges::move(planning_targets(), std::back_inserter(targets));
+  if (name.empty() || name == kResumed) targets.push_back(resumed_target());  // trains at first
+  if (!name.empty()) std::erase_if(targets, [&](const Target& each) { return each.name != name; });
   return targets;
 }
 

@@ -18,6 +18,7 @@
 #include "prefetch/planners/joint/neighbourhood.h"
 #include "prefetch/planners/joint/step_evaluator.h"
 #include "prefetch/simulate/simulate.h"
+#include "um/error.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -274,9 +275,9 @@ class JointSearch {
   um::Nanoseconds good_enough_{0};
 };
 
-// The same search, which takes what it evaluates from `left`, too.
-std::optional<EvaluatedPlan> joint_search(const Problem& problem, const SearchLimits& limits,
-                                          int& left) {
+// The same search of at most `left` evaluations, which it takes those that it needs from.
+std::optional<EvaluatedPlan> joint_search(const Problem& problem, SearchLimits limits, int& left) {
+  limits.evaluations = std::min(limits.evaluations, left);
   JointSearch search{problem, limits};
   const int before = search.left();
   auto best = search.search();
@@ -326,7 +327,7 @@ class SmallerBudgets {
     constexpr std::uint64_t kBudgets = 16;
     const std::uint64_t pages = pages_that_may_be_spared(best->makespan);
     // Where they are many, no more than doubles the work.
-    if (pages > kBudgets) left_ = std::min(left_, limits_.evaluations - left_);
+    if (pages > kBudgets) left_ = std::min(left_, all_ - left_);
     for (std::uint64_t i = 1; i <= std::min(pages, kBudgets) && left_ > 0; ++i) {
       const um::Bytes budget = less(std::max(i, pages * i / kBudgets));
       if (bound(budget) >= best->makespan) break;
@@ -353,8 +354,10 @@ class SmallerBudgets {
     auto best = joint_search(problem, limits_, left_);
     if (!best) return std::nullopt;
     best = evaluated(problem, std::move(best->plan));
+    left_ -= kPlansOfPortfolio;
     auto shorter =
         Portfolio{problem, strategies_}.shorter(best ? best->makespan : um::Nanoseconds::max());
+    um::expects(best || shorter, "a plan that the search finds is verified");
     return shorter ? std::move(shorter) : std::move(best);
   }
 
@@ -378,7 +381,9 @@ class SmallerBudgets {
   std::span<const StartingStrategy> strategies_;
   SearchLimits limits_;
   BlockSizes block_sizes_{problem_.graph, problem_.page};
-  int left_ = limits_.evaluations;  // for the searches with all budgets together
+  static constexpr int kPlansOfPortfolio = 64;  // asking all strategies takes as long as so many
+  int all_ = limits_.evaluations + kPlansOfPortfolio;
+  int left_ = all_;  // plans that may be made, for all budgets together
 };
 
 }  // namespace

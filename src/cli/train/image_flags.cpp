@@ -59,8 +59,8 @@ void ImageFlags::add_to(CLI::App& command) {
   add_augmentation_to(command);
   command
       .add_option("--eval-crop", options.eval_crop,
-                  "Part of the shorter side that an evaluation sees, in the middle (default: "
-                  "0.875, as 224 of 256; 1 for networks of images below 64x64)")
+                  "Part of the shorter side, from 0.01 up, that an evaluation sees, in the middle "
+                  "(default: 0.875, as 224 of 256; 1 for networks of images below 64x64)")
       ->check(within(kEvalCropRange))
       ->group(kGroup);
   command

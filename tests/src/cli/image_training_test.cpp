@@ -189,26 +189,14 @@ TEST_F(ImageTraining, RefusesWhatDoesNotFit) {
     expect_refused(kBadUsage, {"train --net lenet --batch 2 --steps 1", Arguments{flag.c_str()}},
                    {"is for --data images:DIR"});
   }
-  for (const std::string flag : {"--flip 1.1",
-                                 "--flip nan",
-                                 "--augment other",
-                                 "--eval-crop 0",
-                                 "--validation 10",
-                                 "--validation 100%",
-                                 "--validation 0%",
-                                 "--on-broken go",
-                                 "--loader-threads 0",
-                                 "--loader-threads 257",
-                                 "--loader-threads 99999999999999999999",
-                                 "--crop-area -1",
-                                 "--hue 0.51",
-                                 "--hue -0.1",
-                                 "--mixup -0.1",
-                                 "--mixup nan",
-                                 "--mixup 1001",
-                                 "--mixup much",
-                                 "--cutmix -1",
-                                 "--cutmix inf"}) {
+  for (const std::string flag :
+       {"--flip 1.1",         "--flip nan",           "--augment other",
+        "--eval-crop 0",      "--eval-crop 1e-30",    "--validation 10",
+        "--validation 100%",  "--validation 0%",      "--on-broken go",
+        "--loader-threads 0", "--loader-threads 257", "--loader-threads 99999999999999999999",
+        "--crop-area -1",     "--hue 0.51",           "--hue -0.1",
+        "--mixup -0.1",       "--mixup nan",          "--mixup 1001",
+        "--mixup much",       "--cutmix -1",          "--cutmix inf"}) {
     expect_refused(kBadUsage, {small_training({"--data", data}), Arguments{flag.c_str()}},
                    {flag.substr(0, flag.find(' '))});
   }
