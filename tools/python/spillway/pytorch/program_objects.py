@@ -58,24 +58,24 @@ def stillness(longest_wait=LONGEST_WAIT):
 def wait_for_other_threads(longest):
     """Until each waits for Python's lock, which this one keeps, or for something else. Throws:
     ThreadsBusy."""
-    end = time.monotonic() + longest
-    while True:
-        time.sleep(POLL)
-        codes = [code for _, code in active_threads()]
-        if not any(code.co_name == LETS_GO for code in codes) and stand_still(codes, end):
-            Stillness.longest_wait = LONGEST_WAIT
-            return
+    time.sleep(POLL)
+    end = time.monotonic() + longest  # a thread that computes may have kept the lock until now
+    while not stand_still(end):
         if time.monotonic() > end:
             Stillness.longest_wait = MOMENT
             raise ThreadsBusy("operators of other threads did not end in time")
+        time.sleep(POLL)
+    Stillness.longest_wait = LONGEST_WAIT
 
 
-def stand_still(codes, end):
-    """Whether no operator runs at the time `end` or before, beside threads in `codes`. Beside none
-    a thread of the system's that runs is OpenMP's, which waits for work."""
+def stand_still(end):
+    """Whether other threads do, at the time `end` or before; False where one must go on first."""
+    codes = [code for _, code in active_threads()]
+    if any(code.co_name == LETS_GO for code in codes):
+        return False
     others = [int(thread) for thread in os.listdir("/proc/self/task")
               if int(thread) != threading.get_native_id()]
-    while codes and any(is_running(thread) for thread in others):
+    while codes and any(is_running(thread) for thread in others):  # else OpenMP's wait for work
         if time.monotonic() > end:
             return False
         LIBC.usleep(500)
