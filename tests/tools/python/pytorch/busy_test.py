@@ -85,6 +85,30 @@ class BusyThreads(PyTorchCase):
                 model(torch.ones(2, 4)).sum().backward()
         self.assertRegex(" ".join(told), "Dynamo captures nothing of the model")
 
+    def test_what_could_not_be_counted_again_is_counted_later(self):
+        model, held = self.made(Convolutions), []
+        call = torch.compile(model, backend="spillway", options={"budget": "min+20%"})
+        self.step(model, call)
+        held.append(torch.ones(4 << 20))
+        with self.told() as told, self.busy():
+            self.step(model, call)  # the second call is one that counts
+            self.step(model, call)
+        self.assertEqual(told, [])
+        with self.told() as told:
+            self.step(model, call)
+        self.assertEqual(len(told), 1)
+        self.assertRegex(told[0], "the program holds 16.* more than when the budget was planned")
+
+    def test_a_program_that_is_never_counted_again_is_told(self):
+        model = self.made(Convolutions)
+        call = torch.compile(model, backend="spillway", options={"budget": "100%"})
+        self.step(model, call)
+        with self.told() as told, self.busy():
+            for _ in range(4):
+                self.step(model, call)
+        self.assertEqual(len(told), 1)
+        self.assertIn(BUSY, told[0])
+
     def test_steps_of_any_optimizer_wait_for_a_moment_at_most(self):
         watch.begin()
         model = nn.Linear(4, 4)

@@ -30,11 +30,12 @@ from .graphs.step_graph import StepGraph, Unsupported
 from .held import RESERVE, need_of_all, surroundings_of, unwrapped
 from .options import Options
 from .plan_step import plan_graphs
-from .program_objects import ThreadsBusy
+from .program_objects import MOMENT, ThreadsBusy
 
 NEAR_OF_HOOKS = 64 << 20  # bytes
 MOST_PLANS = 16  # of one model: sizes that change all the time are not worth planning
 MOST_RECOUNTED = 6  # plans that are made anew since the program holds more
+MOST_OWED = 3  # calls in which the program cannot be counted, until it is told
 
 
 class Run:
@@ -67,6 +68,7 @@ class CompiledModel:
         self.is_cut = False  # into several graphs
         self.runs = {}  # by the graph and its situation
         self.calls = {}  # how many, likewise
+        self.owed = {}  # how often other threads left no moment to count again, likewise
         self.plans = []
         self.budget = 0  # bytes: "60%" is of the largest step so far
         self.told, self.unkept = set(), []  # sentences; reasons why no budget is kept
@@ -112,14 +114,21 @@ class CompiledModel:
 
     def recounted_run(self, run, key, args):
         """The run; None where the program holds too much for its plan now. Counted at calls 2, 3,
-        5, 9, ..., unless another pass is open, whose activations are not the program's."""
+        5, 9, ..., or where other threads are busy then, at one of the next, unless another pass is
+        open, whose activations are not the program's."""
         calls = self.calls.get(key, 0)
-        if calls & (calls - 1) != 0 or self.passes > 0 or self.recounted > MOST_RECOUNTED:
+        is_due = calls & (calls - 1) == 0 or key in self.owed
+        if not is_due or self.passes > 0 or self.recounted > MOST_RECOUNTED:
             return run
         try:
-            now = surroundings_of(args, self.options, self.late, longest_wait=0.1)
+            now = surroundings_of(args, self.options, self.late, longest_wait=MOMENT)
         except ThreadsBusy:
+            self.owed[key] = self.owed.get(key, 0) + 1
+            if self.owed[key] == MOST_OWED:
+                del self.owed[key]
+                self.tell_unkept(promises.BUSY)
             return run
+        self.owed.pop(key, None)
         if run.has_room_for(now.held, now.update):
             return run
         self.recounted += 1
@@ -154,6 +163,7 @@ class CompiledModel:
     def forget_plans(self):
         """Makes all anew when they are needed."""
         self.runs.clear()
+        self.owed.clear()
         self.plans.clear()
 
     # ---- plans
