@@ -6,10 +6,12 @@ import sys
 import threading
 import unittest
 import warnings
+import weakref
 
 from pytorch_case import ROOT, Convolutions, PyTorchCase, image_step, spillway, torch
 from spillway.pytorch.held import (bytes_in, live_tensors, need_of_all, optimizer_need,
                                    optimizers_of, storages)
+from spillway.pytorch.program_objects import active_threads
 
 
 BESIDE_A_TRAINING = """
@@ -56,6 +58,14 @@ class LiveTensors(PyTorchCase):
         before = counted()
         held.sum().backward()
         self.assertEqual(counted() - before, 4000)
+
+    def test_looking_at_threads_keeps_no_caller(self):
+        def caller():
+            local = torch.ones(4)
+            active_threads()
+            return weakref.ref(local)
+
+        self.assertIsNone(caller()())
 
     def test_are_counted_beside_a_thread_that_trains(self):
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "tools" / "python"),

@@ -102,8 +102,9 @@ def active_threads():
     """Python's other threads and the code that each is in; without those that wait for an event, a
     queue or work, as tqdm's does, which PyTorch starts."""
     frames = sys._current_frames()
+    del frames[threading.get_ident()]  # a cycle, in which all callers' tensors would stay
     found = [(each, frames[each.ident].f_code) for each in threading.enumerate()
-             if each is not threading.current_thread() and each.ident in frames]
+             if each.ident in frames]
     return [(thread, code) for thread, code in found if code not in WAITS]
 
 
