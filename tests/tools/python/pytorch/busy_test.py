@@ -1,6 +1,7 @@
 """Programs whose other threads leave no moment to look at tensors: they run, and are told."""
 
 import contextlib
+import io
 import threading
 import unittest
 import unittest.mock
@@ -58,10 +59,14 @@ class BusyThreads(PyTorchCase):
             torch.optim.SGD(model.parameters(), 0.0).step()
         self.assertEqual(len(told), 1)
         self.assertIn(BUSY, told[0])
+        with self.assertRaisesRegex(spillway.Error, BUSY):
+            spillway.explain(model)
         with self.told() as told:
             torch.optim.SGD(model.parameters(), 0.0).step()
             self.step(model, call)
         self.assertEqual((told, len(self.plans_of(model))), ([], 1))
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertIn(BUSY.removeprefix("no budget is kept: "), str(spillway.explain(model)))
 
     def test_a_first_call_runs_and_a_later_one_is_planned(self):
         model = self.made(Convolutions)

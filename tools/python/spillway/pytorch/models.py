@@ -65,6 +65,7 @@ def new_model(parameters, given, root=None):
     if root is not None and root._compiled_call_impl is not None:
         root.__dict__[COMPILED_AS] = id(root)
     model = CompiledModel(given, weakref.ref(root) if root is not None else None)
+    model.unkept += [promises.BUSY for p in parameters[:1] if p in UNCOUNTED]
     for parameter in [*parameters, *(root.parameters() if root is not None else ())]:
         add(parameter, model)
     return model

@@ -35,8 +35,10 @@ class Allocations:
 
     def peaks(self):
         """The most bytes at a time above its beginning, of each stretch."""
-        return [top_of(size for _, size in self.changes[
-            bisect.bisect_left(self.changes, (begin,)):bisect.bisect_left(self.changes, (end + 1,))])
+        def first(when):
+            return bisect.bisect_left(self.changes, (when,))
+
+        return [top_of(size for _, size in self.changes[first(begin):first(end + 1)])
                 for begin, end in self.stretches]
 
     def peak(self):
