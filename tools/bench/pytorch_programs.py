@@ -285,13 +285,13 @@ def gradient_scaler(run):
 
 
 def accumulation(run):
-    """Of two batches a step."""
-    model = run.made(Blocks)
-    optimizer, call = torch.optim.AdamW(model.parameters(), foreach=False), run.line(model)
+    """Of two batches a step, with more bytes of gradients than of activations."""
+    model = run.made(lambda: Blocks(width=512))
+    optimizer, call = torch.optim.SGD(model.parameters(), 0.1), run.line(model)
     for number in run.steps(4):
         optimizer.zero_grad()
         for part in range(2):
-            run.note(loss := call(numbers(2 * number + part)))
+            run.note(loss := call(numbers(2 * number + part).view(256, 512)))
             loss.backward()
         optimizer.step()
     return model

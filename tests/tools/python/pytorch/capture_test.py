@@ -99,6 +99,31 @@ class Measurements(PyTorchCase):
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
 
+class Peaks(PyTorchCase):
+    def test_each_stretch_reads_its_own_changes(self):
+        class Counted(list):
+            """Counts what is read of it."""
+
+            reads = 0
+
+            def __iter__(self):
+                for each in super().__iter__():
+                    self.reads += 1
+                    yield each
+
+            def __getitem__(self, place):
+                found = super().__getitem__(place)
+                self.reads += len(found) if isinstance(place, slice) else 1
+                return found
+
+        allocations = Allocations()
+        allocations.changes = Counted((10 * n + k, size) for n in range(200)
+                                      for k, size in ((0, 8), (3, n), (6, -n), (9, -8)))
+        allocations.stretches = [(10 * n, 10 * n + 6) for n in range(200)] + [(5, 5)]
+        self.assertEqual(allocations.peaks(), [8 + n for n in range(200)] + [0])
+        self.assertLess(allocations.changes.reads, 200 * 30)  # 3 of each, and the searches
+
+
 class Explanations(PyTorchCase):
     def test_a_plan_is_explained(self):
         model = self.made(Attention)

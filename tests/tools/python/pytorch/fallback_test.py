@@ -1,5 +1,7 @@
 """What cannot be planned runs all the same, by hooks, and says why once."""
 
+import contextlib
+import io
 import unittest
 import warnings
 
@@ -66,6 +68,27 @@ class Fallbacks(PyTorchCase):
                          "no budget is kept: the model has several graphs")
         with self.assertRaisesRegex(spillway.Error, "no budget is kept: the model has several"):
             spillway.explain(model)
+
+    def test_a_pass_that_is_held_without_a_backward_pass_ends_no_budget_for_good(self):
+        model = nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 8))
+        call = torch.compile(model, backend="spillway", options={"budget": "100%"})
+        batch, plans = torch.ones(16, 64), []
+        model[0].requires_grad_(False)
+        call(batch).sum().backward()
+        held = call(batch)
+        model[0].requires_grad_(True)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for _ in range(3):
+                model.zero_grad()
+                call(batch).sum().backward()
+                plans.append(len(self.plans_of(model)))
+        self.assertEqual((plans, held.requires_grad), ([0, 1, 1], True))
+        told = [str(w.message) for w in caught if "spillway" in str(w.message)]
+        self.assertEqual(len(told), 1)
+        self.assertRegex(told[0], "no budget is kept: the model has several graphs")
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertNotIn("several graphs", str(spillway.explain(model)))
 
     def test_budgets_relative_to_the_need_are_raised_and_not_refused(self):
         theirs = train(plain := self.made(Convolutions), plain, image_step(plain))

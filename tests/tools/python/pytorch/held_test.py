@@ -3,12 +3,15 @@
 import os
 import subprocess
 import sys
+import threading
 import unittest
 import warnings
+import weakref
 
 from pytorch_case import ROOT, Convolutions, PyTorchCase, image_step, spillway, torch
 from spillway.pytorch.held import (bytes_in, live_tensors, need_of_all, optimizer_need,
-                                   optimizers_of)
+                                   optimizers_of, storages)
+from spillway.pytorch.program_objects import active_threads
 
 
 BESIDE_A_TRAINING = """
@@ -33,7 +36,9 @@ has_moments.wait()
 end, counted = time.monotonic() + 4, []
 while time.monotonic() < end:
     with stillness():
-        counted.append(sum(storages(live_tensors("cpu")).values()))
+        found = live_tensors("cpu", list(model.parameters()))
+        counted.append(sum(storages(found).values()))
+        del found
 stop.set()
 thread.join()
 print(min(counted) >= 3 * sum(p.nbytes for p in model.parameters()))
@@ -41,6 +46,27 @@ print(min(counted) >= 3 * sum(p.nbytes for p in model.parameters()))
 
 
 class LiveTensors(PyTorchCase):
+    def test_gradients_are_counted_beside_a_thread_that_waits(self):
+        def counted():
+            return sum(storages(live_tensors("cpu")).values())
+
+        held, stop = torch.ones(1000, requires_grad=True), threading.Event()
+        waiting = threading.Thread(target=stop.wait, name="as tqdm's")
+        waiting.start()
+        self.addCleanup(waiting.join)
+        self.addCleanup(stop.set)
+        before = counted()
+        held.sum().backward()
+        self.assertEqual(counted() - before, 4000)
+
+    def test_looking_at_threads_keeps_no_caller(self):
+        def caller():
+            local = torch.ones(4)
+            active_threads()
+            return weakref.ref(local)
+
+        self.assertIsNone(caller()())
+
     def test_are_counted_beside_a_thread_that_trains(self):
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "tools" / "python"),
                        "OMP_NUM_THREADS": "1"}

@@ -8,8 +8,9 @@ import torch
 from ..library import Error
 from . import watch
 from .graphs import grouped_attention
-from .models import model_of
+from .models import model_of, tell_uncounted
 from .options import without_owning
+from .program_objects import ThreadsBusy
 
 RUNS = threading.local()
 
@@ -57,10 +58,15 @@ class Region:
             return self.module(*args)
         expect_processors(args)
         RUNS.count = runs() + 1
-        return self.owner(args).call(self, args)
+        try:
+            owner = self.owner(args)
+        except ThreadsBusy:  # a later call has a plan
+            tell_uncounted(args)
+            return self.module(*args)
+        return owner.call(self, args)
 
     def owner(self, args):
-        """The CompiledModel that a call belongs to."""
+        """The CompiledModel that a call belongs to. Throws: ThreadsBusy."""
         return model_of(args, self.given)
 
     def code(self):

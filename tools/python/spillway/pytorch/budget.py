@@ -58,7 +58,7 @@ class Call:
 
     def owner(self):
         """The CompiledModel, which says so in explain(), too."""
-        return model_of(list(self.model.parameters()), self.given)
+        return model_of(list(self.model.parameters()), self.given, self.model)
 
     def hooked(self, args, kwargs):
         """Not compiled, with what autograd saves in far memory."""

@@ -12,6 +12,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._dynamo.convert_frame import compile_lock  # PyTorch captures one graph at a time
 from torch._functorch.partitioners import default_partition
 from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._pytree import tree_leaves
 
 try:
     from torch._functorch._aot_autograd import graph_compile
@@ -30,11 +31,12 @@ from .graphs.step_graph import StepGraph, Unsupported
 from .held import RESERVE, need_of_all, surroundings_of, unwrapped
 from .options import Options
 from .plan_step import plan_graphs
-from .program_objects import ThreadsBusy
+from .program_objects import MOMENT, ThreadsBusy
 
 NEAR_OF_HOOKS = 64 << 20  # bytes
 MOST_PLANS = 16  # of one model: sizes that change all the time are not worth planning
 MOST_RECOUNTED = 6  # plans that are made anew since the program holds more
+MOST_OWED = 3  # calls in which the program cannot be counted, until it is told
 
 
 class Run:
@@ -51,6 +53,29 @@ class Run:
         return more <= self.plan.budget - self.plan.peak() + RESERVE
 
 
+class ForwardPass:
+    """A graph's, of `model`, whose backward pass may come: lives as long as that may. Called with
+    a gradient of its results."""
+
+    __torch_unserializable__ = True  # as hooks of tensors: no reason to warn when one is saved
+
+    def __init__(self, model, run):
+        self.model = weakref.ref(model)
+        self.is_planned = run.plan is not None
+
+    def last_as_long_as(self, results):
+        """The autograd graph of these does."""
+        for result in tree_leaves(results):
+            if isinstance(result, torch.Tensor) and result.requires_grad and not result.is_leaf:
+                result.register_hook(self)
+
+    def __call__(self, gradient):
+        """The backward pass begins; CompiledModel.end_backward() knows when a planned one ends."""
+        model = self.model()
+        if model is not None and not self.is_planned:
+            model.passes.clear()
+
+
 class CompiledModel:
     """All graphs of one model under one set of options: the first is planned, others run by hooks.
 
@@ -65,8 +90,10 @@ class CompiledModel:
         self.name = "a step of PyTorch"
         self.first = {}  # parameters of the graph to plan, by is_training()
         self.is_cut = False  # into several graphs
+        self.cut_at = None  # parameters of the graph that showed it
         self.runs = {}  # by the graph and its situation
         self.calls = {}  # how many, likewise
+        self.owed = {}  # how often other threads left no moment to count again, likewise
         self.plans = []
         self.budget = 0  # bytes: "60%" is of the largest step so far
         self.told, self.unkept = set(), []  # sentences; reasons why no budget is kept
@@ -75,7 +102,7 @@ class CompiledModel:
         self.holds_results = False  # beside its loss, when the backward pass begins
         self.known = True, False  # these two, of all plans here
         self.watched = []  # weak references to storages to be gone by the backward pass
-        self.passes = 0  # forward passes since the last backward pass
+        self.passes = weakref.WeakSet()  # ForwardPasses since the last backward pass
         self.counted = weakref.WeakKeyDictionary()  # parameters of optimizers that are planned for
         self.late = weakref.WeakSet()  # optimizers that were not
         self.recounted = 0  # plans that were made anew for what the program holds
@@ -101,6 +128,7 @@ class CompiledModel:
             return region.module(*args)
         key = region, self.is_training(), situation(args)
         self.forget_other_plans()
+        self.forget_cut(region, args)
         run = self.runs.get(key)
         if run is not None and run.plan is not None:
             run = self.recounted_run(run, key, args)
@@ -108,18 +136,31 @@ class CompiledModel:
             with compile_lock:
                 run = self.runs.get(key) or self.compile(key, region, args)
         self.calls[key] = self.calls.get(key, 0) + 1
-        return run.function(*args)
+        if self.passes and run.plan is not None:
+            self.tell_unkept(promises.TWO_PASSES)
+        this = ForwardPass(self, run)
+        self.passes.add(this)
+        results = run.function(*args)
+        this.last_as_long_as(results)
+        return results
 
     def recounted_run(self, run, key, args):
         """The run; None where the program holds too much for its plan now. Counted at calls 2, 3,
-        5, 9, ..., unless another pass is open, whose activations are not the program's."""
+        5, 9, ..., or where other threads are busy then, at one of the next, unless another pass is
+        open, whose activations are not the program's."""
         calls = self.calls.get(key, 0)
-        if calls & (calls - 1) != 0 or self.passes > 0 or self.recounted > MOST_RECOUNTED:
+        is_due = calls & (calls - 1) == 0 or key in self.owed
+        if not is_due or self.passes or self.recounted > MOST_RECOUNTED:
             return run
         try:
-            now = surroundings_of(args, self.options, self.late, longest_wait=0.1)
+            now = surroundings_of(args, self.options, self.late, longest_wait=MOMENT)
         except ThreadsBusy:
+            self.owed[key] = self.owed.get(key, 0) + 1
+            if self.owed[key] == MOST_OWED:
+                del self.owed[key]
+                self.tell_unkept(promises.BUSY)
             return run
+        self.owed.pop(key, None)
         if run.has_room_for(now.held, now.update):
             return run
         self.recounted += 1
@@ -154,6 +195,7 @@ class CompiledModel:
     def forget_plans(self):
         """Makes all anew when they are needed."""
         self.runs.clear()
+        self.owed.clear()
         self.plans.clear()
 
     # ---- plans
@@ -181,9 +223,10 @@ class CompiledModel:
         """Why a graph is not planned; None where it is: what Dynamo captures of the same part of a
         model, for other sizes, has the same parameters. A part of a budget that is relative to a
         step's need would be that of a part of the step."""
-        part = frozenset(id(a) for a in args if is_parameter(a)) or region.code()
+        part = part_of(region, args)
         if self.first.setdefault(self.is_training(), part) != part:
-            if self.passes > 0:
+            if self.passes:
+                self.cut_at = part
                 self.cut()
             elif not self.is_cut:
                 self.first[self.is_training()] = part  # such as after a layer was thawed
@@ -197,6 +240,15 @@ class CompiledModel:
         if not self.is_cut and is_relative(self.options.budget):
             self.forget_plans()
         self.is_cut = True
+
+    def forget_cut(self, region, args):
+        """Where the graph that showed a cut begins a pass itself, the model is not cut: the pass
+        before had no backward pass, and its results are held."""
+        if self.passes or self.cut_at is None or part_of(region, args) != self.cut_at:
+            return
+        self.first[self.is_training()], self.cut_at, self.is_cut = self.cut_at, None, False
+        self.unkept = [why for why in self.unkept if not why.startswith(promises.SEVERAL_GRAPHS)]
+        self.forget_plans()
 
     def planned(self, region, args):
         """The Run of a graph under its plan. Throws: Unsupported; planning.BudgetTooSmall."""
@@ -221,7 +273,7 @@ class CompiledModel:
             return self.plan(step, surroundings)
 
         compiler = aot_autograd(
-            fw_compiler=functools.partial(in_written_order, before=self.begin_forward,
+            fw_compiler=functools.partial(in_written_order,
                                           after=functools.partial(self.note_results, dropped)),
             bw_compiler=functools.partial(in_written_order, before=self.begin_backward,
                                           after=self.end_backward),
@@ -259,12 +311,6 @@ class CompiledModel:
 
     # ---- what happens in planned passes
 
-    def begin_forward(self):
-        """A planned forward pass begins."""
-        if self.passes > 0:
-            self.tell_unkept(promises.TWO_PASSES)
-        self.passes += 1
-
     def note_results(self, dropped, results):
         """A planned forward pass ends; begin_backward() asks what the program still holds."""
         self.watched = [StorageWeakRef(results[place].untyped_storage()) for place in dropped]
@@ -280,7 +326,7 @@ class CompiledModel:
     def end_backward(self, results):
         """A planned backward pass ends: another thread's forward pass may be beside it no more."""
         del results
-        self.passes = 0
+        self.passes.clear()
 
     def run_again(self, region, args):
         """The results of a graph, for the gradients of what the plan is without."""
@@ -311,6 +357,11 @@ class CompiledModel:
             self.told.add(sentence)
             text = sentence.format(*values) if values else sentence
             warnings.warn(f"spillway: {text}", stacklevel=2)
+
+
+def part_of(region, args):
+    """Tells the graphs of a model apart, whatever the sizes."""
+    return frozenset(id(a) for a in args if is_parameter(a)) or region.code()
 
 
 def is_parameter(value):

@@ -8,8 +8,8 @@ import torch
 from ..library import Error
 from ..sizes import size_text
 from .graphs.schedule import RUN, STORE
-from .models import models_of
-from .promises import UNKEPT
+from .models import UNCOUNTED, models_of
+from .promises import BUSY, UNKEPT
 
 
 class Explanation:
@@ -41,7 +41,10 @@ def explain(model, timeline=None):
     found = models_of(model)
     planned = [each for each in found if each.plans]
     if not planned:
-        reasons = "; ".join(UNKEPT + reason for each in found for reason in each.unkept)
+        unkept = [reason for each in found for reason in each.unkept]
+        if not found and any(p in UNCOUNTED for p in model.parameters()):
+            unkept.append(BUSY)
+        reasons = "; ".join(UNKEPT + reason for reason in unkept)
         raise Error("there is no plan of this model yet"
                     + (f": {reasons}" if reasons else "; call it with gradients first"))
     explanation = Explanation(planned[-1])

@@ -29,7 +29,7 @@ def surroundings_of(args, options, late=(), longest_wait=LONGEST_WAIT):
     inputs = [a for a in args if isinstance(a, torch.Tensor)]
     parameters = [a for a in inputs if a.is_leaf and a.requires_grad]
     with stillness(longest_wait):
-        live = storages(live_tensors("cpu"))
+        live = storages(live_tensors("cpu", parameters))
         for key in storages(inputs):
             live.pop(key, None)
         buckets = bucket_bytes(parameters)
@@ -39,15 +39,15 @@ def surroundings_of(args, options, late=(), longest_wait=LONGEST_WAIT):
     return Surroundings(held, need.update, optimizers)
 
 
-def live_tensors(device):
+def live_tensors(device, called=()):
     """All tensors of `device` that Python objects hold, and their gradients, but fake ones. Beside
-    other threads, which may be about to let go of them, only gradients that Python has seen."""
+    threads that may be about to let go of gradients, those that Python has not seen are left out,
+    but for those of `called`, the leaves that a graph is called with."""
     found = [each for each in objects_of(torch.Tensor)
              if torch._C._has_storage(each) and not isinstance(each, FakeTensor)]
-    if is_alone():
-        found += [each.grad for each in found  # views' kind is nothing that one may always ask
-                  if each.requires_grad and not each._is_view() and each.is_leaf
-                  and each.grad is not None]
+    found += [each.grad for each in (found if is_alone() else called)
+              if each.requires_grad and not each._is_view()  # of views one may not always ask more
+              and each.is_leaf and each.grad is not None]
     return [t for t in found if t.device.type == device and t.layout == torch.strided]
 
 

@@ -1,6 +1,7 @@
 """Which model a graph's call belongs to."""
 
 import threading
+import warnings
 import weakref
 
 import torch
@@ -8,18 +9,22 @@ from torch._dynamo import OptimizedModule
 from torch._dynamo.convert_frame import compile_lock
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from . import promises
 from .compiled_model import CompiledModel, is_parameter
 from .program_objects import objects_of
 
 MODELS = WeakTensorKeyDictionary()  # by parameter: a CompiledModel for each set of options
+UNCOUNTED = WeakTensorKeyDictionary()  # parameters of graphs that have run as they are
 COMPILED_AS = "_spillway_compiled"  # an attribute of compiled modules: their id(), not a copy's
 LATEST = threading.local()
 
 
-def model_of(args, given):
-    """The CompiledModel that the parameters among `args` belong to, under the options `given`.
+def model_of(args, given, root=None):
+    """The CompiledModel that the parameters among `args` belong to, under the options `given`, and
+    `root`, the module that was compiled, unless that is to be looked for.
 
     A graph without parameters, such as one after a graph break, is of the model that ran last.
+    Throws: ThreadsBusy where the module is looked for.
     """
     parameters = [a for a in args if is_parameter(a)]
     latest = getattr(LATEST, "model", None)
@@ -28,7 +33,7 @@ def model_of(args, given):
     found = known_model(parameters, given)
     if found is None:
         with compile_lock:  # threads that call one model for the first time share it
-            found = known_model(parameters, given) or new_model(parameters, given)
+            found = known_model(parameters, given) or new_model(parameters, given, root)
     for parameter in parameters[:1]:
         add(parameter, found)
     LATEST.model = found
@@ -53,15 +58,26 @@ def add(parameter, model):
         known.append(model)
 
 
-def new_model(parameters, given):
-    """Known by all parameters of the module that was compiled."""
-    root = root_of(parameters[0]) if parameters else None
+def new_model(parameters, given, root=None):
+    """Known by all parameters of the module that was compiled. Throws: ThreadsBusy."""
+    if root is None and parameters:
+        root = root_of(parameters[0])
     if root is not None and root._compiled_call_impl is not None:
         root.__dict__[COMPILED_AS] = id(root)
     model = CompiledModel(given, weakref.ref(root) if root is not None else None)
+    model.unkept += [promises.BUSY for p in parameters[:1] if p in UNCOUNTED]
     for parameter in [*parameters, *(root.parameters() if root is not None else ())]:
         add(parameter, model)
     return model
+
+
+def tell_uncounted(args):
+    """Warns, once of the same parameters, of a graph that runs as it is: whose it is cannot be
+    looked for now."""
+    new = [a for a in args if is_parameter(a) and a not in UNCOUNTED]
+    UNCOUNTED.update((parameter, True) for parameter in new)
+    if new:
+        warnings.warn(f"spillway: {promises.UNKEPT}{promises.BUSY}", stacklevel=2)
 
 
 def root_of(parameter):

@@ -21,8 +21,8 @@ OWN_HOOKS = ("hooks on saved tensors are around the call, such as those of torch
              "or save_on_cpu(); call the model outside of them")
 PROFILED = ("new operators cannot be measured while PyTorch's profiler is running; make the first "
             "call of each size outside of it")
-BUSY = ("other threads' backward passes left no moment to count what the program holds; make the "
-        "first call of each size before other threads begin")
+BUSY = ("other threads' operators left no moment to count what the program holds; make the first "
+        "call of each size before other threads begin")
 RETAINED = ("backward(retain_graph=True), or with create_graph=True, keeps what the plan lets go; "
             "add losses before one backward pass instead")
 TWO_PASSES = ("a forward pass began before the backward pass of the one before it, or in another "

@@ -1,9 +1,11 @@
 """Watches optimizers step, and says which parameters no plan knows of: of models that were compiled
 with a budget, but run outside of the graphs that Dynamo captures, in part or as a whole."""
 
+import contextlib
 import functools
 import inspect
 import types
+import warnings
 import weakref
 
 import torch
@@ -14,9 +16,9 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from . import promises
 from .compiled_model import is_parameter
 from .held import unwrapped
-from .models import COMPILED_AS, MODELS, known_model, new_model
+from .models import COMPILED_AS, MODELS, UNCOUNTED, known_model, new_model
 from .options import without_owning
-from .program_objects import ThreadsBusy, objects_of
+from .program_objects import MOMENT, ThreadsBusy, objects_of, stillness
 
 STEPS = weakref.WeakKeyDictionary()  # of each optimizer
 
@@ -28,25 +30,37 @@ def begin():
 
 
 def before_step(optimizer, args, kwargs):
-    """Of any optimizer; looks at its steps 1, 2, 3, 5, 9, ..."""
+    """Of any optimizer; looks at its steps 1, 2, 3, 5, 9, ..., and lets no failure into them."""
     del args, kwargs
     if getattr(optimizer, "steps_over_parts", False):
         return  # it is inside a FarOptimizer
     steps = STEPS[optimizer] = STEPS.get(optimizer, 0) + 1
     if (steps - 1) & (steps - 2) != 0:
         return
+    try:
+        look_at(optimizer)
+    except ThreadsBusy:
+        pass  # a later step is looked at
+    except Warning:
+        raise  # the program has made errors of them
+    except Exception as why:  # pylint: disable=broad-exception-caught
+        warnings.warn("spillway: cannot tell whether a budget counts what "
+                      f"{type(optimizer).__name__} trains ({type(why).__name__}: {why})",
+                      stacklevel=2)
+
+
+def look_at(optimizer):
+    """Tells what no plan knows of, of an optimizer that is about to step. Throws: ThreadsBusy."""
     trained = [p for group in optimizer.param_groups for p in group["params"]
                if is_parameter(p) and p.grad is not None]
     models = {model for p in trained for model in MODELS.get(p, ())}
     for model in models:
         model.note_step_of(unwrapped(optimizer))
     inputs = set().union(*(model.graph_inputs for model in models))
-    outside = {id(p) for p in trained if id(p) not in inputs}
+    outside = {id(p) for p in trained if id(p) not in inputs and p not in UNCOUNTED}
     if outside:
-        try:
+        with stillness(MOMENT):
             tell_of(outside)
-        except ThreadsBusy:
-            STEPS[optimizer] -= 1  # the next step is looked at instead
 
 
 def tell_of(outside):
@@ -84,8 +98,7 @@ def compiled_modules():
     found = []
     for function in objects_of(types.FunctionType):
         if "_torchdynamo_orig_callable" in function.__dict__:
-            callback = inspect.getclosurevars(function).nonlocals.get("callback")
-            given = options_of(callback)
+            given = options_of(closed_over(function).get("callback"))
             if given is not None:
                 found += [(m, given) for m in modules_of(function._torchdynamo_orig_callable)]
     return found
@@ -95,9 +108,19 @@ def modules_of(function):
     """Modules that a function or a method uses by name."""
     values = [getattr(function, "__self__", None)]
     if inspect.isfunction(function):
-        used = inspect.getclosurevars(function)
-        values += [*used.nonlocals.values(), *used.globals.values()]
+        names = function.__code__.co_names
+        values += [*closed_over(function).values(),
+                   *(function.__globals__[name] for name in names if name in function.__globals__)]
     return [value for value in values if isinstance(value, torch.nn.Module)]
+
+
+def closed_over(function):
+    """Values by name, of variables that there still are."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with contextlib.suppress(ValueError):  # of a variable that was deleted
+            found[name] = cell.cell_contents
+    return found
 
 
 def options_of(callback):

@@ -1,5 +1,6 @@
 """What PyTorch's allocator of ordinary memory does, as its profiler sees it."""
 
+import bisect
 import os
 
 import torch
@@ -34,7 +35,10 @@ class Allocations:
 
     def peaks(self):
         """The most bytes at a time above its beginning, of each stretch."""
-        return [top_of(size for when, size in self.changes if begin <= when <= end)
+        def first(when):
+            return bisect.bisect_left(self.changes, (when,))
+
+        return [top_of(size for _, size in self.changes[first(begin):first(end + 1)])
                 for begin, end in self.stretches]
 
     def peak(self):

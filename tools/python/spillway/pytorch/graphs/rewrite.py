@@ -225,7 +225,7 @@ def put_first(backward, tangents):
         anchor = node
 
 
-def in_written_order(module, inputs, before, after=lambda results: None):
+def in_written_order(module, inputs, before=lambda: None, after=lambda results: None):
     """A graph's nodes one after another, by PyTorch's own kernels; operands go when they were used
     last. `before` is called as a run begins, `after` with its results."""
     del inputs
