@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <linux/userfaultfd.h>
+#include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
@@ -10,8 +11,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <iterator>
 
 #include "um/error.h"
+#include "um/host/managed/remap_events.h"
 #include "um/host/managed/uffd_probe.h"
 
 namespace spillway::um {
@@ -134,6 +139,44 @@ TEST_F(UffdMoveOfARefusingKernel, DoesNotWaitForWhatWillNotPass) {
   EXPECT_DEATH(move_without_memory(),
                "spillway: the kernel refuses to move a page of managed memory: ENOMEM, Cannot "
                "allocate memory; try paging by memfd\n");
+}
+
+std::ptrdiff_t open_files() {
+  return std::distance(std::filesystem::directory_iterator{"/proc/self/fd"}, {});
+}
+
+/// Lets no thread start that has the usual size of stack.
+class NoThreads {
+ public:
+  NoThreads() {
+    pthread_attr_t attributes{};
+    pthread_getattr_default_np(&attributes);
+    pthread_attr_getstacksize(&attributes, &before_);
+    pthread_attr_setstacksize(&attributes, std::size_t{1} << 60U);
+    pthread_setattr_default_np(&attributes);
+    pthread_attr_destroy(&attributes);
+  }
+  NoThreads(const NoThreads&) = delete;
+  NoThreads& operator=(const NoThreads&) = delete;
+  ~NoThreads() {
+    pthread_attr_t attributes{};
+    pthread_getattr_default_np(&attributes);
+    pthread_attr_setstacksize(&attributes, before_);
+    pthread_setattr_default_np(&attributes);
+    pthread_attr_destroy(&attributes);
+  }
+
+ private:
+  std::size_t before_ = 0;
+};
+
+TEST(RemapEvents, LeaveNoFileOpenWhereNoThreadStarts) {
+  const std::ptrdiff_t before = open_files();
+  {
+    const NoThreads none;
+    EXPECT_THROW(RemapEvents{0}, std::exception);
+  }
+  EXPECT_EQ(open_files(), before);
 }
 
 /// A kernel that moves all it is asked for and then says that it moved less, as Linux 6.18 does.
