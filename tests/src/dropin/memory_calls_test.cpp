@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csetjmp>
 #include <csignal>
 #include <cstring>
@@ -115,7 +116,8 @@ TEST_P(MemoryCalls, MlockOfNearPagesEndsWhenTheyMove) {
 
 TEST_P(MemoryCalls, MlockOfWhatIsFarFailsAndChangesNothing) {
   send(3);
-  EXPECT_NE(lock_in_memory(page(3), 2 * kPage), 0);
+  EXPECT_EQ(lock_in_memory(page(3), 2 * kPage), -1);
+  EXPECT_EQ(errno, ENOMEM);
   bring(3);
   send(3);
   expect_content();
