@@ -22,7 +22,7 @@ std::optional<std::string> path_of(const PlugIn& plug_in) {
   return std::nullopt;
 }
 
-/// Empty where the system does not say.
+/// Returns an empty path where the system does not say.
 std::filesystem::path folder_of_program() {
   std::error_code error;
   return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();

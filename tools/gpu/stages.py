@@ -12,7 +12,7 @@ from trains import STAGE_MOST, trains_in
 @dataclasses.dataclass
 class Stage:
     """A check. It begins when `needs`, names of earlier stages, have passed and so many seconds are
-    left; it ends after `most`. Those that it `tries` come first, too, and one must have passed."""
+    left; it ends after `most`. The stages that it `tries` come first, too: one must have passed."""
     name: str
     run: object  # function of a Bench and a Check
     least: float = 10

@@ -6,7 +6,7 @@ from gpu_bench import Check, Failure
 
 VERSION = 2
 STATUSES = ["failed", "passed", "left out", "running"]
-CIRCUMSTANCES = {  # of a run: what was found in others is not taken over
+CIRCUMSTANCES = {  # results that were found in other ones are not taken over
     "at another commit": lambda about: about["commit"],
     "with other local changes": lambda about: about["has_local_changes"],
     "on another GPU": lambda about: about["gpu"]["description"],

@@ -148,7 +148,7 @@ TEST(Networks, NeedNoReferenceCode) {
   }
 }
 
-/// What oneDNN says that it runs in `work`, a line each.
+/// Returns the lines in which oneDNN says what it runs in `work`.
 template <class Work>
 std::string said_of(const Work& work) {
   EXPECT_EQ(dnnl::set_verbose(1), dnnl::status::success);

@@ -117,7 +117,7 @@ bool Residency::fault(PageIndex index) noexcept {
 }
 
 // It became resident between the touch and now. A second fault in the same stay has another cause.
-// A thread whose finding has made room for others' touches once more.
+// A thread that has lost its entry to other threads touches once more.
 bool Residency::touch_near(PageIndex index) noexcept {
   Page& page = table_[index];
   const Finding found{.thread = std::this_thread::get_id(), .stay = page.stay};

@@ -72,9 +72,9 @@ class Residency {
   PageTable table_;
   PageMoves moves_;
   NearRoom room_;
-  // Of the threads that did so last, under the table's lock. Not thread_local: in a library such
-  // variables are allocated at their first use, which is in a handler, or take from what little the
-  // loader keeps for libraries that the program loads late.
+  // Findings of the last 64 threads, under the table's lock. Not thread_local: in a library such a
+  // variable is allocated at its first use, which is in a handler, or needs static storage, of
+  // which the loader keeps little for libraries that the program loads late.
   std::array<Finding, 64> findings_{};
   std::size_t next_finding_ = 0;
 };

@@ -54,7 +54,7 @@ cudaError_t result(cudaError_t status) {
   return status;
 }
 
-/// What a call returns, of which no note is taken.
+/// Returns the status of a call, and does not note it.
 cudaError_t answer(const std::string& function) {
   const std::lock_guard lock{state.mutex};
   return result(function == state.failing ? state.failure : cudaSuccess);

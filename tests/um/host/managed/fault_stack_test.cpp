@@ -182,8 +182,8 @@ void note_frame(int /*signal*/) {
   frame_of_handler = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
 }
 
-/// What a signal takes of a stack before its handler begins. That is less than registers_size()
-/// where the processor has registers that the process does not use, as AMX's tiles.
+/// Returns the bytes that a signal takes of a stack before its handler begins: fewer than
+/// registers_size() where the process does not use all registers, as AMX's tiles.
 std::size_t frame_size() {
   struct sigaction theirs {};
   struct sigaction before {};

@@ -83,7 +83,7 @@ TEST_F(UffdMoveOfARefusingKernel, WaitsWhileItSaysTryAgain) {
   }
 }
 
-// It says so while the program's mremap() waits for the reader of its event.
+// The kernel says so while the program's mremap() waits for the reader of its event.
 TEST_F(UffdMoveOfARefusingKernel, WaitsWithAHoleWhileItSaysTryAgain) {
   UffdMove moves = mapper();
   for (const bool is_touched : {true, false}) {
