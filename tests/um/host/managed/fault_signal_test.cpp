@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <csetjmp>
 #include <csignal>
@@ -131,6 +132,31 @@ TEST_F(FaultSignal, GoesOnToTheHandlerBeforeWhereItsTargetSaysThatItIsTheProgram
     touch(ours);
     FAIL() << "nobody handled the fault";
   }
+  EXPECT_EQ(opener.last(), ours.data());
+}
+
+struct sigaction before_theirs {};
+
+void pass_on(int number, siginfo_t* info, void* context) {
+  before_theirs.sa_sigaction(number, info, context);
+}
+
+TEST_F(FaultSignal, MayBePassedOnFromTheOrdinaryStackBelowASignalStack) {
+  PageOpener opener{ours};
+  const FaultRegistration registration{ours, opener};
+  const KeptHandler kept;
+  struct sigaction theirs {};
+  theirs.sa_sigaction = pass_on;
+  theirs.sa_flags = SA_SIGINFO | SA_NODEFER;  // and not SA_ONSTACK
+  sigaction(SIGSEGV, &theirs, &before_theirs);
+  std::array<std::byte, 65536> above{};  // what is called from here lies at lower addresses
+  stack_t signal_stack{};
+  signal_stack.ss_sp = above.data();
+  signal_stack.ss_size = above.size();
+  stack_t before{};
+  ASSERT_EQ(sigaltstack(&signal_stack, &before), 0);
+  touch(ours);
+  sigaltstack(&before, nullptr);
   EXPECT_EQ(opener.last(), ours.data());
 }
 
