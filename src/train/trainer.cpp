@@ -106,7 +106,7 @@ TrainingSummary Trainer::run() {
   return summary;
 }
 
-// Nobody who listens has more power than who may stop the training.
+// An event that fails ends the training as a stop does: after its step, with a checkpoint.
 void Trainer::tell(const std::function<void()>& event) {
   if (!is_running_) return event();
   if (failure_) return;
@@ -118,17 +118,21 @@ void Trainer::tell(const std::function<void()>& event) {
   }
 }
 
-// Throws where an event has failed, and says what has become of the training.
+// Throws on all ranks where an event has failed on one, and says in which state the training is.
 void Trainer::expect_told(const std::string& state) const {
-  if (!failure_) return;
+  std::exception_ptr failure = failure_;
   try {
-    std::rethrow_exception(failure_);
+    if (failure_) std::rethrow_exception(failure_);
   } catch (const um::Error& error) {
-    throw um::Error{error.what() + ("; " + state)};
+    failure = std::make_exception_ptr(um::Error{error.what() + ("; " + state)});
+  } catch (...) {
+    // It is thrown as it is.
   }
+  if (options_.ranks.are_used()) return throw_on_all(*options_.ranks.communicator, failure);
+  if (failure) std::rethrow_exception(failure);
 }
 
-// What ends one rank early, ends all: the first one has saved it when they leave.
+// If one rank stops, all stop; the first one has written the checkpoint before.
 void Trainer::train_all(const TrainEvents& events) {
   const std::stop_token stop = options_.ranks.are_used() ? stop_of_ranks_.get_token() : stop_;
   try {

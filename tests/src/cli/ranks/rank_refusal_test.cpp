@@ -170,6 +170,17 @@ TEST(RefusedRanks, UseOtherInstructions) {
   expect_parts(outcome.errors, {"sse41", "ONEDNN_MAX_CPU_ISA=AVX2"});
 }
 
+// No signal came, so that no rank may end as after one.
+TEST(RefusedRanks, EndAlikeWhereTheFirstOnesDiskIsFull) {
+  const TemporaryFolder folder;
+  const Arguments training = training_of_ranks(
+      {"--steps 9 --eval-every 0 --ranks auto --json /dev/full --checkpoint", folder.file("run")});
+  const Outcome outcome = run_ranks(2, training);
+  expect_once(outcome, kFailure, "cannot write /dev/full: ");
+  expect_parts(outcome.errors, {"; the checkpoint is of step 2, and --resume goes on from there"});
+  EXPECT_EQ(outcome.errors.find("interrupted"), std::string::npos) << outcome.errors;
+}
+
 // Before they measure what is between them.
 TEST(RefusedRanks, MeasureDifferentSteps) {
   const TemporaryFolder folder;
