@@ -78,7 +78,7 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
 
 TrainingSummary Trainer::run() {
   is_running_ = true;
-  SummaryOfSteps steps{options_.training.first_step, last_evaluation_};
+  SummaryOfSteps steps{options_.training.first_step};
   train_all({.on_step =
                  [&](auto step, auto epoch, const StepReport& report) {
                    steps.add(step, report);
