@@ -277,7 +277,7 @@ TensorSource Trainer::start_values() const {
   return [this](const std::string& name, std::span<float> tensor) { weights_->read(name, tensor); };
 }
 
-// The first rank's become those of all, which have to be told where they are not what it means.
+// The first rank's starting weights replace all others: ranks whose files differ are refused.
 void Trainer::expect_same_start() const {
   if (!options_.ranks.are_used() || options_.ranks.communicator->ranks() == 1) return;
   std::string sha256;
