@@ -1,6 +1,5 @@
 #include "src/mpi/open_mpi.h"
 
-#include <array>
 #include <cstdlib>
 #include <initializer_list>
 #include <optional>
@@ -30,20 +29,6 @@ std::optional<std::size_t> launched_ranks() {
   const auto ranks = number_in({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"});
   return ranks == std::size_t{0} ? std::nullopt : ranks;
 }
-
-// Variables by which a launcher tells a process how many there are, and which one it is. One of
-// them alone may be left from elsewhere.
-struct Announcement {
-  const char* ranks;
-  const char* rank;
-  const char* start;
-};
-constexpr std::array kAnnouncements{
-    Announcement{"SLURM_NTASKS", "SLURM_PROCID", "srun --mpi=pmix -n "},
-    Announcement{"WORLD_SIZE", "RANK", "mpirun -n "},  // torchrun
-    Announcement{"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "mpirun -n "},
-    Announcement{"JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK", "mpirun -n "},
-    Announcement{"FLUX_JOB_SIZE", "FLUX_TASK_RANK", "mpirun -n "}};
 
 }  // namespace
 

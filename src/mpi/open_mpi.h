@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -19,6 +20,20 @@ struct AnnouncedRanks {
   std::size_t ranks = 0;
   std::string start;  ///< how to start as many with MPI, but for the program: "mpirun -n 4"
 };
+
+/// Variables by which a launcher tells a process how many there are, and which one it is. One of
+/// them alone may be left from elsewhere.
+struct Announcement {
+  const char* ranks;
+  const char* rank;
+  const char* start;  ///< what starts MPI's processes there, but for their number
+};
+inline constexpr std::array kAnnouncements{
+    Announcement{"SLURM_NTASKS", "SLURM_PROCID", "srun --mpi=pmix -n "},
+    Announcement{"WORLD_SIZE", "RANK", "mpirun -n "},  // torchrun
+    Announcement{"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "mpirun -n "},
+    Announcement{"JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK", "mpirun -n "},
+    Announcement{"FLUX_JOB_SIZE", "FLUX_TASK_RANK", "mpirun -n "}};
 
 /// What torchrun, a batch script of Slurm or another launcher announces; nothing where that is one
 /// process alone. Reads the environment; loads nothing.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <numeric>
 #include <span>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -139,9 +140,14 @@ bool is_missing_file(const um::Error& error) {
 
 bool WatchedManifest::is_replaced() const {
   constexpr std::chrono::milliseconds kMoment{20};
-  if (!text_ || text() != text_) return true;
+  if (is_changed()) return true;
   std::this_thread::sleep_for(kMoment);
-  return text() != text_;
+  return is_changed();
+}
+
+bool WatchedManifest::is_changed() const {
+  std::error_code ignored;
+  return text() != text_ || !fs::exists(fs::symlink_status(path_, ignored));
 }
 
 std::optional<std::string> WatchedManifest::text() const {

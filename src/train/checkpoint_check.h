@@ -36,16 +36,18 @@ inline constexpr const char* kNewestManifest = "checkpoint.json";
 class WatchedManifest {
  public:
   explicit WatchedManifest(std::filesystem::path path) : path_{std::move(path)}, text_{text()} {}
-  /// Now or in a moment: a training removes a manifest right after the files that it lists.
+  /// Now or in a moment: a training removes a manifest right after the files that it lists. False
+  /// of a name that stays and cannot be read, such as a link to nowhere.
   [[nodiscard]] bool is_replaced() const;
 
  private:
+  [[nodiscard]] bool is_changed() const;
   [[nodiscard]] std::optional<std::string> text() const;
 
   std::filesystem::path path_;
   std::optional<std::string> text_;  // nothing: it is not there, or cannot be read
 };
-/// So many times whoever reads beside a training looks again.
+/// The most times that a reader looks again beside a training that removes what it reads.
 inline constexpr int kMostLooks = 50;
 
 /// What verifying one checkpoint gave.

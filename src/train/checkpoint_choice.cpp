@@ -76,8 +76,8 @@ Look look_for_checkpoint(const fs::path& folder, Meanwhile meanwhile) {
     } catch (const um::SystemError& error) {
       if (!is_damage(error)) throw;
       look.passed_over.emplace_back(error.what());
-      look.is_outdated = meanwhile == Meanwhile::kMayChange && is_missing_file(error) &&
-                         watched.is_replaced();
+      look.is_outdated =
+          meanwhile == Meanwhile::kMayChange && is_missing_file(error) && watched.is_replaced();
     } catch (const um::Error& error) {
       look.passed_over.emplace_back(error.what());
     }
@@ -102,9 +102,10 @@ std::optional<ChosenCheckpoint> find_checkpoint(const fs::path& folder, std::uin
 
 ChosenCheckpoint choose_checkpoint(const fs::path& folder, Meanwhile meanwhile) {
   expect_checkpoint(folder);
-  Look look = look_for_checkpoint(folder, meanwhile);
-  for (int looks = kMostLooks; look.is_outdated && looks > 0; --looks) {
-    look = look_for_checkpoint(folder, meanwhile);
+  Look look;
+  for (int looks = kMostLooks; looks >= 0; --looks) {
+    look = look_for_checkpoint(folder, looks == 0 ? Meanwhile::kIsLocked : meanwhile);
+    if (!look.is_outdated) break;
   }
   if (look.found) return std::move(*look.found);
   if (look.passed_over.empty()) {

@@ -182,7 +182,7 @@ void CheckpointFolder::load(const ChosenCheckpoint& chosen, State& state) const 
   state.load(folder_.path() / manifest.tensors.name, manifest.tensor_digests);
 }
 
-// Newer checkpoints, which do not verify, are left to whoever trains on.
+// Leaves newer checkpoints, none of which verifies: the next training replaces or removes them.
 void CheckpointFolder::settle(const ChosenCheckpoint& chosen) {
   const std::uint64_t step = chosen.manifest.checkpoint.step;
   std::erase_if(kept_, [&](const CheckpointManifest& each) {

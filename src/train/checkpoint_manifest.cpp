@@ -58,11 +58,10 @@ json to_json(const StoredFile& file) {
 
 StoredFile read_file(const JsonView& view) {
   const JsonView name = view.at("file");
-  const std::filesystem::path path = name.string();
-  if (path.empty() || path.filename() != path || path == "." || path == "..") {
-    throw name.error("is no file name");
-  }
-  return {.name = path, .bytes = view.at("bytes").integer(), .sha256 = view.at("sha256").string()};
+  if (!um::is_file_name(name.string())) throw name.error("is no file name");
+  return {.name = name.string(),
+          .bytes = view.at("bytes").integer(),
+          .sha256 = view.at("sha256").string()};
 }
 
 json lines_of(const std::string& text) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
 
 #include "src/data/image_folder.h"
 #include "src/data/mixing.h"
@@ -23,6 +24,11 @@ struct SettingRange {
     return !(is_below_most ? number < most : number <= most);
   }
 };
+
+/// What is wrong with `number`: "is above 1", "is not below 1", "is below 0" or "is not above 0".
+/// Empty where it is in `range`.
+[[nodiscard]] std::string complaint(const SettingRange<float>& range, float number);
+[[nodiscard]] std::string complaint(const SettingRange<double>& range, double number);
 
 inline constexpr SettingRange<std::uint64_t> kBatchRange{.least = 1, .most = 1U << 20U};
 inline constexpr SettingRange<std::uint64_t> kThreadRange{.least = 1, .most = 1024};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <functional>
 #include <limits>
 #include <variant>
@@ -18,14 +17,6 @@ using prefetch::JsonView;
 constexpr std::array kSchedules{Schedule::kConstant, Schedule::kStep, Schedule::kMultiStep,
                                 Schedule::kCosine};
 
-// "0.5", "1000"
-template <class Number>
-std::string text_of(Number number) {
-  std::array<char, 32> text{};  // enough for any
-  const auto written = std::to_chars(text.data(), text.data() + text.size(), number);
-  return {text.data(), written.ptr};
-}
-
 template <class Number>
 Number read_real(const JsonView& view, const SettingRange<Number>& range) {
   const double number = view.number();
@@ -33,9 +24,9 @@ Number read_real(const JsonView& view, const SettingRange<Number>& range) {
     throw view.error("is too large");
   }
   const auto value = static_cast<Number>(number);
-  if (range.is_too_small(value)) throw view.error("is zero");
-  if (!range.is_too_large(value)) return value;
-  throw view.error((range.is_below_most ? "is not below " : "is above ") + text_of(range.most));
+  const std::string wrong = complaint(range, value);
+  if (!wrong.empty()) throw view.error(wrong);
+  return value;
 }
 
 json to_json(const SgdOptions& sgd) {

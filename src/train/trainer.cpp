@@ -78,7 +78,7 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
 
 TrainingSummary Trainer::run() {
   is_running_ = true;
-  SummaryOfSteps steps{options_.training.first_step, last_evaluation_};
+  SummaryOfSteps steps{options_.training.first_step};
   train_all({.on_step =
                  [&](auto step, auto epoch, const StepReport& report) {
                    steps.add(step, report);
@@ -106,7 +106,7 @@ TrainingSummary Trainer::run() {
   return summary;
 }
 
-// Nobody who listens has more power than who may stop the training.
+// An event that fails ends the training as a stop does: after its step, with a checkpoint.
 void Trainer::tell(const std::function<void()>& event) {
   if (!is_running_) return event();
   if (failure_) return;
@@ -118,17 +118,21 @@ void Trainer::tell(const std::function<void()>& event) {
   }
 }
 
-// Throws where an event has failed, and says what has become of the training.
+// Throws on all ranks where an event has failed on one, and says in which state the training is.
 void Trainer::expect_told(const std::string& state) const {
-  if (!failure_) return;
+  std::exception_ptr failure = failure_;
   try {
-    std::rethrow_exception(failure_);
+    if (failure_) std::rethrow_exception(failure_);
   } catch (const um::Error& error) {
-    throw um::Error{error.what() + ("; " + state)};
+    failure = std::make_exception_ptr(um::Error{error.what() + ("; " + state)});
+  } catch (...) {
+    // It is thrown as it is.
   }
+  if (options_.ranks.are_used()) return throw_on_all(*options_.ranks.communicator, failure);
+  if (failure) std::rethrow_exception(failure);
 }
 
-// What ends one rank early, ends all: the first one has saved it when they leave.
+// If one rank stops, all stop; the first one has written the checkpoint before.
 void Trainer::train_all(const TrainEvents& events) {
   const std::stop_token stop = options_.ranks.are_used() ? stop_of_ranks_.get_token() : stop_;
   try {
@@ -273,7 +277,7 @@ TensorSource Trainer::start_values() const {
   return [this](const std::string& name, std::span<float> tensor) { weights_->read(name, tensor); };
 }
 
-// The first rank's become those of all, which have to be told where they are not what it means.
+// The first rank's starting weights replace all others: ranks whose files differ are refused.
 void Trainer::expect_same_start() const {
   if (!options_.ranks.are_used() || options_.ranks.communicator->ranks() == 1) return;
   std::string sha256;

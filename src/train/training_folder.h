@@ -23,8 +23,8 @@ namespace spillway {
 /// What is known of a training that has ended.
 struct EndedTraining {
   std::uint64_t steps = 0;
-  std::string weights_sha256;  ///< as TrainingSummary has it
-  std::optional<LastEvaluation> evaluation = {};
+  std::string weights_sha256;                     ///< as TrainingSummary has it
+  std::optional<LastEvaluation> evaluation = {};  ///< of the last step, where there was one
 };
 
 /// A training that was to go on has no steps left: all of them are in its checkpoint, which

@@ -18,11 +18,7 @@ Evaluation evaluation_of(const LastEvaluation& last) {
   return {.loss = last.loss, .accuracy = last.accuracy, .top5 = last.top5};
 }
 
-SummaryOfSteps::SummaryOfSteps(std::uint64_t steps_before,
-                               const std::optional<LastEvaluation>& evaluation) {
-  summary_.steps = steps_before;
-  if (evaluation) summary_.evaluation = evaluation_of(*evaluation);
-}
+SummaryOfSteps::SummaryOfSteps(std::uint64_t steps_before) { summary_.steps = steps_before; }
 
 void SummaryOfSteps::add(std::uint64_t step, const StepReport& report) {
   durations_.push_back(report.duration);

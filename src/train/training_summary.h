@@ -28,7 +28,7 @@ struct TrainingSummary {
   std::uint64_t timed_steps = 0;
   um::Nanoseconds data_wait{0};  ///< for batches to be loaded, the sum over the steps
   std::size_t broken_files = 0;  ///< of the data set, passed over
-  /// The last one; of a training that goes on it may be from before, without a confusion matrix.
+  /// The last one of those steps; nothing where there was none.
   std::optional<Evaluation> evaluation;
 
   um::Nanoseconds median_step{0};  ///< without the first, which warms up, where there are others
@@ -45,9 +45,7 @@ struct TrainingSummary {
 /// Adds up the steps of a training.
 class SummaryOfSteps {
  public:
-  /// Of a training that goes on, with what it was like before.
-  explicit SummaryOfSteps(std::uint64_t steps_before,
-                          const std::optional<LastEvaluation>& evaluation = {});
+  explicit SummaryOfSteps(std::uint64_t steps_before);
   void add(std::uint64_t step, const StepReport& report);
   void add(const Evaluation& evaluation) { summary_.evaluation = evaluation; }
   [[nodiscard]] TrainingSummary summary() const;

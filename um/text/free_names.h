@@ -15,7 +15,10 @@ class FreeNames {
   explicit FreeNames(std::unordered_set<std::string> taken) : taken_{std::move(taken)} {}
 
   /// Takes `name`. Returns false where it was taken before.
-  bool insert(const std::string& name) { return taken_.insert(name).second; }
+  bool insert(const std::string& name) {
+    ++lookups_;
+    return taken_.insert(name).second;
+  }
 
   /// Takes and returns the first of `name`, name_2, name_3 and so on that is free.
   /// Complexity: all calls together look up as many names as there are calls and taken names.
@@ -28,9 +31,13 @@ class FreeNames {
     return numbered;
   }
 
+  /// How many names all calls together have looked up.
+  [[nodiscard]] std::size_t lookups() const { return lookups_; }
+
  private:
   std::unordered_set<std::string> taken_;
   std::unordered_map<std::string, std::size_t> next_;  // lower ones are taken, by name
+  std::size_t lookups_ = 0;
 };
 
 }  // namespace spillway::um

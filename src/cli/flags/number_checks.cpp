@@ -19,18 +19,25 @@ bool is_all(const std::string& text, Number& number) {
   return status == std::errc{} && stop == end;
 }
 
+// "above 0", "from 0 up", "from 0 up to below 1"
+template <typename Number>
+std::string words_of(const SettingRange<Number>& range) {
+  const std::string least = range.is_above_least ? fmt::format("above {}", range.least)
+                                                 : fmt::format("from {} up", range.least);
+  return range.is_below_most ? fmt::format("{} to below {}", least, range.most) : least;
+}
+
 template <typename Number>
 std::string complaint_about(const std::string& text, const SettingRange<Number>& range) {
   Number number = 0;
-  const bool is_number = is_all(text, number) && std::isfinite(number);
-  const bool is_small = !is_number || range.is_too_small(number);
-  if (!is_small && !range.is_too_large(number)) return {};
-  if (!is_small && !range.is_below_most) return fmt::format("{} is above {}", text, range.most);
-  const bool is_rounded = !is_small && number == range.most && text.starts_with('0');
-  return fmt::format("'{}' is no number {} {}", text, range.is_above_least ? "above" : "from",
-                     range.least) +
-         (range.is_above_least ? "" : " up") +
-         (range.is_below_most ? fmt::format(" to below {}", range.most) : "") +
+  if (!is_all(text, number) || !std::isfinite(number)) {
+    return fmt::format("'{}' is no number {}", text, words_of(range));
+  }
+  const std::string wrong = complaint(range, number);
+  if (wrong.empty()) return {};
+  long double exact = 0;
+  const bool is_rounded = number == range.most && is_all(text, exact) && exact < range.most;
+  return text + " " + wrong +
          (is_rounded ? fmt::format(": it is so close that it is rounded to {}", range.most) : "");
 }
 

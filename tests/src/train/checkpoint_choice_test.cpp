@@ -236,7 +236,7 @@ TEST_F(CheckpointChoice, RefusesNumbersThatNoFlagTakes) {
       {"/optimizer/momentum", 1.5, "optimizer.momentum is above 1"},
       {"/optimizer/momentum", 1e-46, "optimizer.nesterov goes with a momentum"},
       {"/optimizer/weight_decay", 1e39, "optimizer.weight_decay is too large"},
-      {"/optimizer/clip_norm", 1e-300, "optimizer.clip_norm is zero"},
+      {"/optimizer/clip_norm", 1e-300, "optimizer.clip_norm is not above 0"},
       {"/optimizer/clip_norm", 1e39, "optimizer.clip_norm is too large"},
       {"/label_smoothing", 0.99999999, "label_smoothing is not below 1"},
       {"/dropout", 0.99999999, "dropout is not below 1"},

@@ -21,7 +21,7 @@ void expect_complaints(const SettingRange<Number>& range, const std::vector<Row>
 TEST(NumberChecks, TakeWhatIsInTheRange) {
   expect_complaints(kLearningRateRange, {{"0", ""},
                                          {"3e38", ""},
-                                         {"-1", "'-1' is no number from 0 up"},
+                                         {"-1", "-1 is below 0"},
                                          {"1e39", "'1e39' is no number from 0 up"},
                                          {"nan", "'nan' is no number from 0 up"},
                                          {"inf", "'inf' is no number from 0 up"},
@@ -29,19 +29,27 @@ TEST(NumberChecks, TakeWhatIsInTheRange) {
                                          {"", "'' is no number from 0 up"}});
   expect_complaints(
       kEpsilonRange,
-      {{"1e-8", ""}, {"0", "'0' is no number above 0"}, {"1e-60", "'1e-60' is no number above 0"}});
+      {{"1e-8", ""}, {"0", "0 is not above 0"}, {"1e-60", "'1e-60' is no number above 0"}});
   expect_complaints(kHueRange, {{"0.5", ""}, {"0.51", "0.51 is above 0.5"}});
   expect_complaints(kEvalCropRange,
-                    {{"1", ""}, {"1.5", "1.5 is above 1"}, {"0", "'0' is no number above 0"}});
+                    {{"1", ""}, {"1.5", "1.5 is above 1"}, {"0", "0 is not above 0"}});
 }
 
 // The largest float below 1 is 0.99999994; what lies between it and 1 is 1 for a float.
 TEST(NumberChecks, TellAFloatBelowOneFromOne) {
-  const std::string complaint = " is no number from 0 up to below 1";
-  expect_complaints(
-      kDropoutRange,
-      {{"0.99999994", ""}, {"0.99999999", "'0.99999999'" + complaint}, {"1", "'1'" + complaint}});
-  expect_complaints(kBetaRange, {{"0.99999999", ""}, {"1", "'1'" + complaint}});
+  const std::string rounded = " is not below 1: it is so close that it is rounded to 1";
+  for (const std::string text : {"0.99999999", ".99999999", "9.9999999e-1"}) {
+    expect_complaints(kDropoutRange, {{text, text + rounded}});
+    expect_complaints(kBetaRange, {{text, ""}});
+  }
+  expect_complaints(kDropoutRange, {{"0.99999994", ""},
+                                    {"1", "1 is not below 1"},
+                                    {"1.0", "1.0 is not below 1"},
+                                    {"1.5", "1.5 is not below 1"},
+                                    {"-1", "-1 is below 0"},
+                                    {"half", "'half' is no number from 0 up to below 1"}});
+  const std::string close = "0.9999999999999999999";
+  expect_complaints(kBetaRange, {{"1", "1 is not below 1"}, {close, close + rounded}});
 }
 
 }  // namespace
