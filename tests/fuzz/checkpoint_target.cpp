@@ -150,9 +150,10 @@ void judge(const fs::path& folder) {
   if (trained.checkpoint.manifest.checkpoint.best) {
     trained = open_trained_network(folder, /*wants_best=*/true);
   }
-  TrainerOptions options{.network = trained.network,
-                         .step = {.batch = trained.checkpoint.manifest.checkpoint.key.batch},
-                         .memory = {.budget = "min+50%"}};
+  TrainerOptions options{
+      .network = trained.network,
+      .step = StepOptions{.batch = trained.checkpoint.manifest.checkpoint.key.batch},
+      .memory = MemoryOptions{.budget = "min+50%"}};
   options.step.has_byte_images = false;
   DatasetPair data = open_dataset("synthetic", dataset_options(options, /*batch=*/1));
   const auto few = first_samples(std::move(data.test), 4);

@@ -85,12 +85,13 @@ TrainerOptions EvaluationFlags::options_for(const TrainedNetwork& trained) const
   TrainerOptions options{
       .network = trained.network,
       .tokenizer = tokenizer,
-      .step = {.batch = samples, .gives_logits = gives_logits},
-      .memory = {.budget = plan.budget, .mode = memory.mode(), .space = memory.space()},
-      .planning = {.planner = plan.planner,
-                   .may_recompute = plan.recompute == "auto",
-                   .state = plan.state_rule(),
-                   .update = plan.update_rule()},
+      .step = StepOptions{.batch = samples, .gives_logits = gives_logits},
+      .memory =
+          MemoryOptions{.budget = plan.budget, .mode = memory.mode(), .space = memory.space()},
+      .planning = PlanningOptions{.planner = plan.planner,
+                                  .may_recompute = plan.recompute == "auto",
+                                  .state = plan.state_rule(),
+                                  .update = plan.update_rule()},
       .training = {.seed = key.seed}};
   const auto& images = trained.checkpoint.manifest.checkpoint.settings.images;
   if (images) options.images = *images;
