@@ -56,14 +56,14 @@ Bytes least_page(const Step& step) {
 
 // Beyond this no sum of sizes or times is sure to be a number, and no table of pages to fit in RAM.
 void expect_plannable(const Step& step, std::size_t batch) {
-  constexpr Bytes kLargest{1ULL << 50U};
+  constexpr Bytes kMostOfAStep{1ULL << 50U};
   Bytes all;
   for (const prefetch::DataBlock& block : step.graph.data) {
-    all = std::min(all, kLargest) + std::min(block.size, kLargest);
+    all = std::min(all, kMostOfAStep) + std::min(block.size, kMostOfAStep);
   }
-  if (all <= kLargest) return;
+  if (all <= kMostOfAStep) return;
   throw um::Error{"a step of batch " + std::to_string(batch) + " has more than " +
-                  um::to_string(kLargest) +
+                  um::to_string(kMostOfAStep) +
                   " of tensors, which is more than can be planned; use a smaller --batch"};
 }
 

@@ -11,8 +11,8 @@ namespace {
 // Enough for a GPU to go from one run to the next by itself, and few enough to end soon.
 constexpr int kUnderWay = 2;
 
-constexpr um::Nanoseconds kLongest{std::chrono::milliseconds{100}};  // of a load's task
-constexpr um::Nanoseconds kAlone{std::chrono::milliseconds{200}};    // for all runs alone
+constexpr um::Nanoseconds kLongestLoad{std::chrono::milliseconds{100}};  // of a load's task
+constexpr um::Nanoseconds kAlone{std::chrono::milliseconds{200}};        // for all runs alone
 constexpr std::int64_t kMostAlone = 7;
 
 int runs_alone(um::Nanoseconds each) {
@@ -22,8 +22,8 @@ int runs_alone(um::Nanoseconds each) {
 
 // Whether `other` is a better load than `best`.
 bool is_better(um::Nanoseconds other, um::Nanoseconds best) {
-  if (best > kLongest) return other < best;
-  return other <= kLongest && other > best;
+  if (best > kLongestLoad) return other < best;
+  return other <= kLongestLoad && other > best;
 }
 
 }  // namespace
