@@ -31,11 +31,6 @@ namespace fs = std::filesystem;
 
 using nlohmann::json;
 
-std::string write(const fs::path& path, const std::string& bytes) {
-  std::ofstream{path, std::ios::binary} << bytes;
-  return path.string();
-}
-
 std::string content(const fs::path& path) {
   std::ifstream file{path, std::ios::binary};
   return {std::istreambuf_iterator<char>{file}, {}};

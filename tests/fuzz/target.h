@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
@@ -18,6 +19,12 @@ struct Target {
   /// Makes an input of its own, for every second case; null: all cases are spoilt inputs.
   std::function<std::string(Generator& generator)> draw{};
 };
+
+/// Writes a file, and returns its path.
+inline std::string write(const std::filesystem::path& path, const std::string& bytes) {
+  std::ofstream{path, std::ios::binary} << bytes;
+  return path.string();
+}
 
 /// The readers of that name; all there are where it is empty.
 [[nodiscard]] std::vector<Target> targets_of(const std::string& name);

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <memory>
 #include <sstream>
@@ -39,11 +38,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using prefetch::JsonFile;
-
-std::string write(const fs::path& path, const std::string& bytes) {
-  std::ofstream{path, std::ios::binary} << bytes;
-  return path.string();
-}
 
 // As IDX files begin: two zeros, the type, the dimensions, and the size of each.
 std::string idx_file(const std::vector<std::uint32_t>& sizes, std::size_t values) {
