@@ -90,8 +90,8 @@ class SafetensorsReader {
   /// The number of the tensor of this name, or nothing.
   [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
   /// Fills `values` with those of tensor number `index`: F32, or F16 or BF16, of which each number
-  /// is one of 32 bits. Throws: um::Error when the tensor has not as many, or they cannot be read or
-  /// are of another type.
+  /// is one of 32 bits. Throws: um::Error when the tensor has not as many, or they cannot be read
+  /// or are of another type.
   void read(std::size_t index, std::span<float> values) const;
 
  private:
