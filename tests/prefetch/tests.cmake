@@ -35,7 +35,7 @@ spillway_test(prefetch_exchange_tests
           prefetch/gradient_exchange_test.cpp
   LINK spillway::prefetch_bounds spillway::prefetch_planners spillway::prefetch_simulate
        spillway::prefetch_verify rapidcheck
-  RANDOM_CASES 500)
+  TIMEOUT 300 RANDOM_CASES 500)
 
 # Iterations that repeat, recorded, learned and followed.
 spillway_test(prefetch_learned_tests
