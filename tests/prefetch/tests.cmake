@@ -45,13 +45,13 @@ spillway_test(prefetch_learned_tests
   LINK spillway::prefetch_learned spillway::prefetch_simulate spillway::prefetch_verify rapidcheck
   RANDOM_CASES 300)
 
-# Every planner on 10,200 random steps, a quarter of them chains, a quarter with phases in any order, a
+# Every planner on 6,000 random steps, a quarter of them chains, a quarter with phases in any order, a
 # quarter with offloadable weights.
 spillway_test(prefetch_planner_tests
   SOURCES prefetch/offloadable_state_test.cpp prefetch/planner_properties_test.cpp
   LINK spillway::prefetch_bounds spillway::prefetch_planners spillway::prefetch_simulate
        spillway::prefetch_verify rapidcheck
-  TIMEOUT 600 RANDOM_CASES 2550)
+  TIMEOUT 600 RANDOM_CASES 1500)
 # Six plans of `joint` for each step, each with those of smaller budgets.
 spillway_test(prefetch_more_room_tests
   SOURCES prefetch/more_room_test.cpp
