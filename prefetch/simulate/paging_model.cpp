@@ -22,7 +22,7 @@ double nanoseconds(um::Nanoseconds time) { return static_cast<double>(time.count
 // What a run does to the pages that it touches.
 enum class Touch { kRead, kUpdate, kOverwrite };
 
-// So many pages that their states fit in memory beside a program.
+// Returns how many pages there are, where their states fit in memory beside a program.
 std::uint64_t expect_few_pages(Bytes extent, Bytes page) {
   constexpr std::uint64_t kMostPages = 1U << 25U;
   const std::uint64_t pages = extent / page;

@@ -92,9 +92,8 @@ void look_at_each(std::size_t count, const LookOptions& options,
   numbers.wait(threads.size());
 }
 
-void expect_whole_files(const DatasetPair& data, const LookedAt& sets, const LookOptions& options) {
-  if (!data.broken || data.broken->rule() == OnBroken::kSkip) return;
-  BrokenFiles found{OnBroken::kSkip};
+void look_at_files(const DatasetPair& data, const LookedAt& sets, const LookOptions& options,
+                   BrokenFiles& found) {
   const std::size_t learned = sets.train ? data.train->size() : 0;
   const std::size_t tested = sets.test ? data.test->size() : 0;
   look_at_each(learned + tested, options, [&](std::size_t i) {
@@ -104,6 +103,12 @@ void expect_whole_files(const DatasetPair& data, const LookedAt& sets, const Loo
       data.test->look(i - learned, found);
     }
   });
+}
+
+void expect_whole_files(const DatasetPair& data, const LookedAt& sets, const LookOptions& options) {
+  if (!data.broken || data.broken->rule() == OnBroken::kSkip) return;
+  BrokenFiles found{OnBroken::kSkip};
+  look_at_files(data, sets, options, found);
   found.expect_none();
 }
 

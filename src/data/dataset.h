@@ -80,8 +80,8 @@ struct DatasetPair {
 
 /// How far looking at many files is, and whether it is to end.
 struct LookOptions {
-  /// So much has been looked at. Called by the thread that asked, now and then, but not at all
-  /// where it takes less than a moment; may be empty.
+  /// Called by the thread that asked, now and then, with the part that has been looked at; not at
+  /// all where it takes less than a moment. May be empty.
   std::function<void(double fraction)> on_progress = {};
   std::stop_token stop = {};  ///< requested: what has not been looked at is passed over
 };
@@ -96,6 +96,10 @@ struct LookedAt {
   bool train = true;
   bool test = true;
 };
+
+/// Adds to `found` the broken ones of these files (Dataset::look()).
+void look_at_files(const DatasetPair& data, const LookedAt& sets, const LookOptions& options,
+                   BrokenFiles& found);
 
 /// Looks at the files of `data` before anything is read of them (Dataset::look()), where a broken
 /// one would end the reading. Throws: um::Error that names all broken ones, as

@@ -46,7 +46,7 @@ FileBytes read_bytes(const fs::path& path, std::uint64_t most = kLargestFile) {
   return result;
 }
 
-// What is wrong with the header of an image; nothing where it can be opened.
+// Says what is wrong with the header of an image; nothing where it can be opened.
 std::optional<std::string> fault_in(std::span<const std::byte> file) {
   try {
     static_cast<void>(open_image(file));
@@ -227,9 +227,7 @@ DatasetPair open_image_folder(const fs::path& folder, const ImageTask& task) {
   pair.class_names = std::move(files.classes);
   pair.broken = broken;
   if (!skips && unusable.count() > 0) {  // and what else is broken
-    for (const Dataset* const set : {pair.train.get(), pair.test.get()}) {
-      look_at_each(set->size(), {}, [&](std::size_t i) { set->look(i, unusable); });
-    }
+    look_at_files(pair, {}, {}, unusable);
     unusable.expect_none();
   }
   return pair;

@@ -89,7 +89,8 @@ std::size_t most_judged(const nets::Network& network, const StepOptions& options
   }
   const SoftmaxCrossEntropyEvaluate one{.x = logits, .gives_logits = options.gives_logits};
   const std::size_t floats = one.judged_floats() + one.given_logits();
-  const std::size_t room = (prefetch::kLargestPage.count() / 4 - 1) / sizeof(float) - 2;
+  const um::Bytes most = prefetch::largest_small(prefetch::kLargestPage);
+  const std::size_t room = most.count() / sizeof(float) - 2;  // behind the first two
   if (floats > room) {
     throw um::Error{"the logits of an image of " + std::to_string(network.classes()) +
                     " classes are too many to be kept: at most " +

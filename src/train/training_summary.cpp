@@ -18,8 +18,6 @@ Evaluation evaluation_of(const LastEvaluation& last) {
   return {.loss = last.loss, .accuracy = last.accuracy, .top5 = last.top5};
 }
 
-SummaryOfSteps::SummaryOfSteps(std::uint64_t steps_before) { summary_.steps = steps_before; }
-
 void SummaryOfSteps::add(std::uint64_t step, const StepReport& report) {
   durations_.push_back(report.duration);
   if (summary_.steps_run++ == 0) summary_.first_loss = report.loss;

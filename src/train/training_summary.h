@@ -45,7 +45,7 @@ struct TrainingSummary {
 /// Adds up the steps of a training.
 class SummaryOfSteps {
  public:
-  explicit SummaryOfSteps(std::uint64_t steps_before);
+  explicit SummaryOfSteps(std::uint64_t steps_before) { summary_.steps = steps_before; }
   void add(std::uint64_t step, const StepReport& report);
   void add(const Evaluation& evaluation) { summary_.evaluation = evaluation; }
   [[nodiscard]] TrainingSummary summary() const;

@@ -1,5 +1,3 @@
-#include "tests/fuzz/checkpoint_target.h"
-
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <fstream>
@@ -21,6 +19,7 @@
 #include "src/train/checkpoint_check.h"
 #include "src/train/trainer.h"
 #include "tests/fuzz/resealed.h"
+#include "tests/fuzz/target.h"
 #include "um/error.h"
 #include "um/host/host_device.h"
 

@@ -1,5 +1,3 @@
-#include "tests/fuzz/planning_targets.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -33,6 +31,7 @@
 #include "src/dropin/planning/plan_request.h"
 #include "tests/fuzz/drawn_trace.h"
 #include "tests/fuzz/mutation.h"
+#include "tests/fuzz/target.h"
 #include "tests/prefetch/small_trace.h"
 #include "tests/prefetch/toy.h"
 #include "um/error.h"

@@ -1,5 +1,3 @@
-#include "tests/fuzz/weights_target.h"
-
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "src/files/safetensors.h"
+#include "tests/fuzz/target.h"
 #include "tests/src/weights/weight_networks.h"
 
 namespace spillway::fuzz {

@@ -16,6 +16,7 @@
 
 #include "src/host/host_backend.h"
 #include "src/ops/backend.h"
+#include "tests/src/on_host_backend.h"
 #include "um/nanoseconds.h"
 #include "um/stream.h"
 
@@ -25,7 +26,7 @@ namespace spillway::test {
 using KernelClock = std::chrono::steady_clock::time_point;
 
 /// The host's kernels on one thread, counted; each run moves a clock. It outlives its kernels.
-class ClockedBackend final : public Backend {
+class ClockedBackend final : public OnHostBackend {
  public:
   /// How long run number `run` of an operation takes, counted from 0.
   using Duration = std::function<um::Nanoseconds(const Operation& operation,
@@ -55,29 +56,6 @@ class ClockedBackend final : public Backend {
                                            host_.prepare(operation, algorithm));
   }
 
-  [[nodiscard]] um::Bytes tensor_bytes(const TensorShape& shape) const override {
-    return host_.tensor_bytes(shape);
-  }
-  [[nodiscard]] um::Bytes parameter_bytes(const ParameterSpec& spec) const override {
-    return host_.parameter_bytes(spec);
-  }
-  [[nodiscard]] um::Bytes saved_bytes(const Operation& operation) const override {
-    return host_.saved_bytes(operation);
-  }
-  [[nodiscard]] std::vector<AlgorithmInfo> algorithms(const Operation& operation) const override {
-    return host_.algorithms(operation);
-  }
-  [[nodiscard]] std::string description() const override { return host_.description(); }
-  void clear(um::Range block) const override { host_.clear(block); }
-  void import_parameters(const ParameterSpec& spec, std::span<const float> values,
-                         std::span<std::byte* const> parts) const override {
-    host_.import_parameters(spec, values, parts);
-  }
-  void export_parameters(const ParameterSpec& spec, std::span<std::byte* const> parts,
-                         std::span<float> values) const override {
-    host_.export_parameters(spec, parts, values);
-  }
-
  private:
   class ClockedKernel final : public Kernel {
    public:
@@ -101,7 +79,6 @@ class ClockedBackend final : public Backend {
     std::size_t run_ = 0;
   };
 
-  host::HostBackend host_{1};
   Duration duration_;
   mutable KernelClock now_{};
   mutable std::map<std::pair<std::size_t, std::string>, std::size_t> runs_;

@@ -326,8 +326,8 @@ class SmallerBudgets {
     if (!best) return std::nullopt;
     constexpr std::uint64_t kBudgets = 16;
     const std::uint64_t pages = pages_that_may_be_spared(best->makespan);
-    // Where they are many, no more than doubles the work.
-    if (pages > kBudgets) left_ = std::min(left_, all_ - left_);
+    // Doubles the work at most, where they are many.
+    if (pages > kBudgets) left_ = std::min(left_, plans_for(limits_) - left_);
     for (std::uint64_t i = 1; i <= std::min(pages, kBudgets) && left_ > 0; ++i) {
       const um::Bytes budget = less(std::max(i, pages * i / kBudgets));
       if (bound(budget) >= best->makespan) break;
@@ -339,6 +339,13 @@ class SmallerBudgets {
   }
 
  private:
+  // Asking all strategies takes as long as making so many plans.
+  static constexpr int kPlansOfPortfolio = 64;
+
+  // Plans that one budget may take.
+  static int plans_for(const SearchLimits& limits) {
+    return limits.evaluations + kPlansOfPortfolio;
+  }
   [[nodiscard]] Problem with(um::Bytes budget) const {
     Problem problem = problem_;
     problem.budget = budget;
@@ -348,7 +355,7 @@ class SmallerBudgets {
     return mixed_transition_bound(with(budget));
   }
 
-  // What the search finds with that budget, or a strategy that knows better.
+  // Returns what the search finds with that budget, or a strategy that knows better.
   std::optional<EvaluatedPlan> best_within(um::Bytes budget) {
     const Problem problem = with(budget);
     auto best = joint_search(problem, limits_, left_);
@@ -381,9 +388,7 @@ class SmallerBudgets {
   std::span<const StartingStrategy> strategies_;
   SearchLimits limits_;
   BlockSizes block_sizes_{problem_.graph, problem_.page};
-  static constexpr int kPlansOfPortfolio = 64;  // asking all strategies takes as long as so many
-  int all_ = limits_.evaluations + kPlansOfPortfolio;
-  int left_ = all_;  // plans that may be made, for all budgets together
+  int left_ = plans_for(limits_);  // for all budgets together
 };
 
 }  // namespace

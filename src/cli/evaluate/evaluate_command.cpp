@@ -65,7 +65,7 @@ void run_evaluation(const EvaluateCommandFlags& flags) {
   TrainedNetwork trained = flags.common.open_network();
   if (!flags.confusion.empty()) expect_confusion_matrix_of(trained.network);
   const auto on_looking = [&](double fraction) {
-    progress.show(fmt::format("looking at the files of the data: {:.0f} %", 100 * fraction));
+    progress.show_part("looking at the files of the data", fraction);
   };
   const JudgedData judged = flags.common.open_data(
       trained, LookOptions{.on_progress = on_looking, .stop = interrupt.token()});

@@ -105,9 +105,8 @@ std::unique_ptr<Evaluator> EvaluationFlags::make_evaluator(TrainedNetwork traine
                                                            std::stop_token stop) const {
   TrainerOptions options = options_for(trained);
   options.step.has_byte_images = samples.as_bytes() != nullptr;
-  TrainerEvents events{.on_measuring = [&progress](double part) {
-    progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part));
-  }};
+  TrainerEvents events{
+      .on_measuring = [&progress](double part) { progress.show_part("measuring tasks", part); }};
   memory.expect_far();
   auto evaluator = std::make_unique<Evaluator>(
       device.open(), std::move(trained), std::move(options), std::move(events), std::move(stop));

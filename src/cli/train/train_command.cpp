@@ -75,7 +75,7 @@ class Training {
   }
 
  private:
-  // What one file's disk has no room for keeps no other from being written.
+  // Keeps what fails for later: a full disk under one file keeps no other from being written.
   template <class Work>
   void attempt(const Work& work) {
     try {
@@ -89,13 +89,10 @@ class Training {
     return {
         .on_looking =
             [this](double fraction) {
-              progress_.show(
-                  fmt::format("looking at the files of the data: {:.0f} %", 100 * fraction));
+              progress_.show_part("looking at the files of the data", fraction);
             },
         .on_measuring =
-            [this](double fraction) {
-              progress_.show(fmt::format("measuring tasks: {:.0f} %", 100 * fraction));
-            },
+            [this](double fraction) { progress_.show_part("measuring tasks", fraction); },
         .on_planning =
             [this](std::size_t tasks) {
               progress_.end();

@@ -43,7 +43,8 @@ std::string clock_text(double seconds) {
                    : fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
-// Of the prediction; nothing where there is none, or no step but the first, which warms up.
+// Returns by which part the prediction is off; nothing where there is none, or no step but the
+// first, which warms up.
 std::optional<double> error_of(const TrainingSummary& summary) {
   if (!summary.predicted_step || summary.steps_run < 2) return std::nullopt;
   return um::seconds(*summary.predicted_step) / um::seconds(summary.median_step) - 1;

@@ -27,7 +27,7 @@ struct StepSamples {
 /// Those of a step of `network`.
 [[nodiscard]] StepSamples samples_of_step(const nets::Network& network, std::size_t batch);
 
-/// What an evaluation came to, as the summary of train --json has it.
+/// Returns what an evaluation came to, as the summary of train --json has it.
 [[nodiscard]] nlohmann::json test_figures(const Evaluation& evaluation, bool is_of_text);
 
 /// The steps of a training: those done before, and the last one.

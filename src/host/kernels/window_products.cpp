@@ -22,12 +22,6 @@ constexpr std::size_t kUsualFloats = std::size_t{1} << 18U;
 constexpr std::size_t kEnoughRows = 256;
 constexpr std::size_t kMostFloats = std::size_t{1} << 22U;
 
-constexpr std::size_t kAlignment = 16;  // floats in 64 bytes
-
-std::size_t aligned(std::size_t floats) {
-  return (floats + kAlignment - 1) / kAlignment * kAlignment;
-}
-
 // The channels of one group in each pixel of a tensor. A single group has the padding channels,
 // too.
 class GroupPixels {

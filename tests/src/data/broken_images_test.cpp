@@ -52,24 +52,12 @@ class BrokenImages : public testing::TestWithParam<BrokenKind> {
  protected:
   // Of five images, the third of which is the kind's where there is one.
   [[nodiscard]] std::string stop_sentence() const {
-    const ImageTree tree;
-    kind().make(tree);
-    return refusal([&] {
-      const DatasetPair data = open(tree);
-      if (kind().meanwhile) kind().meanwhile(tree);
-      return show_all(*data.train);
-    });
+    return refusal_of([](const DatasetPair& data) { static_cast<void>(show_all(*data.train)); });
   }
 
   // Looking at the files' beginnings, before any is read.
   [[nodiscard]] std::string look_sentence() const {
-    const ImageTree tree;
-    kind().make(tree);
-    return refusal([&] {
-      const DatasetPair data = open(tree);
-      if (kind().meanwhile) kind().meanwhile(tree);
-      expect_whole_files(data, {}, {});
-    });
+    return refusal_of([](const DatasetPair& data) { expect_whole_files(data, {}, {}); });
   }
 
   void expect_counted_once() const {
@@ -93,6 +81,19 @@ class BrokenImages : public testing::TestWithParam<BrokenKind> {
   }
 
   [[nodiscard]] static const BrokenKind& kind() { return GetParam(); }
+
+ private:
+  // Of opening the images, or of the use of them.
+  template <class Use>
+  [[nodiscard]] std::string refusal_of(const Use& use) const {
+    const ImageTree tree;
+    kind().make(tree);
+    return refusal([&] {
+      const DatasetPair data = open(tree);
+      if (kind().meanwhile) kind().meanwhile(tree);
+      use(data);
+    });
+  }
 };
 
 TEST_P(BrokenImages, GetASentenceOrAreCountedAndSkipped) {

@@ -69,6 +69,20 @@ class KeptHandler {
   struct sigaction kept_ {};
 };
 
+/// A handler of SIGSEGV of the program's own, in its place as long as this lives.
+class OwnHandler {
+ public:
+  explicit OwnHandler(void (*handler)(int), int flags = 0) {
+    struct sigaction own {};
+    own.sa_handler = handler;
+    own.sa_flags = flags;
+    sigaction(SIGSEGV, &own, nullptr);
+  }
+
+ private:
+  KeptHandler kept_;
+};
+
 TEST_F(FaultSignal, ReachesTheTargetOfTheAddress) {
   PageOpener opener{ours};
   const FaultRegistration registration{ours, opener};
@@ -103,11 +117,7 @@ TEST_F(FaultSignal, SendsEachRangeToItsOwnTarget) {
 }
 
 TEST_F(FaultSignal, PassesForeignFaultsOnToTheHandlerBefore) {
-  const KeptHandler kept;
-  struct sigaction theirs {};
-  theirs.sa_handler = leave;
-  theirs.sa_flags = SA_NODEFER;
-  sigaction(SIGSEGV, &theirs, nullptr);
+  const OwnHandler own{leave, SA_NODEFER};
   PageOpener opener{ours};
   const FaultRegistration registration{ours, opener};
   if (sigsetjmp(after_foreign_fault, 1) == 0) {
@@ -120,11 +130,7 @@ TEST_F(FaultSignal, PassesForeignFaultsOnToTheHandlerBefore) {
 }
 
 TEST_F(FaultSignal, GoesOnToTheHandlerBeforeWhereItsTargetSaysThatItIsTheProgramsOwn) {
-  const KeptHandler kept;
-  struct sigaction theirs {};
-  theirs.sa_handler = leave;
-  theirs.sa_flags = SA_NODEFER;
-  sigaction(SIGSEGV, &theirs, nullptr);
+  const OwnHandler own{leave, SA_NODEFER};
   PageOpener opener{ours};
   const FaultRegistration registration{ours, opener};
   opener.disown();
@@ -165,10 +171,7 @@ volatile std::sig_atomic_t received = 0;
 void count(int /*number*/) { received = received + 1; }
 
 TEST_F(FaultSignal, PassesASignalThatAProcessSentOnWhateverAddressItShows) {
-  const KeptHandler kept;
-  struct sigaction theirs {};
-  theirs.sa_handler = count;
-  sigaction(SIGSEGV, &theirs, nullptr);
+  const OwnHandler own{count};
   PageOpener opener{ours};
   const FaultRegistration registration{ours, opener};
   siginfo_t info{};
@@ -193,10 +196,7 @@ TEST_F(FaultSignal, AForeignFaultWithoutAHandlerEndsTheProcess) {
 }
 
 TEST_F(FaultSignal, TheLastRegistrationPutsTheHandlerBeforeBack) {
-  const KeptHandler kept;
-  struct sigaction theirs {};
-  theirs.sa_handler = leave;
-  sigaction(SIGSEGV, &theirs, nullptr);
+  const OwnHandler own{leave};
   PageOpener opener{ours};
   {
     const FaultRegistration registration{ours, opener};

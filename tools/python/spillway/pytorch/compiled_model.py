@@ -31,7 +31,7 @@ from .graphs.step_graph import StepGraph, Unsupported
 from .held import RESERVE, need_of_all, surroundings_of, unwrapped
 from .options import Options
 from .plan_step import plan_graphs
-from .program_objects import MOMENT, ThreadsBusy
+from .program_objects import MOMENT, ThreadsBusy, is_looked_at
 
 NEAR_OF_HOOKS = 64 << 20  # bytes
 MOST_PLANS = 16  # of one model: sizes that change all the time are not worth planning
@@ -149,7 +149,7 @@ class CompiledModel:
         5, 9, ..., or where other threads are busy then, at one of the next, unless another pass is
         open, whose activations are not the program's."""
         calls = self.calls.get(key, 0)
-        is_due = calls & (calls - 1) == 0 or key in self.owed
+        is_due = is_looked_at(calls + 1) or key in self.owed
         if not is_due or self.passes or self.recounted > MOST_RECOUNTED:
             return run
         try:

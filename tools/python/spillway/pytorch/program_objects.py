@@ -24,6 +24,11 @@ LOOKING = threading.RLock()
 LIBC = ctypes.PyDLL(None)  # its functions are called without letting go of Python's lock
 
 
+def is_looked_at(number):
+    """Whether a program is looked at again at a call or a step: 1, 2, 3, 5, 9, ..."""
+    return (number - 1) & (number - 2) == 0
+
+
 class ThreadsBusy(Exception):
     """Operators of other threads did not end in time."""
 

@@ -18,7 +18,7 @@ from .compiled_model import is_parameter
 from .held import unwrapped
 from .models import COMPILED_AS, MODELS, UNCOUNTED, known_model, new_model
 from .options import without_owning
-from .program_objects import MOMENT, ThreadsBusy, objects_of, stillness
+from .program_objects import MOMENT, ThreadsBusy, is_looked_at, objects_of, stillness
 
 STEPS = weakref.WeakKeyDictionary()  # of each optimizer
 
@@ -35,7 +35,7 @@ def before_step(optimizer, args, kwargs):
     if getattr(optimizer, "steps_over_parts", False):
         return  # it is inside a FarOptimizer
     steps = STEPS[optimizer] = STEPS.get(optimizer, 0) + 1
-    if (steps - 1) & (steps - 2) != 0:
+    if not is_looked_at(steps):
         return
     try:
         look_at(optimizer)
