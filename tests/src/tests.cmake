@@ -106,7 +106,8 @@ set_tests_properties(host_tests_in_bf16 PROPERTIES
 # Networks as ONNX files.
 spillway_test(onnx_tests
   SOURCES src/onnx/bad_onnx_file_test.cpp src/onnx/bad_onnx_graph_test.cpp
-          src/onnx/export_onnx_test.cpp src/onnx/import_onnx_test.cpp src/onnx/onnx_round_trip_test.cpp
+          src/onnx/export_onnx_test.cpp src/onnx/import_onnx_test.cpp src/onnx/onnx_padding_test.cpp
+          src/onnx/onnx_round_trip_test.cpp
   LINK spillway::onnx golden_files)
 
 # The program from outside. Where it is slow (no optimisation, sanitizers), fewer networks and
@@ -168,7 +169,7 @@ spillway_test(bucket_tests
 # One training on several ranks.
 spillway_test(rank_training_tests
   SOURCES src/train/parts/divided_training_test.cpp src/train/parts/kept_plans_test.cpp
-          src/train/parts/rank_end_test.cpp
+          src/train/parts/rank_agreement_test.cpp src/train/parts/rank_end_test.cpp
           src/train/parts/rank_training_test.cpp src/train/parts/rank_warnings_test.cpp
   LINK golden_files spillway::host)
 
@@ -195,7 +196,7 @@ spillway_test(bench_tests
   LINK spillway::src)
 spillway_test(cli_table_tests
   SOURCES src/cli/bench/bench_table_test.cpp src/cli/flags/nearest_name_test.cpp
-          src/cli/flags/rank_device_test.cpp
+          src/cli/flags/number_checks_test.cpp src/cli/flags/rank_device_test.cpp
           src/cli/terminal/progress_line_test.cpp src/cli/terminal/text_table_test.cpp
   LINK spillway::cli)
 
@@ -232,5 +233,9 @@ spillway_test(report_tests
 if(NOT SPILLWAY_SANITIZE)
   spillway_test(power_loss_tests
   SOURCES src/train/power/power_loss_test.cpp src/train/power/recorded_folder.cpp
-  LINK spillway::host)
+  LINK spillway::host )
+  # Its open(), too.
+  spillway_test(read_beside_writer_tests
+  SOURCES src/train/power/read_beside_writer_test.cpp
+  LINK spillway::host )
 endif()
