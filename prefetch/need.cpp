@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "prefetch/liveness.h"
-#include "um/text/texts_apart.h"
+#include "um/text/wording.h"
 
 namespace spillway::prefetch {
 

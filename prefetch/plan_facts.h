@@ -8,7 +8,6 @@
 #include "prefetch/profile.h"
 #include "prefetch/task_graph.h"
 #include "um/bytes.h"
-#include "um/nanoseconds.h"
 
 namespace spillway::prefetch {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "prefetch/block_sizes.h"
-#include "um/nanoseconds.h"
+#include "um/bytes.h"
 
 namespace spillway::prefetch {
 

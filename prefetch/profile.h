@@ -6,8 +6,8 @@
 
 #include "prefetch/plan.h"
 #include "prefetch/task_graph.h"
-#include "um/bandwidth.h"
-#include "um/faults.h"
+#include "um/bytes.h"
+#include "um/device.h"
 
 namespace spillway::prefetch {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "um/bytes.h"
-#include "um/cuda/managed/managed_room.h"
+#include "um/cuda/managed/cuda_managed_memory.h"
 
 namespace spillway::testing {
 

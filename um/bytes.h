@@ -1,8 +1,11 @@
 #pragma once
 
+#include <chrono>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -69,5 +72,42 @@ consteval Bytes operator""_KiB(unsigned long long n) { return Bytes{n << 10U}; }
 consteval Bytes operator""_MiB(unsigned long long n) { return Bytes{n << 20U}; }
 consteval Bytes operator""_GiB(unsigned long long n) { return Bytes{n << 30U}; }
 }  // namespace literals
+
+/// A duration.
+using Nanoseconds = std::chrono::duration<std::int64_t, std::nano>;
+
+[[nodiscard]] constexpr double seconds(Nanoseconds time) {
+  return static_cast<double>(time.count()) * 1e-9;
+}
+
+/// A transfer rate. Only `Bytes / Bandwidth` yields a time.
+class Bandwidth {
+ public:
+  /// Requires: `bytes_per_second` is positive.
+  constexpr explicit Bandwidth(double bytes_per_second) : bytes_per_second_{bytes_per_second} {}
+
+  [[nodiscard]] constexpr double bytes_per_second() const { return bytes_per_second_; }
+
+  /// Time to move `size` at this rate, rounded up; at most 2^53 ns (104 days), so that times of
+  /// many moves can be added.
+  friend constexpr Nanoseconds operator/(Bytes size, Bandwidth rate) {
+    const double ns = static_cast<double>(size.count()) * 1e9 / rate.bytes_per_second_;
+    constexpr std::int64_t kMost = std::int64_t{1} << 53U;
+    if (ns >= static_cast<double>(kMost)) return Nanoseconds{kMost};
+    const auto whole = static_cast<std::int64_t>(ns);
+    return Nanoseconds{whole + (static_cast<double>(whole) < ns ? 1 : 0)};
+  }
+
+  friend constexpr auto operator<=>(Bandwidth, Bandwidth) = default;
+
+ private:
+  double bytes_per_second_;
+};
+
+/// Reads "2GB/s", "500MB/s", "1.5 GiB/s". Nothing when `text` is no rate of at least 1 kB/s.
+[[nodiscard]] std::optional<Bandwidth> parse_bandwidth(std::string_view text);
+
+/// Bytes of one allocation.
+using Range = std::span<std::byte>;
 
 }  // namespace spillway::um

@@ -6,7 +6,6 @@
 #include <system_error>
 
 namespace spillway::um {
-
 namespace {
 
 constexpr std::size_t kLongestWord = 1000;

@@ -4,9 +4,17 @@
 #include <string>
 #include <string_view>
 
-#include "um/caller.h"
-
 namespace spillway::um {
+
+/// A line of source. Default arguments of type Caller name the line of the call.
+struct Caller {
+  const char* file;
+  int line;
+
+  static constexpr Caller here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
 
 /// `sentence` fit for a terminal, whatever a user or a file gave that it echoes: every word of more
 /// than 1000 bytes, and the whole of more than 4000, is cut in the middle, and a '?' stands for

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "prefetch/planner.h"
-#include "um/bandwidth.h"
+#include "um/bytes.h"
 
 namespace spillway::prefetch {
 

@@ -1,6 +1,6 @@
 #include "prefetch/bounds/bounds_json.h"
 
-#include "um/nanoseconds.h"
+#include "um/bytes.h"
 
 namespace spillway::prefetch {
 

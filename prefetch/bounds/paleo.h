@@ -6,7 +6,7 @@
 #include "prefetch/plan.h"
 #include "prefetch/profile.h"
 #include "prefetch/task_graph.h"
-#include "um/bandwidth.h"
+#include "um/bytes.h"
 
 namespace spillway::prefetch {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "um/text/nearest_name.h"
+#include "um/text/names.h"
 
 namespace spillway::prefetch {
 namespace {

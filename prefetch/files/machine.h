@@ -7,7 +7,6 @@
 
 #include "prefetch/profile.h"
 #include "prefetch/task_graph.h"
-#include "um/bandwidth.h"
 #include "um/bytes.h"
 
 namespace spillway::prefetch {

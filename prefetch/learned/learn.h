@@ -7,7 +7,6 @@
 #include "prefetch/plan.h"
 #include "prefetch/profile.h"
 #include "um/bytes.h"
-#include "um/nanoseconds.h"
 
 namespace spillway::prefetch {
 

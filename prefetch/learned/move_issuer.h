@@ -11,7 +11,7 @@
 #include "prefetch/learned/learn.h"
 #include "prefetch/learned/move_walk.h"
 #include "um/bytes.h"
-#include "um/memory_tier.h"
+#include "um/memory.h"
 
 namespace spillway::prefetch {
 

@@ -10,7 +10,7 @@
 #include "prefetch/plan.h"
 #include "prefetch/task_graph.h"
 #include "um/bytes.h"
-#include "um/memory_tier.h"
+#include "um/memory.h"
 
 namespace spillway::prefetch {
 

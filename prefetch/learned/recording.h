@@ -9,7 +9,6 @@
 #include "prefetch/learned/block_name.h"
 #include "um/bytes.h"
 #include "um/hints.h"
-#include "um/nanoseconds.h"
 
 namespace spillway::prefetch {
 

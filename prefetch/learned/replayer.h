@@ -13,7 +13,6 @@
 #include "prefetch/learned/recording.h"
 #include "prefetch/learned/replay_names.h"
 #include "um/bytes.h"
-#include "um/nanoseconds.h"
 
 namespace spillway::prefetch {
 

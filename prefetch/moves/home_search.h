@@ -8,7 +8,6 @@
 #include "prefetch/block_sizes.h"
 #include "prefetch/liveness.h"
 #include "prefetch/moves/cover.h"
-#include "um/bandwidth.h"
 #include "um/bytes.h"
 
 namespace spillway::prefetch {

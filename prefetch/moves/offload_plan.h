@@ -12,7 +12,7 @@
 #include "prefetch/moves/timed_schedule.h"
 #include "prefetch/plan.h"
 #include "prefetch/planner.h"
-#include "um/bandwidth.h"
+#include "um/bytes.h"
 
 namespace spillway::prefetch {
 

@@ -5,7 +5,6 @@
 #include "prefetch/moves/cover.h"
 #include "prefetch/plan.h"
 #include "prefetch/profile.h"
-#include "um/bandwidth.h"
 #include "um/bytes.h"
 
 namespace spillway::prefetch {

@@ -17,7 +17,7 @@
 #include "prefetch/planners/superneurons/superneurons.h"
 #include "prefetch/planners/vdnn/vdnn.h"
 #include "um/error.h"
-#include "um/text/count_of.h"
+#include "um/text/wording.h"
 
 namespace spillway::prefetch {
 namespace {

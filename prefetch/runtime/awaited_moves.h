@@ -7,7 +7,7 @@
 #include <mutex>
 #include <utility>
 
-#include "um/completion.h"
+#include "um/stream.h"
 
 namespace spillway::prefetch {
 

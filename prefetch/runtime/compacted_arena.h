@@ -5,7 +5,7 @@
 #include "prefetch/runtime/copy_arena.h"
 #include "prefetch/runtime/step_layout.h"
 #include "um/bytes.h"
-#include "um/ledger.h"
+#include "um/memory.h"
 
 namespace spillway::prefetch {
 

@@ -11,10 +11,8 @@
 #include "prefetch/runtime/step_memory.h"
 #include "prefetch/task_graph.h"
 #include "um/bytes.h"
-#include "um/copies.h"
 #include "um/hints.h"
-#include "um/ledger.h"
-#include "um/range.h"
+#include "um/memory.h"
 
 namespace spillway::prefetch {
 

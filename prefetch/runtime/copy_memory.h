@@ -20,8 +20,8 @@
 #include "prefetch/runtime/plan_walker.h"
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_memory.h"
-#include "um/copies.h"
-#include "um/ledger.h"
+#include "um/hints.h"
+#include "um/memory.h"
 
 namespace spillway::prefetch {
 

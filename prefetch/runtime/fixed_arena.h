@@ -2,7 +2,7 @@
 
 #include "prefetch/placement/placed_step.h"
 #include "prefetch/runtime/copy_arena.h"
-#include "um/ledger.h"
+#include "um/memory.h"
 
 namespace spillway::prefetch {
 

@@ -8,7 +8,7 @@
 #include "prefetch/runtime/fixed_places.h"
 #include "prefetch/runtime/step_program.h"
 #include "prefetch/simulate/timeline.h"
-#include "um/lanes.h"
+#include "um/stream.h"
 
 namespace spillway::prefetch {
 

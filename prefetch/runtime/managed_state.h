@@ -8,8 +8,8 @@
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_memory.h"
 #include "prefetch/task_graph.h"
+#include "um/bytes.h"
 #include "um/hints.h"
-#include "um/range.h"
 
 namespace spillway::prefetch {
 

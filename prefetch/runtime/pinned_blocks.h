@@ -6,7 +6,7 @@
 
 #include "prefetch/block_sizes.h"
 #include "prefetch/task_graph.h"
-#include "um/range.h"
+#include "um/bytes.h"
 
 namespace spillway::prefetch {
 

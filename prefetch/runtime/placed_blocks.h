@@ -10,8 +10,8 @@
 #include "prefetch/runtime/fixed_places.h"
 #include "prefetch/runtime/pinned_blocks.h"
 #include "prefetch/runtime/step_layout.h"
-#include "um/copies.h"
-#include "um/ledger.h"
+#include "um/hints.h"
+#include "um/memory.h"
 
 namespace spillway::prefetch {
 

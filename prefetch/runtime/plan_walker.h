@@ -12,7 +12,7 @@
 
 #include "prefetch/plan.h"
 #include "prefetch/simulate/timeline.h"
-#include "um/completion.h"
+#include "um/stream.h"
 
 namespace spillway::prefetch {
 

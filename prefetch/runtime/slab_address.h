@@ -4,7 +4,7 @@
 
 #include "prefetch/runtime/pinned_blocks.h"
 #include "prefetch/runtime/step_layout.h"
-#include "um/range.h"
+#include "um/bytes.h"
 
 namespace spillway::prefetch {
 

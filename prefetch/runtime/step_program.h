@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "prefetch/plan.h"
-#include "um/lanes.h"
+#include "um/stream.h"
 
 namespace spillway::prefetch {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "um/nanoseconds.h"
+#include "um/bytes.h"
 
 namespace spillway::prefetch {
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "src/files/sha256.h"
-#include "um/text/count_of.h"
+#include "um/text/wording.h"
 
 namespace spillway {
 namespace {

@@ -14,7 +14,7 @@
 #include "src/train/checkpoint_check.h"
 #include "um/bytes.h"
 #include "um/error.h"
-#include "um/text/count_of.h"
+#include "um/text/wording.h"
 
 namespace spillway::cli {
 namespace {

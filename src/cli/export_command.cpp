@@ -25,7 +25,7 @@
 #include "um/bytes.h"
 #include "um/error.h"
 #include "um/files/output_file.h"
-#include "um/text/count_of.h"
+#include "um/text/wording.h"
 
 namespace spillway::cli {
 namespace {

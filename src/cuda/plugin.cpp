@@ -7,7 +7,6 @@
 #include "src/ops/cuda_plugin.h"
 #include "um/cuda/cuda_device.h"
 #include "um/cuda/driver/runtime_api.h"
-#include "um/cuda/driver/usability.h"
 #include "um/error.h"
 
 namespace spillway::cuda {

@@ -17,7 +17,6 @@
 #include "src/data/mixing.h"
 #include "src/ops/backend.h"
 #include "um/bytes.h"
-#include "um/nanoseconds.h"
 
 namespace spillway {
 

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "um/bytes.h"
-#include "um/range.h"
 
 namespace spillway::dropin {
 

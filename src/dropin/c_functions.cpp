@@ -6,7 +6,7 @@
 #include "src/dropin/failure.h"
 #include "src/dropin/live_spaces.h"
 #include "src/dropin/space_request.h"
-#include "um/dropin/misuse.h"
+#include "um/dropin/allocations.h"
 #include "um/dropin/space.h"
 #include "um/dropin/spillway_um.h"
 

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "src/dropin/live_spaces.h"
-#include "um/dropin/misuse.h"
+#include "um/dropin/allocations.h"
 #include "um/error.h"
 
 namespace spillway::dropin {

@@ -8,7 +8,7 @@
 
 #include "src/dropin/c_names.h"
 #include "src/dropin/live_spaces.h"
-#include "um/dropin/misuse.h"
+#include "um/dropin/allocations.h"
 #include "um/error.h"
 
 namespace spillway::dropin {

@@ -6,7 +6,7 @@
 
 #include "src/dropin/failure.h"
 #include "src/dropin/live_far.h"
-#include "um/dropin/misuse.h"
+#include "um/dropin/allocations.h"
 #include "um/dropin/spillway_um.h"
 
 namespace {

@@ -7,7 +7,7 @@
 #include "src/dropin/default_space.h"
 #include "src/dropin/failure.h"
 #include "src/dropin/live_spaces.h"
-#include "um/dropin/misuse.h"
+#include "um/dropin/allocations.h"
 #include "um/dropin/spillway_um.h"
 
 namespace {

@@ -7,10 +7,10 @@
 #include <utility>
 #include <variant>
 
-#include "um/dropin/misuse.h"
+#include "um/dropin/allocations.h"
 #include "um/error.h"
-#include "um/memory_tier.h"
-#include "um/threads/worker_thread.h"
+#include "um/memory.h"
+#include "um/threads/engine.h"
 
 namespace spillway::dropin {
 namespace {

@@ -13,9 +13,9 @@
 #include "prefetch/learned/replayer.h"
 #include "prefetch/profile.h"
 #include "src/dropin/block_pieces.h"
+#include "um/bytes.h"
 #include "um/dropin/space.h"
 #include "um/hints.h"
-#include "um/nanoseconds.h"
 
 namespace spillway::dropin {
 

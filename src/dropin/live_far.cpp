@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "um/dropin/misuse.h"
+#include "um/dropin/allocations.h"
 #include "um/error.h"
 
 namespace spillway::dropin {

@@ -9,7 +9,7 @@
 #include "src/dropin/open_space.h"
 #include "src/dropin/space_request.h"
 #include "src/dropin/um_cuda_plugin.h"
-#include "um/dropin/misuse.h"
+#include "um/dropin/allocations.h"
 
 namespace spillway::dropin {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "um/error.h"
-#include "um/memory_tier.h"
+#include "um/memory.h"
 
 namespace spillway::dropin {
 namespace {

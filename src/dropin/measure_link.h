@@ -1,7 +1,7 @@
 #pragma once
 
 #include "prefetch/profile.h"
-#include "um/bandwidth.h"
+#include "um/bytes.h"
 #include "um/dropin/space.h"
 
 namespace spillway::dropin {

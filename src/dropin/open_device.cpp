@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "src/plugin/plug_in.h"
-#include "um/dropin/misuse.h"
+#include "um/dropin/allocations.h"
 #include "um/host/host_device.h"
 
 namespace spillway::dropin {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "src/dropin/measure_link.h"
-#include "um/dropin/misuse.h"
+#include "um/dropin/allocations.h"
 
 namespace spillway::dropin {
 

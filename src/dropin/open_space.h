@@ -9,7 +9,7 @@
 #include "src/dropin/learned_prefetch.h"
 #include "src/dropin/space_request.h"
 #include "src/dropin/um_cuda_plugin.h"
-#include "um/bandwidth.h"
+#include "um/bytes.h"
 #include "um/dropin/space.h"
 
 namespace spillway::dropin {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "um/dropin/misuse.h"
+#include "um/dropin/allocations.h"
 
 namespace spillway::dropin {
 namespace {

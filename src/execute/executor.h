@@ -18,7 +18,6 @@
 #include "src/execute/far_updates.h"
 #include "src/ops/backend.h"
 #include "src/step/step.h"
-#include "um/lanes.h"
 #include "um/stream.h"
 
 namespace spillway {

@@ -11,7 +11,7 @@
 #include "src/ops/far_kernel.h"
 #include "src/step/step.h"
 #include "um/bytes.h"
-#include "um/far_side.h"
+#include "um/options.h"
 
 namespace spillway {
 

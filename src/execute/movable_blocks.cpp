@@ -12,8 +12,8 @@
 #include "prefetch/runtime/resident_memory.h"
 #include "prefetch/runtime/slab_address.h"
 #include "src/execute/workspace_buffer.h"
-#include "um/device_spaces.h"
-#include "um/far_side.h"
+#include "um/device.h"
+#include "um/options.h"
 
 namespace spillway {
 namespace {

@@ -10,9 +10,7 @@
 #include "prefetch/runtime/step_memory.h"
 #include "src/plan/arena_use.h"
 #include "src/plan/memory_mode.h"
-#include "um/counters.h"
 #include "um/device.h"
-#include "um/ledger.h"
 #include "um/memory.h"
 #include "um/options.h"
 

@@ -9,7 +9,6 @@
 #include "src/execute/movable_blocks.h"
 #include "src/plan/memory_mode.h"
 #include "um/device.h"
-#include "um/ledger.h"
 #include "um/memory.h"
 #include "um/options.h"
 

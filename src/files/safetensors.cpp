@@ -9,7 +9,7 @@
 #include "src/files/safetensors_header.h"
 #include "src/numbers/narrow_floats.h"
 #include "um/error.h"
-#include "um/text/count_of.h"
+#include "um/text/wording.h"
 
 namespace spillway {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/onnx/onnx_model.h"
-#include "um/text/free_names.h"
+#include "um/text/names.h"
 
 namespace spillway {
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "src/onnx/onnx_model.h"
-#include "um/text/free_names.h"
+#include "um/text/names.h"
 
 namespace spillway {
 

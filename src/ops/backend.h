@@ -18,7 +18,6 @@
 #include "src/ops/tensor.h"
 #include "um/bytes.h"
 #include "um/error.h"
-#include "um/range.h"
 
 namespace spillway {
 

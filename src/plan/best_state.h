@@ -7,7 +7,6 @@
 #include "src/plan/state_choice.h"
 #include "src/plan/workload.h"
 #include "um/bytes.h"
-#include "um/nanoseconds.h"
 
 namespace spillway {
 

@@ -8,7 +8,7 @@
 #include "prefetch/planner.h"
 #include "prefetch/task_graph.h"
 #include "src/plan/plans.h"
-#include "um/nanoseconds.h"
+#include "um/bytes.h"
 
 namespace spillway {
 

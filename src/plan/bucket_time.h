@@ -10,7 +10,6 @@
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
 #include "um/bytes.h"
-#include "um/nanoseconds.h"
 
 namespace spillway {
 

@@ -7,7 +7,6 @@
 #include "prefetch/simulate/simulate.h"
 #include "src/plan/arena_use.h"
 #include "um/bytes.h"
-#include "um/nanoseconds.h"
 
 namespace spillway {
 namespace {

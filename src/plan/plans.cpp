@@ -15,7 +15,7 @@
 #include "src/plan/placed_plan.h"
 #include "src/plan/resident_need.h"
 #include "um/error.h"
-#include "um/text/texts_apart.h"
+#include "um/text/wording.h"
 
 namespace spillway {
 namespace {

@@ -6,7 +6,7 @@
 #include "src/plan/memory_mode.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
-#include "um/nanoseconds.h"
+#include "um/bytes.h"
 
 namespace spillway {
 

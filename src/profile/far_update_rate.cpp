@@ -10,7 +10,7 @@
 #include "src/execute/far_updates.h"
 #include "src/ops/far_kernel.h"
 #include "src/profile/measuring_time.h"
-#include "um/far_side.h"
+#include "um/options.h"
 
 namespace spillway {
 namespace {

@@ -4,7 +4,6 @@
 
 #include "src/profile/loaded_link.h"
 #include "um/bytes.h"
-#include "um/nanoseconds.h"
 
 namespace spillway {
 

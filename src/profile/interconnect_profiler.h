@@ -7,7 +7,6 @@
 #include "src/ranks/communicator.h"
 #include "um/bytes.h"
 #include "um/memory.h"
-#include "um/nanoseconds.h"
 
 namespace spillway {
 

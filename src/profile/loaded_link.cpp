@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "um/ledger.h"
+#include "um/memory.h"
 
 namespace spillway {
 namespace {

@@ -4,11 +4,9 @@
 
 #include "src/plan/memory_mode.h"
 #include "um/bytes.h"
-#include "um/completion.h"
 #include "um/device.h"
-#include "um/far_side.h"
-#include "um/nanoseconds.h"
 #include "um/options.h"
+#include "um/stream.h"
 
 namespace spillway {
 

@@ -12,7 +12,7 @@
 #include "src/profile/link_profiler.h"
 #include "src/profile/loaded_link.h"
 #include "src/profile/min_slab.h"
-#include "um/ledger.h"
+#include "um/memory.h"
 
 namespace spillway {
 namespace {

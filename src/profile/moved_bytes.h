@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "um/bandwidth.h"
 #include "um/bytes.h"
-#include "um/nanoseconds.h"
 
 namespace spillway {
 

@@ -11,7 +11,6 @@
 #include "src/step/step.h"
 #include "um/bytes.h"
 #include "um/memory.h"
-#include "um/nanoseconds.h"
 #include "um/stream.h"
 
 namespace spillway {

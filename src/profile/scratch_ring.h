@@ -9,7 +9,6 @@
 
 #include "prefetch/task_graph.h"
 #include "um/bytes.h"
-#include "um/range.h"
 
 namespace spillway {
 

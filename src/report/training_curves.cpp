@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "um/text/count_of.h"
+#include "um/text/wording.h"
 
 namespace spillway {
 namespace {

@@ -14,7 +14,7 @@
 #include "src/report/comparison.h"
 #include "src/report/joined.h"
 #include "um/bytes.h"
-#include "um/text/count_of.h"
+#include "um/text/wording.h"
 
 namespace spillway {
 namespace {

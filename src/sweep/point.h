@@ -8,7 +8,6 @@
 #include "prefetch/bounds/bounds.h"
 #include "prefetch/planner.h"
 #include "um/bytes.h"
-#include "um/nanoseconds.h"
 
 namespace spillway {
 

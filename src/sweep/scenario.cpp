@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "prefetch/plan_facts.h"
-#include "um/bandwidth.h"
+#include "um/bytes.h"
 #include "um/error.h"
 
 namespace spillway {

@@ -15,7 +15,6 @@
 #include "src/plan/workload.h"
 #include "src/step/step.h"
 #include "um/bytes.h"
-#include "um/nanoseconds.h"
 
 namespace spillway {
 

@@ -14,7 +14,7 @@
 #include "src/files/file_digest.h"
 #include "src/files/finite.h"
 #include "um/files/folder.h"
-#include "um/text/count_of.h"
+#include "um/text/wording.h"
 
 namespace spillway {
 namespace {

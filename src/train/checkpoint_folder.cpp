@@ -14,7 +14,7 @@
 #include "um/error.h"
 #include "um/files/input_file.h"
 #include "um/files/replaced_file.h"
-#include "um/text/count_of.h"
+#include "um/text/wording.h"
 
 namespace spillway {
 namespace {

@@ -8,7 +8,7 @@
 #include "prefetch/files/json.h"
 #include "src/files/file_digest.h"
 #include "src/train/settings_json.h"
-#include "um/text/shortest_decimal.h"
+#include "um/text/wording.h"
 
 namespace spillway {
 namespace {

@@ -25,9 +25,8 @@
 #include "src/train/parts/rank_step.h"
 #include "src/train/parts/rank_training.h"
 #include "src/train/state.h"
-#include "um/counters.h"
-#include "um/ledger.h"
-#include "um/limited_memory.h"
+#include "um/device.h"
+#include "um/memory.h"
 #include "um/options.h"
 
 namespace spillway {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <variant>
 
-#include "um/text/shortest_decimal.h"
+#include "um/text/wording.h"
 
 namespace spillway {
 namespace {

@@ -9,8 +9,7 @@
 #include "src/train/session.h"
 #include "src/train/train.h"
 #include "um/bytes.h"
-#include "um/counters.h"
-#include "um/nanoseconds.h"
+#include "um/device.h"
 
 namespace spillway {
 

@@ -14,8 +14,8 @@
 #include "um/error.h"
 #include "um/files/folder.h"
 #include "um/files/input_file.h"
-#include "um/text/count_of.h"
 #include "um/text/json_limits.h"
+#include "um/text/wording.h"
 
 namespace spillway {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "prefetch/plan.h"
 #include "prefetch/simulate/timeline.h"
-#include "um/nanoseconds.h"
+#include "um/bytes.h"
 
 namespace spillway::prefetch::testing {
 

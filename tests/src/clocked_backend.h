@@ -17,7 +17,7 @@
 #include "src/host/host_backend.h"
 #include "src/ops/backend.h"
 #include "tests/src/on_host_backend.h"
-#include "um/nanoseconds.h"
+#include "um/bytes.h"
 #include "um/stream.h"
 
 namespace spillway::test {

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "um/bandwidth.h"
-
 namespace spillway::um {
 namespace {
 

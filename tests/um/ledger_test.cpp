@@ -1,12 +1,10 @@
-#include "um/ledger.h"
-
 #include <gtest/gtest.h>
 
 #include <thread>
 #include <vector>
 
 #include "um/error.h"
-#include "um/limited_memory.h"
+#include "um/memory.h"
 
 namespace spillway::um {
 namespace {

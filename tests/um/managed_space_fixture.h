@@ -8,7 +8,7 @@
 #include <string>
 
 #include "tests/um/host/managed_test_space.h"
-#include "um/host/managed/uffd_probe.h"
+#include "um/host/managed/uffd_move.h"
 
 namespace spillway::um {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "um/stream.h"
-#include "um/threads/thread_event.h"
+#include "um/threads/thread_stream.h"
 
 // What every stream has to keep. A test that instantiates it says how streams are made.
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "um/cuda/driver/checked_options.h"
-#include "um/cuda/driver/drain.h"
+#include "um/cuda/driver/capabilities.h"
+#include "um/cuda/driver/check.h"
 #include "um/error.h"
 
 namespace spillway::um {

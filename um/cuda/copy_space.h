@@ -5,8 +5,7 @@
 #include <string>
 
 #include "um/cuda/streams/move_queue.h"
-#include "um/device_spaces.h"
-#include "um/far_side.h"
+#include "um/device.h"
 #include "um/memory.h"
 #include "um/options.h"
 

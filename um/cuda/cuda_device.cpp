@@ -1,18 +1,110 @@
 #include "um/cuda/cuda_device.h"
 
 #include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <fstream>
+#include <new>
 #include <utility>
 
 #include "um/cuda/copy_space.h"
 #include "um/cuda/driver/capabilities.h"
 #include "um/cuda/driver/runtime_api.h"
+#include "um/cuda/managed/cuda_managed_memory.h"
 #include "um/cuda/managed/cuda_managed_space.h"
-#include "um/cuda/managed/managed_room.h"
-#include "um/cuda/pcie_link.h"
-#include "um/cuda/streams/cuda_event.h"
+#include "um/cuda/streams/cuda_stream.h"
 #include "um/error.h"
 
 namespace spillway::um {
+namespace {
+
+constexpr std::uint64_t kAlignment = 4096;  // Memory's; the driver promises less
+
+std::uint64_t misalignment(const std::byte* address) {
+  return reinterpret_cast<std::uintptr_t>(address) % kAlignment;
+}
+
+}  // namespace
+
+std::byte* DeviceMemory::allocate(Bytes size) {
+  expects(size > Bytes{}, "an allocation has a size");
+  std::byte* address = api_.allocate_device(size);
+  if (misalignment(address) == 0) return address;
+  api_.free_device(address);
+  std::byte* const begin = api_.allocate_device(size + Bytes{kAlignment});
+  address = begin + (kAlignment - misalignment(begin)) % kAlignment;
+  const std::lock_guard lock{mutex_};
+  begins_.emplace(address, begin);
+  return address;
+}
+
+void DeviceMemory::free(std::byte* address, Bytes /*size*/) noexcept {
+  std::byte* begin = address;
+  {
+    const std::lock_guard lock{mutex_};
+    const auto found = begins_.find(address);
+    if (found != begins_.end()) {
+      begin = found->second;
+      begins_.erase(found);
+    }
+  }
+  api_.free_device(begin);
+}
+
+namespace {
+
+std::string first_line(const std::filesystem::path& path) {
+  std::ifstream file{path};
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+}  // namespace
+
+std::optional<std::string> pcie_link(const std::string& bus, const std::filesystem::path& devices) {
+  std::string folder = bus;
+  std::ranges::transform(folder, folder.begin(), [](unsigned char letter) {
+    return static_cast<char>(std::tolower(letter));
+  });
+  const auto link = [&](const std::string& which) {
+    const std::string speed = first_line(devices / folder / (which + "_link_speed"));
+    const std::string width = first_line(devices / folder / (which + "_link_width"));
+    return speed.empty() || width.empty() ? std::string{} : speed + " x" + width;
+  };
+  const std::string now = link("current");
+  const std::string max = link("max");
+  if (now.empty()) return std::nullopt;
+  return max.empty() ? now : now + " (of " + max + ")";
+}
+
+PinnedMemory::~PinnedMemory() {
+  for (const auto& [size, address] : kept_) api_.free_pinned(address);
+}
+
+std::byte* PinnedMemory::allocate(Bytes size) {
+  expects(size > Bytes{}, "an allocation has a size");
+  {
+    const std::lock_guard lock{mutex_};
+    const auto found = kept_.find(size.count());
+    if (found != kept_.end()) {
+      std::byte* const address = found->second;
+      kept_.erase(found);
+      return address;
+    }
+  }
+  api_.enter_thread();  // one of our own: only trainings pin memory
+  return api_.allocate_pinned(size);
+}
+
+void PinnedMemory::free(std::byte* address, Bytes size) noexcept {
+  const std::lock_guard lock{mutex_};
+  try {
+    kept_.emplace(size.count(), address);
+  } catch (const std::bad_alloc&) {
+    api_.free_pinned(address);
+  }
+}
 
 CudaDevice::CudaDevice(std::unique_ptr<CudaApi> api, const CudaOptions& options)
     : api_{std::move(api)},

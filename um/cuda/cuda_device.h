@@ -1,22 +1,83 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <memory_resource>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
-#include "um/cuda/device_memory.h"
+#include "um/bytes.h"
 #include "um/cuda/driver/api.h"
 #include "um/cuda/driver/driver_counters.h"
 #include "um/cuda/managed/cuda_managed_memory.h"
-#include "um/cuda/pinned_memory.h"
-#include "um/cuda/pmr_memory.h"
-#include "um/cuda/streams/compute_streams.h"
 #include "um/cuda/streams/cuda_stream.h"
 #include "um/device.h"
+#include "um/error.h"
+#include "um/memory.h"
 
 namespace spillway::um {
+
+/// Plain memory of the GPU, which the driver never moves.
+class DeviceMemory final : public Memory {
+ public:
+  explicit DeviceMemory(CudaApi& api) : api_{api} {}
+
+  /// Throws: OutOfMemory, with what the device has free.
+  [[nodiscard]] std::byte* allocate(Bytes size) override;
+  void free(std::byte* address, Bytes size) noexcept override;
+
+ private:
+  CudaApi& api_;
+  std::mutex mutex_;
+  std::unordered_map<std::byte*, std::byte*> begins_;  // the driver's address, where it differs
+};
+
+/// RAM that the GPU copies to and from by itself. Pinning is slow, so what is freed is kept for the
+/// next allocation of the same size until this ends.
+class PinnedMemory final : public Memory {
+ public:
+  explicit PinnedMemory(CudaApi& api) : api_{api} {}
+  PinnedMemory(const PinnedMemory&) = delete;
+  PinnedMemory& operator=(const PinnedMemory&) = delete;
+  ~PinnedMemory() override;
+
+  [[nodiscard]] std::byte* allocate(Bytes size) override;
+  void free(std::byte* address, Bytes size) noexcept override;
+
+ private:
+  CudaApi& api_;
+  std::mutex mutex_;
+  std::multimap<std::uint64_t, std::byte*> kept_;  // by size
+};
+
+/// A Memory as what containers of the standard library allocate from.
+///
+/// Thread safety: the memory's.
+class PmrMemory final : public std::pmr::memory_resource {
+ public:
+  /// The memory outlives it.
+  explicit PmrMemory(Memory& memory) : memory_{memory} {}
+
+ private:
+  void* do_allocate(std::size_t size, std::size_t alignment) override {
+    expects(alignment <= 4096, "an alignment that every Memory has");
+    return memory_.allocate(Bytes{size});
+  }
+  void do_deallocate(void* address, std::size_t size, std::size_t /*alignment*/) override {
+    memory_.free(static_cast<std::byte*>(address), Bytes{size});
+  }
+  [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override {
+    return this == &other;
+  }
+
+  Memory& memory_;
+};
 
 /// How a device is opened.
 struct CudaOptions {
@@ -98,5 +159,11 @@ struct OpenCuda {
 /// As open_cuda_device(), with its compute stream, for a program of our own: the calling thread
 /// uses the device from then on, and may launch kernels.
 [[nodiscard]] OpenCuda open_cuda(int ordinal, const CudaOptions& options = {});
+
+/// The PCI Express link of the device at `bus` ("0000:1B:00.0"), as Linux has it: "32.0 GT/s PCIe
+/// x16 (of 32.0 GT/s PCIe x16)". Idle links run slower than they can. Nothing where Linux does not
+/// say, as in many containers.
+[[nodiscard]] std::optional<std::string> pcie_link(
+    const std::string& bus, const std::filesystem::path& devices = "/sys/bus/pci/devices");
 
 }  // namespace spillway::um

@@ -1,12 +1,17 @@
 #pragma once
 
+#include <array>
+#include <condition_variable>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "um/arena.h"
 #include "um/bytes.h"
+#include "um/error.h"
+#include "um/memory.h"
 
 namespace spillway::um {
 
@@ -55,6 +60,46 @@ class Allocations {
   Arena arena_;
   std::map<std::uint64_t, Entry> entries_;  // by offset
   std::vector<std::uint32_t> on_page_;      // how many allocations have a byte of it
+};
+
+/// Counts the moves that were started and those that have ended, for whoever waits for all so far.
+/// Moves in one direction end in the order in which they were started, as um::Hints has it.
+///
+/// Thread safety: every function may be called from any thread.
+class MovesUnderWay {
+ public:
+  void start(MemoryTier to);
+  /// As start(), once fewer than `most` moves are under way in that direction; until then it
+  /// blocks.
+  void start_below(std::uint64_t max, MemoryTier to);
+  /// Each start() has one, which may come a moment before it.
+  void end(MemoryTier to) noexcept;
+  /// Blocks until the moves started so far have ended.
+  void wait();
+
+ private:
+  struct Count {
+    std::uint64_t started = 0;
+    std::uint64_t ended = 0;
+  };
+
+  [[nodiscard]] Count& of(MemoryTier to) { return counts_[to == MemoryTier::kNear ? 0 : 1]; }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::array<Count, 2> counts_;  // by direction
+};
+
+/// The user of a drop-in allocator asked for what makes no sense. `what()` is one clear sentence.
+class Misuse : public Error {
+ public:
+  using Error::Error;
+};
+
+/// An address that no live allocation has, or a range that leaves its allocation.
+class NotAllocated final : public Misuse {
+ public:
+  using Misuse::Misuse;
 };
 
 }  // namespace spillway::um

@@ -7,17 +7,11 @@
 #include <vector>
 
 #include "um/bytes.h"
-#include "um/completion.h"
-#include "um/counters.h"
 #include "um/device.h"
-#include "um/device_spaces.h"
 #include "um/dropin/allocations.h"
-#include "um/dropin/moves_under_way.h"
 #include "um/hints.h"
-#include "um/ledger.h"
-#include "um/memory_tier.h"
+#include "um/memory.h"
 #include "um/options.h"
-#include "um/range.h"
 #include "um/stream.h"
 
 namespace spillway::um {

@@ -5,10 +5,30 @@
 #include <utility>
 
 #include "um/error.h"
-#include "um/host/far/far_access.h"
-#include "um/threads/sleep_until.h"
+#include "um/host/far/far_store.h"
+#include "um/machine/available_memory.h"
+#include "um/machine/mapping.h"
+#include "um/threads/back_off.h"
 
 namespace spillway::um {
+
+std::byte* HostMemory::allocate(Bytes size) {
+  expects(size > Bytes{}, "an allocation has a size");
+  expect_available(size, "take " + to_string(size) + " of near memory", "use a smaller budget");
+  const Range memory = map_memory(size);
+  try {
+    touch_memory(memory);
+  } catch (...) {
+    unmap_memory(memory);
+    throw;
+  }
+  return memory.data();
+}
+
+void HostMemory::free(std::byte* address, Bytes size) noexcept {
+  unmap_memory({address, size.count()});
+}
+
 namespace {
 
 constexpr Bytes kPiece = 2_MiB;

@@ -4,14 +4,22 @@
 #include <memory>
 #include <string>
 
-#include "um/device_spaces.h"
+#include "um/device.h"
 #include "um/host/far/far_store.h"
 #include "um/host/far/link.h"
-#include "um/host/host_memory.h"
+#include "um/memory.h"
 #include "um/options.h"
 #include "um/threads/engine.h"
 
 namespace spillway::um {
+
+/// The RAM of this machine as near memory: in huge pages where it can be, with physical memory from
+/// the start, so that first use is as fast as any later use.
+class HostMemory final : public Memory {
+ public:
+  [[nodiscard]] std::byte* allocate(Bytes size) override;
+  void free(std::byte* address, Bytes size) noexcept override;
+};
 
 /// Near memory, a far store, and one copy engine and one direction of the link each way. Its end
 /// waits for all copies.

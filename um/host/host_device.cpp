@@ -11,9 +11,9 @@
 
 #include "um/error.h"
 #include "um/host/copy_space.h"
-#include "um/host/managed/fault_stack.h"
+#include "um/host/managed/fault_signal.h"
 #include "um/host/managed/managed_region.h"
-#include "um/host/managed/uffd_probe.h"
+#include "um/host/managed/uffd_move.h"
 #include "um/machine/available_memory.h"
 #include "um/threads/thread_stream.h"
 

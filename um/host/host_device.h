@@ -1,7 +1,7 @@
 #pragma once
 
 #include "um/device.h"
-#include "um/host/host_memory.h"
+#include "um/host/copy_space.h"
 
 namespace spillway::um {
 

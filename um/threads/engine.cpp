@@ -1,10 +1,58 @@
 #include "um/threads/engine.h"
 
+#include <dirent.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/prctl.h>
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
 #include <utility>
 
-#include "um/threads/worker_thread.h"
-
 namespace spillway::um {
+namespace {
+
+/// The CPUs of all threads of this process together. A CPU set of more than 1024 CPUs is not read.
+/// Throws nothing: a new thread has nobody who would catch it.
+cpu_set_t cpus_of_process() noexcept {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  DIR* const threads = opendir("/proc/self/task");
+  if (threads == nullptr) return all;
+  while (const dirent* const entry = readdir(threads)) {
+    const int thread = std::atoi(entry->d_name);
+    if (thread == 0) continue;  // "." and ".."
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    if (sched_getaffinity(thread, sizeof(cpus), &cpus) == 0) CPU_OR(&all, &all, &cpus);
+  }
+  closedir(threads);
+  return all;
+}
+
+/// Of signals to the process the kernel would else give some to this thread, and end the process
+/// that waits for them elsewhere. Those that an instruction raises stay: page faults, and errors.
+void block_signals_of_the_program() {
+  sigset_t signals;
+  sigfillset(&signals);
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) sigdelset(&signals, own);
+  pthread_sigmask(SIG_SETMASK, &signals, nullptr);
+}
+
+}  // namespace
+
+// A thread without its name, its fine timer or its CPUs works, only less well: failures are not
+// errors.
+void prepare_worker_thread(std::string_view name) noexcept {
+  std::array<char, 16> ended{};  // the kernel's limit, with the zero at the end
+  name.copy(ended.data(), ended.size() - 1);
+  pthread_setname_np(pthread_self(), ended.data());
+  block_signals_of_the_program();
+  prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+  const cpu_set_t cpus = cpus_of_process();
+  if (CPU_COUNT(&cpus) > 0) sched_setaffinity(0, sizeof(cpus), &cpus);
+}
 
 Engine::Engine(const std::string& name)
     : thread_{[this, name] {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <string>
@@ -8,6 +9,19 @@
 #include "um/threads/engine.h"
 
 namespace spillway::um {
+
+/// An event that a thread fires.
+class ThreadEvent final : public Event {
+ public:
+  void fire();
+  [[nodiscard]] bool has_fired() const override;
+  void wait() const override;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable fired_;
+  bool has_fired_ = false;
+};
 
 /// A stream whose work one thread of the host does. Its end waits for all work.
 class ThreadStream final : public Stream {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "prefetch/planners/chain/chain.h"
-#include "um/bandwidth.h"
 #include "um/bytes.h"
 
 namespace spillway::prefetch {

@@ -5,7 +5,7 @@
 #include "prefetch/liveness.h"
 #include "prefetch/plan.h"
 #include "prefetch/simulate/timeline.h"
-#include "um/bandwidth.h"
+#include "um/bytes.h"
 
 namespace spillway::prefetch {
 

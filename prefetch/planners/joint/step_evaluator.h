@@ -11,7 +11,7 @@
 #include "prefetch/planner.h"
 #include "prefetch/planners/joint/decisions.h"
 #include "prefetch/planners/joint/neighbourhood.h"
-#include "um/bandwidth.h"
+#include "um/bytes.h"
 
 namespace spillway::prefetch {
 

@@ -9,7 +9,6 @@
 #include "prefetch/liveness.h"
 #include "prefetch/planners/modnn/segment_list.h"
 #include "um/bytes.h"
-#include "um/nanoseconds.h"
 
 namespace spillway::prefetch {
 

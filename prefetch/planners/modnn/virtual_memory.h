@@ -15,7 +15,6 @@
 #include "prefetch/planners/modnn/offload_scheme.h"
 #include "prefetch/planners/modnn/segment_list.h"
 #include "um/bytes.h"
-#include "um/nanoseconds.h"
 
 namespace spillway::prefetch {
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "src/bench/link/transfer.h"
-#include "um/ledger.h"
+#include "um/memory.h"
 
 namespace spillway {
 

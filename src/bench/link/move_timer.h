@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "src/bench/link/transfer.h"
-#include "um/completion.h"
+#include "um/stream.h"
 
 namespace spillway {
 

@@ -10,7 +10,7 @@
 #include "src/bench/bench_file.h"
 #include "src/bench/link/move_timer.h"
 #include "um/error.h"
-#include "um/ledger.h"
+#include "um/memory.h"
 
 namespace spillway {
 namespace {

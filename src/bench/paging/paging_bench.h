@@ -11,7 +11,6 @@
 #include "src/bench/paging/touch_pattern.h"
 #include "src/bench/repetition.h"
 #include "um/bytes.h"
-#include "um/counters.h"
 #include "um/device.h"
 
 namespace spillway {

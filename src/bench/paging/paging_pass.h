@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "um/bytes.h"
-#include "um/device_spaces.h"
-#include "um/range.h"
+#include "um/device.h"
 
 namespace spillway {
 

@@ -18,7 +18,7 @@
 #include "src/plan/plans.h"
 #include "src/train/session.h"
 #include "um/bytes.h"
-#include "um/counters.h"
+#include "um/device.h"
 #include "um/options.h"
 
 namespace spillway {

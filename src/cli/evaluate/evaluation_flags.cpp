@@ -10,7 +10,7 @@
 #include "src/cli/flags/number_checks.h"
 #include "src/cli/terminal/tell.h"
 #include "src/data/open_dataset.h"
-#include "um/text/count_of.h"
+#include "um/text/wording.h"
 
 namespace spillway::cli {
 namespace {

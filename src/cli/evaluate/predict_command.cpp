@@ -23,7 +23,7 @@
 #include "src/data/first_samples.h"
 #include "src/data/image_folder.h"
 #include "um/error.h"
-#include "um/text/count_of.h"
+#include "um/text/wording.h"
 
 namespace spillway::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "um/bytes.h"
-#include "um/text/count_of.h"
+#include "um/text/wording.h"
 
 namespace spillway::cli {
 namespace {

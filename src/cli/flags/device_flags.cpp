@@ -15,7 +15,7 @@
 #include "src/train/setting_ranges.h"
 #include "um/error.h"
 #include "um/host/host_device.h"
-#include "um/text/count_of.h"
+#include "um/text/wording.h"
 
 namespace spillway::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "um/nanoseconds.h"
+#include "um/bytes.h"
 
 namespace spillway::cli {
 

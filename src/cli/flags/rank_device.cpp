@@ -4,7 +4,7 @@
 #include "src/files/file_digest.h"
 #include "um/error.h"
 #include "um/files/input_file.h"
-#include "um/text/count_of.h"
+#include "um/text/wording.h"
 
 namespace spillway::cli {
 namespace {

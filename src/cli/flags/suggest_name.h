@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "um/text/nearest_name.h"
+#include "um/text/names.h"
 
 namespace spillway::cli {
 

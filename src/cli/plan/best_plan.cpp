@@ -8,7 +8,7 @@
 #include "prefetch/verify/verify.h"
 #include "src/plan/best_state.h"
 #include "src/sweep/soundness.h"
-#include "um/nanoseconds.h"
+#include "um/bytes.h"
 
 namespace spillway::cli {
 namespace {

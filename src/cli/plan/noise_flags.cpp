@@ -6,7 +6,7 @@
 #include "prefetch/simulate/simulate.h"
 #include "src/cli/flags/number_checks.h"
 #include "src/plan/percent.h"
-#include "um/nanoseconds.h"
+#include "um/bytes.h"
 
 namespace spillway::cli {
 namespace {

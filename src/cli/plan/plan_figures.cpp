@@ -14,8 +14,7 @@
 #include "src/cli/flags/duration.h"
 #include "src/cli/terminal/arena_report.h"
 #include "um/bytes.h"
-#include "um/nanoseconds.h"
-#include "um/text/count_of.h"
+#include "um/text/wording.h"
 
 namespace spillway::cli {
 

@@ -7,7 +7,6 @@
 #include "prefetch/simulate/timeline.h"
 #include "src/cli/plan/plan_subject.h"
 #include "um/bytes.h"
-#include "um/nanoseconds.h"
 
 namespace spillway::cli {
 

@@ -18,7 +18,7 @@
 #include "src/cli/flags/memory_flags.h"
 #include "src/plan/profile_for.h"
 #include "src/step/machine_size_model.h"
-#include "um/bandwidth.h"
+#include "um/bytes.h"
 #include "um/error.h"
 
 namespace spillway::cli {

@@ -16,8 +16,8 @@
 #include "src/cli/flags/duration.h"
 #include "src/cli/plan/best_plan.h"
 #include "src/plan/budget_too_small.h"
-#include "um/nanoseconds.h"
-#include "um/text/count_of.h"
+#include "um/bytes.h"
+#include "um/text/wording.h"
 
 namespace spillway::cli {
 namespace {

@@ -9,7 +9,6 @@
 #include "src/cli/flags/number_checks.h"
 #include "src/plan/state_choice.h"
 #include "src/ranks/rank_count.h"
-#include "um/bandwidth.h"
 #include "um/bytes.h"
 #include "um/error.h"
 

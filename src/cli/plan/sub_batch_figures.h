@@ -6,7 +6,7 @@
 
 #include "prefetch/need.h"
 #include "src/plan/sub_batch_plans.h"
-#include "um/nanoseconds.h"
+#include "um/bytes.h"
 
 namespace spillway::cli {
 

@@ -26,7 +26,7 @@
 #include "src/sample/token_sampler.h"
 #include "src/sample/trained_text_model.h"
 #include "um/error.h"
-#include "um/text/count_of.h"
+#include "um/text/wording.h"
 
 namespace spillway::cli {
 namespace {

@@ -34,7 +34,7 @@
 #include "src/train/parts/first_rank.h"
 #include "src/train/trainer.h"
 #include "um/error.h"
-#include "um/text/count_of.h"
+#include "um/text/wording.h"
 
 namespace spillway::cli {
 namespace {

@@ -15,7 +15,7 @@
 #include "src/step/sub_step.h"
 #include "src/step/unread_tasks.h"
 #include "src/weights/weight_file.h"
-#include "um/text/count_of.h"
+#include "um/text/wording.h"
 
 namespace spillway::cli {
 namespace {

@@ -10,8 +10,8 @@
 #include "src/step/divided_updates.h"
 #include "src/step/unread_tasks.h"
 #include "src/train/settings_json.h"
-#include "um/nanoseconds.h"
-#include "um/text/shortest_decimal.h"
+#include "um/bytes.h"
+#include "um/text/wording.h"
 
 namespace spillway::cli {
 namespace {

@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "src/cli/terminal/tell.h"
-#include "um/nanoseconds.h"
-#include "um/text/count_of.h"
-#include "um/text/shortest_decimal.h"
+#include "um/bytes.h"
+#include "um/text/wording.h"
 
 namespace spillway::cli {
 namespace {

@@ -14,7 +14,6 @@
 #include "src/train/train.h"
 #include "src/train/training_summary.h"
 #include "um/bytes.h"
-#include "um/nanoseconds.h"
 
 namespace spillway::cli {
 

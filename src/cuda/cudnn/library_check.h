@@ -5,7 +5,6 @@
 
 #include <string>
 
-#include "um/caller.h"
 #include "um/error.h"
 
 namespace spillway::cuda {

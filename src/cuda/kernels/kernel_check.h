@@ -1,6 +1,6 @@
 #pragma once
 
-#include "um/cuda/driver/cuda_facts.h"
+#include "um/cuda/driver/api.h"
 
 namespace spillway::cuda {
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <span>
 
-#include "um/cuda/driver/handles.h"
+#include "um/cuda/driver/api.h"
 
 namespace spillway::cuda {
 

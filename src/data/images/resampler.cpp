@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "um/error.h"
-#include "um/machine/wide.h"
+#include "um/machine/mapping.h"
 
 namespace spillway {
 namespace {

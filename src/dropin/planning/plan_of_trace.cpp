@@ -16,8 +16,8 @@
 #include "prefetch/simulate/chrome_trace.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/verify/verify.h"
+#include "um/bytes.h"
 #include "um/error.h"
-#include "um/nanoseconds.h"
 
 namespace spillway::dropin {
 namespace {

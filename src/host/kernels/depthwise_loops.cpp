@@ -11,7 +11,7 @@
 #include "src/host/kernels/window_phases.h"
 #include "src/host/layout/parameter_layout.h"
 #include "src/host/layout/thread_floats.h"
-#include "um/machine/wide.h"
+#include "um/machine/mapping.h"
 
 namespace spillway::host {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "um/range.h"
+#include "um/bytes.h"
 
 namespace spillway::host {
 

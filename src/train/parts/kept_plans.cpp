@@ -9,7 +9,7 @@
 #include "src/train/parts/first_rank.h"
 #include "src/train/parts/gather_lists.h"
 #include "um/error.h"
-#include "um/text/count_of.h"
+#include "um/text/wording.h"
 
 namespace spillway {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "um/error.h"
-#include "um/text/count_of.h"
+#include "um/text/wording.h"
 
 namespace spillway {
 

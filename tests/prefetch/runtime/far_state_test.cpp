@@ -10,7 +10,7 @@
 
 #include "tests/prefetch/drawn_homes.h"
 #include "tests/prefetch/runtime/step_equivalence.h"
-#include "um/host/managed/uffd_probe.h"
+#include "um/host/managed/uffd_move.h"
 
 namespace spillway::prefetch::testing {
 namespace {

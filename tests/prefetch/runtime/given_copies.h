@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "tests/prefetch/toy.h"
-#include "um/copies.h"
-#include "um/lanes.h"
+#include "um/hints.h"
+#include "um/stream.h"
 
 namespace spillway::prefetch::testing {
 

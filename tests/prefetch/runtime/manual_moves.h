@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "um/completion.h"
+#include "um/stream.h"
 
 namespace spillway::prefetch::testing {
 

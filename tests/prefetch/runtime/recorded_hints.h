@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tests/prefetch/planned.h"
+#include "um/bytes.h"
 #include "um/hints.h"
-#include "um/range.h"
 
 namespace spillway::prefetch::testing {
 

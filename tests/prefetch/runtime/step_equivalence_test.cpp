@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "tests/prefetch/runtime/copy_steps.h"
-#include "um/host/managed/uffd_probe.h"
+#include "um/host/managed/uffd_move.h"
 
 namespace spillway::prefetch::testing {
 namespace {

@@ -15,7 +15,7 @@
 #include "tests/prefetch/runtime/given_toy_step.h"
 #include "tests/prefetch/runtime/toy_step.h"
 #include "um/host/host_device.h"
-#include "um/ledger.h"
+#include "um/memory.h"
 
 namespace spillway::prefetch::testing {
 

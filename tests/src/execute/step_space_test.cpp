@@ -13,7 +13,7 @@
 #include "src/plan/plans.h"
 #include "src/step/machine_size_model.h"
 #include "tests/src/execute/noting_device.h"
-#include "um/limited_memory.h"
+#include "um/memory.h"
 
 namespace spillway {
 namespace {

@@ -9,8 +9,7 @@
 #include "tests/prefetch/planned.h"
 #include "tests/prefetch/toy_graph.h"
 #include "tests/src/execute/noting_device.h"
-#include "um/ledger.h"
-#include "um/limited_memory.h"
+#include "um/memory.h"
 
 namespace spillway {
 namespace {

@@ -22,7 +22,7 @@
 #include "tests/src/ranks/communicator_contract.h"
 #include "tests/src/ranks/shard_numbers.h"
 #include "um/error.h"
-#include "um/host/host_memory.h"
+#include "um/host/copy_space.h"
 
 namespace spillway::testing {
 namespace {

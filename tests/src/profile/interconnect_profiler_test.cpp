@@ -10,7 +10,7 @@
 #include "src/profile/exchange_load.h"
 #include "tests/src/ranks/on_ranks.h"
 #include "tests/src/small_training.h"
-#include "um/host/host_memory.h"
+#include "um/host/copy_space.h"
 
 namespace spillway {
 namespace {

@@ -21,8 +21,7 @@
 #include "tests/src/clocked_backend.h"
 #include "tests/src/small_training.h"
 #include "um/error.h"
-#include "um/ledger.h"
-#include "um/limited_memory.h"
+#include "um/memory.h"
 
 namespace spillway {
 namespace {

@@ -6,8 +6,7 @@
 #include <numeric>
 
 #include "tests/um/cuda/recording_api.h"
-#include "um/cuda/device_memory.h"
-#include "um/cuda/pinned_memory.h"
+#include "um/cuda/cuda_device.h"
 #include "um/error.h"
 
 namespace spillway::um {

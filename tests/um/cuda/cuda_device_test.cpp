@@ -11,9 +11,7 @@
 #include "tests/um/device_contract.h"
 #include "um/cuda/driver/capabilities.h"
 #include "um/cuda/driver/runtime_api.h"
-#include "um/cuda/driver/usability.h"
-#include "um/cuda/managed/managed_room.h"
-#include "um/cuda/pcie_link.h"
+#include "um/cuda/managed/cuda_managed_memory.h"
 #include "um/error.h"
 
 namespace spillway::um {

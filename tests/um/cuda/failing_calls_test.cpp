@@ -16,8 +16,8 @@
 #include "tests/um/cuda/recording_api.h"
 #include "tests/um/cuda/swapped_block.h"
 #include "um/cuda/cuda_device.h"
-#include "um/device_spaces.h"
-#include "um/ledger.h"
+#include "um/device.h"
+#include "um/memory.h"
 
 // Each call of the driver fails once, one training after the other: it ends with that failure, but
 // for those that its destructors make, and gives back what it took.

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "um/bytes.h"
-#include "um/range.h"
 
 namespace spillway::um {
 

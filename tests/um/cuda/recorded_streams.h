@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tests/um/cuda/happens_before.h"
-#include "um/nanoseconds.h"
+#include "um/bytes.h"
 
 namespace spillway::um {
 

@@ -8,7 +8,7 @@
 #include "tests/refusal.h"
 #include "tests/um/cuda/recording_api.h"
 #include "um/cuda/cuda_device.h"
-#include "um/dropin/misuse.h"
+#include "um/dropin/allocations.h"
 #include "um/dropin/space.h"
 
 namespace spillway::um {

@@ -1,11 +1,11 @@
-#include "um/dropin/moves_under_way.h"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <functional>
 #include <latch>
 #include <thread>
+
+#include "um/dropin/allocations.h"
 
 namespace spillway::um {
 namespace {

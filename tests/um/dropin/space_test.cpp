@@ -6,7 +6,7 @@
 #include <cstring>
 #include <optional>
 
-#include "um/dropin/misuse.h"
+#include "um/dropin/allocations.h"
 #include "um/error.h"
 #include "um/host/host_device.h"
 

@@ -1,5 +1,3 @@
-#include "um/host/host_memory.h"
-
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "um/error.h"
+#include "um/host/copy_space.h"
 
 namespace spillway::um {
 namespace {

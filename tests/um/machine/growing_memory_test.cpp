@@ -1,5 +1,3 @@
-#include "um/machine/growing_memory.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>

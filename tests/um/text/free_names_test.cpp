@@ -1,9 +1,9 @@
-#include "um/text/free_names.h"
-
 #include <gtest/gtest.h>
 
 #include <cstddef>
 #include <string>
+
+#include "um/text/names.h"
 
 namespace spillway::um {
 namespace {

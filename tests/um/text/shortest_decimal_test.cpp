@@ -1,8 +1,8 @@
-#include "um/text/shortest_decimal.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
+
+#include "um/text/wording.h"
 
 namespace spillway::um {
 namespace {

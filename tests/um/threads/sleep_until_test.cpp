@@ -1,6 +1,6 @@
-#include "um/threads/sleep_until.h"
-
 #include <gtest/gtest.h>
+
+#include "um/threads/back_off.h"
 
 namespace spillway::um {
 namespace {

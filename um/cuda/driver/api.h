@@ -5,15 +5,38 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "um/bytes.h"
-#include "um/cuda/driver/cuda_facts.h"
 #include "um/hints.h"
-#include "um/memory_tier.h"
-#include "um/nanoseconds.h"
-#include "um/range.h"
+#include "um/memory.h"
 
 namespace spillway::um {
+
+/// What a CUDA device, its driver and its runtime say of themselves.
+struct CudaFacts {
+  std::string name;  ///< "NVIDIA H200"
+  int ordinal = 0;
+  int driver_version = 0;      ///< newest CUDA of the driver: 13000 is 13.0
+  int runtime_version = 0;     ///< CUDA that this program was built with
+  int compute_capability = 0;  ///< 90 is 9.0
+  Bytes memory;
+  int copy_engines = 0;
+  bool has_concurrent_managed_access = false;  ///< pages migrate and may be prefetched
+  bool has_pageable_access = false;            ///< the GPU reads memory from malloc() as well
+  bool uses_host_page_tables = false;          ///< and finds it as the processor does
+  bool has_discard = false;  ///< the driver has discard, and discard and prefetch in one
+  std::string pci_bus;       ///< "0000:1b:00.0"
+};
+
+/// Of device number `ordinal`, but for `has_discard`, which only a driver's functions tell.
+/// Throws: CudaError.
+[[nodiscard]] CudaFacts read_facts(int ordinal);
+
+/// "13.0"
+[[nodiscard]] inline std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
 
 /// Near memory as the driver counts it.
 struct NearMemory {
@@ -92,5 +115,40 @@ class CudaApi {
   virtual void begin_label(const std::string& name) = 0;
   virtual void end_label() = 0;
 };
+
+/// Owns an object of the driver, which `kEnd` gives back.
+template <class Object, void (CudaApi::*kEnd)(Object) noexcept>
+class DriverHandle {
+ public:
+  DriverHandle(CudaApi& api, Object object) : api_{&api}, object_{object} {}
+  DriverHandle(DriverHandle&& other) noexcept
+      : api_{other.api_}, object_{std::exchange(other.object_, nullptr)} {}
+  DriverHandle(const DriverHandle&) = delete;
+  DriverHandle& operator=(const DriverHandle&) = delete;
+  DriverHandle& operator=(DriverHandle&&) = delete;
+  ~DriverHandle() {
+    if (object_ != nullptr) (api_->*kEnd)(object_);
+  }
+  [[nodiscard]] Object get() const { return object_; }
+
+ private:
+  CudaApi* api_;
+  Object object_;
+};
+
+/// Owns a stream of the driver.
+class StreamHandle : public DriverHandle<cudaStream_t, &CudaApi::end_stream> {
+ public:
+  StreamHandle(CudaApi& api, const std::string& name) : DriverHandle{api, api.make_stream(name)} {}
+};
+
+/// Owns an event of the driver.
+class EventHandle : public DriverHandle<cudaEvent_t, &CudaApi::end_event> {
+ public:
+  explicit EventHandle(CudaApi& api) : DriverHandle{api, api.make_event()} {}
+};
+
+/// Owns work of the driver that was captured.
+using GraphHandle = DriverHandle<cudaGraphExec_t, &CudaApi::end_graph>;
 
 }  // namespace spillway::um

@@ -1,20 +1,111 @@
 #include "um/cuda/driver/runtime_api.h"
 
+#include <cuda.h>  // types only: the driver's library is never linked
+#include <cuda_runtime_api.h>
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtCudaRt.h>
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <type_traits>
 #include <vector>
 
+#include "um/cuda/driver/api.h"
+#include "um/cuda/driver/capabilities.h"
 #include "um/cuda/driver/check.h"
-#include "um/cuda/driver/discards.h"
-#include "um/cuda/driver/far_room.h"
-#include "um/cuda/driver/relaxed_capture.h"
 #include "um/error.h"
 
 namespace spillway::um {
+namespace {
+
+/// Entry points of the driver that CUDA 13 added, as its headers declare them; a program built with
+/// older headers finds them in a newer driver all the same.
+struct Discards {
+  using DiscardAndPrefetch = CUresult (*)(CUdeviceptr*, std::size_t*, std::size_t, CUmemLocation*,
+                                          std::size_t*, std::size_t, unsigned long long, CUstream);
+  using Discard = CUresult (*)(CUdeviceptr*, std::size_t*, std::size_t, unsigned long long,
+                               CUstream);
+
+  DiscardAndPrefetch discard_and_prefetch = nullptr;
+  Discard discard = nullptr;
+  [[nodiscard]] bool are_there() const {
+    return discard_and_prefetch != nullptr && discard != nullptr;
+  }
+};
+
+constexpr int kFirstWithDiscards = 13000;
+
+void* find_in_driver(const char* name) {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+#if CUDART_VERSION >= 12050
+  const cudaError_t status = cudaGetDriverEntryPointByVersion(name, &function, kFirstWithDiscards,
+                                                              cudaEnableDefault, &found);
+  const bool is_there = status == cudaSuccess && found == cudaDriverEntryPointSuccess;
+#else  // this form knows no name newer than itself, but where to ask for one
+  using Finder =
+      CUresult (*)(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
+  void* finder = nullptr;
+  const cudaError_t status =
+      cudaGetDriverEntryPoint("cuGetProcAddress", &finder, cudaEnableDefault, &found);
+  const bool is_there = status == cudaSuccess && found == cudaDriverEntryPointSuccess &&
+                        reinterpret_cast<Finder>(finder)(name, &function, kFirstWithDiscards, 0,
+                                                         nullptr) == CUDA_SUCCESS;
+#endif
+  if (status != cudaSuccess) (void)cudaGetLastError();
+  return is_there ? function : nullptr;
+}
+
+// Those of the driver, of this version; none where it is older than 13.0.
+// An older driver may have the names with other parameters.
+Discards find_discards(int driver_version) {
+  if (driver_version < kFirstWithDiscards) return {};
+  return {.discard_and_prefetch = reinterpret_cast<Discards::DiscardAndPrefetch>(
+              find_in_driver("cuMemDiscardAndPrefetchBatchAsync")),
+          .discard = reinterpret_cast<Discards::Discard>(find_in_driver("cuMemDiscardBatchAsync"))};
+}
+
+/// While it lives, the calling thread may ask about events though some thread of the program is
+/// capturing a stream: the driver would else refuse, and spoil the capture. What is asked about is
+/// never part of a capture.
+class RelaxedCapture {
+ public:
+  RelaxedCapture() noexcept { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+  ~RelaxedCapture() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  // then what it was before
+};
+
+}  // namespace
+
+std::optional<std::string> why_unusable(const DriverAnswer& answer, int ordinal) {
+  const std::string otherwise = ", or use --device host";
+  if (answer.driver_version == 0) {
+    return "there is no NVIDIA driver on this machine; install one" + otherwise;
+  }
+  if (answer.status == cudaErrorInsufficientDriver) {
+    return "the NVIDIA driver is too old: it knows CUDA " + version_text(answer.driver_version) +
+           " and this program needs " + version_text(answer.runtime_version) + "; update it" +
+           otherwise;
+  }
+  if (answer.status == cudaErrorNoDevice || (answer.status == cudaSuccess && answer.devices == 0)) {
+    return "the NVIDIA driver finds no GPU; look at nvidia-smi and CUDA_VISIBLE_DEVICES" +
+           otherwise;
+  }
+  if (answer.status != cudaSuccess) {
+    return "the GPU does not answer (" + answer.status_text + "); look at nvidia-smi" + otherwise;
+  }
+  if (ordinal < 0 || ordinal >= answer.devices) {
+    return "there is no cuda:" + std::to_string(ordinal) +
+           "; the GPUs are cuda:0 to cuda:" + std::to_string(answer.devices - 1);
+  }
+  return std::nullopt;
+}
+
 namespace {
 
 // The driver numbers its errors as the runtime does.

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "um/cuda/driver/checked_options.h"
-#include "um/cuda/driver/drain.h"
+#include "um/cuda/driver/capabilities.h"
+#include "um/cuda/driver/check.h"
 #include "um/error.h"
 
 namespace spillway::um {

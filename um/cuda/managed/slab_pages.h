@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "um/bytes.h"
-#include "um/ledger.h"
-#include "um/range.h"
+#include "um/memory.h"
 
 namespace spillway::um {
 

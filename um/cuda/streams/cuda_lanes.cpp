@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "um/cuda/driver/drain.h"
+#include "um/cuda/driver/check.h"
 
 namespace spillway::um {
 namespace {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <span>
 
-#include "um/cuda/driver/handles.h"
-#include "um/lanes.h"
+#include "um/cuda/driver/api.h"
+#include "um/stream.h"
 
 namespace spillway::um {
 

@@ -1,18 +1,45 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include "um/cuda/driver/handles.h"
-#include "um/cuda/streams/compute_streams.h"
+#include "um/cuda/driver/api.h"
 #include "um/stream.h"
 #include "um/threads/engine.h"
 
 namespace spillway::um {
+
+/// The streams of a device that kernels run on, for what all of them have to wait for.
+///
+/// Thread safety: safe to call from several threads at once.
+class ComputeStreams {
+ public:
+  explicit ComputeStreams(CudaApi& api) : api_{api} {}
+
+  void add(cudaStream_t stream) {
+    const std::lock_guard lock{mutex_};
+    streams_.push_back(stream);
+  }
+  void remove(cudaStream_t stream) {
+    const std::lock_guard lock{mutex_};
+    std::erase(streams_, stream);
+  }
+  /// What they are given from now on starts only after `event` has fired.
+  void wait(cudaEvent_t event) {
+    const std::lock_guard lock{mutex_};
+    for (auto* const stream : streams_) api_.wait(stream, event);
+  }
+
+ private:
+  CudaApi& api_;
+  std::mutex mutex_;
+  std::vector<cudaStream_t> streams_;
+};
 
 /// A stream of the GPU: one thread does the work enqueued, which launches kernels on native(), and
 /// a second one waits for the GPU and gives the notices. Its end waits for all work.
@@ -66,6 +93,35 @@ class CudaStream final : public Stream {
 
   Engine watching_;  // the engines last: their jobs use the others
   Engine working_;   // and its jobs the one before
+};
+
+/// An event that the GPU fires: first the stream's thread records it, later the GPU gets there.
+/// One whose recording failed has fired: record() has waited for what was before it. When the
+/// driver fails, nobody can tell: it has not fired then, and wait() returns; the stream's
+/// synchronize() tells why.
+class CudaEvent final : public Event {
+ public:
+  explicit CudaEvent(CudaApi& api) : api_{&api}, event_{api} {}
+
+  /// Called once, by the stream's thread. Throws: CudaError.
+  void record(cudaStream_t stream);
+  /// Lets later work of `stream` wait; the caller waits until this has been recorded.
+  /// Throws: CudaError.
+  void make_wait(cudaStream_t stream) const;
+
+  [[nodiscard]] bool has_fired() const override;
+  void wait() const override;
+
+ private:
+  enum class State { kAhead, kRecorded, kFailed };
+
+  State wait_until_recorded() const;
+
+  CudaApi* api_;
+  EventHandle event_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  State state_ = State::kAhead;
 };
 
 }  // namespace spillway::um

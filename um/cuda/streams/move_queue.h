@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "um/completion.h"
-#include "um/cuda/driver/handles.h"
-#include "um/cuda/streams/compute_streams.h"
+#include "um/cuda/driver/api.h"
+#include "um/cuda/streams/cuda_stream.h"
+#include "um/stream.h"
 #include "um/threads/engine.h"
 
 namespace spillway::um {

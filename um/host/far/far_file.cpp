@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "um/error.h"
-#include "um/host/far/far_access.h"
+#include "um/host/far/far_store.h"
 #include "um/threads/back_off.h"
 
 namespace spillway::um {

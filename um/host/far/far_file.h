@@ -1,13 +1,29 @@
 #pragma once
 
-#include <atomic>
-#include <filesystem>
+#include <sys/types.h>
+#include <unistd.h>
 
-#include "um/host/far/far_calls.h"
+#include <atomic>
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+
+#include "um/bytes.h"
 #include "um/host/far/far_store.h"
 #include "um/host/far/unnamed_file.h"
+#include "um/threads/back_off.h"
 
 namespace spillway::um {
+
+/// The system as a FarFile calls it, so that a test may let it fail. Called from page-fault
+/// handlers.
+struct FarCalls {
+  /// As pread(2) and pwrite(2): -1 and errno when the system refuses.
+  std::function<ssize_t(int descriptor, void* to, std::size_t size, off_t at)> pread = ::pread;
+  std::function<ssize_t(int descriptor, const void* from, std::size_t size, off_t at)> pwrite =
+      ::pwrite;
+  std::function<void(Nanoseconds)> pause = [](Nanoseconds time) { sleep_for(time); };
+};
 
 /// Far memory in a file. A read or write that fails for a reason that may pass (EIO, EAGAIN,
 /// ENOMEM, EBUSY, ETIMEDOUT) is tried again with growing pauses, 3 s in all, also where parts of it

@@ -2,9 +2,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <span>
 
 #include "um/bytes.h"
-#include "um/nanoseconds.h"
 #include "um/options.h"
 
 namespace spillway::um {
@@ -31,5 +32,10 @@ class Link {
   LinkOptions options_;
   std::atomic<Clock::rep> free_at_{0};
 };
+
+/// Copies `from` to `to`, past the caches where that is faster: large, aligned pieces on x86.
+/// Allocates nothing, so that a page-fault handler may call it.
+/// Requires: both have the same size and do not overlap.
+void copy_bytes(std::span<std::byte> to, std::span<const std::byte> from);
 
 }  // namespace spillway::um

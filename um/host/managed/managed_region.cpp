@@ -8,9 +8,9 @@
 
 #include "um/error.h"
 #include "um/host/managed/fault_signal.h"
-#include "um/host/managed/page_grid.h"
+#include "um/host/managed/page.h"
 #include "um/host/managed/page_mapper.h"
-#include "um/host/managed/page_transfer.h"
+#include "um/host/managed/page_moves.h"
 #include "um/host/managed/residency.h"
 #include "um/machine/available_memory.h"
 #include "um/threads/engine.h"

@@ -2,9 +2,9 @@
 
 #include <memory>
 
-#include "um/device_spaces.h"
+#include "um/device.h"
 #include "um/host/far/far_store.h"
-#include "um/ledger.h"
+#include "um/memory.h"
 #include "um/options.h"
 
 namespace spillway::um {

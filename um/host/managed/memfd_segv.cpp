@@ -8,8 +8,8 @@
 #include <string>
 
 #include "um/error.h"
-#include "um/host/managed/address_space.h"
 #include "um/host/managed/fatal.h"
+#include "um/host/managed/page_mapper.h"
 #include "um/machine/mapping.h"
 
 namespace spillway::um {

@@ -6,7 +6,6 @@
 #include "um/bytes.h"
 #include "um/host/managed/page.h"
 #include "um/options.h"
-#include "um/range.h"
 
 namespace spillway::um {
 
@@ -56,5 +55,15 @@ class PageMapper {
 /// Throws: Error when the mechanism asked for is not available, with the option that would work.
 [[nodiscard]] std::unique_ptr<PageMapper> make_page_mapper(Paging paging,
                                                            const PageGeometry& geometry);
+
+/// What the pages of fresh addresses allow.
+enum class AddressAccess { kNone, kReadWrite };
+
+/// Reserves `size` bytes of addresses, aligned to 2 MiB, without memory behind them; with
+/// kReadWrite unknown to child processes. More than the machine has memory may be reserved. Given
+/// back by release_addresses(). Throws: Error.
+[[nodiscard]] Range reserve_addresses(Bytes size, AddressAccess access);
+
+void release_addresses(Range addresses) noexcept;
 
 }  // namespace spillway::um

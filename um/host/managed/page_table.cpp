@@ -8,6 +8,76 @@
 namespace spillway::um {
 namespace {
 
+std::uint64_t ring_of(Advice advice) {
+  if (advice == Advice::kPreferFar) return 0;
+  return advice == Advice::kPreferNear ? 2 : 1;
+}
+
+}  // namespace
+
+EvictionOrder::EvictionOrder(PageIndex pages) : pages_{pages}, links_(pages_ + kRings) {
+  for (std::uint64_t head = pages_; head < pages_ + kRings; ++head) links_[head] = {head, head};
+}
+
+void EvictionOrder::append(PageIndex page, Advice advice) noexcept {
+  const std::uint64_t head = pages_ + ring_of(advice);
+  const std::uint64_t newest = links_[head].older;
+  links_[page] = {.older = newest, .newer = head};
+  links_[newest].newer = page;
+  links_[head].older = page;
+}
+
+void EvictionOrder::remove(PageIndex page) noexcept {
+  const Links links = links_[page];
+  links_[links.older].newer = links.newer;
+  links_[links.newer].older = links.older;
+}
+
+std::optional<PageIndex> EvictionOrder::first() const noexcept {
+  for (std::uint64_t head = pages_; head < pages_ + kRings; ++head) {
+    if (links_[head].newer != head) return static_cast<PageIndex>(links_[head].newer);
+  }
+  return std::nullopt;
+}
+
+NearPool::NearPool(SlotIndex slots, Bytes page, Ledger& ledger)
+    : slots_{slots}, page_{page}, ledger_{ledger} {
+  free_.reserve(slots);
+  for (SlotIndex slot = slots; slot > 0; --slot) free_.push_back(slot - 1);
+}
+
+NearPool::~NearPool() { ledger_.release((slots_ - free_.size() - aside_) * page_); }
+
+std::optional<SlotIndex> NearPool::take() noexcept {
+  if (free_.empty() || !ledger_.try_charge(page_)) return std::nullopt;
+  const SlotIndex slot = free_.back();
+  free_.pop_back();
+  return slot;
+}
+
+void NearPool::give(SlotIndex slot) noexcept {
+  set_aside();
+  give_aside(slot);
+}
+
+void NearPool::set_aside() noexcept {
+  ++aside_;
+  ledger_.release(page_);
+}
+
+bool NearPool::take_back() noexcept {
+  if (!ledger_.try_charge(page_)) return false;
+  --aside_;
+  return true;
+}
+
+void NearPool::give_aside(SlotIndex slot) noexcept {
+  --aside_;
+  free_.push_back(slot);  // never more than reserved
+}
+
+namespace {
+
 std::atomic<std::uint64_t> stays = 0;  // of all pages of the process
 
 }  // namespace

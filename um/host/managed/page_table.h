@@ -8,16 +8,88 @@
 #include <span>
 #include <vector>
 
+#include "um/bytes.h"
 #include "um/hints.h"
-#include "um/host/managed/eviction_order.h"
-#include "um/host/managed/near_pool.h"
 #include "um/host/managed/page.h"
-#include "um/host/managed/page_access.h"
-#include "um/host/managed/page_grid.h"
 #include "um/host/managed/page_mapper.h"
-#include "um/ledger.h"
+#include "um/memory.h"
 
 namespace spillway::um {
+
+/// What one operand of a launch does to one of the pages it touches.
+struct PageAccess {
+  bool writes;
+  bool overwrites;  ///< every byte of the page, and reads none
+
+  [[nodiscard]] static PageAccess of(const Use& use, const PageGrid& grid, PageIndex index) {
+    if (use.access != Access::kWrite) {
+      return {.writes = use.access == Access::kReadWrite, .overwrites = false};
+    }
+    const PageSpan whole = grid.covered(use.range);
+    return {.writes = true, .overwrites = whole.begin <= index && index < whole.end};
+  }
+};
+
+/// The pages that may be evicted, in the order in which to do it: those preferred far, then those
+/// without such advice, then those preferred near; within each, the one used longest ago first.
+///
+/// Complexity: O(1) each; allocates only when made.
+class EvictionOrder {
+ public:
+  explicit EvictionOrder(PageIndex pages);
+
+  /// Adds `page` as the one used last of its kind. Requires: it is not in the order.
+  void append(PageIndex page, Advice advice) noexcept;
+  /// Requires: `page` is in the order.
+  void remove(PageIndex page) noexcept;
+  /// The page to evict next.
+  [[nodiscard]] std::optional<PageIndex> first() const noexcept;
+
+ private:
+  /// Neighbours in a ring; each kind of advice has a ring with a head that is no page.
+  struct Links {
+    std::uint64_t older;
+    std::uint64_t newer;
+  };
+
+  static constexpr std::uint64_t kRings = 3;
+
+  std::uint64_t pages_;
+  std::vector<Links> links_;  // of each page, then of each ring's head
+};
+
+/// The slots of near memory: which are free, and the ledger's charge for each that is not.
+///
+/// Thread safety: one thread at a time. Allocates only when made.
+class NearPool {
+ public:
+  /// The ledger outlives the pool.
+  NearPool(SlotIndex slots, Bytes page, Ledger& ledger);
+  NearPool(const NearPool&) = delete;
+  NearPool& operator=(const NearPool&) = delete;
+  /// Releases the charge of all slots in use.
+  ~NearPool();
+
+  /// A slot, charged; nothing when all are in use or the ledger is full.
+  [[nodiscard]] std::optional<SlotIndex> take() noexcept;
+  [[nodiscard]] bool has_free() const noexcept { return !free_.empty(); }
+  /// Frees `slot` and releases its charge.
+  void give(SlotIndex slot) noexcept;
+
+  /// Releases the charge of a slot that is not free yet: a released page keeps it.
+  void set_aside() noexcept;
+  /// Charges a slot set aside again; false when the ledger is full.
+  [[nodiscard]] bool take_back() noexcept;
+  /// Frees a slot set aside.
+  void give_aside(SlotIndex slot) noexcept;
+
+ private:
+  const SlotIndex slots_;
+  const Bytes page_;
+  Ledger& ledger_;
+  std::size_t aside_ = 0;
+  std::vector<SlotIndex> free_;  // the last one given is taken first: its memory may be cached
+};
 
 /// The state of every page, the slots of near memory, and the mutex that guards them.
 ///

@@ -4,19 +4,52 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <span>
+#include <string>
 #include <thread>
 
-#include "um/counters.h"
+#include "um/device.h"
 #include "um/hints.h"
-#include "um/host/managed/near_room.h"
-#include "um/host/managed/page_grid.h"
+#include "um/host/managed/page.h"
+#include "um/host/managed/page_mapper.h"
 #include "um/host/managed/page_moves.h"
 #include "um/host/managed/page_table.h"
-#include "um/ledger.h"
+#include "um/memory.h"
 #include "um/options.h"
 
 namespace spillway::um {
+
+/// Finds slots for pages that come near: free ones, else those of pages that it evicts.
+///
+/// Thread safety: the table's lock is held in every call, and released while content moves.
+class NearRoom {
+ public:
+  /// What a search found: a slot; else why the next page cannot leave, or neither.
+  struct Result {
+    std::optional<SlotIndex> slot;
+    std::exception_ptr failure;
+  };
+
+  /// The table and the moves outlive it.
+  NearRoom(bool writes_are_declared, const PageGeometry& geometry, PageTable& table,
+           PageMoves& moves);
+
+  /// For a hint. Finds nothing when every near page is in use or filling.
+  [[nodiscard]] Result find(PageTable::Lock& lock);
+  /// For a fault. Waits for other launches, and ends the process when there is no room without
+  /// them, or when content would be lost that nobody is told of.
+  [[nodiscard]] SlotIndex find_or_end(PageTable::Lock& lock) noexcept;
+
+ private:
+  [[nodiscard]] Result evict(PageTable::Lock& lock, PageIndex victim);
+  [[nodiscard]] std::optional<SlotIndex> evict_unsaved(PageTable::Lock& lock);
+
+  const bool writes_are_declared_;
+  const std::string too_small_;
+  PageTable& table_;
+  PageMoves& moves_;
+};
 
 /// Which pages are near, and the moves that change it: the state machine of um/README.md. States
 /// change under one mutex; content moves outside it.

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,17 +12,46 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "um/error.h"
-#include "um/host/managed/address_space.h"
 #include "um/host/managed/fatal.h"
+#include "um/host/managed/page_mapper.h"
 #include "um/machine/mapping.h"
 
 namespace spillway::um {
+
+RemapEvents::EventFd::EventFd() : number_{eventfd(0, EFD_CLOEXEC)} {
+  if (number_ < 0) throw system_error("cannot watch managed memory", errno);
+}
+
+RemapEvents::EventFd::~EventFd() { close(number_); }
+
+RemapEvents::RemapEvents(int descriptor) : reading_{"um remaps"} {
+  reading_.enqueue([this, descriptor] { read_all(descriptor); });
+}
+
+RemapEvents::~RemapEvents() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = write(end_.number(), &one, sizeof(one));
+  reading_.drain();
+}
+
+// Nothing follows from an event: a page that is not at its place is noticed when it is to be moved.
+void RemapEvents::read_all(int descriptor) const {
+  std::array<pollfd, 2> awaited{{{.fd = descriptor, .events = POLLIN, .revents = 0},
+                                 {.fd = end_.number(), .events = POLLIN, .revents = 0}}};
+  while ((awaited[1].revents & POLLIN) == 0) {
+    if (poll(awaited.data(), awaited.size(), /*timeout=*/-1) < 0) continue;  // EINTR
+    uffd_msg event{};
+    [[maybe_unused]] const auto got = read(descriptor, &event, sizeof(event));  // EAGAIN: none
+  }
+}
+
 namespace {
 
 // From Linux 6.8's linux/userfaultfd.h; Debian 12 has the headers of 6.1.
@@ -236,6 +267,15 @@ void UffdMove::move_or_die(std::byte* to, std::byte* from) const noexcept {
   if (reason != 0) {
     fatal_refusal("the kernel refuses to move a page of managed memory", reason,
                   is_for_the_moment(reason) ? kLasting : "try paging by memfd");
+  }
+}
+
+std::optional<std::string> probe_uffd_move() {
+  try {
+    const UffdMove mapper{{.page = 4_KiB, .pages = 1, .slots = 1}};
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error.what();
   }
 }
 

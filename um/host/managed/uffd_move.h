@@ -1,13 +1,61 @@
 #pragma once
 
-#include <optional>
+#include <sys/ioctl.h>
 
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "um/bytes.h"
 #include "um/host/managed/page_mapper.h"
-#include "um/host/managed/remap_events.h"
-#include "um/host/managed/uffd_calls.h"
 #include "um/threads/back_off.h"
+#include "um/threads/engine.h"
 
 namespace spillway::um {
+
+/// The system as UffdMove calls it, so that a test may refuse what the kernel rarely does. Called
+/// from page-fault handlers.
+struct UffdCalls {
+  /// As ioctl(2): -1 and errno when the kernel refuses.
+  std::function<int(int descriptor, unsigned long request, void* argument)> ioctl =
+      [](int descriptor, unsigned long request, void* argument) {
+        return ::ioctl(descriptor, request, argument);
+      };
+  std::function<void(Nanoseconds)> pause = [](Nanoseconds time) { sleep_for(time); };
+};
+
+/// Reads what a userfaultfd tells of memory that the program moves to other addresses by mremap(),
+/// which waits for that. Memory whose move is told stays watched: a touch of what is missing there
+/// is a SIGBUS, and does not read zeros.
+class RemapEvents {
+ public:
+  /// `descriptor` is a userfaultfd with the feature UFFD_FEATURE_EVENT_REMAP, and outlives it.
+  /// Throws: Error.
+  explicit RemapEvents(int descriptor);
+  RemapEvents(const RemapEvents&) = delete;
+  RemapEvents& operator=(const RemapEvents&) = delete;
+  ~RemapEvents();
+
+ private:
+  /// Owns an eventfd.
+  class EventFd {
+   public:
+    /// Throws: Error.
+    EventFd();
+    EventFd(const EventFd&) = delete;
+    EventFd& operator=(const EventFd&) = delete;
+    ~EventFd();
+    [[nodiscard]] int number() const { return number_; }
+
+   private:
+    int number_;
+  };
+
+  void read_all(int descriptor) const;
+
+  EventFd end_;
+  Engine reading_;
+};
 
 /// Moves physical pages between slots and pages by UFFDIO_MOVE (Linux 6.8 or newer, no privilege
 /// needed): no copy, and 1 us for a huge page. A touch of a missing page raises SIGBUS. While the
@@ -59,5 +107,9 @@ class UffdMove final : public PageMapper {
   Range slots_;
   std::optional<RemapEvents> remaps_;
 };
+
+/// Why this process cannot page by UFFDIO_MOVE, as half a sentence for people; nothing when it can.
+/// Tries it with a real page.
+[[nodiscard]] std::optional<std::string> probe_uffd_move();
 
 }  // namespace spillway::um

@@ -6,7 +6,7 @@
 #include "src/host/kernels/kernels.h"
 #include "src/host/kernels/sequences/attention_tiles.h"
 #include "src/host/kernels/sequences/exponential.h"
-#include "um/machine/wide.h"
+#include "um/machine/mapping.h"
 
 namespace spillway::host {
 namespace {

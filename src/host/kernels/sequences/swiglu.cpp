@@ -1,7 +1,7 @@
 #include "src/host/kernels/kernels.h"
 #include "src/host/kernels/sequences/exponential.h"
 #include "src/host/kernels/sequences/token_rows.h"
-#include "um/machine/wide.h"
+#include "um/machine/mapping.h"
 
 namespace spillway::host {
 namespace {

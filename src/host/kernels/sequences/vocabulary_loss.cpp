@@ -7,7 +7,7 @@
 #include "src/host/kernels/kernels.h"
 #include "src/host/kernels/sequences/exponential.h"
 #include "src/host/kernels/sequences/vocabulary_products.h"
-#include "um/machine/wide.h"
+#include "um/machine/mapping.h"
 
 namespace spillway::host {
 namespace {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <stdexcept>
 
-#include "um/caller.h"
+#include "um/error.h"
 
 /// CUDA's own, which all kernels are written with.
 struct uint3 {

@@ -1,7 +1,6 @@
-#include "um/cuda/managed/managed_room.h"
-
 #include <gtest/gtest.h>
 
+#include "um/cuda/managed/cuda_managed_memory.h"
 #include "um/error.h"
 
 namespace spillway::um {

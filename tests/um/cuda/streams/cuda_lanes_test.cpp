@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/um/cuda/recording_api.h"
-#include "um/cuda/device_memory.h"
+#include "um/cuda/cuda_device.h"
 #include "um/memory.h"
 
 namespace spillway::um {

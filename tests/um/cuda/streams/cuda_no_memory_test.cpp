@@ -9,7 +9,6 @@
 #include "tests/sleeping_threads.h"
 #include "tests/um/cuda/recording_api.h"
 #include "tests/um/out_of_memory.h"
-#include "um/cuda/streams/compute_streams.h"
 #include "um/cuda/streams/cuda_stream.h"
 
 namespace spillway::um {

@@ -10,7 +10,6 @@
 #include "tests/sleeping_threads.h"
 #include "tests/um/cuda/recording_api.h"
 #include "tests/um/stream_contract.h"
-#include "um/cuda/streams/compute_streams.h"
 
 namespace spillway::um {
 namespace {

@@ -1,5 +1,3 @@
-#include "um/host/far/checked_far.h"
-
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -8,6 +6,7 @@
 #include "tests/refusal.h"
 #include "tests/um/host/far/pages.h"
 #include "um/error.h"
+#include "um/host/far/far_store.h"
 
 namespace spillway::um {
 namespace {

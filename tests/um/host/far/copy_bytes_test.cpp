@@ -1,5 +1,3 @@
-#include "um/host/far/copy_bytes.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "um/error.h"
+#include "um/host/far/link.h"
 
 namespace spillway::um {
 namespace {

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "um/threads/sleep_until.h"
+#include "um/threads/back_off.h"
 
 namespace spillway::um {
 namespace {

@@ -1,6 +1,6 @@
-#include "um/host/managed/eviction_order.h"
-
 #include <gtest/gtest.h>
+
+#include "um/host/managed/page_table.h"
 
 namespace spillway::um {
 namespace {

@@ -11,7 +11,7 @@
 #include <csetjmp>
 #include <csignal>
 
-#include "um/host/managed/address_space.h"
+#include "um/host/managed/page_mapper.h"
 
 namespace spillway::um {
 namespace {

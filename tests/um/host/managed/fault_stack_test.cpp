@@ -1,5 +1,3 @@
-#include "um/host/managed/fault_stack.h"
-
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,9 +12,9 @@
 #include <vector>
 
 #include "tests/um/host/managed_test_space.h"
-#include "um/host/managed/address_space.h"
 #include "um/host/managed/fault_signal.h"
-#include "um/host/managed/uffd_probe.h"
+#include "um/host/managed/page_mapper.h"
+#include "um/host/managed/uffd_move.h"
 
 namespace spillway::um {
 namespace {

@@ -23,7 +23,7 @@
 
 #include "tests/temporary_folder.h"
 #include "um/error.h"
-#include "um/host/managed/uffd_probe.h"
+#include "um/host/managed/uffd_move.h"
 #include "um/machine/available_memory.h"
 
 namespace spillway::um {

@@ -1,8 +1,8 @@
-#include "um/host/managed/near_pool.h"
-
 #include <gtest/gtest.h>
 
 #include <set>
+
+#include "um/host/managed/page_table.h"
 
 namespace spillway::um {
 namespace {

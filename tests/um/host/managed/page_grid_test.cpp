@@ -1,11 +1,10 @@
-#include "um/host/managed/page_grid.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "um/error.h"
-#include "um/host/managed/page_access.h"
+#include "um/host/managed/page.h"
+#include "um/host/managed/page_table.h"
 
 namespace spillway::um {
 namespace {

@@ -16,8 +16,6 @@
 #include <iterator>
 
 #include "um/error.h"
-#include "um/host/managed/remap_events.h"
-#include "um/host/managed/uffd_probe.h"
 
 namespace spillway::um {
 namespace {

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -39,5 +42,10 @@ class FreeNames {
   std::unordered_map<std::string, std::size_t> next_;  // lower ones are taken, by name
   std::size_t lookups_ = 0;
 };
+
+/// The one of `names` that `wrong` is likely to mean: equal but for case and punctuation, or but
+/// for a few letters. Nothing where no name is that close.
+[[nodiscard]] std::optional<std::string> nearest_name(std::string_view wrong,
+                                                      std::span<const std::string> names);
 
 }  // namespace spillway::um

@@ -1,4 +1,4 @@
-#include "um/host/managed/page_grid.h"
+#include "um/host/managed/page.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "um/ledger.h"
+#include "um/memory.h"
 
 #include "um/error.h"
 
@@ -20,6 +20,21 @@ void Ledger::charge(Bytes size) {
   if (try_charge(size)) return;
   throw OutOfMemory{"near memory is full: " + to_string(size) + " more do not fit beside " +
                     to_string(in_use()) + " in a budget of " + to_string(limit())};
+}
+
+std::byte* LimitedMemory::allocate(Bytes size) {
+  ledger_->charge(size);
+  try {
+    return upstream_->allocate(size);
+  } catch (...) {
+    ledger_->release(size);
+    throw;
+  }
+}
+
+void LimitedMemory::free(std::byte* address, Bytes size) noexcept {
+  upstream_->free(address, size);
+  ledger_->release(size);
 }
 
 }  // namespace spillway::um

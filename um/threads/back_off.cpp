@@ -1,4 +1,4 @@
-#include "um/threads/sleep_until.h"
+#include "um/threads/back_off.h"
 
 #include <cerrno>
 #include <ctime>

@@ -1,4 +1,4 @@
-#include "um/text/nearest_name.h"
+#include "um/text/names.h"
 
 #include <algorithm>
 #include <cctype>

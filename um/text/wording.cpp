@@ -1,4 +1,4 @@
-#include "um/text/shortest_decimal.h"
+#include "um/text/wording.h"
 
 #include <array>
 #include <charconv>
