@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "nets/network.h"
@@ -25,5 +26,10 @@ class LayerRoles {
   std::vector<bool> is_read_;     // a layer reads its numbers
   std::vector<bool> is_trained_;  // its numbers depend on trained ones
 };
+
+/// The batch norms that residual blocks end with: of each Add, the last one before it, whose sum is
+/// read by nothing else. A projection of the shortcut ends with one, too; it is the branch with
+/// more layers that counts. Empty where there are none.
+[[nodiscard]] std::vector<std::string> residual_norms(const Network& network);
 
 }  // namespace spillway::nets

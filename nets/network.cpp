@@ -3,7 +3,7 @@
 #include <set>
 #include <variant>
 
-#include "nets/saturated.h"
+#include "nets/shape.h"
 #include "um/error.h"
 
 namespace spillway::nets {

@@ -2,11 +2,33 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <optional>
 #include <string>
-
-#include "nets/saturated.h"
+#include <string_view>
+#include <vector>
 
 namespace spillway::nets {
+
+/// The product and the sum of `numbers`, or the largest size_t where they are larger than that:
+/// what a user's sizes come to can be compared with a limit, whatever they are.
+[[nodiscard]] constexpr std::size_t saturated_product(std::initializer_list<std::size_t> numbers) {
+  std::size_t product = 1;
+  bool is_too_large = false;
+  for (const std::size_t number : numbers) {
+    if (number == 0) return 0;
+    is_too_large = __builtin_mul_overflow(product, number, &product) || is_too_large;
+  }
+  return is_too_large ? SIZE_MAX : product;
+}
+
+[[nodiscard]] constexpr std::size_t saturated_sum(std::initializer_list<std::size_t> numbers) {
+  std::size_t sum = 0;
+  for (const std::size_t number : numbers) {
+    if (__builtin_add_overflow(sum, number, &sum)) return SIZE_MAX;
+  }
+  return sum;
+}
 
 /// What the numbers of a shape are.
 enum class Form : std::uint8_t {
@@ -52,5 +74,45 @@ struct Extent {
 
 /// The same number both ways.
 [[nodiscard]] constexpr Extent square(std::size_t side) { return {side, side}; }
+
+/// The largest sizes that flags and the names of networks may ask for, and files say: larger ones
+/// are mistakes, and what is computed from these fits into 64 bits.
+
+/// Channels, features, classes, and tokens of a vocabulary.
+inline constexpr std::size_t kLargestWidth = 1U << 20U;
+/// A side of an image, a kernel, a stride or a padding.
+inline constexpr std::size_t kLargestSide = 1U << 14U;
+/// Tokens of a text.
+inline constexpr std::size_t kLongestSequence = 1U << 20U;
+/// Layers of a network.
+inline constexpr std::size_t kMaxLayers = 100'000;
+
+/// A window along one side of an image.
+struct Window {
+  std::size_t kernel;
+  std::size_t stride;
+  std::size_t padding;
+};
+
+/// What a kernel covers when its neighbours are apart.
+[[nodiscard]] Extent dilated(const Extent& kernel, const Extent& dilation);
+
+/// Positions of a window that moves over `size` numbers and the padding on both sides; 0 when the
+/// window is larger than that.
+[[nodiscard]] std::size_t positions(std::size_t size, const Window& window);
+
+/// The same, and one more for a rest that fills no window, unless that one would start behind the
+/// numbers.
+[[nodiscard]] std::size_t positions_rounded_up(std::size_t size, const Window& window);
+
+/// Numbers that so many positions of a window cover without the padding, and `more`; 0 when the
+/// padding is all of it.
+[[nodiscard]] std::size_t spread(std::size_t count, const Window& window, std::size_t more);
+
+/// The whole numbers of "3x224x224" or "6,32,100,6", with `between` between them; nothing when
+/// `text` is anything else, or a number is larger than `largest`.
+[[nodiscard]] std::optional<std::vector<std::size_t>> joined_numbers(std::string_view text,
+                                                                     char between,
+                                                                     std::size_t largest);
 
 }  // namespace spillway::nets

@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "nets/layer_kinds.h"
-#include "nets/window.h"
+#include "nets/shape.h"
 #include "um/error.h"
 
 namespace spillway::nets {

@@ -1,9 +1,16 @@
 #include "nets/families/gpt.h"
 
 #include "nets/builder.h"
-#include "nets/families/divided_width.h"
+#include "um/error.h"
 
 namespace spillway::nets {
+
+void expect_divided(const std::string& network, std::size_t width, std::size_t heads) {
+  if (width % heads == 0) return;
+  throw um::Error{"network " + network + " cannot divide a width of " + std::to_string(width) +
+                  " among " + std::to_string(heads) + " heads"};
+}
+
 namespace {
 
 constexpr std::size_t kContext = 1024;

@@ -28,4 +28,7 @@ struct GptSizes {
 [[nodiscard]] Network gpt2_large(const Shape& text, std::size_t vocabulary);
 [[nodiscard]] Network gpt2_xl(const Shape& text, std::size_t vocabulary);
 
+/// Throws: um::Error that names the network where its heads do not divide the numbers of a token.
+void expect_divided(const std::string& network, std::size_t width, std::size_t heads);
+
 }  // namespace spillway::nets

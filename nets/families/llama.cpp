@@ -1,7 +1,7 @@
 #include "nets/families/llama.h"
 
 #include "nets/builder.h"
-#include "nets/families/divided_width.h"
+#include "nets/families/gpt.h"
 #include "um/error.h"
 
 namespace spillway::nets {

@@ -8,8 +8,7 @@
 #include "nets/families/llama.h"
 #include "nets/families/resnet.h"
 #include "nets/families/vgg.h"
-#include "nets/joined_numbers.h"
-#include "nets/limits.h"
+#include "nets/shape.h"
 #include "um/error.h"
 
 namespace spillway::nets {

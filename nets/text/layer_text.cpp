@@ -8,8 +8,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "nets/joined_numbers.h"
-#include "nets/limits.h"
+#include "nets/shape.h"
 #include "um/error.h"
 
 namespace spillway::nets {

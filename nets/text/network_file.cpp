@@ -9,7 +9,7 @@
 
 #include "nets/families/network_family.h"
 #include "nets/layer_role.h"
-#include "nets/saturated.h"
+#include "nets/shape.h"
 #include "nets/shape_inference.h"
 #include "nets/text/network_declaration.h"
 #include "um/error.h"

@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "nets/layer_kinds.h"
-#include "nets/limits.h"
+#include "nets/shape.h"
 #include "src/files/safetensors.h"
 #include "src/onnx/node_error.h"
 #include "src/onnx/node_padding.h"

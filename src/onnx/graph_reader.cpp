@@ -5,7 +5,7 @@
 #include <utility>
 #include <variant>
 
-#include "nets/limits.h"
+#include "nets/shape.h"
 #include "src/onnx/node_error.h"
 #include "um/error.h"
 

@@ -8,8 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "nets/limits.h"
-#include "nets/window.h"
+#include "nets/shape.h"
 #include "src/onnx/graph_reader.h"
 #include "src/onnx/node_error.h"
 

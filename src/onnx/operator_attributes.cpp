@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "nets/limits.h"
+#include "nets/shape.h"
 #include "src/onnx/layer_operators.h"
 #include "src/onnx/node_error.h"
 

@@ -11,8 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "nets/limits.h"
-#include "nets/saturated.h"
+#include "nets/shape.h"
 #include "src/numbers/narrow_floats.h"
 #include "src/onnx/external_arrays.h"
 #include "src/onnx/onnx_file.h"

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "nets/layer_role.h"
 #include "nets/network.h"
-#include "nets/residual_norms.h"
 #include "src/data/batch_order.h"
 #include "src/data/first_samples.h"
 #include "src/data/open_dataset.h"

@@ -5,7 +5,7 @@
 #include <sstream>
 #include <utility>
 
-#include "nets/joined_numbers.h"
+#include "nets/shape.h"
 #include "nets/shape_inference.h"
 #include "nets/text/layer_text.h"
 #include "tests/golden/drawn_numbers.h"

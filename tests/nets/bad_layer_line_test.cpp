@@ -5,7 +5,7 @@
 #include <sstream>
 #include <string>
 
-#include "nets/limits.h"
+#include "nets/shape.h"
 #include "nets/text/network_declaration.h"
 #include "nets/text/network_file.h"
 #include "tests/nets/refused_network.h"

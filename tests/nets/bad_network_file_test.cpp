@@ -8,8 +8,8 @@
 #include <sstream>
 #include <string>
 
+#include "nets/text/network_declaration.h"
 #include "nets/text/network_file.h"
-#include "nets/text/text_lines.h"
 #include "tests/nets/refused_network.h"
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"

@@ -1,5 +1,3 @@
-#include "nets/residual_norms.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
@@ -7,6 +5,7 @@
 
 #include "nets/builder.h"
 #include "nets/families/network_catalogue.h"
+#include "nets/layer_role.h"
 
 namespace spillway::nets {
 namespace {

@@ -1,6 +1,6 @@
-#include "nets/saturated.h"
-
 #include <gtest/gtest.h>
+
+#include "nets/shape.h"
 
 namespace spillway::nets {
 namespace {

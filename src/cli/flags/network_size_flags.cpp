@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "nets/limits.h"
+#include "nets/shape.h"
 #include "um/error.h"
 
 namespace spillway::cli {
