@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "prefetch/task_operands.h"
+#include "prefetch/task_graph.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {

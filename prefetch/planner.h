@@ -1,9 +1,13 @@
 #pragma once
 
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
 #include <string_view>
 #include <variant>
 
-#include "prefetch/need.h"
+#include "prefetch/block_sizes.h"
 #include "prefetch/plan.h"
 #include "prefetch/profile.h"
 #include "prefetch/task_graph.h"
@@ -11,6 +15,31 @@
 #include "um/error.h"
 
 namespace spillway::prefetch {
+
+/// The near memory that a step needs, everything included, with each task's first algorithm.
+struct NearNeed {
+  um::Bytes resident;             ///< when nothing is moved: the peak of all live blocks
+  um::Bytes peak_with_workspace;  ///< the same with room for the workspace of any algorithm
+  um::Bytes smallest;     ///< the least budget any plan can work with (moDNN Eq. 2 at this batch)
+  TaskId largest_task{};  ///< the task that decides `smallest`
+};
+
+[[nodiscard]] NearNeed near_need(const TaskGraph& graph, const BlockSizes& block_sizes);
+
+/// A budget that no plan can keep, and what would work.
+struct Infeasible {
+  TaskId task{};              ///< the task that needs most: it decides the next
+  um::Bytes smallest_budget;  ///< the smallest budget that works
+};
+
+/// The least budget that keeps `near` movable bytes during each of `runs`, beside what is
+/// pinned, and the task that decides it.
+[[nodiscard]] Infeasible need_max(const BlockSizes& block_sizes, std::span<const TaskRun> runs,
+                                  std::span<const um::Bytes> near);
+
+/// One sentence for the user: the task that needs most, and the smallest budget that works.
+[[nodiscard]] std::string to_string(const Infeasible& infeasible, const TaskGraph& graph,
+                                    um::Bytes budget);
 
 /// What a planner is given. The graph and the profile must outlive it.
 struct Problem {
@@ -63,5 +92,21 @@ class Planner {
   /// Requires: the profile was made for the graph. Throws: TooManyTasks.
   [[nodiscard]] virtual std::variant<Plan, Infeasible> plan(const Problem& problem) const = 0;
 };
+
+/// What users ask about a plan.
+struct PlanFacts {
+  um::Bytes offloaded;   ///< sent over the link in a step
+  um::Bytes prefetched;  ///< fetched over the link in a step
+  um::Bytes state_far;   ///< of the state, far between steps
+  std::size_t recomputed_tasks = 0;
+  std::size_t far_updates = 0;                    ///< updates that run on the far side
+  std::map<std::string, std::size_t> algorithms;  ///< runs of convolutions, by algorithm
+};
+
+[[nodiscard]] PlanFacts facts_of(const Plan& plan, const TaskGraph& graph);
+
+/// All tasks once with their fastest algorithms, one after another: a step with room for
+/// everything, and the common denominator of all ratios ("compute_seconds" in every JSON).
+[[nodiscard]] um::Nanoseconds fastest_step(const Profile& profile);
 
 }  // namespace spillway::prefetch

@@ -6,7 +6,7 @@
 #include "prefetch/block_sizes.h"
 #include "prefetch/liveness.h"
 #include "prefetch/plan.h"
-#include "prefetch/state_places.h"
+#include "prefetch/state_home.h"
 #include "prefetch/task_graph.h"
 #include "um/bytes.h"
 

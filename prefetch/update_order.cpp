@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "prefetch/gradient_exchange.h"
-#include "prefetch/task_operands.h"
+#include "prefetch/task_graph.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {

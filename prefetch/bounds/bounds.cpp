@@ -3,17 +3,67 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "prefetch/block_sizes.h"
 #include "prefetch/bounds/bound_curves.h"
-#include "prefetch/bounds/exchange_bound.h"
 #include "prefetch/bounds/timed_intervals.h"
 #include "prefetch/bounds/transition_bound.h"
+#include "prefetch/gradient_exchange.h"
 #include "prefetch/liveness.h"
+#include "prefetch/task_graph.h"
+#include "um/bytes.h"
 
 namespace spillway::prefetch {
+namespace {
+
+using um::Nanoseconds;
+
+// By exchange: the time of the tasks that use its gradients afterwards.
+std::vector<Nanoseconds> times_of_users(const TaskGraph& graph,
+                                        const std::vector<Nanoseconds>& times) {
+  const std::vector<std::uint32_t> exchange = exchange_of_blocks(graph);
+  std::vector<Nanoseconds> users(graph.exchanges.size(), Nanoseconds{0});
+  std::vector<std::uint32_t> used;
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    const Task& task = graph.tasks[t];
+    used.clear();
+    for_each_operand(task, [&](DataId id) {
+      const std::uint32_t e = exchange[static_cast<std::size_t>(id)];
+      if (e > 0 && TaskId(t) > graph.exchanges[e - 1].ready) used.push_back(e - 1);
+    });
+    std::ranges::sort(used);
+    used.erase(std::unique(used.begin(), used.end()), used.end());
+    for (const std::uint32_t e : used) users[e] += times[t];
+  }
+  return users;
+}
+
+}  // namespace
+
+Nanoseconds exchange_bound(const TaskGraph& graph, const Profile& profile) {
+  if (graph.exchanges.empty()) return Nanoseconds{0};
+  std::vector<Nanoseconds> times;
+  std::vector<Nanoseconds> ended{Nanoseconds{0}};  // by k: when the first k tasks have
+  for (const std::vector<Nanoseconds>& durations : profile.durations) {
+    times.push_back(*std::ranges::min_element(durations));
+    ended.push_back(ended.back() + times.back());
+  }
+  const std::vector<Nanoseconds> users = times_of_users(graph, times);
+  Nanoseconds bound{0};
+  Nanoseconds lane{0};
+  Nanoseconds least_after = Nanoseconds::max();
+  for (std::size_t e = graph.exchanges.size(); e-- > 0;) {
+    lane += profile.exchanges[e].alone;
+    least_after = std::min(least_after, users[e]);
+    const auto ready = static_cast<std::size_t>(graph.exchanges[e].ready);
+    bound = std::max(bound, ended[ready + 1] + lane + least_after);
+  }
+  return bound;
+}
+
 namespace {
 
 double to_double(um::Bytes size) { return static_cast<double>(size.count()); }
@@ -295,6 +345,14 @@ um::Nanoseconds mixed_transition_bound(const Problem& problem) {
   const StepModel step{problem};
   return std::max(exchange_bound(problem.graph, problem.profile),
                   at_least(step.head_and_tail_with_recomputation().with_transition_bound));
+}
+
+nlohmann::json to_json(const Bounds& bounds) {
+  return {{"beaumont", um::seconds(bounds.beaumont)},
+          {"offload", um::seconds(bounds.offload)},
+          {"mixed", um::seconds(bounds.mixed)},
+          {"offload_turnover", um::seconds(bounds.offload_transition)},
+          {"mixed_turnover", um::seconds(bounds.mixed_transition)}};
 }
 
 }  // namespace spillway::prefetch

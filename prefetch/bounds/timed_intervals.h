@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "prefetch/block_sizes.h"
-#include "prefetch/idle_interval.h"
 #include "prefetch/liveness.h"
 #include "prefetch/task_graph.h"
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 
 #include "um/error.h"
@@ -68,5 +69,10 @@ class JsonFile {
 /// Writes `value` to `path` ("-": standard output), as um::write_output() does.
 /// Throws: um::Error when that fails.
 void write_json(const nlohmann::json& value, const std::string& path);
+
+/// Throws: um::Error that names a key of `object`, which lies at `place`, that is none of `known`,
+/// and the nearest of these: a misspelt optional key would be left out without a word.
+void expect_known_keys(const nlohmann::json& object, const JsonView& place,
+                       std::span<const std::string> known);
 
 }  // namespace spillway::prefetch

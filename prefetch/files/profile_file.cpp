@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "prefetch/files/graph_stamp.h"
+#include "prefetch/files/plan_file.h"
 
 namespace spillway::prefetch {
 namespace {

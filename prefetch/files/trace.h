@@ -38,4 +38,14 @@ struct TraceOptions {
 /// The trace's times, and `link`.
 [[nodiscard]] Profile trace_profile(const Trace& trace, const LinkProfile& link);
 
+/// The phase of each task of `graph`, from what it reads and writes alone: a forward pass keeps
+/// what the backward pass will use up, so the step turns where the tensors that live on from one
+/// task to the next are the most bytes, the first time. Tasks up to there are forward; later ones
+/// that write state are updates, all others backward. A step in which nothing lives on is all
+/// forward.
+///
+/// A wrong guess never makes a plan wrong: phases only say where strategies look first.
+/// Complexity: O(accesses).
+[[nodiscard]] std::vector<Phase> guess_phases(const TaskGraph& graph);
+
 }  // namespace spillway::prefetch

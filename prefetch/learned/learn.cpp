@@ -1,11 +1,20 @@
 #include "prefetch/learned/learn.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "prefetch/block_sizes.h"
-#include "prefetch/learned/look_ahead_plan.h"
-#include "prefetch/need.h"
+#include "prefetch/liveness.h"
+#include "prefetch/moves/cover.h"
+#include "prefetch/moves/home_search.h"
+#include "prefetch/moves/offload_plan.h"
+#include "prefetch/moves/schedule.h"
+#include "prefetch/plan.h"
 #include "prefetch/planner.h"
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
@@ -13,6 +22,84 @@
 
 namespace spillway::prefetch {
 namespace {
+
+class LookAhead {
+ public:
+  explicit LookAhead(const Problem& problem)
+      : problem_{problem},
+        block_sizes_{problem.graph, problem.page},
+        pool_{block_sizes_.pool(problem.budget)},
+        runs_{runs_in_order(problem.graph)},
+        lives_{find_lives(problem.graph, runs_)},
+        demand_{demand(problem.graph, block_sizes_, runs_, lives_)},
+        order_{by_idle_time(block_sizes_, lives_)} {}
+
+  std::optional<EvaluatedPlan> search() {
+    if (block_sizes_.pinned() > problem_.budget) return std::nullopt;
+    constexpr std::array<std::uint64_t, 6> kSixteenthsFree{0, 1, 2, 4, 6, 8};
+    for (const std::uint64_t free : kSixteenthsFree) {
+      const um::Bytes look{pool_.count() / 16 * free};
+      try_far_between_steps(pool_ - um::round_down(look, problem_.page));
+    }
+    return std::move(best_);
+  }
+
+ private:
+  void try_far_between_steps(um::Bytes idle_pool) {
+    constexpr std::size_t kGrid = 16;
+    CoverOptions options{
+        .chunk = problem_.chunk, .whole_blocks = problem_.whole_blocks, .homes = {}};
+    options.homes.resize(problem_.graph.data.size());
+    std::size_t next = 0;
+    for (std::size_t i = 0; i <= kGrid; ++i) {
+      for (; next < order_.size() * i / kGrid; ++next) {
+        options.homes[static_cast<std::size_t>(order_[next])].far = block_sizes_.size(order_[next]);
+      }
+      consider(options, idle_pool);
+    }
+  }
+
+  void consider(const CoverOptions& options, um::Bytes idle_pool) {
+    std::vector<FarInterval> far_intervals =
+        far_intervals_from_start(block_sizes_, lives_, options);
+    const auto chosen =
+        cover(block_sizes_, without(demand_, far_intervals), lives_, idle_pool, options);
+    if (!chosen) return;
+    far_intervals.insert(far_intervals.end(), chosen->begin(), chosen->end());
+    EvaluatedPlan now{.plan = empty_plan(problem_, runs_)};
+    add_moves(return_early(far_intervals, demand_, pool_), problem_.profile.link, now.plan);
+    now.makespan = simulate(now.plan, problem_.profile).makespan();
+    if (!best_ || now.makespan < best_->makespan) best_ = std::move(now);
+  }
+
+  const Problem& problem_;
+  const BlockSizes block_sizes_;
+  const um::Bytes pool_;
+  const std::vector<TaskRun> runs_;
+  const std::vector<Life> lives_;
+  const std::vector<um::Bytes> demand_;
+  const std::vector<DataId> order_;
+  std::optional<EvaluatedPlan> best_;
+};
+
+// Plans a learned step by offloading: nothing can run again and there is one way to run each task,
+// so what is left of `joint` is the cover of Beaumont et al. (their section 4) with state that may
+// be far between cycles.
+//
+// The cover alone takes no more away than it must, so near memory is always full and a block comes
+// only when another has gone: both transfers lie between two tasks. So some of the pool is kept
+// free of blocks that are merely idle, for those that come early: covers of pools smaller by
+// several parts are made, each scheduled in the whole pool, and the fastest is taken. (The paper's
+// model has no such choice: there a transfer of any part takes effect at once.)
+//
+// Which state is far between cycles: of the blocks that are idle longest around the cycle's turn,
+// the best number of a grid, for each of these. Pure. Complexity: that of several dozen plans.
+std::variant<Plan, Infeasible> look_ahead_plan(const Problem& problem) {
+  auto best = LookAhead{problem}.search();
+  if (!best) return infeasible(problem);
+  best->plan.planner = "look-ahead";
+  return std::move(best->plan);
+}
 
 // Small budgets want small chunks: a sixteenth of near memory can be exchanged at a time.
 um::Bytes choose_chunk(const LearnOptions& options) {

@@ -7,7 +7,6 @@
 #include <variant>
 #include <vector>
 
-#include "prefetch/learned/block_name.h"
 #include "prefetch/learned/recording.h"
 #include "prefetch/liveness.h"
 #include "prefetch/profile.h"

@@ -7,6 +7,52 @@
 #include "um/error.h"
 
 namespace spillway::prefetch {
+
+void LiveBlocks::allocate(std::uint64_t block, um::Bytes size) {
+  blocks_[block] = {.name = {.is_fresh = true, .id = next_ordinal_++, .born = iteration_},
+                    .size = size};
+}
+
+void LiveBlocks::see(std::uint64_t block, um::Bytes size) {
+  blocks_.try_emplace(block, Block{.name = {.is_fresh = false, .id = block}, .size = size});
+}
+
+BlockName LiveBlocks::name(std::uint64_t block) const {
+  const BlockName by_owner{.is_fresh = false, .id = block};
+  const auto found = blocks_.find(block);
+  if (found == blocks_.end()) return by_owner;
+  const BlockName& name = found->second.name;
+  return name.is_fresh && iteration_ - name.born >= kOld ? by_owner : name;
+}
+
+ReplayNames::Claim ReplayNames::claim(std::uint64_t block, const BlockName& name) {
+  if (const auto known = names_.find(block); known != names_.end()) return {.name = known->second};
+  BlockName in_cycle = name;
+  in_cycle.born %= cycle_;
+  const auto [owner, is_free] = owners_.try_emplace(in_cycle, block);
+  if (!is_free) {
+    names_.erase(owner->second);
+    owner->second = block;
+  }
+  names_.emplace(block, in_cycle);
+  return {.name = in_cycle, .has_displaced = !is_free};
+}
+
+std::optional<BlockName> ReplayNames::release(std::uint64_t block) {
+  const auto found = names_.find(block);
+  if (found == names_.end()) return std::nullopt;
+  const BlockName name = found->second;
+  names_.erase(found);
+  owners_.erase(name);
+  return name;
+}
+
+std::optional<std::uint64_t> ReplayNames::owner(const BlockName& name) const {
+  const auto found = owners_.find(name);
+  if (found == owners_.end()) return std::nullopt;
+  return found->second;
+}
+
 namespace {
 
 std::string milliseconds(um::Nanoseconds time) {

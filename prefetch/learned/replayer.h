@@ -2,19 +2,75 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "prefetch/learned/learn.h"
-#include "prefetch/learned/live_blocks.h"
 #include "prefetch/learned/move_issuer.h"
 #include "prefetch/learned/recording.h"
-#include "prefetch/learned/replay_names.h"
 #include "um/bytes.h"
 
 namespace spillway::prefetch {
+
+/// Names the blocks that live: what was allocated since the first iteration mark by its birth, for
+/// as long as it is younger than kOld iterations; all else by its owner's id.
+class LiveBlocks {
+ public:
+  /// Iterations after which a block counts as one that was always there.
+  static constexpr std::uint64_t kOld = 4;
+
+  struct Block {
+    BlockName name;
+    um::Bytes size;
+  };
+
+  void begin_iteration() {
+    ++iteration_;
+    next_ordinal_ = 0;
+  }
+  [[nodiscard]] std::uint64_t iteration() const { return iteration_; }
+
+  /// Complexity of each: O(log blocks).
+  void allocate(std::uint64_t block, um::Bytes size);
+  void free(std::uint64_t block) { blocks_.erase(block); }
+  /// The block is in use: one that was there before the first mark shows itself so.
+  void see(std::uint64_t block, um::Bytes size);
+  [[nodiscard]] BlockName name(std::uint64_t block) const;
+
+  /// All that are known, by the owner's id; their births are not forgotten.
+  [[nodiscard]] const std::map<std::uint64_t, Block>& all() const { return blocks_; }
+
+ private:
+  std::uint64_t iteration_ = 0;
+  std::uint64_t next_ordinal_ = 0;
+  std::map<std::uint64_t, Block> blocks_;
+};
+
+/// Which live block is which block of a replay plan: of a cycle of so many iterations, those
+/// allocated in the same iteration of it by the same ordinal follow one another under one name.
+class ReplayNames {
+ public:
+  explicit ReplayNames(std::uint64_t cycle) : cycle_{cycle} {}
+
+  struct Claim {
+    BlockName name;              ///< in the replay plan, if it has that block
+    bool has_displaced = false;  ///< another live block had the name until now
+  };
+  /// What the block of this name is called from now on: as long as it lives, or until another one
+  /// claims its name. Complexity of each: O(log blocks).
+  Claim claim(std::uint64_t block, const BlockName& name);
+  /// The block is no more. Returns what it was called.
+  std::optional<BlockName> release(std::uint64_t block);
+  [[nodiscard]] std::optional<std::uint64_t> owner(const BlockName& name) const;
+
+ private:
+  std::uint64_t cycle_;
+  std::map<std::uint64_t, BlockName> names_;   // by block
+  std::map<BlockName, std::uint64_t> owners_;  // the reverse
+};
 
 struct ReplayerOptions {
   std::size_t max_events = 20'000;  ///< of an iteration; a longer one is not learned

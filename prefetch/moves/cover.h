@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "prefetch/block_sizes.h"
-#include "prefetch/idle_interval.h"
 #include "prefetch/liveness.h"
 #include "um/bytes.h"
 

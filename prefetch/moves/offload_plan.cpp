@@ -8,9 +8,9 @@
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/liveness.h"
 #include "prefetch/moves/cover.h"
-#include "prefetch/moves/far_between_steps.h"
-#include "prefetch/moves/room.h"
+#include "prefetch/moves/home_search.h"
 #include "prefetch/moves/schedule.h"
+#include "prefetch/moves/timed_schedule.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/verify/verify.h"
 

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "prefetch/block_sizes.h"
-#include "prefetch/placement/interval_order.h"
 #include "prefetch/placement/interval_packer.h"
 
 namespace spillway::prefetch {

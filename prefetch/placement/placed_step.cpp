@@ -1,11 +1,218 @@
 #include "prefetch/placement/placed_step.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "prefetch/placement/check_placement.h"
+#include "prefetch/block_sizes.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {
+namespace {
+
+using um::Bytes;
+
+// How far a plan can come although some run, or some offload, does not end.
+class Withheld {
+ public:
+  explicit Withheld(const Plan& plan)
+      : plan_{plan},
+        without_run_{furthest(&Progress::runs, plan.runs.size())},
+        without_offload_{furthest(&Progress::offloads, plan.offloads.size())} {}
+
+  /// True when both may be near at one time. One that spans steps ends, and begins again.
+  [[nodiscard]] bool may_meet(const NearInterval& one, const NearInterval& other) const {
+    if (one.spans_steps && other.spans_steps) return true;  // between steps
+    const bool is_one_first = may_begin_beside(other, one);
+    const bool is_other_first = may_begin_beside(one, other);
+    return one.spans_steps || other.spans_steps ? is_one_first || is_other_first
+                                                : is_one_first && is_other_first;
+  }
+
+  /// True when `other` can begin while `interval` has not ended.
+  [[nodiscard]] bool may_begin_beside(const NearInterval& other,
+                                      const NearInterval& interval) const {
+    if (interval.spans_steps && !interval.is_offloaded) return true;
+    if (!interval.is_offloaded) return can_begin(other, without_run_[interval.last]);
+    const std::uint32_t runs = plan_.offloads[interval.last].frees_after();
+    return can_begin(other, without_offload_[interval.last]) ||
+           (runs > 0 && can_begin(other, without_run_[runs - 1]));
+  }
+
+ private:
+  // For each entry of the queue that `held` counts: how far all three come while it does not end.
+  [[nodiscard]] std::vector<Progress> furthest(std::uint32_t Progress::*held,
+                                               std::size_t entries) const {
+    std::vector<Progress> result;
+    Progress now;
+    for (std::uint32_t i = 0; i < entries; ++i) {
+      Progress max{.runs = size(plan_.runs),
+                   .offloads = size(plan_.offloads),
+                   .prefetches = size(plan_.prefetches)};
+      max.*held = i;
+      go_on(now, max);
+      result.push_back(now);
+    }
+    return result;
+  }
+
+  template <typename Entry>
+  static std::uint32_t size(const std::vector<Entry>& queue) {
+    return static_cast<std::uint32_t>(queue.size());
+  }
+
+  // Ends whatever can end, up to `most`.
+  void go_on(Progress& now, const Progress& max) const {
+    const auto advance = [&](const auto& queue, std::uint32_t Progress::*count) {
+      const std::uint32_t before = now.*count;
+      while (now.*count < max.*count && now.reaches(queue[now.*count].after)) ++(now.*count);
+      return now.*count != before;
+    };
+    bool moved = true;
+    while (moved) {
+      moved = advance(plan_.runs, &Progress::runs);
+      moved = advance(plan_.offloads, &Progress::offloads) || moved;
+      moved = advance(plan_.prefetches, &Progress::prefetches) || moved;
+    }
+  }
+
+  // No prefetch is withheld, so one that can begin has ended.
+  [[nodiscard]] bool can_begin(const NearInterval& interval, const Progress& now) const {
+    if (interval.is_prefetched) return now.prefetches > interval.first;
+    return now.runs > interval.first ||
+           (now.runs == interval.first && now.reaches(plan_.runs[interval.first].after));
+  }
+
+  const Plan& plan_;
+  std::vector<Progress> without_run_;
+  std::vector<Progress> without_offload_;
+};
+
+// Goes through the addresses from low to high. The near intervals that lie at one address must come
+// one after the other, those that span steps, of which there are few, in the gaps of others. Coming
+// after one another is transitive: what cannot begin before another has begun cannot begin before
+// what that waits for has ended. So each one is compared with those that it meets on its way to its
+// place among them.
+class SharedAddresses {
+ public:
+  using Pair = std::pair<std::size_t, std::size_t>;  // indices, the one that lies lower first
+
+  SharedAddresses(const Plan& plan, std::span<const NearInterval> intervals,
+                  const IntervalPlacement& placement)
+      : withheld_{plan}, intervals_{intervals}, placement_{placement} {}
+
+  // Two that may be at the same time, if there are any.
+  std::optional<Pair> find() {
+    if (const auto pair = find_beside_spanning()) return pair;
+    const auto offset = [&](std::size_t i) { return placement_.offsets[i]; };
+    const auto end = [&](std::size_t i) { return offset(i) + intervals_[i].size; };
+    std::vector<std::size_t> by_offset;
+    for (std::size_t i = 0; i < intervals_.size(); ++i) {
+      if (!intervals_[i].spans_steps) by_offset.push_back(i);
+    }
+    std::vector<std::size_t> by_end = by_offset;
+    std::ranges::stable_sort(by_offset, {}, offset);
+    std::ranges::stable_sort(by_end, {}, end);
+    std::vector<Chain::iterator> places(intervals_.size());
+    auto left = by_end.begin();
+    for (const std::size_t next : by_offset) {
+      for (; end(*left) <= offset(next); ++left) chain_.erase(places[*left]);
+      newcomer_ = next;
+      places[next] = chain_.insert(next).first;
+      if (met_) return Pair{*met_, next};
+    }
+    return std::nullopt;
+  }
+
+ private:
+  // The same of those that span steps, each beside each other.
+  [[nodiscard]] std::optional<Pair> find_beside_spanning() const {
+    const auto overlap = [&](std::size_t one, std::size_t other) {
+      return placement_.offsets[one] < placement_.offsets[other] + intervals_[other].size &&
+             placement_.offsets[other] < placement_.offsets[one] + intervals_[one].size;
+    };
+    for (std::size_t one = 0; one < intervals_.size(); ++one) {
+      if (!intervals_[one].spans_steps) continue;
+      for (std::size_t other = 0; other < intervals_.size(); ++other) {
+        if (other == one || !overlap(one, other)) continue;
+        if (!withheld_.may_meet(intervals_[one], intervals_[other])) continue;
+        const auto place = [&](std::size_t i) { return std::pair{placement_.offsets[i], i}; };
+        return place(one) < place(other) ? Pair{one, other} : Pair{other, one};
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Of two that can only come one after the other, the one that comes first.
+  struct ComesBefore {
+    SharedAddresses* owner;
+    bool operator()(std::size_t one, std::size_t other) const {
+      return owner->comes_before(one, other);
+    }
+  };
+  using Chain = std::set<std::size_t, ComesBefore>;
+
+  bool comes_before(std::size_t one, std::size_t other) {
+    const NearInterval& a = intervals_[one];
+    const NearInterval& b = intervals_[other];
+    if (!withheld_.may_begin_beside(b, a)) return true;
+    const bool is_after = !withheld_.may_begin_beside(a, b);
+    if (!is_after && !met_) met_ = one == newcomer_ ? other : one;
+    return false;
+  }
+
+  Withheld withheld_;
+  std::span<const NearInterval> intervals_;
+  const IntervalPlacement& placement_;
+  std::size_t newcomer_ = 0;
+  std::optional<std::size_t> met_;  // in the chain already, and may be beside the one that comes in
+  Chain chain_{ComesBefore{this}};  // what lies at the address at hand
+};
+
+std::string name_of(const NearInterval& interval, const TaskGraph& graph, const Plan& plan) {
+  if (interval.is_workspace)
+    return "the workspace of " + graph[plan.runs[interval.first].task].name;
+  return graph[interval.data].name;
+}
+
+std::optional<Violation> check_bounds(const TaskGraph& graph, const Plan& plan,
+                                      std::span<const NearInterval> intervals,
+                                      const IntervalPlacement& placement) {
+  if (placement.offsets.size() != intervals.size()) {
+    return Violation{"the placement has " + std::to_string(placement.offsets.size()) +
+                     " offsets for " + std::to_string(intervals.size()) + " near intervals"};
+  }
+  for (std::size_t i = 0; i < intervals.size(); ++i) {
+    const Bytes offset = placement.offsets[i];
+    if (offset.count() % kSmallestPage.count() != 0) {
+      return Violation{name_of(intervals[i], graph, plan) + " does not lie at a multiple of 4 KiB"};
+    }
+    if (offset + intervals[i].size > placement.extent) {
+      return Violation{name_of(intervals[i], graph, plan) +
+                       " reaches beyond the placement's extent"};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Violation> check_placement(const TaskGraph& graph, const Plan& plan,
+                                         std::span<const NearInterval> intervals,
+                                         const IntervalPlacement& placement) {
+  if (auto violation = check_bounds(graph, plan, intervals, placement)) return violation;
+  const auto sharing = SharedAddresses{plan, intervals, placement}.find();
+  if (!sharing) return std::nullopt;
+  const auto [one, other] = *sharing;
+  return Violation{name_of(intervals[one], graph, plan) + " and " +
+                   name_of(intervals[other], graph, plan) +
+                   " share addresses and may be near at the same time"};
+}
+
 namespace {
 
 // How many of `intervals`, which are in order, begin before entry `first` of the queue.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "prefetch/placement/near_intervals.h"
 #include "prefetch/plan.h"
 #include "prefetch/task_graph.h"
+#include "prefetch/verify/verify.h"
 #include "um/bytes.h"
 
 namespace spillway::prefetch {
@@ -37,5 +39,18 @@ struct PlacedStep {
 /// Finds the near intervals of a step, places them within `room` if it can, and has that checked.
 /// Requires: as find_near_intervals(). Complexity: as place_intervals() and check_placement().
 [[nodiscard]] PlacedStep place_step(const TaskGraph& graph, const Plan& plan, um::Bytes room);
+
+/// Proves that no two of `intervals` that may be at the same time share addresses, whatever the
+/// timing of `plan`, and that all lie within the placement's extent; or says which do not.
+///
+/// Shares nothing with place_intervals(): for each end of a near interval it lets everything else
+/// of the plan go on without it for ever; what begins nevertheless may be beside that near
+/// interval.
+///
+/// Requires: `plan` verifies; `intervals` are its. Complexity: O(runs + moves + n log n), n near
+/// intervals.
+[[nodiscard]] std::optional<Violation> check_placement(const TaskGraph& graph, const Plan& plan,
+                                                       std::span<const NearInterval> intervals,
+                                                       const IntervalPlacement& placement);
 
 }  // namespace spillway::prefetch

@@ -7,7 +7,6 @@
 #include "prefetch/block_sizes.h"
 #include "prefetch/liveness.h"
 #include "prefetch/moves/recomputation.h"
-#include "prefetch/moves/resident_runs.h"
 #include "prefetch/planners/joint/decisions.h"
 #include "prefetch/planners/strategies.h"
 

@@ -1,8 +1,112 @@
 #include "prefetch/runtime/managed_memory.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
+#include "prefetch/runtime/step_memory.h"
+
 namespace spillway::prefetch {
+namespace {
+
+using um::MemoryTier;
+
+// By page of the region of all state: whether it is near between steps. What the step does not use,
+// or does not know, is not.
+std::vector<bool> near_pages(const StepLayout& layout) {
+  const um::Bytes page = layout.block_sizes.page();
+  std::vector<bool> near(layout.state.extent / page, false);
+  for (const DataId id : layout.used_state()) {
+    const std::uint64_t first = layout.state.offsets[static_cast<std::size_t>(id)] / page;
+    const std::vector<bool>& far = layout.home.far_pages(id);
+    for (std::size_t i = 0; i < far.size(); ++i) near[first + i] = !far[i];
+  }
+  return near;
+}
+
+std::vector<um::Range> ranges_where(const std::vector<bool>& pages, bool value, um::Range region,
+                                    std::size_t page) {
+  std::vector<um::Range> ranges;
+  for (std::size_t begin = 0; begin < pages.size();) {
+    std::size_t end = begin;
+    while (end < pages.size() && pages[end] == value) ++end;
+    if (end > begin) ranges.push_back(region.subspan(begin * page, (end - begin) * page));
+    begin = std::max(end, begin + 1);
+  }
+  return ranges;
+}
+
+// A use of ranges for as long as it lives.
+class DeclaredUse {
+ public:
+  DeclaredUse(um::Hints& hints, std::span<const um::Range> ranges, um::Access access)
+      : hints_{hints} {
+    for (const um::Range range : ranges) uses_.push_back({.range = range, .access = access});
+    hints_.begin_use(uses_);
+  }
+  DeclaredUse(const DeclaredUse&) = delete;
+  DeclaredUse& operator=(const DeclaredUse&) = delete;
+  ~DeclaredUse() { hints_.end_use(uses_); }
+
+ private:
+  um::Hints& hints_;
+  std::vector<um::Use> uses_;
+};
+
+}  // namespace
+
+ManagedState::ManagedState(const StepLayout& layout, const SlabAddress& address, um::Hints& hints)
+    : layout_{layout}, address_{address}, hints_{hints} {
+  if (layout.plan.residency == Residency::kOnDemand) return;
+  const std::vector<bool> near = near_pages(layout);
+  near_ = ranges_where(near, true, address_.state(), layout.plan.page.count());
+  far_ = ranges_where(near, false, address_.state(), layout.plan.page.count());
+}
+
+void ManagedState::bring_home() {
+  if (is_home_) return;
+  move(far_, MemoryTier::kFar);  // first: the others take its room
+  move(near_, MemoryTier::kNear);
+  is_home_ = true;
+}
+
+void ManagedState::use(std::span<const DataId> ids, um::Access access,
+                       const StepMemory::StateUse& use) {
+  std::vector<um::Range> blocks;
+  std::vector<std::byte*> addresses;
+  for (const DataId id : ids) {
+    blocks.push_back(address_.pages(id));
+    addresses.push_back(blocks.back().data());
+  }
+  const bool are_moved = layout_.plan.residency == Residency::kPlanned && !are_near(blocks);
+  if (are_moved) {
+    if (is_home_) move(near_, MemoryTier::kFar);
+    is_home_ = false;
+    move(blocks, MemoryTier::kNear);
+  }
+  {
+    const DeclaredUse declared{hints_, blocks, access};
+    use(addresses);
+  }
+  if (are_moved) move(blocks, MemoryTier::kFar);
+}
+
+void ManagedState::move(const std::vector<um::Range>& ranges, MemoryTier tier) {
+  AwaitedMoves moves;
+  for (const um::Range range : ranges) hints_.prefetch(range, tier, moves.one_more());
+  moves.wait();
+}
+
+bool ManagedState::are_near(std::span<const um::Range> blocks) const {
+  const auto is_near = [this](um::Range block) {
+    return std::ranges::any_of(near_, [&](um::Range range) {
+      return range.data() <= block.data() &&
+             block.data() + block.size() <= range.data() + range.size();
+    });
+  };
+  return is_home_ && std::ranges::all_of(blocks, is_near);
+}
+
 namespace {
 
 std::vector<std::vector<um::Use>> find_uses(const StepLayout& layout, const SlabAddress& address) {

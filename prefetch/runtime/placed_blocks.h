@@ -6,9 +6,7 @@
 #include <vector>
 
 #include "prefetch/placement/placed_step.h"
-#include "prefetch/runtime/far_placement.h"
-#include "prefetch/runtime/fixed_places.h"
-#include "prefetch/runtime/pinned_blocks.h"
+#include "prefetch/runtime/copy_arena.h"
 #include "prefetch/runtime/step_layout.h"
 #include "um/hints.h"
 #include "um/memory.h"

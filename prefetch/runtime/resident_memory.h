@@ -4,8 +4,8 @@
 #include <exception>
 #include <utility>
 
-#include "prefetch/runtime/fixed_places.h"
-#include "prefetch/runtime/slab_address.h"
+#include "prefetch/runtime/copy_arena.h"
+#include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_memory.h"
 
 namespace spillway::prefetch {

@@ -59,4 +59,85 @@ StepLayout::StepLayout(const TaskGraph& task_graph, const Plan& step_plan, State
   }
 }
 
+namespace {
+
+using um::Bytes;
+
+bool is_small_tensor(const TaskGraph& graph, const BlockSizes& block_sizes, DataId id) {
+  return graph[id].kind == DataKind::kTensor && !block_sizes.is_movable(id);
+}
+
+}  // namespace
+
+Bytes PinnedBlocks::buffer_size(const TaskGraph& graph, const BlockSizes& block_sizes) {
+  Bytes size = um::round_up(block_sizes.small_workspace(), kNearAlignment);
+  for (std::size_t i = 0; i < graph.data.size(); ++i) {
+    if (is_small_tensor(graph, block_sizes, DataId(i))) {
+      size += um::round_up(graph.data[i].size, kNearAlignment);
+    }
+  }
+  return size;
+}
+
+PinnedBlocks::PinnedBlocks(const TaskGraph& graph, const BlockSizes& block_sizes,
+                           std::span<std::byte* const> state, um::Range buffer)
+    : addresses_(state.begin(), state.end()) {
+  um::expects(state.size() == graph.data.size(), "one state address a block");
+  um::expects(buffer.size() >= buffer_size(graph, block_sizes).count(), "a large enough buffer");
+  std::byte* next = buffer.data();
+  small_workspace_ = next;
+  next += um::round_up(block_sizes.small_workspace(), kNearAlignment).count();
+  for (std::size_t i = 0; i < graph.data.size(); ++i) {
+    if (!is_small_tensor(graph, block_sizes, DataId(i))) continue;
+    addresses_[i] = next;
+    next += um::round_up(graph.data[i].size, kNearAlignment).count();
+  }
+}
+
+SlabAddress::SlabAddress(const StepLayout& layout, const PinnedBlocks& pinned, um::Range slab,
+                         um::Range workspaces)
+    : layout_{layout}, pinned_{pinned}, slab_{slab}, workspaces_{workspaces} {
+  um::expects(slab.size() >= layout.placement.extent.count(), "a slab that holds the step");
+}
+
+std::byte* SlabAddress::block(DataId id) const {
+  if (!layout_.block_sizes.is_movable(id)) return pinned_.address(id);
+  return pages(id).data();
+}
+
+std::byte* SlabAddress::workspace(Position position) const {
+  const RunLayout& run = layout_.runs[position];
+  if (run.has_small_workspace) return pinned_.small_workspace();
+  if (run.workspace == um::Bytes{}) return nullptr;
+  const um::Range pages = workspace_pages(position);
+  return pages.empty() ? workspaces_.data() : pages.data();
+}
+
+um::Range SlabAddress::pages(DataId id) const {
+  const um::Bytes offset = layout_.placement.blocks[static_cast<std::size_t>(id)];
+  return slab_.subspan(offset.count(), layout_.block_sizes.size(id).count());
+}
+
+um::Range SlabAddress::pages(const Move& move) const {
+  return pages(move.data).subspan(move.offset.count(), move.size.count());
+}
+
+um::Range SlabAddress::workspace_pages(Position position) const {
+  const um::Bytes size = layout_.runs[position].workspace;
+  if (size.count() <= workspaces_.size()) return {};
+  return slab_.subspan(layout_.placement.workspaces[position].count(), size.count());
+}
+
+FarPlacement::FarPlacement(const StepLayout& layout)
+    : offsets{layout.state.offsets}, extent{layout.state.extent} {
+  std::vector<bool> has_place(offsets.size(), false);
+  for (const Move& move : layout.plan.offloads) {
+    const auto data = static_cast<std::size_t>(move.data);
+    if (has_place[data] || layout.graph[move.data].kind == DataKind::kState) continue;
+    has_place[data] = true;
+    offsets[data] = extent;
+    extent += layout.block_sizes.size(move.data);
+  }
+}
+
 }  // namespace spillway::prefetch

@@ -5,7 +5,7 @@
 
 #include "prefetch/plan.h"
 #include "prefetch/task_graph.h"
-#include "prefetch/verify/violation.h"
+#include "prefetch/verify/verify.h"
 
 namespace spillway::prefetch {
 

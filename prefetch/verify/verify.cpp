@@ -10,9 +10,7 @@
 #include "prefetch/liveness.h"
 #include "prefetch/verify/dataflow.h"
 #include "prefetch/verify/exchange_check.h"
-#include "prefetch/verify/far_runs.h"
 #include "prefetch/verify/residency_check.h"
-#include "prefetch/verify/worst_case.h"
 
 namespace spillway::prefetch {
 namespace {

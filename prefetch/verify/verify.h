@@ -1,13 +1,18 @@
 #pragma once
 
+#include <string>
 #include <variant>
 
 #include "prefetch/plan.h"
 #include "prefetch/task_graph.h"
-#include "prefetch/verify/violation.h"
 #include "um/bytes.h"
 
 namespace spillway::prefetch {
+
+/// Why a plan must not run, as a sentence.
+struct Violation {
+  std::string reason;
+};
 
 /// What a verified plan is sure of.
 struct Verified {

@@ -10,7 +10,7 @@
 #include "prefetch/runtime/copy_memory.h"
 #include "prefetch/runtime/managed_memory.h"
 #include "prefetch/runtime/resident_memory.h"
-#include "prefetch/runtime/slab_address.h"
+#include "prefetch/runtime/step_layout.h"
 #include "src/execute/workspace_buffer.h"
 #include "um/device.h"
 #include "um/options.h"

@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 
-#include "prefetch/runtime/pinned_blocks.h"
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_memory.h"
 #include "src/plan/arena_use.h"

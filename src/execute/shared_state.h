@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "prefetch/state_places.h"
+#include "prefetch/state_home.h"
 #include "prefetch/task_graph.h"
 #include "um/bytes.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "prefetch/plan_facts.h"
+#include "prefetch/planner.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <variant>
 
-#include "prefetch/need.h"
+#include "prefetch/planner.h"
 #include "um/bytes.h"
 
 namespace spillway {

@@ -1,7 +1,7 @@
 #include "src/plan/budget_too_small.h"
 
 #include "prefetch/block_sizes.h"
-#include "prefetch/need.h"
+#include "prefetch/planner.h"
 #include "prefetch/planners/smallest_budget.h"
 
 namespace spillway {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "prefetch/files/graph_stamp.h"
 #include "prefetch/files/json.h"
 #include "prefetch/files/plan_file.h"
 #include "src/plan/near_plan.h"

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "prefetch/block_sizes.h"
-#include "prefetch/need.h"
+#include "prefetch/planner.h"
 
 namespace spillway {
 

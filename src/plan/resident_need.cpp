@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "prefetch/runtime/pinned_blocks.h"
 #include "prefetch/runtime/step_layout.h"
 
 namespace spillway {

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "prefetch/need.h"
 #include "prefetch/plan.h"
+#include "prefetch/planner.h"
 #include "prefetch/profile.h"
 #include "src/ops/backend.h"
 #include "src/plan/plans.h"

@@ -7,7 +7,7 @@
 
 #include "prefetch/block_sizes.h"
 #include "prefetch/state_home.h"
-#include "prefetch/task_operands.h"
+#include "prefetch/task_graph.h"
 #include "um/bytes.h"
 
 namespace spillway {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "prefetch/need.h"
+#include "prefetch/planner.h"
 #include "prefetch/task_graph.h"
 #include "um/bytes.h"
 

@@ -7,7 +7,7 @@
 
 #include "nets/network.h"
 #include "prefetch/moves/sub_batch.h"
-#include "prefetch/need.h"
+#include "prefetch/planner.h"
 #include "src/ops/backend.h"
 #include "src/plan/step_to_plan.h"
 #include "src/step/divided_updates.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "prefetch/block_sizes.h"
-#include "prefetch/need.h"
+#include "prefetch/planner.h"
 
 namespace spillway {
 namespace {

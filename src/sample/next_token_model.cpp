@@ -7,9 +7,7 @@
 
 #include "prefetch/files/machine.h"
 #include "prefetch/planners/catalogue.h"
-#include "prefetch/runtime/pinned_blocks.h"
 #include "prefetch/runtime/resident_memory.h"
-#include "prefetch/runtime/slab_address.h"
 #include "prefetch/runtime/step_layout.h"
 #include "src/data/objective.h"
 #include "src/execute/batch_stage.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "prefetch/plan_facts.h"
+#include "prefetch/planner.h"
 #include "um/bytes.h"
 #include "um/error.h"
 

@@ -8,7 +8,6 @@
 
 #include "nets/network.h"
 #include "prefetch/files/machine.h"
-#include "prefetch/need.h"
 #include "prefetch/planner.h"
 #include "prefetch/profile.h"
 #include "src/ops/backend.h"

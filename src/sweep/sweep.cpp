@@ -14,7 +14,7 @@
 #include "prefetch/bounds/bounds.h"
 #include "prefetch/bounds/paleo.h"
 #include "prefetch/moves/algorithm_choice.h"
-#include "prefetch/plan_facts.h"
+#include "prefetch/planner.h"
 #include "prefetch/planners/smallest_budget.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/verify/verify.h"

@@ -1,6 +1,6 @@
 #include "src/sweep/sweep_json.h"
 
-#include "prefetch/bounds/bounds_json.h"
+#include "prefetch/bounds/bounds.h"
 
 namespace spillway {
 namespace {

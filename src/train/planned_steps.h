@@ -9,7 +9,7 @@
 
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/interconnect.h"
-#include "prefetch/need.h"
+#include "prefetch/planner.h"
 #include "prefetch/profile.h"
 #include "src/ops/execution_context.h"
 #include "src/plan/file_plans.h"

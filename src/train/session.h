@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "prefetch/runtime/pinned_blocks.h"
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_memory.h"
 #include "src/data/batch_loader.h"

@@ -7,8 +7,8 @@
 #include <stop_token>
 #include <string>
 
-#include "prefetch/need.h"
 #include "prefetch/plan.h"
+#include "prefetch/planner.h"
 #include "prefetch/profile.h"
 #include "src/data/dataset.h"
 #include "src/ops/execution_context.h"

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "prefetch/need.h"
 #include "prefetch/planner.h"
 #include "tests/prefetch/toy.h"
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "prefetch/bounds/bounds.h"
-#include "prefetch/bounds/exchange_bound.h"
 #include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/planned.h"
 #include "tests/prefetch/random_layers.h"

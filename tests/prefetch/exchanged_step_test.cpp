@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "prefetch/bounds/bounds.h"
-#include "prefetch/bounds/exchange_bound.h"
 #include "prefetch/far_update.h"
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/interconnect.h"

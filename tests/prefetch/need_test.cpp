@@ -1,7 +1,6 @@
-#include "prefetch/need.h"
-
 #include <gtest/gtest.h>
 
+#include "prefetch/planner.h"
 #include "tests/prefetch/planned.h"
 #include "tests/prefetch/toy_graph.h"
 

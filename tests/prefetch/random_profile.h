@@ -2,7 +2,7 @@
 
 #include <rapidcheck.h>
 
-#include "prefetch/need.h"
+#include "prefetch/planner.h"
 #include "prefetch/profile.h"
 #include "prefetch/task_graph.h"
 #include "tests/prefetch/toy.h"

@@ -1,15 +1,224 @@
+#include "prefetch/planners/chain/dynprog.h"
+
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "prefetch/moves/algorithm_choice.h"
 #include "prefetch/moves/ordered_offload.h"
 #include "prefetch/planners/chain/chain.h"
-#include "prefetch/planners/chain/chain_offload.h"
 #include "prefetch/planners/chain/chain_planners.h"
+#include "um/error.h"
 
 namespace spillway::prefetch {
+namespace {
+
+double to_double(um::Bytes size) { return static_cast<double>(size.count()); }
+
+double positive(double value) { return std::max(0.0, value); }
+
+// A stage in the paper's terms: F_i needs x_i, x_{i+1} and ex^F_i; B_i also y_i, y_{i+1}, ex^B_i.
+struct Layer {
+  double forward_time;
+  double backward_time;
+  double x;               // |x_i|
+  double next_x;          // |x_{i+1}|
+  double y;               // |y_i|
+  double next_y;          // |y_{i+1}|
+  double forward_extra;   // ex^F_i
+  double backward_extra;  // ex^B_i
+};
+
+std::vector<Layer> layers_of(const Chain& chain) {
+  std::vector<Layer> layers;
+  double x = to_double(chain.input);
+  double y = to_double(chain.input_gradient);
+  double unsaved_input = 0;
+  for (const ChainStage& stage : chain.stages) {
+    const double unsaved = to_double(stage.kept - stage.saved);
+    layers.push_back({.forward_time = um::seconds(stage.forward_time),
+                      .backward_time = um::seconds(stage.backward_time),
+                      .x = x,
+                      .next_x = to_double(stage.saved),
+                      .y = y,
+                      .next_y = to_double(stage.gradient),
+                      .forward_extra = to_double(stage.forward_extra) + unsaved + unsaved_input,
+                      .backward_extra = to_double(stage.backward_extra) + unsaved});
+    x = layers.back().next_x;
+    y = layers.back().next_y;
+    unsaved_input = unsaved;
+  }
+  return layers;
+}
+
+// The best of the schedules with the same M_{F_i}, Delta_{F_i} and Delta_{B_i}. Of M_{F_i} it has
+// the part that Eqs. 3 and 5 leave exact.
+struct State {
+  double kept;      // |x_i| and all before it that is not offloaded: whole bytes, so exact
+  double forward;   // Delta_{F_i}, in bytes
+  double backward;  // Delta_{B_i}, in bytes
+  double idle;
+  double moved;        // bytes offloaded
+  std::size_t parent;  // among the states of stage i - 1
+  bool offloads;       // x_{i-1}
+
+  [[nodiscard]] double memory() const { return kept + positive(forward); }  // M_{F_i}
+};
+
+using CellKey = std::array<std::int64_t, 3>;
+
+class Algorithm1 {
+ public:
+  Algorithm1(const Chain& chain, um::Bytes memory, const LinkProfile& link,
+             const ChainOffloadOptions& options)
+      : layers_{layers_of(chain)},
+        memory_{to_double(memory)},
+        out_{link.offload.bytes_per_second()},
+        in_{link.prefetch.bytes_per_second()},
+        options_{options} {
+    double saved = layers_.front().x;
+    for (const Layer& layer : layers_) {
+      saved += layer.next_x;
+      const double extra = layer.forward_extra + layer.backward_extra + layer.y + layer.next_y;
+      max_ = std::max(max_, saved + extra);
+    }
+  }
+
+  std::optional<ChainOffload> solve() {
+    tables_.push_back({State{.kept = layers_.front().x,
+                             .forward = 0,
+                             .backward = 0,
+                             .idle = 0,
+                             .moved = 0,
+                             .parent = 0,
+                             .offloads = false}});
+    for (const Layer& layer : layers_) {
+      std::vector<State> next;
+      for (std::size_t i = 0; i < tables_.back().size(); ++i) extend(layer, i, next);
+      tables_.push_back(rounded(std::move(next)));
+    }
+    return backtrack();
+  }
+
+ private:
+  void extend(const Layer& layer, std::size_t index, std::vector<State>& next) const {
+    const State& state = tables_.back()[index];
+    const double backward_memory = layer.y + positive(state.backward) + state.kept;  // M_{B_i}
+    const double forward_need = layer.next_x + layer.forward_extra;
+    const double backward_need = layer.next_x + layer.next_y + layer.backward_extra;
+    if (state.kept + std::max(forward_need, layer.y + backward_need) > memory_) return;
+    const double wait = positive(state.memory() + forward_need - memory_) / out_;  // Eq. 1
+    const double backward_wait =
+        positive(backward_memory + backward_need - memory_) / in_;  // Eq. 6
+    const double sent = (wait + layer.forward_time) * out_;
+    const double received = (backward_wait + layer.backward_time) * in_;
+    for (const bool offloads : {false, true}) {
+      const double x = offloads ? layer.x : 0;
+      const double waiting = positive(state.forward) + x;
+      State result{.kept = state.kept - x + layer.next_x,                          // Eqs. 3, 5
+                   .forward = (offloads ? waiting : state.forward) - sent,         // Eqs. 2, 4
+                   .backward = offloads ? x + positive(state.backward - received)  // Eq. 7
+                                        : state.backward - received,               // Eq. 8
+                   .idle = state.idle + wait + backward_wait,
+                   .moved = state.moved + x,
+                   .parent = index,
+                   .offloads = offloads};
+      result.forward = std::max(result.forward, -max_);
+      result.backward = std::max(result.backward, -max_);
+      next.push_back(result);
+    }
+  }
+
+  [[nodiscard]] std::vector<State> rounded(std::vector<State> states) const {
+    for (double grid = std::max(1.0, memory_ / static_cast<double>(options_.grid_cells));;
+         grid *= 2) {
+      std::vector<std::pair<CellKey, State>> keyed;
+      keyed.reserve(states.size());
+      for (const State& state : states) keyed.emplace_back(cell(state, grid), state);
+      std::ranges::stable_sort(keyed, {}, [](const auto& entry) {
+        return std::tuple{entry.first, entry.second.idle, entry.second.moved};
+      });
+      const auto same_cell = [](const auto& a, const auto& b) { return a.first == b.first; };
+      keyed.erase(std::unique(keyed.begin(), keyed.end(), same_cell), keyed.end());
+      states.clear();
+      for (const auto& entry : keyed) states.push_back(entry.second);
+      if (states.size() <= options_.entries) return states;
+    }
+  }
+
+  static CellKey cell(const State& state, double grid) {
+    const auto index = [&](double value) {
+      return static_cast<std::int64_t>(std::floor(value / grid));
+    };
+    return {index(state.kept), index(state.forward), index(state.backward)};
+  }
+
+  // epsilon_G, Eq. 9.
+  [[nodiscard]] double idle_between(const State& state) const {
+    const double backward_memory = layers_.back().next_y + state.kept + positive(state.backward);
+    double idle = positive(state.forward / out_ + state.backward / in_);
+    double forward_time = 0;  // of the stages after j
+    double backward_time = 0;
+    double freed = 0;  // of x_i, i > j + 1
+    for (std::size_t j = layers_.size(); j-- > 0;) {
+      const Layer& layer = layers_[j];
+      if (backward_time * in_ < -state.backward) {
+        const double need = layer.backward_extra + layer.y + layer.next_y - freed;
+        idle = std::max(idle, (need + state.memory() - memory_) / out_ - backward_time);
+      }
+      if (forward_time * out_ < -state.forward) {
+        const double need = layer.forward_extra - freed;
+        idle = std::max(idle, (need + backward_memory - memory_) / in_ - forward_time);
+      }
+      forward_time += layer.forward_time;
+      backward_time += layer.backward_time;
+      freed += layer.next_x;
+    }
+    return idle;
+  }
+
+  [[nodiscard]] std::optional<ChainOffload> backtrack() const {
+    const std::vector<State>& last = tables_.back();
+    if (last.empty()) return std::nullopt;
+    const auto total_idle = [&](const State& state) {
+      return std::pair{state.idle + idle_between(state), state.moved};
+    };
+    const auto best = std::ranges::min_element(last, {}, total_idle);
+    ChainOffload result{.offloaded = std::vector<bool>(layers_.size()),
+                        .idle_seconds = total_idle(*best).first};
+    auto index = static_cast<std::size_t>(best - last.begin());
+    for (std::size_t i = layers_.size(); i > 0; --i) {
+      const State& state = tables_[i][index];
+      result.offloaded[i - 1] = state.offloads;
+      index = state.parent;
+    }
+    return result;
+  }
+
+  std::vector<Layer> layers_;
+  double memory_;
+  double out_;  // bytes a second
+  double in_;
+  ChainOffloadOptions options_;
+  double max_ = 0;  // bytes: at least M_peak
+  std::vector<std::vector<State>> tables_;
+};
+
+}  // namespace
+
+std::optional<ChainOffload> best_chain_offload(const Chain& chain, um::Bytes memory,
+                                               const LinkProfile& link,
+                                               const ChainOffloadOptions& options) {
+  um::expects(!chain.stages.empty(), "a chain has a stage at least");
+  um::expects(options.entries > 0 && options.grid_cells > 0, "room for one state at least");
+  return Algorithm1{chain, memory, link, options}.solve();
+}
+
 namespace {
 
 // The flags of the saved blocks that make up the offloaded x_i: those that stage i - 1 produces.

@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "prefetch/block_sizes.h"
-#include "prefetch/idle_interval.h"
+#include "prefetch/liveness.h"
 #include "prefetch/moves/algorithm_choice.h"
 
 namespace spillway::prefetch {

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "prefetch/planners/joint/stalls.h"
+#include "prefetch/planners/joint/neighbourhood.h"
 
 namespace spillway::prefetch {
 namespace {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "prefetch/planner.h"
-#include "prefetch/planners/joint/alike.h"
 #include "prefetch/planners/joint/decisions.h"
 #include "prefetch/planners/joint/neighbourhood.h"
 #include "prefetch/simulate/timeline.h"

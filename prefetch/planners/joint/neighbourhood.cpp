@@ -2,15 +2,126 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <cstddef>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <span>
-
-#include "prefetch/planners/joint/alike.h"
-#include "prefetch/planners/joint/stalls.h"
+#include <utility>
 
 namespace spillway::prefetch {
+namespace {
+
+// The values of `groups` with two members or more, in order of their first one.
+template <typename Key>
+std::vector<Group> repeated(std::map<Key, Group> groups) {
+  std::vector<Group> result;
+  for (auto& [key, group] : groups) {
+    if (group.size() > 1) result.push_back(std::move(group));
+  }
+  std::ranges::sort(result, {}, [](const Group& group) { return group.front(); });
+  return result;
+}
+
+// The magnitudes of the times of a task and of its neighbours.
+std::vector<int> amid(const Problem& problem, std::size_t task) {
+  constexpr std::size_t kBeside = 2;  // on each side
+  const std::size_t first = task - std::min(task, kBeside);
+  const std::size_t end = std::min(problem.graph.tasks.size(), task + kBeside + 1);
+  std::vector<int> result;
+  for (std::size_t t = first; t < end; ++t) {
+    result.push_back(magnitude(static_cast<double>(problem.profile(TaskId(t), 0).count())));
+  }
+  return result;
+}
+
+}  // namespace
+
+int magnitude(double value) {
+  constexpr int kClasses = 8;  // for each power of two
+  int exponent = 0;
+  const double mantissa = std::frexp(value, &exponent);  // from one half up to one
+  return kClasses * exponent + static_cast<int>(2 * kClasses * (mantissa - 0.5));
+}
+
+std::vector<Group> alike_blocks(const DecisionSpace& space, const Problem& problem) {
+  std::vector<std::size_t> made(problem.graph.data.size());  // by block: the last forward task
+  for (std::size_t t = 0; t < problem.graph.tasks.size(); ++t) {
+    const Task& task = problem.graph.tasks[t];
+    if (task.phase != Phase::kForward) continue;
+    for (const DataId id : task.writes) made[static_cast<std::size_t>(id)] = t;
+  }
+  std::map<std::pair<um::Bytes, std::vector<int>>, Group> groups;
+  const std::vector<Recomputable>& blocks = space.droppable();
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    groups[{blocks[i].size, amid(problem, made[static_cast<std::size_t>(blocks[i].data)])}]
+        .push_back(static_cast<std::uint32_t>(i));
+  }
+  return repeated(std::move(groups));
+}
+
+std::vector<Group> alike_intervals(const DecisionSpace& space, const Problem& problem) {
+  std::map<std::pair<um::Bytes, std::vector<int>>, Group> groups;
+  const std::vector<DecisionSpace::Interval>& intervals = space.intervals();
+  for (std::size_t i = 0; i < intervals.size(); ++i) {
+    const DecisionSpace::Interval& each = intervals[i];
+    std::vector<int> key = amid(problem, each.last);
+    std::ranges::copy(amid(problem, each.next), std::back_inserter(key));
+    groups[{problem.graph[each.data].size, std::move(key)}].push_back(
+        static_cast<std::uint32_t>(i));
+  }
+  return repeated(std::move(groups));
+}
+
+namespace {
+
+using um::Nanoseconds;
+
+// Adds the bytes of the moves that are under way at some time in `when`, and of those before them
+// without a pause: what a queue was busy with when the stall came.
+void add_moving(const std::vector<Move>& moves, const std::vector<Interval>& intervals,
+                const Interval& when, std::map<DataId, um::Bytes>& bytes) {
+  // Moves of one queue come one after another.
+  const auto first = static_cast<std::size_t>(
+      std::ranges::upper_bound(intervals, when.begin, {}, &Interval::end) - intervals.begin());
+  std::size_t end = first;
+  while (end < moves.size() && intervals[end].begin < when.end) ++end;
+  if (end == first) return;
+  std::size_t begin = first;
+  while (begin > 0 && intervals[begin - 1].end >= intervals[begin].begin) --begin;
+  for (std::size_t i = begin; i < end; ++i) bytes[moves[i].data] += moves[i].size;
+}
+
+}  // namespace
+
+std::vector<Stall> longest_stalls(const Plan& plan, const Timeline& timeline, std::size_t count) {
+  std::vector<Stall> stalls;
+  Nanoseconds free{0};
+  for (Position p = 0; p < plan.runs.size(); ++p) {
+    if (timeline.runs[p].begin > free) {
+      stalls.push_back({.before = p, .length = timeline.runs[p].begin - free, .moving = {}});
+    }
+    free = timeline.runs[p].end;
+  }
+  std::ranges::stable_sort(stalls, std::ranges::greater{}, &Stall::length);
+  if (stalls.size() > count) stalls.resize(count);
+  for (Stall& stall : stalls) {
+    const Nanoseconds end = timeline.runs[stall.before].begin;
+    const Interval when{.begin = end - stall.length, .end = end};
+    std::map<DataId, um::Bytes> bytes;
+    add_moving(plan.offloads, timeline.offloads, when, bytes);
+    add_moving(plan.prefetches, timeline.prefetches, when, bytes);
+    std::vector<std::pair<um::Bytes, DataId>> by_size;
+    by_size.reserve(bytes.size());
+    for (const auto& [data, size] : bytes) by_size.emplace_back(size, data);
+    std::ranges::stable_sort(by_size, std::ranges::greater{}, &std::pair<um::Bytes, DataId>::first);
+    for (const auto& [size, data] : by_size) stall.moving.push_back(data);
+  }
+  return stalls;
+}
+
 namespace {
 
 constexpr std::uint32_t kNone = ~0U;

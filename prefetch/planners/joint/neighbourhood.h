@@ -6,12 +6,32 @@
 #include <span>
 #include <vector>
 
+#include "prefetch/liveness.h"
 #include "prefetch/moves/offload_plan.h"
-#include "prefetch/planners/joint/alike.h"
+#include "prefetch/moves/recomputation.h"
+#include "prefetch/plan.h"
+#include "prefetch/planner.h"
 #include "prefetch/planners/joint/decisions.h"
 #include "prefetch/simulate/timeline.h"
+#include "um/bytes.h"
 
 namespace spillway::prefetch {
+
+/// Blocks, or idle intervals, that are alike, by their indices in a DecisionSpace: as many networks
+/// repeat their layers, what holds for one of them holds for all. Each group has at least two.
+using Group = std::vector<std::uint32_t>;
+
+/// Prices or times of one class differ by at most an eighth. Exact: the same on every machine.
+[[nodiscard]] int magnitude(double value);
+
+/// Droppable blocks of the same size that are made amid tasks which take about the same time, one
+/// by one. In order of their first block.
+[[nodiscard]] std::vector<Group> alike_blocks(const DecisionSpace& space, const Problem& problem);
+
+/// Idle intervals of blocks of the same size that begin and end amid tasks which take about the
+/// same time, one by one. In order of their first interval.
+[[nodiscard]] std::vector<Group> alike_intervals(const DecisionSpace& space,
+                                                 const Problem& problem);
 
 /// Changes that are tried together.
 using CandidateEdit = std::vector<Change>;
@@ -95,5 +115,19 @@ class Neighbourhood {
   std::vector<std::uint32_t> by_position_;  // likewise
   std::vector<std::uint32_t> index_of_;     // by DataId: index of the droppable block, or kNone
 };
+
+/// A time in which the compute queue waits for moves.
+struct Stall {
+  Position before = 0;  ///< the run that waits
+  um::Nanoseconds length{0};
+  /// Blocks on the way meanwhile, and those that the link was busy with up to then without a
+  /// pause; those with most bytes first.
+  std::vector<DataId> moving;
+};
+
+/// The stalls of `plan` when it runs as `timeline` says, the longest first, at most `count`.
+/// Complexity: O(runs log runs + count * moves).
+[[nodiscard]] std::vector<Stall> longest_stalls(const Plan& plan, const Timeline& timeline,
+                                                std::size_t count);
 
 }  // namespace spillway::prefetch

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "prefetch/need.h"
+#include "prefetch/planner.h"
 #include "src/bench/train/train_comparison.h"
 #include "src/bench/train/train_row.h"
 #include "src/bench/train/train_strategy.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "prefetch/files/machine.h"
-#include "prefetch/need.h"
+#include "prefetch/planner.h"
 #include "src/sweep/point.h"
 #include "um/bytes.h"
 

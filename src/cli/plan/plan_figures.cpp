@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <string>
 
-#include "prefetch/bounds/bounds_json.h"
+#include "prefetch/bounds/bounds.h"
 #include "prefetch/bounds/paleo.h"
-#include "prefetch/plan_facts.h"
+#include "prefetch/planner.h"
 #include "prefetch/profile.h"
 #include "src/cli/flags/duration.h"
 #include "src/cli/terminal/arena_report.h"

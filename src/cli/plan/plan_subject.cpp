@@ -12,7 +12,7 @@
 #include "prefetch/files/json.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/files/profile_file.h"
-#include "prefetch/need.h"
+#include "prefetch/planner.h"
 #include "prefetch/update_order.h"
 #include "src/cli/flags/machine_check.h"
 #include "src/cli/flags/memory_flags.h"

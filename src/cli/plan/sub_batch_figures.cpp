@@ -7,8 +7,7 @@
 #include <variant>
 
 #include "prefetch/bounds/bounds.h"
-#include "prefetch/bounds/bounds_json.h"
-#include "prefetch/plan_facts.h"
+#include "prefetch/planner.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/verify/verify.h"
 #include "src/sweep/soundness.h"

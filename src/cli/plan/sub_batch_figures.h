@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "prefetch/need.h"
+#include "prefetch/planner.h"
 #include "src/plan/sub_batch_plans.h"
 #include "um/bytes.h"
 

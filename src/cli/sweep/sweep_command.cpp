@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "prefetch/files/graph_stamp.h"
 #include "prefetch/files/json.h"
+#include "prefetch/files/plan_file.h"
 #include "src/cli/flags/comparison_flags.h"
 #include "src/cli/flags/device_flags.h"
 #include "src/cli/flags/number_checks.h"

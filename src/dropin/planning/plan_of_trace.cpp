@@ -6,11 +6,9 @@
 
 #include "prefetch/block_sizes.h"
 #include "prefetch/bounds/bounds.h"
-#include "prefetch/bounds/bounds_json.h"
 #include "prefetch/files/plan_file.h"
 #include "prefetch/files/trace.h"
-#include "prefetch/need.h"
-#include "prefetch/plan_facts.h"
+#include "prefetch/planner.h"
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/planners/smallest_budget.h"
 #include "prefetch/simulate/chrome_trace.h"

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "prefetch/files/json.h"
-#include "prefetch/files/known_keys.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/files/profile_file.h"
 

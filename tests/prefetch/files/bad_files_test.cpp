@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "prefetch/files/graph_stamp.h"
 #include "prefetch/files/json.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/files/plan_file.h"

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "prefetch/block_sizes.h"
-#include "prefetch/files/phase_guess.h"
 #include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/planned.h"
 #include "tests/prefetch/small_trace.h"

@@ -1,7 +1,6 @@
-#include "prefetch/placement/check_placement.h"
-
 #include <gtest/gtest.h>
 
+#include "prefetch/placement/placed_step.h"
 #include "tests/prefetch/swapped_toy.h"
 
 namespace spillway::prefetch {

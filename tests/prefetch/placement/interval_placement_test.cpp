@@ -11,9 +11,8 @@
 #include <string>
 #include <utility>
 
-#include "prefetch/placement/check_placement.h"
-#include "prefetch/placement/interval_order.h"
 #include "prefetch/placement/interval_packer.h"
+#include "prefetch/placement/placed_step.h"
 #include "tests/prefetch/drawn_walk.h"
 #include "tests/prefetch/planned.h"
 #include "tests/prefetch/random_chain.h"

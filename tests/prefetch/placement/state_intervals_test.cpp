@@ -1,7 +1,6 @@
 // Near intervals and places of state that outlives the step.
 #include <gtest/gtest.h>
 
-#include "prefetch/placement/check_placement.h"
 #include "prefetch/placement/interval_placement.h"
 #include "prefetch/placement/near_intervals.h"
 #include "prefetch/placement/placed_step.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "prefetch/runtime/copy_memory.h"
-#include "prefetch/runtime/far_placement.h"
+#include "prefetch/runtime/step_layout.h"
 #include "tests/prefetch/moved_weight.h"
 #include "tests/prefetch/runtime/copy_steps.h"
 #include "tests/prefetch/runtime/given_copies.h"

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "prefetch/need.h"
+#include "prefetch/planner.h"
 #include "tests/prefetch/planned.h"
 #include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"

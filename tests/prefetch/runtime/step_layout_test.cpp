@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "prefetch/runtime/slab_address.h"
 #include "tests/prefetch/planned.h"
 #include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"

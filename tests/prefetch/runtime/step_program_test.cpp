@@ -1,5 +1,3 @@
-#include "prefetch/runtime/step_program.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "prefetch/runtime/given_step.h"
 #include "tests/prefetch/runtime/step_equivalence.h"
 
 namespace spillway::prefetch {

@@ -1,7 +1,6 @@
-#include "prefetch/verify/worst_case.h"
-
 #include <gtest/gtest.h>
 
+#include "prefetch/verify/residency_check.h"
 #include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch {

@@ -5,7 +5,7 @@
 #include "nets/builder.h"
 #include "nets/families/network_catalogue.h"
 #include "prefetch/block_sizes.h"
-#include "prefetch/need.h"
+#include "prefetch/planner.h"
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/verify/verify.h"
 #include "src/step/machine_size_model.h"

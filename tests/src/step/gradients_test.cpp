@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "nets/builder.h"
-#include "prefetch/need.h"
+#include "prefetch/planner.h"
 #include "src/step/machine_size_model.h"
 #include "src/step/step.h"
 #include "tests/src/step_tasks.h"

@@ -13,7 +13,6 @@
 #include "prefetch/runtime/managed_memory.h"
 #include "prefetch/runtime/resident_memory.h"
 #include "prefetch/runtime/runner/step_runner.h"
-#include "prefetch/runtime/slab_address.h"
 #include "prefetch/runtime/step_layout.h"
 #include "tests/um/cuda/declared_uses.h"
 #include "tests/um/cuda/late_gpu.h"

@@ -9,7 +9,6 @@
 #include "prefetch/runtime/copy_memory.h"
 #include "prefetch/runtime/managed_memory.h"
 #include "prefetch/runtime/runner/step_runner.h"
-#include "prefetch/runtime/slab_address.h"
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/verify/verify.h"
 #include "tests/um/cuda/declared_uses.h"

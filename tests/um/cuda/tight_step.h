@@ -7,7 +7,7 @@
 
 #include "nets/families/network_catalogue.h"
 #include "prefetch/files/machine.h"
-#include "prefetch/need.h"
+#include "prefetch/planner.h"
 #include "src/step/machine_size_model.h"
 #include "src/step/step.h"
 #include "tests/prefetch/planned.h"

@@ -1,9 +1,8 @@
-#include "prefetch/planners/chain/chain_offload.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include "prefetch/bounds/bounds.h"
+#include "prefetch/planners/chain/dynprog.h"
 #include "tests/prefetch/exact_solver.h"
 #include "tests/prefetch/random_chain.h"
 #include "tests/prefetch/random_profile.h"

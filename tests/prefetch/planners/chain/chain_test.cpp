@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "prefetch/planners/chain/chain_cuts.h"
 #include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch {

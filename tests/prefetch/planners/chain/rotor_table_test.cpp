@@ -1,8 +1,7 @@
-#include "prefetch/planners/chain/rotor_table.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "prefetch/planners/chain/rotor.h"
 #include "prefetch/verify/dataflow.h"
 #include "tests/prefetch/planned.h"
 #include "tests/prefetch/toy.h"

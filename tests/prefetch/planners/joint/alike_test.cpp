@@ -1,7 +1,6 @@
-#include "prefetch/planners/joint/alike.h"
-
 #include <gtest/gtest.h>
 
+#include "prefetch/planners/joint/neighbourhood.h"
 #include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch {

@@ -1,7 +1,6 @@
-#include "prefetch/planners/modnn/move_log.h"
-
 #include <gtest/gtest.h>
 
+#include "prefetch/planners/modnn/virtual_memory.h"
 #include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch {

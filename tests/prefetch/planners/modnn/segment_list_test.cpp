@@ -1,7 +1,6 @@
-#include "prefetch/planners/modnn/segment_list.h"
-
 #include <gtest/gtest.h>
 
+#include "prefetch/planners/modnn/offload_scheme.h"
 #include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch {

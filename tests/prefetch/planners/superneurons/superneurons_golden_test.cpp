@@ -8,7 +8,7 @@
 #include "prefetch/planners/superneurons/cost_aware_recomputation.h"
 #include "prefetch/planners/superneurons/superneurons.h"
 #include "prefetch/planners/superneurons/tensor_pool.h"
-#include "prefetch/verify/worst_case.h"
+#include "prefetch/verify/residency_check.h"
 #include "tests/prefetch/planners/superneurons/superneurons_networks.h"
 #include "tests/prefetch/toy.h"
 

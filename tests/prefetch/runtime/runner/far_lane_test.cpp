@@ -1,5 +1,3 @@
-#include "prefetch/runtime/runner/far_lane.h"
-
 #include <gtest/gtest.h>
 
 #include <condition_variable>
@@ -8,6 +6,8 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "prefetch/runtime/runner/step_runner.h"
 
 namespace spillway::prefetch {
 namespace {
