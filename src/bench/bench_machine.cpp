@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "src/files/sha256.h"
+#include "src/io/file_digest.h"
 #include "um/text/wording.h"
 
 namespace spillway {

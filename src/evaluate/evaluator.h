@@ -5,8 +5,8 @@
 #include <optional>
 #include <stop_token>
 
-#include "src/data/dataset.h"
 #include "src/evaluate/trained_network.h"
+#include "src/io/data/dataset.h"
 #include "src/ops/execution_context.h"
 #include "src/train/evaluation.h"
 #include "src/train/planned_steps.h"

@@ -9,11 +9,10 @@
 
 #include "nets/families/network_catalogue.h"
 #include "nets/text/network_file.h"
-#include "src/files/file_digest.h"
-#include "src/files/finite.h"
-#include "src/files/safetensors.h"
+#include "src/io/file_digest.h"
+#include "src/io/safetensors.h"
+#include "src/io/weights/tensor_places.h"
 #include "src/train/checkpoint_check.h"
-#include "src/weights/kept_arrays.h"
 #include "um/error.h"
 
 namespace spillway {

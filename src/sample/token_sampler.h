@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "src/data/random/random.h"
+#include "src/io/random.h"
 
 namespace spillway {
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "nets/text/network_file.h"
-#include "src/data/text/byte_pairs.h"
 #include "src/evaluate/trained_network.h"
+#include "src/io/text/byte_pairs.h"
 #include "src/sample/next_token_model.h"
 #include "src/train/checkpoint_check.h"
 #include "um/error.h"

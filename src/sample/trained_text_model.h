@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "nets/families/network_catalogue.h"
-#include "src/data/text/text_codec.h"
+#include "src/io/text/text_codec.h"
 #include "src/train/checkpoint_choice.h"
 #include "src/train/state.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "src/data/image_folder.h"
-#include "src/data/mixing.h"
+#include "src/io/data/image_folder.h"
+#include "src/io/data/mixing.h"
 #include "src/ops/optimizer.h"
 #include "src/ops/precision.h"
 #include "src/train/best_evaluation.h"

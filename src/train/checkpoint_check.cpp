@@ -11,8 +11,7 @@
 #include <utility>
 
 #include "prefetch/files/json.h"
-#include "src/files/file_digest.h"
-#include "src/files/finite.h"
+#include "src/io/file_digest.h"
 #include "um/files/folder.h"
 #include "um/text/wording.h"
 

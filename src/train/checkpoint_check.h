@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/files/safetensors.h"
+#include "src/io/safetensors.h"
 #include "src/train/checkpoint_manifest.h"
 #include "um/error.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/files/safetensors.h"
+#include "src/io/safetensors.h"
 #include "src/train/checkpoint_manifest.h"
 
 namespace spillway {

@@ -8,8 +8,8 @@
 
 #include "prefetch/files/json.h"
 #include "prefetch/files/plan_file.h"
-#include "src/files/file_digest.h"
-#include "src/files/safetensors.h"
+#include "src/io/file_digest.h"
+#include "src/io/safetensors.h"
 #include "src/train/checkpoint_check.h"
 #include "um/error.h"
 #include "um/files/input_file.h"

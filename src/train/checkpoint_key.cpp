@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "nets/text/network_text.h"
-#include "src/files/file_digest.h"
+#include "src/io/file_digest.h"
 
 namespace spillway {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "prefetch/files/json.h"
-#include "src/files/file_digest.h"
+#include "src/io/file_digest.h"
 #include "src/train/settings_json.h"
 #include "um/text/wording.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "src/data/batch_loader.h"
+#include "src/io/data/batch_loader.h"
 #include "src/train/session_loading.h"
 #include "um/error.h"
 

@@ -9,7 +9,7 @@
 #include <stop_token>
 #include <vector>
 
-#include "src/data/dataset.h"
+#include "src/io/data/dataset.h"
 #include "src/train/session.h"
 
 namespace spillway {

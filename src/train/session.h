@@ -11,10 +11,10 @@
 
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_memory.h"
-#include "src/data/batch_loader.h"
 #include "src/execute/batch_stage.h"
 #include "src/execute/executor.h"
 #include "src/execute/step_space.h"
+#include "src/io/data/batch_loader.h"
 #include "src/ops/execution_context.h"
 #include "src/plan/arena_use.h"
 #include "src/plan/memory_mode.h"

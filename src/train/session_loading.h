@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "src/data/batch_loader.h"
+#include "src/io/data/batch_loader.h"
 #include "src/train/session.h"
 
 namespace spillway {

@@ -4,8 +4,8 @@
 #include <limits>
 #include <string>
 
-#include "src/data/image_folder.h"
-#include "src/data/mixing.h"
+#include "src/io/data/image_folder.h"
+#include "src/io/data/mixing.h"
 
 namespace spillway {
 

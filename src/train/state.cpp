@@ -6,9 +6,7 @@
 #include <unordered_map>
 
 #include "prefetch/block_sizes.h"
-#include "src/files/file_digest.h"
-#include "src/files/finite.h"
-#include "src/files/sha256.h"
+#include "src/io/file_digest.h"
 #include "src/train/parts/state_tensors.h"
 #include "um/error.h"
 

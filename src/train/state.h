@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/files/safetensors.h"
+#include "src/io/safetensors.h"
 #include "src/ops/backend.h"
 #include "src/step/step.h"
 #include "src/train/initial_values.h"

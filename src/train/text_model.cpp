@@ -1,7 +1,7 @@
 #include "src/train/text_model.h"
 
 #include "nets/text/network_text.h"
-#include "src/data/text/byte_pairs.h"
+#include "src/io/text/byte_pairs.h"
 
 namespace spillway {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "src/data/batch_loader.h"
+#include "src/io/data/batch_loader.h"
 #include "src/train/session_loading.h"
 #include "um/error.h"
 

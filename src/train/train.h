@@ -6,8 +6,8 @@
 #include <optional>
 #include <stop_token>
 
-#include "src/data/dataset.h"
-#include "src/data/mixing.h"
+#include "src/io/data/dataset.h"
+#include "src/io/data/mixing.h"
 #include "src/train/evaluation.h"
 #include "src/train/learning_rate.h"
 #include "src/train/session.h"

@@ -7,8 +7,8 @@
 #include <system_error>
 #include <utility>
 
-#include "src/data/batch_loader.h"
-#include "src/files/sha256.h"
+#include "src/io/data/batch_loader.h"
+#include "src/io/file_digest.h"
 #include "src/plan/predicted_step.h"
 #include "src/plan/sub_batch_choice.h"
 #include "src/step/batch_norm_values.h"

@@ -10,7 +10,8 @@
 #include "prefetch/plan.h"
 #include "prefetch/planner.h"
 #include "prefetch/profile.h"
-#include "src/data/dataset.h"
+#include "src/io/data/dataset.h"
+#include "src/io/weights/weight_file.h"
 #include "src/ops/execution_context.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
@@ -22,7 +23,6 @@
 #include "src/train/trainer_options.h"
 #include "src/train/training_folder.h"
 #include "src/train/training_summary.h"
-#include "src/weights/weight_file.h"
 
 namespace spillway {
 

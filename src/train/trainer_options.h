@@ -10,8 +10,8 @@
 
 #include "nets/network.h"
 #include "prefetch/moves/sub_batch.h"
-#include "src/data/image_folder.h"
-#include "src/data/open_dataset.h"
+#include "src/io/data/image_folder.h"
+#include "src/io/data/open_dataset.h"
 #include "src/ops/execution_context.h"
 #include "src/plan/memory_mode.h"
 #include "src/plan/plans.h"

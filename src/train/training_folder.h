@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/data/dataset.h"
+#include "src/io/data/dataset.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
 #include "src/train/checkpoint.h"

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "src/cli/train/training_flags.h"
-#include "src/data/first_samples.h"
-#include "src/data/open_dataset.h"
 #include "src/evaluate/evaluator.h"
-#include "src/files/file_digest.h"
-#include "src/files/safetensors.h"
 #include "src/host/host_context.h"
+#include "src/io/data/dataset.h"
+#include "src/io/data/open_dataset.h"
+#include "src/io/file_digest.h"
+#include "src/io/safetensors.h"
 #include "src/train/checkpoint_check.h"
 #include "src/train/trainer.h"
 #include "tests/fuzz/resealed.h"

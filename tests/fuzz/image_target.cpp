@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "src/data/images/augmentation.h"
-#include "src/data/images/image_pipeline.h"
+#include "src/io/images/augmentation.h"
+#include "src/io/images/image_pipeline.h"
 #include "tests/fuzz/target.h"
 #include "tests/src/data/images/exif_file.h"
 #include "tests/src/data/images/golden_images.h"

@@ -4,8 +4,8 @@
 #include <iterator>
 #include <string>
 
-#include "src/onnx/import_onnx.h"
-#include "src/onnx/onnx_file.h"
+#include "src/io/onnx/import_onnx.h"
+#include "src/io/onnx/onnx_model.h"
 #include "tests/fuzz/target.h"
 #include "tests/src/onnx/drawn_arrays.h"
 #include "tests/src/weights/weight_networks.h"

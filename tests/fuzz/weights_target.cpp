@@ -6,7 +6,7 @@
 #include <system_error>
 #include <vector>
 
-#include "src/files/safetensors.h"
+#include "src/io/safetensors.h"
 #include "tests/fuzz/target.h"
 #include "tests/src/weights/weight_networks.h"
 

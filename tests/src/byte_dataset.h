@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/data/dataset.h"
+#include "src/io/data/dataset.h"
 #include "src/numbers/byte_numbers.h"
 
 namespace spillway::test {

@@ -11,8 +11,8 @@
 
 #include "nets/families/fcn.h"
 #include "nets/families/network_catalogue.h"
-#include "src/data/prepared_dataset.h"
-#include "src/data/synthetic.h"
+#include "src/io/data/prepared_dataset.h"
+#include "src/io/data/synthetic.h"
 #include "src/train/train.h"
 #include "tests/src/network_in_memory.h"
 

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <span>
 
-#include "src/files/safetensors.h"
+#include "src/io/safetensors.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway::test {

@@ -37,14 +37,14 @@ def parse_arguments():
 
 
 def mix(x):
-    """SplitMix64's finalizer, as src/data/random/random.h has it."""
+    """SplitMix64's finalizer, as src/io/random.h has it."""
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 & MASK
     x = (x ^ (x >> 27)) * 0x94D049BB133111EB & MASK
     return x ^ (x >> 31)
 
 
 def shuffled(count, seed, epoch):
-    """The order of an epoch, as src/data/random/permutation.cpp draws it."""
+    """The order of an epoch, as src/io/random.cpp draws it."""
     state = 0
     for part in (seed, epoch):
         state = mix(state + GOLDEN + mix(part + GOLDEN & MASK) & MASK)

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "src/bench/name_of.h"
-#include "src/data/random/random.h"
+#include "src/io/random.h"
 
 namespace spillway {
 namespace {

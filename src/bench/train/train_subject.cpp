@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/data/batch_loader.h"
-#include "src/data/open_dataset.h"
+#include "src/io/data/batch_loader.h"
+#include "src/io/data/open_dataset.h"
 #include "src/profile/link_profiler.h"
 #include "src/profile/measured_profile.h"
 #include "um/error.h"

@@ -9,7 +9,7 @@
 #include "src/cli/flags/complaint.h"
 #include "src/cli/flags/number_checks.h"
 #include "src/cli/terminal/tell.h"
-#include "src/data/open_dataset.h"
+#include "src/io/data/open_dataset.h"
 #include "um/text/wording.h"
 
 namespace spillway::cli {

@@ -12,9 +12,9 @@
 #include "src/cli/flags/memory_flags.h"
 #include "src/cli/flags/plan_flags.h"
 #include "src/cli/terminal/progress_line.h"
-#include "src/data/broken_files.h"
-#include "src/data/dataset.h"
 #include "src/evaluate/evaluator.h"
+#include "src/io/data/dataset.h"
+#include "src/io/data/image_files.h"
 
 namespace CLI {
 class App;

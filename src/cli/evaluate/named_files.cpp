@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "src/data/image_files.h"
+#include "src/io/data/image_files.h"
 #include "um/error.h"
 
 namespace spillway::cli {

@@ -20,8 +20,8 @@
 #include "src/cli/flags/number_checks.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/terminal/interrupt.h"
-#include "src/data/first_samples.h"
-#include "src/data/image_folder.h"
+#include "src/io/data/dataset.h"
+#include "src/io/data/image_folder.h"
 #include "um/error.h"
 #include "um/text/wording.h"
 

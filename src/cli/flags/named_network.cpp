@@ -3,7 +3,7 @@
 #include <span>
 
 #include "nets/text/network_file.h"
-#include "src/onnx/onnx_file.h"
+#include "src/io/onnx/onnx_model.h"
 #include "um/error.h"
 
 namespace spillway::cli {

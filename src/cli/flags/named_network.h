@@ -4,7 +4,7 @@
 #include <string>
 
 #include "nets/families/network_catalogue.h"
-#include "src/onnx/import_onnx.h"
+#include "src/io/onnx/import_onnx.h"
 #include "src/train/state.h"
 
 namespace spillway::cli {

@@ -1,7 +1,7 @@
 #include "src/cli/flags/rank_device.h"
 
 #include "src/cli/flags/cuda_side.h"
-#include "src/files/file_digest.h"
+#include "src/io/file_digest.h"
 #include "um/error.h"
 #include "um/files/input_file.h"
 #include "um/text/wording.h"

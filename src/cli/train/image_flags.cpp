@@ -7,7 +7,7 @@
 #include <map>
 
 #include "src/cli/flags/number_checks.h"
-#include "src/data/open_dataset.h"
+#include "src/io/data/open_dataset.h"
 
 namespace spillway::cli {
 namespace {

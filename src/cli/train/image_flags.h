@@ -6,8 +6,8 @@
 #include <string>
 
 #include "src/cli/flags/cli11.h"
-#include "src/data/image_folder.h"
-#include "src/data/mixing.h"
+#include "src/io/data/image_folder.h"
+#include "src/io/data/mixing.h"
 
 namespace spillway::cli {
 

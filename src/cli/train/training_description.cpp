@@ -9,12 +9,12 @@
 #include "src/cli/flags/bucket_flag.h"
 #include "src/cli/terminal/arena_report.h"
 #include "src/cli/terminal/tell.h"
+#include "src/io/weights/weight_file.h"
 #include "src/plan/batch_facts.h"
 #include "src/step/batch_norm_values.h"
 #include "src/step/divided_updates.h"
 #include "src/step/sub_step.h"
 #include "src/step/unread_tasks.h"
-#include "src/weights/weight_file.h"
 #include "um/text/wording.h"
 
 namespace spillway::cli {

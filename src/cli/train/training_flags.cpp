@@ -12,8 +12,8 @@
 #include "src/cli/flags/named_network.h"
 #include "src/cli/flags/number_checks.h"
 #include "src/cli/train/confusion_matrix.h"
-#include "src/data/open_dataset.h"
-#include "src/onnx/onnx_file.h"
+#include "src/io/data/open_dataset.h"
+#include "src/io/onnx/onnx_model.h"
 #include "src/train/checkpoint_choice.h"
 #include "um/error.h"
 

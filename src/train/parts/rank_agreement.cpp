@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "nets/text/network_text.h"
-#include "src/files/sha256.h"
+#include "src/io/file_digest.h"
 #include "src/ranks/agreement.h"
 #include "src/ranks/gather_values.h"
 #include "src/train/parts/gather_lists.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "nets/network.h"
-#include "src/data/dataset.h"
+#include "src/io/data/dataset.h"
 #include "src/ops/execution_context.h"
 #include "src/train/parts/rank_training.h"
 

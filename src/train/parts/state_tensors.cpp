@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "src/files/sha256.h"
+#include "src/io/file_digest.h"
 #include "um/error.h"
 
 namespace spillway {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/files/safetensors.h"
+#include "src/io/safetensors.h"
 #include "src/step/step.h"
 
 namespace spillway {

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "src/onnx/onnx_file.h"
+#include "src/io/onnx/onnx_model.h"
 #include "tests/src/cli/program.h"
 #include "tests/src/cli/refused.h"
 #include "tests/temporary_folder.h"

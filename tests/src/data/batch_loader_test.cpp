@@ -1,4 +1,4 @@
-#include "src/data/batch_loader.h"
+#include "src/io/data/batch_loader.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,11 @@
-#include "src/data/batch_order.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 #include <vector>
 
-#include "src/data/random/permutation.h"
+#include "src/io/data/batch_loader.h"
+#include "src/io/random.h"
 #include "tests/refusal.h"
 
 namespace spillway {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "src/data/image_folder.h"
+#include "src/io/data/image_folder.h"
 #include "tests/refusal.h"
 #include "tests/src/data/broken_kinds.h"
 #include "tests/src/data/images/image_tree.h"

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "src/data/random/random.h"
+#include "src/io/random.h"
 #include "tests/src/data/images/damaged_jpeg.h"
 #include "tests/src/data/images/exif_file.h"
 #include "tests/src/data/images/png_file.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/data/dataset.h"
+#include "src/io/data/dataset.h"
 #include "tests/src/data/images/image_tree.h"
 
 namespace spillway::test {

@@ -1,7 +1,5 @@
 // Images as bytes and the numbers that these stand for: the bits are those of the images as floats.
 
-#include "src/data/images/byte_images.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -9,9 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "src/data/batch_loader.h"
-#include "src/data/first_samples.h"
-#include "src/data/open_dataset.h"
+#include "src/io/data/batch_loader.h"
+#include "src/io/data/dataset.h"
+#include "src/io/data/open_dataset.h"
+#include "src/io/images/image_pipeline.h"
 #include "src/numbers/byte_numbers.h"
 #include "tests/src/byte_dataset.h"
 #include "tests/src/data/images/image_tree.h"

@@ -1,4 +1,4 @@
-#include "src/data/cifar10.h"
+#include "src/io/data/cifar10.h"
 
 #include <gtest/gtest.h>
 

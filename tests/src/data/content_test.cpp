@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "src/data/dataset.h"
-#include "src/data/open_dataset.h"
-#include "src/data/synthetic.h"
+#include "src/io/data/dataset.h"
+#include "src/io/data/open_dataset.h"
+#include "src/io/data/synthetic.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway {

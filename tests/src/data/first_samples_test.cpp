@@ -1,7 +1,5 @@
 // The first samples of a data set: what it says of itself, and that they are shown as its own are.
 
-#include "src/data/first_samples.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -10,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/io/data/dataset.h"
 #include "um/error.h"
 
 namespace spillway {

@@ -1,4 +1,4 @@
-#include "src/data/idx.h"
+#include "src/io/data/idx.h"
 
 #include <gtest/gtest.h>
 #include <zlib.h>

@@ -1,4 +1,4 @@
-#include "src/data/image_folder.h"
+#include "src/io/data/image_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "src/data/batch_loader.h"
+#include "src/io/data/batch_loader.h"
 #include "tests/refusal.h"
 #include "tests/src/data/images/image_tree.h"
 

@@ -1,10 +1,10 @@
-#include "src/data/masking.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <vector>
+
+#include "src/io/data/token_dataset.h"
 
 namespace spillway {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/data/mixing.h"
+#include "src/io/data/mixing.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <cmath>
 #include <vector>
 
-#include "src/data/batch_loader.h"
-#include "src/data/random/beta.h"
+#include "src/io/data/batch_loader.h"
+#include "src/io/random.h"
 
 namespace spillway {
 namespace {

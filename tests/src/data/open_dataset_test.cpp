@@ -1,4 +1,4 @@
-#include "src/data/open_dataset.h"
+#include "src/io/data/open_dataset.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "src/data/prepared_dataset.h"
+#include "src/io/data/prepared_dataset.h"
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "nets/builder.h"
-#include "src/data/open_dataset.h"
+#include "src/io/data/open_dataset.h"
 #include "tests/refusal.h"
 #include "tests/src/data/text/small_vocabulary.h"
 #include "tests/src/data/text/token_numbers.h"

@@ -1,11 +1,10 @@
-#include "src/data/resize.h"
-
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <string>
 #include <vector>
 
+#include "src/io/data/prepared_dataset.h"
 #include "tests/refusal.h"
 
 namespace spillway {

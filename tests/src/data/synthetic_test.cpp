@@ -1,4 +1,4 @@
-#include "src/data/synthetic.h"
+#include "src/io/data/synthetic.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "src/data/resize.h"
+#include "src/io/data/prepared_dataset.h"
 
 namespace spillway {
 namespace {

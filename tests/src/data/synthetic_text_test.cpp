@@ -1,5 +1,3 @@
-#include "src/data/synthetic_text.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/io/data/synthetic.h"
 #include "tests/src/data/text/token_numbers.h"
 
 namespace spillway::test {

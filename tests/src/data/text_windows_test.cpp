@@ -1,5 +1,3 @@
-#include "src/data/text_windows.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -9,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "src/io/data/token_dataset.h"
 #include "tests/refusal.h"
 #include "tests/src/data/text/token_numbers.h"
 #include "um/error.h"

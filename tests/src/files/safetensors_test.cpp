@@ -1,4 +1,4 @@
-#include "src/files/safetensors.h"
+#include "src/io/safetensors.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "src/files/file_digest.h"
+#include "src/io/file_digest.h"
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 #include "um/error.h"

@@ -1,10 +1,10 @@
-#include "src/files/sha256.h"
-
 #include <gtest/gtest.h>
 
 #include <span>
 #include <string>
 #include <string_view>
+
+#include "src/io/file_digest.h"
 
 namespace spillway {
 namespace {

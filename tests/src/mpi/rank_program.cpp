@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "src/files/sha256.h"
+#include "src/io/file_digest.h"
 #include "src/mpi/open_mpi.h"
 #include "src/profile/interconnect_profiler.h"
 #include "src/ranks/gather_values.h"

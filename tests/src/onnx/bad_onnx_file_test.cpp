@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "src/onnx/onnx_file.h"
+#include "src/io/onnx/onnx_model.h"
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 

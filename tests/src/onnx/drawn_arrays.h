@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "nets/network.h"
-#include "src/onnx/export_onnx.h"
+#include "src/io/onnx/export_onnx.h"
 
 namespace spillway::test {
 

@@ -1,6 +1,6 @@
 // What files hold, in ONNX's own words, and the names of it.
 
-#include "src/onnx/export_onnx.h"
+#include "src/io/onnx/export_onnx.h"
 
 #include <gtest/gtest.h>
 

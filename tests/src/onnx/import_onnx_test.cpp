@@ -1,6 +1,6 @@
 // Graphs as other programs write them.
 
-#include "src/onnx/import_onnx.h"
+#include "src/io/onnx/import_onnx.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "nets/text/network_text.h"
-#include "src/onnx/import_onnx.h"
+#include "src/io/onnx/import_onnx.h"
 #include "tests/src/onnx/small_graph.h"
 
 namespace spillway::test {

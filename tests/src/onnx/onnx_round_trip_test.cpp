@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "nets/families/network_catalogue.h"
-#include "src/onnx/import_onnx.h"
-#include "src/onnx/onnx_file.h"
+#include "src/io/onnx/import_onnx.h"
+#include "src/io/onnx/onnx_model.h"
 #include "src/step/machine_size_model.h"
 #include "src/train/parts/state_tensors.h"
 #include "tests/nets/same_network.h"

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/onnx/import_onnx.h"
-#include "src/onnx/onnx_model.h"
+#include "src/io/onnx/import_onnx.h"
+#include "src/io/onnx/onnx_model.h"
 #include "tests/refusal.h"
 #include "tests/src/onnx/drawn_arrays.h"
 

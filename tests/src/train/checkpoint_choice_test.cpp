@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "src/files/file_digest.h"
+#include "src/io/file_digest.h"
 #include "src/train/checkpoint_check.h"
 #include "tests/src/train/checkpoint_fixture.h"
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "prefetch/files/plan_file.h"
-#include "src/files/file_digest.h"
+#include "src/io/file_digest.h"
 #include "tests/src/train/checkpoint_fixture.h"
 
 namespace spillway {

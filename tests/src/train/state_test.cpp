@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "src/files/safetensors.h"
 #include "src/host/host_backend.h"
+#include "src/io/safetensors.h"
 #include "tests/refusal.h"
 #include "tests/src/small_training.h"
 #include "tests/temporary_folder.h"

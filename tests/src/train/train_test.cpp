@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "src/data/synthetic.h"
+#include "src/io/data/synthetic.h"
 #include "tests/refusal.h"
 #include "tests/src/small_training.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "nets/families/network_catalogue.h"
-#include "src/weights/tensor_places.h"
+#include "src/io/weights/tensor_places.h"
 #include "tests/golden/drawn_numbers.h"
 #include "tests/src/network_in_memory.h"
 #include "tests/src/weights/weight_networks.h"

@@ -1,6 +1,6 @@
 // Models of several files with an index, and folders of them as Hugging Face's.
 
-#include "src/weights/model_files.h"
+#include "src/io/weights/model_files.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,11 @@
-#include "src/weights/name_pattern.h"
-
 #include <gtest/gtest.h>
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "src/weights/tensor_places.h"
+#include "src/io/weights/name_table.h"
+#include "src/io/weights/tensor_places.h"
 
 namespace spillway {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "src/weights/export_weights.h"
+#include "src/io/weights/export_weights.h"
 #include "tests/refusal.h"
 #include "tests/src/drawn_batch.h"
 #include "tests/src/network_in_memory.h"

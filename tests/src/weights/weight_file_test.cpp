@@ -1,6 +1,6 @@
 // Files that are good in other ways than those which libraries write today.
 
-#include "src/weights/weight_file.h"
+#include "src/io/weights/weight_file.h"
 
 #include <gtest/gtest.h>
 

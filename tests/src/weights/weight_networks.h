@@ -10,10 +10,10 @@
 #include "nets/families/vit.h"
 #include "nets/network.h"
 #include "nets/text/network_file.h"
+#include "src/io/weights/weight_file.h"
 #include "src/step/machine_size_model.h"
 #include "src/step/step.h"
 #include "src/train/parts/state_tensors.h"
-#include "src/weights/weight_file.h"
 
 namespace spillway::test {
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <string>
 
-#include "src/data/batch_loader.h"
-#include "src/data/image_folder.h"
+#include "src/io/data/batch_loader.h"
+#include "src/io/data/image_folder.h"
 
 namespace {
 

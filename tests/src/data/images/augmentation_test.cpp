@@ -1,6 +1,6 @@
 // What images to learn from become, on one whose pixels are told apart.
 
-#include "src/data/images/augmentation.h"
+#include "src/io/images/augmentation.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "src/data/images/color_jitter.h"
-#include "src/data/images/image_pipeline.h"
+#include "src/io/images/image_pipeline.h"
 #include "tests/src/data/images/golden_images.h"
 
 namespace spillway::test {

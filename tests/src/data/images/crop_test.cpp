@@ -1,4 +1,4 @@
-#include "src/data/images/crop.h"
+#include "src/io/images/crop.h"
 
 #include <gtest/gtest.h>
 

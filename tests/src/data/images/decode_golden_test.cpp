@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "src/data/images/color_jitter.h"
-#include "src/data/images/decode_crop.h"
-#include "src/data/images/image_decoder.h"
-#include "src/data/images/image_pipeline.h"
+#include "src/io/images/augmentation.h"
+#include "src/io/images/image_decoder.h"
+#include "src/io/images/image_pipeline.h"
+#include "src/io/images/resampler.h"
 #include "tests/src/data/images/golden_images.h"
 
 namespace spillway::test {

@@ -1,5 +1,3 @@
-#include "src/data/images/exif.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "src/data/images/decode_crop.h"
-#include "src/data/images/image_decoder.h"
+#include "src/io/images/image_decoder.h"
+#include "src/io/images/orientation.h"
+#include "src/io/images/resampler.h"
 #include "tests/src/data/images/exif_file.h"
 #include "tests/src/data/images/golden_images.h"
 

@@ -1,4 +1,4 @@
-#include "src/data/text/byte_pair_encoder.h"
+#include "src/io/text/byte_pair_encoder.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/data/text/encoded_text.h"
+#include "src/io/text/text_codec.h"
 #include "tests/refusal.h"
 #include "tests/src/data/text/small_vocabulary.h"
 #include "tests/src/data/text/token_numbers.h"

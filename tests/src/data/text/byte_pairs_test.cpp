@@ -1,11 +1,10 @@
-#include "src/data/text/byte_pairs.h"
+#include "src/io/text/byte_pairs.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <string>
 
-#include "src/data/text/byte_characters.h"
 #include "tests/refusal.h"
 #include "tests/src/data/text/small_vocabulary.h"
 #include "tests/temporary_folder.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "src/data/text/byte_characters.h"
+#include "src/io/text/byte_pairs.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway::test {

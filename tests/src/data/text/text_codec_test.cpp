@@ -1,4 +1,4 @@
-#include "src/data/text/text_codec.h"
+#include "src/io/text/text_codec.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/data/open_dataset.h"
+#include "src/io/data/open_dataset.h"
 #include "tests/src/data/text/small_vocabulary.h"
 #include "tests/src/data/text/token_numbers.h"
 #include "tests/temporary_folder.h"

@@ -1,4 +1,4 @@
-#include "src/data/text/token_file.h"
+#include "src/io/text/token_file.h"
 
 #include <gtest/gtest.h>
 

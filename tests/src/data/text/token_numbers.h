@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "src/data/dataset.h"
-#include "src/data/text/token_sequence.h"
+#include "src/io/data/dataset.h"
+#include "src/io/text/token_file.h"
 
 namespace spillway::test {
 

@@ -1,0 +1,273 @@
+#include "src/io/onnx/operator_attributes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "nets/layer.h"
+#include "nets/shape.h"
+#include "src/io/onnx/graph_reader.h"
+
+namespace spillway {
+namespace {
+
+/// How an attribute of an operator says a hyper-parameter of a layer.
+enum class AttributeForm : std::uint8_t {
+  kPlain,      ///< a kernel of 2x3 as [2, 3], yes as 1
+  kBothSides,  ///< a padding of 2x3 as [2, 3, 2, 3]
+  kComplement  ///< a momentum of 0.1 as 0.9
+};
+
+/// A hyper-parameter of the layer `L`, by the word of ONNX for it.
+template <typename L, typename T>
+struct BoundAttribute {
+  std::string_view word;
+  T L::*member;
+  AttributeForm form = AttributeForm::kPlain;
+};
+
+/// An attribute that must have one value, since layers have no other: 1, or a list of ones.
+struct FixedAttribute {
+  std::string_view word;
+  std::int64_t value;
+  bool is_written = false;  ///< in files; otherwise ONNX takes it for granted
+};
+
+/// An operator that does what a layer does, and no more.
+template <typename L, typename... A>
+struct LayerOperator {
+  using Type = L;
+  std::string_view type;
+  L start;  ///< with the hyper-parameters that ONNX takes where attributes are left out
+  std::tuple<A...> attributes;
+};
+
+template <typename L, typename... A>
+[[nodiscard]] constexpr LayerOperator<L, A...> layer_operator(std::string_view type, L start,
+                                                              A... attributes) {
+  return {.type = type, .start = start, .attributes = {attributes...}};
+}
+
+template <typename L, typename T>
+[[nodiscard]] constexpr BoundAttribute<L, T> bound(std::string_view word, T L::*member) {
+  return {.word = word, .member = member};
+}
+template <typename L, typename T>
+[[nodiscard]] constexpr BoundAttribute<L, T> bound(std::string_view word, T L::*member,
+                                                   AttributeForm form) {
+  return {.word = word, .member = member, .form = form};
+}
+
+/// Where a window stands still unless an attribute says otherwise.
+inline constexpr nets::Extent kStill = nets::square(1);
+
+/// Which operator is which layer, both ways: files are written and read by this table. Layers that
+/// are not here are several operators (sequence_operators.h), and are only written.
+inline constexpr std::tuple kLayerOperators{
+    layer_operator("Conv", nets::Convolution{.channels = 0},
+                   bound("kernel_shape", &nets::Convolution::kernel),
+                   bound("strides", &nets::Convolution::stride),
+                   bound("pads", &nets::Convolution::padding, AttributeForm::kBothSides),
+                   bound("dilations", &nets::Convolution::dilation),
+                   bound("group", &nets::Convolution::groups)),
+    layer_operator("ConvTranspose", nets::TransposedConvolution{.channels = 0},
+                   bound("kernel_shape", &nets::TransposedConvolution::kernel),
+                   bound("strides", &nets::TransposedConvolution::stride),
+                   bound("pads", &nets::TransposedConvolution::padding, AttributeForm::kBothSides),
+                   bound("dilations", &nets::TransposedConvolution::dilation),
+                   bound("group", &nets::TransposedConvolution::groups),
+                   bound("output_padding", &nets::TransposedConvolution::output_padding)),
+    layer_operator("BatchNormalization", nets::BatchNorm{},
+                   bound("epsilon", &nets::BatchNorm::epsilon),
+                   bound("momentum", &nets::BatchNorm::momentum, AttributeForm::kComplement),
+                   FixedAttribute{"training_mode", 0}, FixedAttribute{"spatial", 1}),
+    layer_operator("Relu", nets::Relu{}),
+    layer_operator("MaxPool", nets::Pool{.kernel = kStill, .stride = kStill},
+                   bound("kernel_shape", &nets::Pool::kernel),
+                   bound("strides", &nets::Pool::stride),
+                   bound("pads", &nets::Pool::padding, AttributeForm::kBothSides),
+                   bound("ceil_mode", &nets::Pool::rounds_up), FixedAttribute{"dilations", 1},
+                   FixedAttribute{"storage_order", 0}),
+    layer_operator(
+        "AveragePool",
+        nets::Pool{.kind = nets::PoolKind::kAverage, .kernel = kStill, .stride = kStill},
+        bound("kernel_shape", &nets::Pool::kernel), bound("strides", &nets::Pool::stride),
+        bound("pads", &nets::Pool::padding, AttributeForm::kBothSides),
+        bound("ceil_mode", &nets::Pool::rounds_up),
+        bound("count_include_pad", &nets::Pool::counts_padding), FixedAttribute{"dilations", 1}),
+    layer_operator("GlobalAveragePool", nets::GlobalAveragePool{}),
+    layer_operator("LRN", nets::LocalResponseNorm{}, bound("size", &nets::LocalResponseNorm::size),
+                   bound("alpha", &nets::LocalResponseNorm::alpha),
+                   bound("beta", &nets::LocalResponseNorm::beta),
+                   bound("bias", &nets::LocalResponseNorm::k)),
+    layer_operator("Gemm", nets::Linear{.features = 0}, FixedAttribute{"transB", 1, true},
+                   FixedAttribute{"transA", 0}, FixedAttribute{"alpha", 1},
+                   FixedAttribute{"beta", 1}),
+    layer_operator("Add", nets::Add{}),
+    layer_operator("Concat", nets::Concat{}, FixedAttribute{"axis", 1, true}),
+    layer_operator("Flatten", nets::Flatten{}, FixedAttribute{"axis", 1, true}),
+    layer_operator("Dropout", nets::Dropout{}, bound("ratio", &nets::Dropout::probability),
+                   FixedAttribute{"training_mode", 0}),
+    layer_operator("LayerNormalization", nets::LayerNorm{},
+                   bound("epsilon", &nets::LayerNorm::epsilon), FixedAttribute{"axis", -1, true})};
+
+using Integers = std::vector<std::int64_t>;
+
+Integers integers_of(const nets::Extent& extent, AttributeForm form) {
+  const auto height = static_cast<std::int64_t>(extent.height);
+  const auto width = static_cast<std::int64_t>(extent.width);
+  if (form == AttributeForm::kBothSides) return {height, width, height, width};
+  return {height, width};
+}
+
+OnnxAttribute attribute_of(const nets::Extent& extent, AttributeForm form) {
+  return integers_of(extent, form);
+}
+OnnxAttribute attribute_of(std::size_t number, AttributeForm /*plain*/) {
+  return static_cast<std::int64_t>(number);
+}
+OnnxAttribute attribute_of(bool yes, AttributeForm /*plain*/) { return std::int64_t{yes ? 1 : 0}; }
+OnnxAttribute attribute_of(float number, AttributeForm form) {
+  return form == AttributeForm::kComplement ? 1 - number : number;
+}
+
+// What an attribute says, for the hyper-parameter `member`. Returns whether it can be that.
+bool take(const OnnxAttribute& value, AttributeForm form, nets::Extent& member) {
+  const auto* const sides = std::get_if<Integers>(&value);
+  const bool is_known = sides != nullptr && std::ranges::all_of(*sides, [](std::int64_t side) {
+                          return side >= 0 && side <= std::int64_t{nets::kLargestSide};
+                        });
+  if (!is_known || sides->size() < 2) return false;
+  member = {.height = static_cast<std::size_t>((*sides)[0]),
+            .width = static_cast<std::size_t>((*sides)[1])};
+  return *sides == integers_of(member, form);
+}
+bool take(const OnnxAttribute& value, AttributeForm /*plain*/, std::size_t& member) {
+  const auto* const number = std::get_if<std::int64_t>(&value);
+  if (number == nullptr || *number < 1 || *number > std::int64_t{nets::kLargestWidth}) return false;
+  member = static_cast<std::size_t>(*number);
+  return true;
+}
+bool take(const OnnxAttribute& value, AttributeForm /*plain*/, bool& member) {
+  const auto* const number = std::get_if<std::int64_t>(&value);
+  if (number == nullptr || (*number != 0 && *number != 1)) return false;
+  member = *number == 1;
+  return true;
+}
+bool take(const OnnxAttribute& value, AttributeForm form, float& member) {
+  const auto* const number = std::get_if<float>(&value);
+  if (number == nullptr || !std::isfinite(*number)) return false;
+  member = *number;
+  if (form == AttributeForm::kComplement) {  // of 0.9, 0.1 and not 0.10000002
+    constexpr double kDigits = 1e6;
+    member = static_cast<float>(std::round((1.0 - double{*number}) * kDigits) / kDigits);
+  }
+  return true;
+}
+
+bool has_value(const OnnxAttribute& value, std::int64_t wanted) {
+  if (const auto* const number = std::get_if<std::int64_t>(&value)) return *number == wanted;
+  if (const auto* const number = std::get_if<float>(&value)) {
+    return *number == static_cast<float>(wanted);
+  }
+  const auto* const list = std::get_if<Integers>(&value);
+  return list != nullptr &&
+         std::ranges::all_of(*list, [&](std::int64_t each) { return each == wanted; });
+}
+
+// One attribute after the other, for the layer that they make together.
+template <typename L>
+class AttributeReading {
+ public:
+  AttributeReading(L& layer, const std::string& word, const OnnxAttribute& value)
+      : layer_{layer}, word_{word}, value_{value} {}
+
+  template <typename T>
+  bool operator()(const BoundAttribute<L, T>& attribute) {
+    return attribute.word == word_ && take(value_, attribute.form, layer_.*attribute.member);
+  }
+  bool operator()(const FixedAttribute& attribute) {
+    return attribute.word == word_ && has_value(value_, attribute.value);
+  }
+
+ private:
+  L& layer_;
+  const std::string& word_;
+  const OnnxAttribute& value_;
+};
+
+template <typename Operator>
+nets::Layer layer_by(const Operator& entry, const OnnxNode& node) {
+  auto layer = entry.start;
+  for (const auto& [word, value] : node.attributes) {
+    AttributeReading reading{layer, word, value};
+    const bool is_taken = std::apply(
+        [&](const auto&... attribute) { return (reading(attribute) || ...); }, entry.attributes);
+    if (!is_taken) throw attribute_error(node, word);
+  }
+  return layer;
+}
+
+template <typename L, typename T>
+void write(const L& layer, const BoundAttribute<L, T>& attribute, OnnxAttributes& attributes) {
+  attributes[std::string{attribute.word}] = attribute_of(layer.*attribute.member, attribute.form);
+}
+template <typename L>
+void write(const L& /*layer*/, const FixedAttribute& attribute, OnnxAttributes& attributes) {
+  if (attribute.is_written) attributes[std::string{attribute.word}] = attribute.value;
+}
+
+// Max pools and average pools are one layer.
+template <typename L>
+bool is_of_kind(const L& /*layer*/, const L& /*start*/) {
+  return true;
+}
+bool is_of_kind(const nets::Pool& layer, const nets::Pool& start) {
+  return layer.kind == start.kind;
+}
+
+template <typename L, typename Operator>
+std::optional<OnnxOperator> operator_by(const Operator& entry, const L& layer) {
+  if constexpr (std::same_as<typename Operator::Type, L>) {
+    if (!is_of_kind(layer, entry.start)) return {};
+    OnnxOperator found{.type = std::string{entry.type}, .attributes = {}};
+    std::apply([&](const auto&... attribute) { (write(layer, attribute, found.attributes), ...); },
+               entry.attributes);
+    return found;
+  } else {
+    return {};
+  }
+}
+
+}  // namespace
+
+std::optional<OnnxOperator> operator_of(const nets::Layer& layer) {
+  std::optional<OnnxOperator> found;
+  const auto try_entry = [&](const auto& own, const auto& entry) {
+    if (!found) found = operator_by(entry, own);
+  };
+  std::visit(
+      [&](const auto& own) {
+        std::apply([&](const auto&... entry) { (try_entry(own, entry), ...); }, kLayerOperators);
+      },
+      layer);
+  return found;
+}
+
+std::optional<nets::Layer> layer_of(const OnnxNode& node) {
+  std::optional<nets::Layer> found;
+  const auto read = [&](const auto& entry) {
+    if (entry.type == node.type) found = layer_by(entry, node);
+  };
+  std::apply([&](const auto&... entry) { (read(entry), ...); }, kLayerOperators);
+  return found;
+}
+
+}  // namespace spillway
