@@ -33,7 +33,7 @@
 #include "src/cli/train/train_command.h"
 #include "src/cli/version.h"
 #include "src/execute/executor.h"
-#include "src/mpi/open_mpi.h"
+#include "src/ranks/mpi/open_mpi.h"
 #include "um/error.h"
 
 namespace {

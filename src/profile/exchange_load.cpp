@@ -8,7 +8,7 @@
 #include "src/profile/interconnect_profiler.h"
 #include "src/profile/measuring_time.h"
 #include "src/profile/repeated_launch.h"
-#include "src/ranks/gather_values.h"
+#include "src/ranks/agreement.h"
 
 namespace spillway {
 

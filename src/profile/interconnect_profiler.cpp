@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/ranks/gather_values.h"
+#include "src/ranks/agreement.h"
 #include "src/ranks/tree_reduction.h"
 #include "um/error.h"
 

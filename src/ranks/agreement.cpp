@@ -2,14 +2,29 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
-#include "src/ranks/gather_texts.h"
 #include "src/ranks/rank_names.h"
 #include "um/error.h"
 
 namespace spillway {
+
+std::vector<std::string> gather_texts(Communicator& communicator, std::string_view text) {
+  const auto sizes = gather_values(communicator, std::uint64_t{text.size()});
+  std::vector<std::string> texts(communicator.ranks());
+  std::vector<std::span<std::byte>> pieces(texts.size());
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+    texts[rank].resize(sizes[rank]);
+    pieces[rank] = std::as_writable_bytes(std::span{texts[rank]});
+  }
+  std::copy(text.begin(), text.end(), texts[communicator.rank()].begin());
+  all_gather(communicator, pieces);
+  return texts;
+}
+
 namespace {
 
 constexpr std::size_t kBefore = 24;  // bytes of an excerpt before the first difference

@@ -1,6 +1,7 @@
 #include "src/ranks/communicator.h"
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -8,6 +9,38 @@
 #include "um/error.h"
 
 namespace spillway {
+namespace {
+
+class HostNumberKernels final : public NumberKernels {
+ public:
+  void add(std::span<float> to, std::span<const float> numbers) const override {
+    add_floats(to.data(), numbers.data(), to.size());
+  }
+  void copy(std::span<float> to, std::span<const float> from) const override {
+    if (to.data() != from.data() && !to.empty()) {
+      std::memcpy(to.data(), from.data(), to.size_bytes());
+    }
+  }
+  void divide(std::span<float> numbers, float by) const override {
+    for (float& number : numbers) number /= by;
+  }
+  void fill(std::span<float> numbers, float value) const override {
+    std::ranges::fill(numbers, value);
+  }
+
+ private:
+  static void add_floats(float* __restrict to, const float* __restrict numbers, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) to[i] += numbers[i];
+  }
+};
+
+}  // namespace
+
+const NumberKernels& host_number_kernels() {
+  static const HostNumberKernels kernels;
+  return kernels;
+}
+
 namespace {
 
 constexpr std::size_t kSentWhole = 16384;  // bytes that `root` sends to each rank itself
@@ -66,6 +99,25 @@ void end_all(Communicator& communicator, std::string_view sentence) {
 void wait_for_all(Communicator& communicator) {
   communicator.exchange(std::vector<std::span<const std::byte>>(communicator.ranks()),
                         std::vector<std::span<std::byte>>(communicator.ranks()));
+}
+
+namespace {
+
+constexpr std::size_t kUnit = 16;  // numbers, 64 bytes: slices begin at one
+
+std::size_t units_of(std::size_t n) { return (n + kUnit - 1) / kUnit; }
+
+}  // namespace
+
+NumberSlice slice_of_rank(std::size_t rank, std::size_t ranks, std::size_t n) {
+  um::expects(rank < ranks, "a rank that is one of all");
+  const std::size_t units = units_of(n);
+  const std::size_t first = std::min(n, kUnit * (units * rank / ranks));
+  return {first, std::min(n, kUnit * (units * (rank + 1) / ranks)) - first};
+}
+
+std::size_t largest_slice(std::size_t ranks, std::size_t n) {
+  return (units_of(n) + ranks - 1) / ranks * kUnit;
 }
 
 }  // namespace spillway

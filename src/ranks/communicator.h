@@ -7,9 +7,27 @@
 #include <string_view>
 #include <vector>
 
-#include "src/ranks/number_kernels.h"
-
 namespace spillway {
+
+/// What is computed with numbers that ranks exchange, where these lie. Two spans are of one size,
+/// and the same memory or none in common.
+///
+/// The host's return when it is done. Those of a device enqueue it, behind what its communicator
+/// was given before (Communicator::finish()); the bits are the host's.
+class NumberKernels {
+ public:
+  virtual ~NumberKernels() = default;
+  /// to[i] += numbers[i]
+  virtual void add(std::span<float> to, std::span<const float> numbers) const = 0;
+  /// to[i] = from[i]
+  virtual void copy(std::span<float> to, std::span<const float> from) const = 0;
+  /// numbers[i] /= by
+  virtual void divide(std::span<float> numbers, float by) const = 0;
+  virtual void fill(std::span<float> numbers, float value) const = 0;
+};
+
+/// Those of RAM.
+[[nodiscard]] const NumberKernels& host_number_kernels();
 
 /// How an end of a Communicator is opened.
 struct CommunicatorOptions {
@@ -93,5 +111,20 @@ void end_all(Communicator& communicator, std::string_view sentence);
 
 /// Returns when all ranks have come here.
 void wait_for_all(Communicator& communicator);
+
+/// Numbers [first, first + count) of a buffer.
+struct NumberSlice {
+  std::size_t first = 0;
+  std::size_t count = 0;
+
+  friend bool operator==(const NumberSlice&, const NumberSlice&) = default;
+};
+
+/// What of `n` numbers a rank owns: about n / R, in order of ranks. Each slice begins at a multiple
+/// of 16 numbers; where n is small, some may be empty. Requires: `rank` is less than `ranks`.
+[[nodiscard]] NumberSlice slice_of_rank(std::size_t rank, std::size_t ranks, std::size_t n);
+
+/// At least as many numbers as any rank's slice of n has, a multiple of 16.
+[[nodiscard]] std::size_t largest_slice(std::size_t ranks, std::size_t n);
 
 }  // namespace spillway

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <system_error>
+
 #include "um/error.h"
 
 namespace spillway {
@@ -49,6 +52,14 @@ std::string silence(std::span<const std::size_t> silent, std::span<const std::st
   return fmt::format("nothing has come from {} for {:g} s: {}, or cannot be reached",
                      rank_names(silent, nodes), static_cast<double>(time_limit.count()) * 1e-3,
                      silent.size() == 1 ? "it hangs, has ended" : "they hang, have ended");
+}
+
+std::optional<std::size_t> parse_rank_count(std::string_view text) {
+  std::size_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, status] = std::from_chars(text.data(), end, number);
+  if (status != std::errc{} || stop != end) return std::nullopt;
+  return number;
 }
 
 }  // namespace spillway

@@ -2,8 +2,10 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace spillway {
 
@@ -16,5 +18,8 @@ namespace spillway {
 [[nodiscard]] std::string silence(std::span<const std::size_t> silent,
                                   std::span<const std::string> nodes,
                                   std::chrono::milliseconds time_limit);
+
+/// A number of ranks, or of one of them, as flags and launchers give it: digits and nothing else.
+[[nodiscard]] std::optional<std::size_t> parse_rank_count(std::string_view text);
 
 }  // namespace spillway

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "src/ranks/communicator.h"
-#include "src/ranks/number_slice.h"
 #include "src/ranks/shard_tree.h"
 #include "um/bytes.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/ranks/number_slice.h"
+#include "src/ranks/communicator.h"
 #include "um/error.h"
 
 namespace spillway {

@@ -22,13 +22,13 @@
 #include "src/cli/terminal/progress_line.h"
 #include "src/cli/terminal/tell.h"
 #include "src/execute/executor.h"
-#include "src/mpi/open_mpi.h"
 #include "src/plan/budget.h"
 #include "src/plan/plans.h"
 #include "src/profile/exchange_load.h"
 #include "src/profile/interconnect_profiler.h"
 #include "src/profile/measured_profile.h"
 #include "src/ranks/agreement.h"
+#include "src/ranks/mpi/open_mpi.h"
 #include "um/error.h"
 
 namespace spillway::cli {

@@ -8,7 +8,7 @@
 #include "src/cli/flags/memory_flags.h"
 #include "src/cli/flags/number_checks.h"
 #include "src/plan/state_choice.h"
-#include "src/ranks/rank_count.h"
+#include "src/ranks/rank_names.h"
 #include "um/bytes.h"
 #include "um/error.h"
 

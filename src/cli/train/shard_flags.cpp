@@ -10,9 +10,9 @@
 #include "src/cli/flags/number_checks.h"
 #include "src/cli/flags/rank_device.h"
 #include "src/cli/terminal/tell.h"
-#include "src/mpi/open_mpi.h"
-#include "src/ranks/gather_texts.h"
-#include "src/ranks/rank_count.h"
+#include "src/ranks/agreement.h"
+#include "src/ranks/mpi/open_mpi.h"
+#include "src/ranks/rank_names.h"
 #include "um/error.h"
 
 namespace spillway::cli {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "src/cuda/ranks/exchange_stream.h"
-#include "src/ranks/number_kernels.h"
+#include "src/ranks/communicator.h"
 
 namespace spillway::cuda {
 

@@ -8,7 +8,7 @@
 #include "src/cuda/ranks/cuda_number_kernels.h"
 #include "src/cuda/ranks/device_communicator.h"
 #include "src/cuda/ranks/join_nccl.h"
-#include "src/ranks/gather_texts.h"
+#include "src/ranks/agreement.h"
 #include "src/ranks/rank_names.h"
 #include "um/error.h"
 

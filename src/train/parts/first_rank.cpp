@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "src/ranks/gather_texts.h"
+#include "src/ranks/agreement.h"
 #include "um/error.h"
 
 namespace spillway {

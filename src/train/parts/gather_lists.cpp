@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "src/ranks/gather_texts.h"
+#include "src/ranks/agreement.h"
 
 namespace spillway {
 

@@ -5,7 +5,7 @@
 
 #include "prefetch/files/json.h"
 #include "prefetch/files/plan_file.h"
-#include "src/ranks/gather_values.h"
+#include "src/ranks/agreement.h"
 #include "src/train/parts/first_rank.h"
 #include "src/train/parts/gather_lists.h"
 #include "um/error.h"

@@ -10,7 +10,6 @@
 #include "nets/text/network_text.h"
 #include "src/io/file_digest.h"
 #include "src/ranks/agreement.h"
-#include "src/ranks/gather_values.h"
 #include "src/train/parts/gather_lists.h"
 #include "um/error.h"
 

@@ -2,7 +2,7 @@
 
 #include "src/plan/bucket_choice.h"
 #include "src/plan/state_choice.h"
-#include "src/ranks/gather_values.h"
+#include "src/ranks/agreement.h"
 #include "src/train/parts/first_rank.h"
 #include "src/train/parts/rank_agreement.h"
 #include "src/train/parts/rank_step.h"

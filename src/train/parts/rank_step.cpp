@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "prefetch/block_sizes.h"
-#include "src/ranks/gather_values.h"
+#include "src/ranks/agreement.h"
 #include "src/train/parts/gather_shards.h"
 #include "src/train/parts/gradient_layout.h"
 

@@ -5,7 +5,7 @@
 
 #include "src/profile/exchange_load.h"
 #include "src/profile/interconnect_profiler.h"
-#include "src/ranks/gather_texts.h"
+#include "src/ranks/agreement.h"
 #include "src/train/parts/first_rank.h"
 
 namespace spillway {

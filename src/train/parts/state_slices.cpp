@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "src/ranks/number_slice.h"
+#include "src/ranks/communicator.h"
 #include "src/train/parts/first_rank.h"
 #include "um/error.h"
 

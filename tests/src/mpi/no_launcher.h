@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "src/mpi/open_mpi.h"
+#include "src/ranks/mpi/open_mpi.h"
 
 namespace spillway::test {
 

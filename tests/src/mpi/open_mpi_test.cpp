@@ -1,4 +1,4 @@
-#include "src/mpi/open_mpi.h"
+#include "src/ranks/mpi/open_mpi.h"
 
 #include <gtest/gtest.h>
 

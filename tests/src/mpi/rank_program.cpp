@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "src/io/file_digest.h"
-#include "src/mpi/open_mpi.h"
 #include "src/profile/interconnect_profiler.h"
-#include "src/ranks/gather_values.h"
+#include "src/ranks/agreement.h"
+#include "src/ranks/mpi/open_mpi.h"
 #include "src/ranks/tree_reduction.h"
 #include "tests/src/ranks/communicator_contract.h"
 #include "tests/src/ranks/shard_numbers.h"

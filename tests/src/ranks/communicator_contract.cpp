@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "src/ranks/agreement.h"
-#include "src/ranks/gather_texts.h"
 #include "src/ranks/tree_reduction.h"
 #include "tests/refusal.h"
 #include "tests/src/ranks/shard_numbers.h"

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "src/ranks/number_kernels.h"
+#include "src/ranks/communicator.h"
 #include "tests/src/ops/kernel_runner.h"
 
 namespace spillway::cuda {

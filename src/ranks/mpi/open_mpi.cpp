@@ -1,13 +1,12 @@
-#include "src/mpi/open_mpi.h"
+#include "src/ranks/mpi/open_mpi.h"
 
 #include <cstdlib>
 #include <initializer_list>
 #include <optional>
 #include <string>
 
-#include "src/mpi/mpi_plugin.h"
 #include "src/plugin/plug_in.h"
-#include "src/ranks/rank_count.h"
+#include "src/ranks/rank_names.h"
 
 namespace spillway {
 namespace {

@@ -1,14 +1,17 @@
-#include "src/mpi/enter_mpi.h"
-
+// libspillway_mpi.so: MPI as src/mpi/mpi_plugin.h describes it.
 #include <mpi.h>
 
 #include <array>
 #include <csignal>
+#include <cstddef>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
-#include "src/mpi/mpi_communicator.h"
-#include "src/mpi/mpi_messages.h"
+#include "src/ranks/communicator.h"
+#include "src/ranks/mpi/mpi_communicator.h"
+#include "src/ranks/mpi/open_mpi.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -55,8 +58,8 @@ bool enter() {
   return is_in == 0;
 }
 
-}  // namespace
-
+// MpiPlugin::open(). Where the process has entered MPI already, with a sufficient thread level, it
+// is left to who did.
 std::unique_ptr<Communicator> enter_mpi(const CommunicatorOptions& options,
                                         std::optional<std::size_t> launched) {
   const bool leaves_mpi = enter();
@@ -71,4 +74,25 @@ std::unique_ptr<Communicator> enter_mpi(const CommunicatorOptions& options,
                                            leaves_mpi);
 }
 
+class Plugin final : public MpiPlugin {
+ public:
+  [[nodiscard]] std::unique_ptr<Communicator> open(
+      const CommunicatorOptions& options, std::optional<std::size_t> launched) const override {
+    return enter_mpi(options, launched);
+  }
+};
+
+}  // namespace
+
 }  // namespace spillway
+
+extern "C" {
+
+[[gnu::visibility("default")]] const char* spillway_mpi_build() { return SPILLWAY_BUILD; }
+
+[[gnu::visibility("default")]] const spillway::MpiPlugin* spillway_mpi_plugin() {
+  static const spillway::Plugin plugin;
+  return &plugin;
+}
+
+}  // extern "C"
