@@ -6,8 +6,8 @@
 #include <variant>
 
 #include "src/host/kernels/kernels.h"
-#include "src/host/kernels/updates/update_range.h"
-#include "src/host/layout/clear_memory.h"
+#include "src/host/kernels/updates.h"
+#include "src/host/layout/layout.h"
 #include "src/host/layout/parameter_layout.h"
 #include "um/error.h"
 

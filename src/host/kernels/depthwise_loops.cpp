@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "src/host/kernels/channel_strips.h"
-#include "src/host/kernels/window_phases.h"
+#include "src/host/kernels/kernels.h"
+#include "src/host/kernels/window_products.h"
 #include "src/host/layout/parameter_layout.h"
-#include "src/host/layout/thread_floats.h"
+#include "src/host/layout/threads.h"
 #include "um/machine/mapping.h"
 
 namespace spillway::host {

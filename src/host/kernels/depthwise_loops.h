@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "src/host/layout/host_kernel.h"
-#include "src/host/layout/weighted_kernel.h"
 #include "src/ops/backend.h"
 
 namespace spillway::host {

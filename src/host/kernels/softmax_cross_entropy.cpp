@@ -5,7 +5,7 @@
 #include <span>
 
 #include "src/host/kernels/kernels.h"
-#include "src/host/layout/thread_floats.h"
+#include "src/host/layout/threads.h"
 
 namespace spillway::host {
 namespace {

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 
-#include "src/host/kernels/channel_strips.h"
 #include "src/host/kernels/kernels.h"
 
 namespace spillway::host {

@@ -1,6 +1,12 @@
 #include "src/host/layout/layout.h"
 
+#include <cstring>
+
 #include "um/error.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 namespace spillway::host {
 
@@ -39,6 +45,18 @@ Desc Layout::desc(const TensorShape& shape) const {
 Desc Layout::unpadded_desc(const TensorShape& shape) const {
   const auto& [channels, height, width, form] = shape.image;
   return {dims({shape.batch, channels, height, width}), element_type(), tag(channels)};
+}
+
+void clear_memory(um::Range block) {
+#if defined(__SSE2__)
+  auto* const begin = reinterpret_cast<__m128i*>(block.data());
+  for (std::size_t i = 0; i < block.size() / sizeof(__m128i); ++i) {
+    _mm_stream_si128(begin + i, _mm_setzero_si128());
+  }
+  _mm_sfence();
+#else
+  std::memset(block.data(), 0, block.size());
+#endif
 }
 
 }  // namespace spillway::host

@@ -6,6 +6,7 @@
 #include "src/host/layout/onednn.h"
 #include "src/ops/precision.h"
 #include "src/ops/tensor.h"
+#include "um/bytes.h"
 
 namespace spillway::host {
 
@@ -87,5 +88,9 @@ template <class Use>
 decltype(auto) with_elements(const Layout& layout, const Use& use) {
   return layout.is_bf16() ? use(ElementsOf<Bfloat16>{}) : use(ElementsOf<float>{});
 }
+
+/// Zeroes `block` and leaves none of it in the processor's caches, where that is possible.
+/// Requires: whole 64 bytes, aligned to that.
+void clear_memory(um::Range block);
 
 }  // namespace spillway::host

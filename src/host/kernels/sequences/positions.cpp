@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <memory>
 
 #include "src/host/kernels/kernels.h"
 #include "src/host/kernels/sequences/token_rows.h"
+#include "src/numbers/rotary_angles.h"
 
 namespace spillway::host {
 
@@ -56,6 +58,58 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PositionsBackw
     }
   };
   return element_kernel_of(machine, op, add);
+}
+
+namespace {
+
+// The only operand: x or dy, y or dx.
+template <class Names>
+std::byte* first_of(const Names& names) {
+  const auto [only] = names;
+  return only;
+}
+
+// By the angles, or with `direction` -1 back. Forward reads x and writes y, backward dy and dx.
+template <class Op>
+std::unique_ptr<Kernel> turn(const Machine& machine, const Op& op, float direction) {
+  const TokenRows rows{machine.layout, op.x};
+  const std::size_t pairs = op.heads.width(op.x) / 2;
+  const std::size_t turned = op.heads.heads + op.heads.kv_heads;
+  // shared: kernels are copied
+  const auto angles = std::make_shared<const RotaryAngles>(op.x.image.height, pairs, op.base);
+  const std::size_t tokens = op.x.image.height;
+  return element_kernel_of(machine, op, [=](auto elements, const auto& operands) {
+    const auto* const from = elements(first_of(operands.in));
+    auto* const to = elements(first_of(operands.out));
+#pragma omp parallel for schedule(static)
+    for (std::size_t i = 0; i < rows.count; ++i) {
+      const float* const cosines = angles->cosines.data() + i % tokens * pairs;
+      const float* const sines = angles->sines.data() + i % tokens * pairs;
+      const auto* const x = from + i * rows.stride;
+      auto* const y = to + i * rows.stride;
+      for (std::size_t head = 0; head < turned; ++head) {
+        const std::size_t low = head * 2 * pairs;
+        const std::size_t high = low + pairs;
+        for (std::size_t j = 0; j < pairs; ++j) {
+          const float sine = direction * sines[j];
+          const float a = x[low + j];
+          const float b = x[high + j];
+          y[low + j] = a * cosines[j] - b * sine;
+          y[high + j] = b * cosines[j] + a * sine;
+        }
+      }
+      if (x != y) std::copy(x + turned * 2 * pairs, x + rows.stride, y + turned * 2 * pairs);
+    }
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RotaryForward& op) {
+  return turn(machine, op, 1.F);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RotaryBackward& op) {
+  return turn(machine, op, -1.F);
 }
 
 }  // namespace spillway::host

@@ -1,5 +1,4 @@
 #include "src/host/kernels/kernels.h"
-#include "src/host/kernels/sequences/exponential.h"
 #include "src/host/kernels/sequences/token_rows.h"
 #include "um/machine/mapping.h"
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 
 #include "src/host/layout/layout.h"
 #include "src/ops/tensor.h"
@@ -25,5 +27,38 @@ struct TokenRows {
   std::size_t channels;
   std::size_t stride;  ///< from row to row; what lies between channels and stride is padding
 };
+
+/// exp(x) within two units of the last place: 0 below -87, exp(88.7) above that, NaN of NaN.
+/// Without a branch or a call, so that loops of it are vectorised (the polynomial is Cephes's
+/// expf).
+[[nodiscard]] inline float exponential(float x) {
+  constexpr float kLeast = -87.F;
+  constexpr float kMost = 88.7F;
+  constexpr float kRound =
+      12582912.F;  // 1.5 2^23: what is added to it is rounded to a whole number
+  constexpr float kLog2High = 0.693359375F;
+  constexpr float kLog2Low = -2.12194440e-4F;
+  constexpr unsigned kMantissa = 23;
+  float within = x < kLeast ? kLeast : x;
+  within = within > kMost ? kMost : within;
+  const float shifted = within * 1.44269504F + kRound;
+  const float whole = shifted - kRound;
+  const float rest = within - whole * kLog2High - whole * kLog2Low;
+  float sum = 1.9875691500e-4F;
+  sum = sum * rest + 1.3981999507e-3F;
+  sum = sum * rest + 8.3334519073e-3F;
+  sum = sum * rest + 4.1665795894e-2F;
+  sum = sum * rest + 1.6666665459e-1F;
+  sum = sum * rest + 5.0000001201e-1F;
+  sum = sum * rest * rest + rest + 1.F;
+  // 2^whole, as two factors: the largest alone is no float.
+  const auto power = std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(kRound);
+  const std::int32_t half = power >> 1;
+  const auto factor = [](std::int32_t exponent) {
+    return std::bit_cast<float>((exponent + 127) << kMantissa);
+  };
+  const float scaled = sum * factor(half) * factor(power - half);
+  return x < kLeast ? 0.F : scaled;
+}
 
 }  // namespace spillway::host

@@ -1,16 +1,166 @@
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
 #include "src/host/kernels/kernels.h"
-#include "src/host/kernels/sequences/exponential.h"
-#include "src/host/kernels/sequences/vocabulary_products.h"
+#include "src/host/kernels/sequences/token_rows.h"
+#include "src/host/layout/host_kernel.h"
+#include "src/ops/function_kernel.h"
+#include "src/ops/operation.h"
 #include "um/machine/mapping.h"
 
 namespace spillway::host {
 namespace {
+
+/// What one token adds to the result of a loss over a vocabulary.
+struct TokenLoss {
+  float loss;
+  float correct;
+};
+
+/// How the tokens of a batch are cut into chunks, all about as large, whose logits are there at
+/// once.
+struct LogitChunks {
+  LogitChunks(const Layout& layout, const VocabularyGeometry& geometry);
+
+  TokenRows rows;
+  std::size_t vocabulary;
+  std::size_t each;  ///< tokens of a chunk, but the last
+};
+
+/// What is made of a chunk: logits alone, or also gradients, those of the table being the first
+/// ones or added to what is there.
+enum class ChunkPart : std::uint8_t { kLogits, kFirstGradients, kAddedGradients };
+
+/// The products of a chunk of so many tokens, by the table in the tensors' type. Each call's
+/// `scratchpad` has scratchpad() bytes. With kLogits there are no gradients to ask for.
+class ChunkProducts {
+ public:
+  ChunkProducts(const Machine& machine, const LogitChunks& chunks, std::size_t tokens,
+                ChunkPart part);
+
+  [[nodiscard]] um::Bytes scratchpad() const { return scratchpad_; }
+
+  /// logits = x table^T
+  void find_logits(std::byte* x, std::byte* table, std::byte* logits, std::byte* scratchpad);
+  /// dtable = dlogits^T x, or += that
+  void find_dtable(std::byte* dlogits, std::byte* x, std::byte* dtable, std::byte* scratchpad);
+  /// dx = dlogits table
+  void find_dx(std::byte* dlogits, std::byte* table, std::byte* dx, std::byte* scratchpad);
+
+ private:
+  Call make(const dnnl::engine& engine, const Desc& a, const Desc& b, const Desc& c, bool adds);
+
+  um::Bytes scratchpad_{};  // first: make() raises it
+  Call logits_;
+  std::optional<Call> dtable_;
+  std::optional<Call> dx_;
+};
+
+/// Where in the workspace lie: with bfloat16 the table as such (at 0), a chunk's logits, what all
+/// tokens add to the result, and room for the products; each at a multiple of 64 bytes.
+struct VocabularyRoom {
+  VocabularyRoom(const Machine& machine, const LogitChunks& chunks,
+                 const std::vector<ChunkProducts>& products);
+
+  um::Bytes logits;
+  um::Bytes samples;
+  um::Bytes scratchpad;
+  um::Bytes end;
+};
+
+constexpr um::Bytes kAlignment{64};
+
+um::Bytes aligned_bytes(const Layout& layout, std::initializer_list<std::size_t> sizes) {
+  return um::round_up(um::Bytes{layout.dense_desc(sizes).get_size()}, kAlignment);
+}
+
+void run_product(Call& call, std::byte* a, std::byte* b, std::byte* c, std::byte* scratchpad) {
+  call.run({{DNNL_ARG_SRC, a},
+            {DNNL_ARG_WEIGHTS, b},
+            {DNNL_ARG_DST, c},
+            {DNNL_ARG_SCRATCHPAD, scratchpad}});
+}
+
+LogitChunks::LogitChunks(const Layout& layout, const VocabularyGeometry& geometry)
+    : rows{layout, geometry.x}, vocabulary{geometry.vocabulary} {
+  constexpr std::size_t kLeast = 16;
+  const std::size_t most = std::max(kVocabularyChunk / vocabulary, kLeast);
+  const std::size_t count = (rows.count + most - 1) / most;
+  each = (rows.count + count - 1) / count;
+}
+
+ChunkProducts::ChunkProducts(const Machine& machine, const LogitChunks& chunks, std::size_t tokens,
+                             ChunkPart part)
+    : logits_{make(machine.engine, machine.layout.dense_desc({tokens, chunks.rows.stride}),
+                   transposed(machine.layout.dense_desc({chunks.vocabulary, chunks.rows.stride})),
+                   machine.layout.dense_desc({tokens, chunks.vocabulary}), false)} {
+  if (part == ChunkPart::kLogits) return;
+  dtable_ = make(machine.engine, transposed(machine.layout.dense_desc({tokens, chunks.vocabulary})),
+                 machine.layout.dense_desc({tokens, chunks.rows.stride}),
+                 float_desc({chunks.vocabulary, chunks.rows.stride}, dnnl::memory::format_tag::ab),
+                 part == ChunkPart::kAddedGradients);
+  dx_ = make(machine.engine, machine.layout.dense_desc({tokens, chunks.vocabulary}),
+             machine.layout.dense_desc({chunks.vocabulary, chunks.rows.stride}),
+             machine.layout.dense_desc({tokens, chunks.rows.stride}), false);
+}
+
+Call ChunkProducts::make(const dnnl::engine& engine, const Desc& a, const Desc& b, const Desc& c,
+                         bool adds) {
+  const auto primitive = product(engine, a, b, c, adds);
+  scratchpad_ = std::max(scratchpad_, scratchpad_bytes(primitive));
+  return {engine,
+          dnnl::matmul(primitive),
+          {{DNNL_ARG_SRC, a},
+           {DNNL_ARG_WEIGHTS, b},
+           {DNNL_ARG_DST, c},
+           {DNNL_ARG_SCRATCHPAD, primitive.scratchpad_desc()}}};
+}
+
+void ChunkProducts::find_logits(std::byte* x, std::byte* table, std::byte* logits,
+                                std::byte* scratchpad) {
+  run_product(logits_, x, table, logits, scratchpad);
+}
+void ChunkProducts::find_dtable(std::byte* dlogits, std::byte* x, std::byte* dtable,
+                                std::byte* scratchpad) {
+  run_product(dtable_.value(), dlogits, x, dtable, scratchpad);
+}
+void ChunkProducts::find_dx(std::byte* dlogits, std::byte* table, std::byte* dx,
+                            std::byte* scratchpad) {
+  run_product(dx_.value(), dlogits, table, dx, scratchpad);
+}
+
+// Of the first chunk, of those between, and of the last; of a first one alone where there is no
+// other. Without gradients unless `trains`.
+std::vector<ChunkProducts> products_of(const Machine& machine, const LogitChunks& chunks,
+                                       bool trains) {
+  const ChunkPart first = trains ? ChunkPart::kFirstGradients : ChunkPart::kLogits;
+  const ChunkPart later = trains ? ChunkPart::kAddedGradients : ChunkPart::kLogits;
+  std::vector<ChunkProducts> products;
+  products.emplace_back(machine, chunks, chunks.each, first);
+  const std::size_t count = (chunks.rows.count + chunks.each - 1) / chunks.each;
+  if (count == 1) return products;
+  products.emplace_back(machine, chunks, chunks.each, later);
+  products.emplace_back(machine, chunks, chunks.rows.count - (count - 1) * chunks.each, later);
+  return products;
+}
+
+VocabularyRoom::VocabularyRoom(const Machine& machine, const LogitChunks& chunks,
+                               const std::vector<ChunkProducts>& products) {
+  if (machine.layout.is_bf16()) {
+    logits = aligned_bytes(machine.layout, {chunks.vocabulary, chunks.rows.stride});
+  }
+  samples = logits + aligned_bytes(machine.layout, {chunks.each, chunks.vocabulary});
+  scratchpad = samples + um::round_up(um::Bytes{chunks.rows.count * sizeof(TokenLoss)}, kAlignment);
+  um::Bytes largest;
+  for (const ChunkProducts& each : products) largest = std::max(largest, each.scratchpad());
+  end = scratchpad + largest;
+}
 
 // The largest of a token's logits.
 template <class T>
@@ -269,6 +419,42 @@ um::Bytes workspace_of(const Machine& machine, const VocabularyLossTrain& op) {
 }
 um::Bytes workspace_of(const Machine& machine, const VocabularyLossEvaluate& op) {
   return workspace(machine, op.geometry, false);
+}
+
+namespace {
+
+// The sum of the products of two rows. One thread makes it, so that its bits are the same with any
+// number of threads.
+template <class T>
+float product_of_rows(const T* a, const float* b, std::size_t count) {
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::size_t c = 0; c < count; ++c) sum += a[c] * b[c];
+  return sum;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const VocabularyLogits& op) {
+  const TokenRows rows{machine.layout, op.geometry.x};
+  return element_kernel_of(
+      machine, op, [op, rows](auto elements, const auto& operands, const auto& arguments) {
+        const std::size_t tokens = rows.count / op.geometry.x.batch;
+        const std::size_t position = arguments.context->position;
+        um::expects(position < tokens, "a token of the samples");
+        const float* const table = floats(operands.in.table);
+        const float* const bias = op.geometry.bias ? floats(operands.in.bias) : nullptr;
+        const std::size_t vocabulary = op.geometry.vocabulary;
+        for (std::size_t n = 0; n < op.geometry.x.batch; ++n) {
+          const auto* const x = elements(operands.in.x) + (n * tokens + position) * rows.stride;
+          float* const logits = floats(operands.out.logits) + n * vocabulary;
+#pragma omp parallel for schedule(static)
+          for (std::size_t v = 0; v < vocabulary; ++v) {
+            const float own = bias == nullptr ? 0.F : bias[v];
+            logits[v] = product_of_rows(x, table + v * rows.stride, rows.channels) + own;
+          }
+        }
+      });
 }
 
 }  // namespace spillway::host

@@ -1,5 +1,3 @@
-#include "src/host/layout/thread_floats.h"
-
 #include <gtest/gtest.h>
 #include <omp.h>
 

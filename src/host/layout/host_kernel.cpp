@@ -1,4 +1,4 @@
-#include "src/host/layout/weighted_kernel.h"
+#include "src/host/layout/host_kernel.h"
 
 #include <algorithm>
 #include <optional>
