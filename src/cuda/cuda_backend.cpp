@@ -7,8 +7,8 @@
 
 #include "src/cuda/cudnn/attention.h"
 #include "src/cuda/cudnn/attention_engines.h"
-#include "src/cuda/cudnn/convolution_run.h"
-#include "src/cuda/cudnn/library_check.h"
+#include "src/cuda/cudnn/convolution.h"
+#include "src/cuda/cudnn/cudnn_descriptor.h"
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/layout/layout.h"
 #include "src/cuda/layout/parameter_layout.h"

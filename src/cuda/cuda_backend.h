@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "src/cuda/layout/kernel_context.h"
+#include "src/cuda/layout/layout.h"
 #include "src/cuda/layout/step_numbers.h"
 #include "src/ops/backend.h"
 #include "um/bytes.h"

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "src/cuda/cudnn/cudnn_descriptor.h"
-#include "src/cuda/cudnn/library_check.h"
 #include "um/cuda/cuda_device.h"
 #include "um/error.h"
 

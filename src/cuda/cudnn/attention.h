@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "src/cuda/layout/kernel_context.h"
+#include "src/cuda/layout/layout.h"
 #include "src/ops/backend.h"
 
 namespace spillway::cuda {

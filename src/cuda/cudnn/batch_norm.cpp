@@ -1,6 +1,7 @@
+#include "src/cuda/kernels/batch_norm.h"
+
 #include <algorithm>
 
-#include "src/cuda/kernels/batch_norm_kernels.h"
 #include "src/cuda/kernels/kernels.h"
 #include "src/ops/function_kernel.h"
 

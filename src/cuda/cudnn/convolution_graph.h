@@ -3,7 +3,7 @@
 #include <string>
 
 #include "src/cuda/cudnn/cudnn_graph.h"
-#include "src/cuda/layout/kernel_context.h"
+#include "src/cuda/layout/layout.h"
 #include "src/ops/operation.h"
 
 namespace spillway::cuda {

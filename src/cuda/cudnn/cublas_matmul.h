@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-#include "src/cuda/layout/kernel_context.h"
+#include "src/cuda/layout/layout.h"
 #include "um/bytes.h"
 
 namespace spillway::cuda {

@@ -69,4 +69,17 @@ std::size_t CudnnDescriptor::get(cudnnBackendAttributeName_t name, cudnnBackendA
   return std::min(static_cast<std::size_t>(std::max<std::int64_t>(count, 0)), room);
 }
 
+LibraryError::LibraryError(const std::string& text, um::Caller where)
+    : um::Error{text + " (at " + where.file + ":" + std::to_string(where.line) + ")"} {}
+
+void check(cudnnStatus_t status, um::Caller where) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  throw LibraryError{std::string{"cuDNN: "} + cudnnGetErrorString(status), where};
+}
+
+void check(cublasStatus_t status, um::Caller where) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw LibraryError{std::string{"cuBLASLt: "} + cublasLtGetStatusString(status), where};
+}
+
 }  // namespace spillway::cuda

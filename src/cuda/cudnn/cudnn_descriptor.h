@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cublasLt.h>
 #include <cudnn.h>
 
 #include <array>
@@ -141,5 +142,15 @@ class CudnnDescriptor {
 
   cudnnBackendDescriptor_t descriptor_ = nullptr;
 };
+
+/// A call of cuDNN or cuBLAS failed. `what()` names the library, its text and the source line.
+class LibraryError : public um::Error {
+ public:
+  LibraryError(const std::string& text, um::Caller where);
+};
+
+/// Throws LibraryError with the caller's file and line unless `status` is success.
+void check(cudnnStatus_t status, um::Caller where = um::Caller::here());
+void check(cublasStatus_t status, um::Caller where = um::Caller::here());
 
 }  // namespace spillway::cuda

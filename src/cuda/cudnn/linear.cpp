@@ -1,10 +1,10 @@
 #include <algorithm>
 
 #include "src/cuda/cudnn/cublas_matmul.h"
-#include "src/cuda/kernels/bias_relu.h"
 #include "src/cuda/kernels/channel_sums.h"
+#include "src/cuda/kernels/element_wise.h"
 #include "src/cuda/kernels/kernels.h"
-#include "src/cuda/layout/kernel_weights.h"
+#include "src/cuda/layout/parameter_layout.h"
 #include "src/ops/function_kernel.h"
 
 namespace spillway::cuda {

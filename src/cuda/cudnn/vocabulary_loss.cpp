@@ -7,7 +7,7 @@
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/kernels/sequences/token_matrix.h"
 #include "src/cuda/kernels/sequences/vocabulary_rows.h"
-#include "src/cuda/layout/kernel_weights.h"
+#include "src/cuda/layout/parameter_layout.h"
 #include "src/cuda/layout/step_numbers.h"
 #include "src/ops/function_kernel.h"
 

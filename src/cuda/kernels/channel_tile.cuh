@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "src/cuda/kernels/launch.cuh"
-#include "src/cuda/layout/channel_matrix.h"
-#include "src/cuda/layout/pack.cuh"
+#include "src/cuda/layout/layout.cuh"
+#include "src/cuda/layout/layout.h"
 
 namespace spillway::cuda {
 

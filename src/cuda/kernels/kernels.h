@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/cuda/layout/kernel_context.h"
+#include "src/cuda/layout/layout.h"
 #include "src/ops/backend.h"
 #include "um/bytes.h"
 

@@ -4,7 +4,7 @@
 
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/kernels/launch.cuh"
-#include "src/cuda/kernels/shared_memory.h"
+#include "src/cuda/kernels/launch.h"
 
 namespace spillway::cuda {
 namespace {

@@ -1,7 +1,6 @@
 #include <cstdint>
 
 #include "src/cuda/kernels/kernels.h"
-#include "src/cuda/kernels/softmax_rows.cuh"
 #include "src/cuda/layout/step_numbers.h"
 
 namespace spillway::cuda {

@@ -7,12 +7,19 @@
 
 #include "src/cuda/ranks/cuda_number_kernels.h"
 #include "src/cuda/ranks/device_communicator.h"
-#include "src/cuda/ranks/join_nccl.h"
+#include "src/cuda/ranks/nccl_communicator.h"
 #include "src/ranks/agreement.h"
 #include "src/ranks/rank_names.h"
 #include "um/error.h"
 
 namespace spillway::cuda {
+
+std::unique_ptr<Communicator> join_nccl(Communicator& ranks, DeviceCommunicator::Device device,
+                                        const CommunicatorOptions& options,
+                                        const std::string& library) {
+  return std::make_unique<NcclCommunicator>(ranks, std::move(device), options, load_nccl(library));
+}
+
 namespace {
 
 // NCCL connects two ranks, and takes memory for that, when one first says something to the other.

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "src/cuda/ranks/device_communicator.h"
 #include "src/ranks/communicator.h"
 #include "um/cuda/driver/api.h"
 
@@ -23,5 +24,13 @@ inline constexpr const char* kNcclLibrary = "libnccl.so.2";
 /// Throws: um::Error that names them, where two ranks of one node have the same GPU. `gpus` are
 /// their places on the PCI bus, by rank.
 void expect_gpu_each(std::span<const std::string> nodes, std::span<const std::string> gpus);
+
+/// Joins the devices of several ranks by NCCL, which is in `library`. All of `ranks` call it.
+/// Throws: um::Error, one sentence that says what to do, where there is no NCCL, or this was built
+/// without.
+[[nodiscard]] std::unique_ptr<Communicator> join_nccl(Communicator& ranks,
+                                                      DeviceCommunicator::Device device,
+                                                      const CommunicatorOptions& options,
+                                                      const std::string& library);
 
 }  // namespace spillway::cuda

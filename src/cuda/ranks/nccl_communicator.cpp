@@ -1,15 +1,129 @@
 #include "src/cuda/ranks/nccl_communicator.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <array>
 #include <exception>
+#include <string_view>
 #include <utility>
 
+#include "src/cuda/ranks/device_communicator.h"
 #include "src/ranks/agreement.h"
 #include "um/error.h"
 
 namespace spillway::cuda {
+namespace {
+
+constexpr int kOldest = NCCL_VERSION(2, 20, 0);  // that came with the oldest CUDA that builds this
+constexpr const char* kAdvice =
+    "install NCCL 2.20 or newer (libnccl2, or pip's nvidia-nccl-cu13), put its folder in "
+    "LD_LIBRARY_PATH, or use --device host";
+
+std::string version_text(int code) {
+  return fmt::format("{}.{}.{}", code / 10000, code / 100 % 100, code % 100);
+}
+
+template <class Function>
+void find(void* library, const char* name, Function*& function) {
+  function = reinterpret_cast<Function*>(dlsym(library, name));
+  if (function != nullptr) return;
+  throw um::Error{fmt::format("the NCCL that was found has no {}; {}", name, kAdvice)};
+}
+
+}  // namespace
+
+NcclFunctions load_nccl(const std::string& library) {
+  void* const nccl = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (nccl == nullptr) {
+    throw um::Error{
+        fmt::format("ranks on several GPUs speak over NCCL, which cannot be loaded ({}); {}",
+                    dlerror(), kAdvice)};
+  }
+  NcclFunctions all;
+  find(nccl, "ncclGetVersion", all.get_version);
+  int version = 0;
+  if (all.get_version(&version) != ncclSuccess || version < kOldest) {
+    throw um::Error{
+        fmt::format("NCCL {} is too old for ranks; {}", version_text(version), kAdvice)};
+  }
+  all.version = version_text(version);
+  find(nccl, "ncclGetUniqueId", all.get_unique_id);
+  find(nccl, "ncclCommInitRankConfig", all.comm_init_rank_config);
+  find(nccl, "ncclCommGetAsyncError", all.comm_get_async_error);
+  find(nccl, "ncclCommFinalize", all.comm_finalize);
+  find(nccl, "ncclCommDestroy", all.comm_destroy);
+  find(nccl, "ncclCommAbort", all.comm_abort);
+  find(nccl, "ncclGetErrorString", all.get_error_string);
+  find(nccl, "ncclGetLastError", all.get_last_error);
+  find(nccl, "ncclGroupStart", all.group_start);
+  find(nccl, "ncclGroupEnd", all.group_end);
+  find(nccl, "ncclSend", all.send);
+  find(nccl, "ncclRecv", all.recv);
+  find(nccl, "ncclAllReduce", all.all_reduce);
+  return all;
+}
+
+namespace {
+
+constexpr std::chrono::seconds kLeaving{10};  // what other ranks may take to leave, too
+
+}  // namespace
+
+NcclComm::NcclComm(const NcclFunctions& nccl, const Place& place)
+    : nccl_{nccl}, exceptions_{std::uncaught_exceptions()} {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  check(nccl_.comm_init_rank_config(&comm_, place.ranks, place.id, place.rank, &config));
+}
+
+NcclComm::~NcclComm() {
+  if (comm_ != nullptr && std::uncaught_exceptions() == exceptions_) leave();
+  abort();
+}
+
+void NcclComm::leave() noexcept {
+  try {
+    check(nccl_.comm_finalize(comm_));
+    if (settle(kLeaving)) nccl_.comm_destroy(std::exchange(comm_, nullptr));
+  } catch (const um::Error&) {  // what was exchanged has been waited for
+  }
+}
+
+void NcclComm::group(const std::function<void()>& calls) {
+  check(nccl_.group_start());
+  try {
+    calls();
+  } catch (...) {
+    nccl_.group_end();  // a group that stays open would keep the end, too
+    throw;
+  }
+  check(nccl_.group_end());
+}
+
+bool NcclComm::settle(std::chrono::milliseconds time_limit) const {
+  return poll_until(time_limit, [this] { return is_settled(); });
+}
+
+bool NcclComm::is_settled() const {
+  ncclResult_t state = ncclSuccess;
+  check(nccl_.comm_get_async_error(comm_, &state));
+  check(state);
+  return state != ncclInProgress;
+}
+
+void NcclComm::abort() noexcept {
+  if (comm_ != nullptr) nccl_.comm_abort(std::exchange(comm_, nullptr));
+}
+
+void NcclComm::check(ncclResult_t result) const {
+  if (result == ncclSuccess || result == ncclInProgress) return;
+  const char* const words = nccl_.get_last_error(comm_);
+  const std::string_view last = words != nullptr ? words : "";
+  throw um::Error{fmt::format("NCCL: {}{}{}{}", nccl_.get_error_string(result),
+                              last.empty() ? "" : " (", last, last.empty() ? "" : ")")};
+}
+
 namespace {
 
 // The first rank's id, on all of them.

@@ -1,12 +1,79 @@
 #pragma once
 
+#include <nccl.h>
+
+#include <chrono>
+#include <functional>
 #include <string>
 
 #include "src/cuda/ranks/device_communicator.h"
-#include "src/cuda/ranks/nccl_comm.h"
-#include "src/cuda/ranks/nccl_functions.h"
 
 namespace spillway::cuda {
+
+/// The functions of NCCL that exchanges call, from a library that is loaded when ranks on several
+/// GPUs want it: the program starts where there is none.
+struct NcclFunctions {
+  decltype(&ncclGetVersion) get_version = nullptr;
+  decltype(&ncclGetUniqueId) get_unique_id = nullptr;
+  decltype(&ncclCommInitRankConfig) comm_init_rank_config = nullptr;
+  decltype(&ncclCommGetAsyncError) comm_get_async_error = nullptr;
+  decltype(&ncclCommFinalize) comm_finalize = nullptr;
+  decltype(&ncclCommDestroy) comm_destroy = nullptr;
+  decltype(&ncclCommAbort) comm_abort = nullptr;
+  decltype(&ncclGetErrorString) get_error_string = nullptr;
+  decltype(&ncclGetLastError) get_last_error = nullptr;
+  decltype(&ncclGroupStart) group_start = nullptr;
+  decltype(&ncclGroupEnd) group_end = nullptr;
+  decltype(&ncclSend) send = nullptr;
+  decltype(&ncclRecv) recv = nullptr;
+  decltype(&ncclAllReduce) all_reduce = nullptr;
+  std::string version;  ///< "2.28.9"
+};
+
+/// Loads it, for the rest of the process. Throws: um::Error, one sentence that says what to do,
+/// where it is not there, cannot be loaded, or is older than 2.20.
+[[nodiscard]] NcclFunctions load_nccl(const std::string& library);
+
+/// NCCL's communicator of one rank, none of whose calls blocks: where NCCL needs longer, the caller
+/// asks it again and again. Its end leaves together with the other ranks, or alone where an
+/// exception is under way or abort() was called.
+///
+/// Throws: um::Error with NCCL's words. Thread safety: one thread at a time.
+class NcclComm {
+ public:
+  struct Place {
+    ncclUniqueId id;  ///< the same on all ranks
+    int ranks = 1;
+    int rank = 0;
+  };
+
+  /// Begins to meet the other ranks: settle() tells when that is done. `nccl` outlives it.
+  NcclComm(const NcclFunctions& nccl, const Place& place);
+  NcclComm(const NcclComm&) = delete;
+  NcclComm& operator=(const NcclComm&) = delete;
+  ~NcclComm();
+
+  /// Gives NCCL several calls as one; `calls` makes them with get(), and check() of what they
+  /// return.
+  void group(const std::function<void()>& calls);
+  /// Waits until NCCL has enqueued what it was given. False: it had not when `time_limit` passed.
+  [[nodiscard]] bool settle(std::chrono::milliseconds time_limit) const;
+  /// Throws where something has failed meanwhile.
+  void look() const { static_cast<void>(is_settled()); }
+  /// Stops what is under way. Nothing but the end is allowed after it.
+  void abort() noexcept;
+
+  [[nodiscard]] ncclComm_t get() const { return comm_; }
+  void check(ncclResult_t result) const;
+
+ private:
+  [[nodiscard]] bool is_settled() const;
+  void leave() noexcept;
+
+  const NcclFunctions& nccl_;
+  ncclComm_t comm_ = nullptr;
+  int exceptions_;
+};
 
 /// Ranks, each with a GPU of its own, whose memories NCCL moves pieces between. Pieces are sent and
 /// received in one group, and nothing is sent where nothing is to be: a call ends without the

@@ -1,4 +1,4 @@
-#include "src/cuda/ranks/join_nccl.h"
+#include "src/cuda/ranks/join_devices.h"
 #include "um/error.h"
 
 namespace spillway::cuda {

@@ -1,7 +1,6 @@
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/kernels/launch.cuh"
 #include "src/cuda/kernels/sequences/token_matrix.h"
-#include "src/cuda/kernels/warp_sum.cuh"
 #include "src/cuda/layout/parameter_layout.h"
 
 namespace spillway::cuda {

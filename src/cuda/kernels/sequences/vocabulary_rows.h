@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/cuda/layout/kernel_context.h"
+#include "src/cuda/layout/layout.h"
 #include "um/bytes.h"
 
 namespace spillway::cuda {

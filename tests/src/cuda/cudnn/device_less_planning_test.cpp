@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "nets/families/network_catalogue.h"
-#include "src/cuda/cudnn/engine_choice.h"
+#include "src/cuda/cudnn/convolution_engines.h"
 #include "tools/golden/cudnn_listing.h"
 
 namespace spillway::cuda {

@@ -1,8 +1,8 @@
-#include "src/cuda/cudnn/engine_choice.h"
-
 #include <gtest/gtest.h>
 
 #include <numeric>
+
+#include "src/cuda/cudnn/convolution_engines.h"
 
 namespace spillway::cuda {
 namespace {

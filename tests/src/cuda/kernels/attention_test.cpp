@@ -1,9 +1,10 @@
+#include "src/cuda/kernels/sequences/attention.h"
+
 #include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "src/cuda/kernels/sequences/attention_shape.h"
 #include "tests/refusal.h"
 #include "tests/src/ops/kernel_runner.h"
 

@@ -1,9 +1,8 @@
-#include "src/cuda/kernels/number_sums.h"
-
 #include <cstddef>
 #include <span>
 #include <vector>
 
+#include "src/cuda/ranks/cuda_number_kernels.h"
 #include "src/ranks/communicator.h"
 #include "tests/src/ops/kernel_runner.h"
 

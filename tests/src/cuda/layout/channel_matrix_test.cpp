@@ -1,6 +1,6 @@
-#include "src/cuda/layout/channel_matrix.h"
-
 #include <gtest/gtest.h>
+
+#include "src/cuda/layout/layout.h"
 
 namespace spillway::cuda {
 

@@ -1,9 +1,8 @@
-#include "src/cuda/kernels/kernel_check.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "src/cuda/kernels/launch.h"
 #include "tests/src/cuda/processor/function_status.h"
 #include "um/cuda/driver/check.h"
 

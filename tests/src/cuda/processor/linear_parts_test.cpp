@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <ostream>
 
-#include "src/cuda/kernels/bias_relu.h"
 #include "src/cuda/kernels/channel_sums.h"
+#include "src/cuda/kernels/element_wise.h"
 #include "tests/src/cuda/processor/kernel_runner.h"
 
 namespace spillway::cuda {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/cuda/open_context.h"
+#include "src/cuda/plugin.h"
 #include "src/cuda/ranks/join_devices.h"
 #include "src/host/host_context.h"
 #include "src/ranks/tree_reduction.h"

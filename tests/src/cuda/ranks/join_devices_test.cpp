@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/cuda/ranks/nccl_functions.h"
+#include "src/cuda/ranks/nccl_communicator.h"
 #include "tests/refusal.h"
 #include "tests/src/cuda/ranks/nccl_ranks.h"
 

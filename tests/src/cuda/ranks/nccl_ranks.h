@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "src/cuda/ranks/nccl_communicator.h"
-#include "src/cuda/ranks/nccl_functions.h"
 #include "src/ranks/thread_communicator.h"
 #include "tests/src/cuda/ranks/stand_in_nccl.h"
 #include "tests/src/ranks/on_ranks.h"

@@ -2,8 +2,7 @@
 
 #include <cstddef>
 
-#include "src/cuda/layout/channel_matrix.h"
-#include "src/cuda/layout/kernel_context.h"
+#include "src/cuda/layout/layout.h"
 #include "um/bytes.h"
 
 namespace spillway::cuda {

@@ -1,4 +1,4 @@
-#include "src/cuda/kernels/batch_norm_kernels.h"
+#include "src/cuda/kernels/batch_norm.h"
 #include "src/cuda/kernels/launch.cuh"
 #include "src/cuda/kernels/row_walk.cuh"
 
@@ -192,6 +192,166 @@ void normalise(const Machine& machine, const ChannelMatrix& matrix, const NormVe
     launch_tiles(machine.stream, matrix, normalise_rows<T>, reinterpret_cast<const T*>(x),
                  reinterpret_cast<T*>(y), vectors, relu.applies,
                  reinterpret_cast<std::uint8_t*>(relu.mask));
+  });
+}
+
+namespace {
+
+__device__ unsigned load_mask(const std::uint8_t* mask, std::size_t at) {
+  return mask == nullptr ? 0xFFU : mask[at];
+}
+
+// Lane l of dy, behind the ReLU.
+__device__ float masked(float dy, unsigned positive, int l) {
+  return (positive >> static_cast<unsigned>(l) & 1U) == 0U ? 0.F : dy;
+}
+
+// The sums that dbeta and dgamma are made of: of dy, and of dy (x - mean).
+struct GroupSlopes {
+  Group dy;
+  Group product;
+  __device__ void merge(const GroupSlopes& other) {
+#pragma unroll
+    for (int l = 0; l < kGroupLanes; ++l) {
+      dy.lanes[l] += other.dy.lanes[l];
+      product.lanes[l] += other.product.lanes[l];
+    }
+  }
+};
+
+struct ChannelSlopes {
+  float dy;
+  float product;
+  __device__ void merge(const ChannelSlopes& other) {
+    dy += other.dy;
+    product += other.product;
+  }
+};
+
+// partials: (2, chunks, channels)
+template <class T>
+__global__ void __launch_bounds__(kTileThreads, kTileBlocks)
+    chunk_slopes(ChannelMatrix matrix, ChannelTiling tiling, const T* __restrict__ x,
+                 const T* __restrict__ dy, const std::uint8_t* __restrict__ mask,
+                 const float* __restrict__ mean_variance, float* __restrict__ partials) {
+  const TilePlace place = tile_place(matrix, tiling);
+  GroupSlopes mine{};
+  if (place.is_inside) {
+    const Group mean = load_group(mean_variance, place.group);
+#pragma unroll 2
+    for (std::size_t row = place.first; row < place.end; row += place.step) {
+      const std::size_t at = row * matrix.groups() + place.group;
+      const Group values = load_group(x, at);
+      const Group gradient = load_group(dy, at);
+      const unsigned positive = load_mask(mask, at);
+#pragma unroll
+      for (int l = 0; l < kGroupLanes; ++l) {
+        const float slope = masked(gradient.lanes[l], positive, l);
+        mine.dy.lanes[l] += slope;
+        mine.product.lanes[l] += slope * (values.lanes[l] - mean.lanes[l]);
+      }
+    }
+  }
+  merge_down(mine);
+  if (!place.is_inside || threadIdx.y != 0) return;
+  store_group(partials, blockIdx.y * matrix.groups() + place.group, mine.dy);
+  store_group(partials, (tiling.chunks + blockIdx.y) * matrix.groups() + place.group, mine.product);
+}
+
+// gradient: (channels) dgamma, (channels) dbeta
+__global__ void __launch_bounds__(kTileThreads)
+    add_slopes(ChannelMatrix matrix, ChannelTiling tiling, const float* __restrict__ partials,
+               NormVectors vectors, float* __restrict__ gradient) {
+  const std::size_t channel = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const bool is_inside = channel < matrix.channels;
+  ChannelSlopes mine{};
+  for (unsigned chunk = threadIdx.y; is_inside && chunk < tiling.chunks; chunk += blockDim.y) {
+    mine.merge({.dy = partials[chunk * matrix.channels + channel],
+                .product = partials[(tiling.chunks + chunk) * matrix.channels + channel]});
+  }
+  merge_down(mine);
+  if (!is_inside || threadIdx.y != 0) return;
+  const float variance = vectors.mean_variance[matrix.channels + channel];
+  gradient[channel] = mine.product / sqrtf(variance + vectors.epsilon);
+  gradient[matrix.channels + channel] = mine.dy;
+}
+
+template <class T>
+struct BackwardRow {
+  RawGroup<T> x;
+  RawGroup<T> dy;
+  unsigned positive;
+};
+
+// dx = gamma / deviation (dy - dbeta / n - normalised x dgamma / n)
+template <class T>
+__global__ void __launch_bounds__(kTileThreads, kTileBlocks)
+    backward_rows(ChannelMatrix matrix, ChannelTiling tiling, const T* __restrict__ x, const T* dy,
+                  T* dx, const std::uint8_t* __restrict__ mask, NormVectors vectors,
+                  const float* __restrict__ gradient) {
+  enum { kMean, kScale, kSlope, kMeanDy, kNumbers };
+  __shared__ TileChannels<kNumbers> channels;
+  fill_channels(channels, matrix, [&](std::size_t channel) {
+    const float share = 1.F / static_cast<float>(matrix.rows);
+    const float variance = vectors.mean_variance[matrix.channels + channel];
+    const float inverse = 1.F / sqrtf(variance + vectors.epsilon);
+    return ChannelNumbers<kNumbers>{
+        {vectors.mean_variance[channel], vectors.gamma_beta[channel] * inverse,
+         gradient[channel] * (inverse * share), gradient[matrix.channels + channel] * share}};
+  });
+  for_each_row<kRowsAhead<T> / 2>(
+      row_walk(matrix, tiling),
+      [&](std::size_t at) {
+        return BackwardRow<T>{load_raw(x, at), load_raw(dy, at), load_mask(mask, at)};
+      },
+      [&](auto& rows) {
+#pragma unroll
+        for (int q = 0; q < kQuads; ++q) {
+          const Quad mean = channels.quad(kMean, q);
+          const Quad scale = channels.quad(kScale, q);
+          const Quad slope = channels.quad(kSlope, q);
+          const Quad mean_dy = channels.quad(kMeanDy, q);
+#pragma unroll
+          for (BackwardRow<T>& row : rows) {
+            const Quad values = get_quad(row.x, q);
+            Quad slopes = get_quad(row.dy, q);
+#pragma unroll
+            for (int l = 0; l < 4; ++l) {
+              const float dy_of_lane = masked(slopes.lanes[l], row.positive, 4 * q + l);
+              const float distance = values.lanes[l] - mean.lanes[l];
+              slopes.lanes[l] =
+                  scale.lanes[l] * (dy_of_lane - mean_dy.lanes[l] - distance * slope.lanes[l]);
+            }
+            set_quad(row.dy, q, slopes);
+          }
+        }
+      },
+      [&](std::size_t at, const BackwardRow<T>& row) { store_raw(dx, at, row.dy); });
+}
+
+}  // namespace
+
+void batch_slopes(const Machine& machine, const ChannelMatrix& matrix, const NormVectors& vectors,
+                  const NormOperands& operands, std::byte* workspace, float* gradient) {
+  auto* const partials = reinterpret_cast<float*>(workspace);
+  with_element(machine.precision, [&](auto element) {
+    using T = decltype(element);
+    launch_tiles(machine.stream, matrix, chunk_slopes<T>, reinterpret_cast<const T*>(operands.x),
+                 reinterpret_cast<const T*>(operands.dy),
+                 reinterpret_cast<const std::uint8_t*>(operands.mask), vectors.mean_variance,
+                 partials);
+  });
+  launch_over_chunks(machine.stream, matrix, add_slopes, partials, vectors, gradient);
+}
+
+void normalise_backward(const Machine& machine, const ChannelMatrix& matrix,
+                        const NormVectors& vectors, const NormOperands& operands,
+                        const float* gradient, std::byte* dx) {
+  with_element(machine.precision, [&](auto element) {
+    using T = decltype(element);
+    launch_tiles(machine.stream, matrix, backward_rows<T>, reinterpret_cast<const T*>(operands.x),
+                 reinterpret_cast<const T*>(operands.dy), reinterpret_cast<T*>(dx),
+                 reinterpret_cast<const std::uint8_t*>(operands.mask), vectors, gradient);
   });
 }
 

@@ -6,12 +6,24 @@
 #include <vector>
 
 #include "src/cuda/cudnn/convolution_engines.h"
-#include "src/cuda/cudnn/convolution_scratch.h"
-#include "src/cuda/layout/kernel_weights.h"
+#include "src/cuda/cudnn/convolution_graph.h"
 #include "src/cuda/layout/layout.h"
+#include "src/cuda/layout/parameter_layout.h"
 #include "src/ops/backend.h"
+#include "um/bytes.h"
 
 namespace spillway::cuda {
+
+/// What a convolution's kernel needs besides its engine's workspace, in this order at the start of
+/// the workspace; multiples of 256 bytes.
+struct ConvolutionScratch {
+  um::Bytes gradient;  ///< the weights' gradient in bfloat16, before it becomes float
+  um::Bytes sums;      ///< partial sums of the biases' gradient
+
+  [[nodiscard]] um::Bytes total() const { return gradient + sums; }
+};
+
+[[nodiscard]] ConvolutionScratch scratch_of(Precision precision, const ConvolutionProblem& problem);
 
 /// One of cuDNN's engines made ready to run a convolution or a transposed one.
 class ConvolutionRun {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "src/cuda/kernels/launch.cuh"
-#include "src/cuda/layout/pack.cuh"
+#include "src/cuda/layout/layout.cuh"
 #include "src/cuda/layout/parameter_layout.h"
 #include "src/ops/parameter.h"
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "src/cuda/kernels/kernel_check.h"
+#include "src/cuda/kernels/launch.h"
 #include "um/cuda/driver/check.h"
 #include "um/error.h"
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "src/cuda/kernels/launch.cuh"
-#include "src/cuda/kernels/warp_sum.cuh"
 
 namespace spillway::cuda {
 

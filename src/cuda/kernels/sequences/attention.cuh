@@ -6,8 +6,6 @@
 
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/kernels/launch.cuh"
-#include "src/cuda/kernels/sequences/attention_shape.h"
-#include "src/cuda/kernels/warp_sum.cuh"
 #include "src/cuda/layout/step_numbers.h"
 #include "src/ops/dropout_mask.h"
 
