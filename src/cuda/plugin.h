@@ -1,7 +1,7 @@
 #pragma once
 
+#include "src/ops/backend.h"
 #include "src/ops/cuda_plugin.h"
-#include "src/ops/execution_context.h"
 
 namespace spillway::cuda {
 

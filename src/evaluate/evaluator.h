@@ -7,7 +7,7 @@
 
 #include "src/evaluate/trained_network.h"
 #include "src/io/data/dataset.h"
-#include "src/ops/execution_context.h"
+#include "src/ops/backend.h"
 #include "src/train/evaluation.h"
 #include "src/train/planned_steps.h"
 #include "src/train/session.h"

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "src/ops/backend.h"
-#include "src/ops/execution_context.h"
 #include "src/step/step.h"
 #include "um/memory.h"
 #include "um/stream.h"

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "src/host/layout/threads.h"
-#include "src/ops/execution_context.h"
+#include "src/ops/backend.h"
 #include "um/device.h"
 
 namespace spillway::host {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -8,16 +9,18 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/numbers/byte_numbers.h"
 #include "src/ops/far_kernel.h"
 #include "src/ops/operation.h"
 #include "src/ops/parameter.h"
-#include "src/ops/parameter_part.h"
 #include "src/ops/tensor.h"
 #include "um/bytes.h"
+#include "um/device.h"
 #include "um/error.h"
+#include "um/stream.h"
 
 namespace spillway {
 
@@ -202,6 +205,74 @@ class Backend : public SizeModel {
                                  std::span<std::byte* const> parts) const = 0;
   virtual void export_parameters(const ParameterSpec& spec, std::span<std::byte* const> parts,
                                  std::span<float> values) const = 0;
+};
+
+/// Something to train on: a device, the kernels that run on it, and the stream they run on.
+struct ExecutionContext {
+  ExecutionContext() = default;
+  ExecutionContext(const ExecutionContext&) = delete;
+  ExecutionContext& operator=(const ExecutionContext&) = delete;
+  ExecutionContext(ExecutionContext&&) noexcept = default;
+  ExecutionContext& operator=(ExecutionContext&&) =
+      delete;  // what it had would end in the wrong order
+  /// Waits for the stream's work, which uses the backend.
+  ~ExecutionContext() {
+    if (compute == nullptr) return;
+    try {
+      compute->synchronize();
+    } catch (...) {  // who waited for the work has been told, or nobody asked
+    }
+  }
+
+  // Of the kernels; bits depend on all of it:
+  std::size_t threads = 1;
+  Precision precision = Precision::kFp32;
+  bool deterministic = false;  ///< only kernels that give the same bits in each run
+  std::unique_ptr<um::Device> device;
+  std::unique_ptr<um::Stream> compute;  // a GPU's backend ends before the stream it was made for
+  std::unique_ptr<Backend> backend;
+};
+
+/// A kernel that only calls `body` with the operands of `Op`, and with the arguments of the call
+/// where it takes them.
+template <class Op, class Body>
+class FunctionKernel final : public Kernel {
+ public:
+  FunctionKernel(Op op, Body body) : op_{std::move(op)}, body_{std::move(body)} {}
+
+  void run(const KernelArguments& arguments) override {
+    um::expects(arguments.operands.size() == operand_count(op_),
+                "as many operands as the operation lists");
+    const Operands<Op> operands = operands_of(op_, arguments.operands);
+    if constexpr (std::invocable<Body&, const Operands<Op>&>) {
+      body_(operands);
+    } else {
+      body_(operands, arguments);
+    }
+  }
+
+ private:
+  Op op_;
+  Body body_;
+};
+
+/// A kernel that calls `body`, of which it has a copy that lives as long as it does.
+///
+/// Requires: run() gets as many operands as `op` has.
+template <class Op, class Body>
+[[nodiscard]] std::unique_ptr<Kernel> kernel_of(const Op& op, Body body) {
+  return std::make_unique<FunctionKernel<Op, Body>>(op, std::move(body));
+}
+
+/// A kernel that only calls `body` with the addresses of all operands.
+template <class Body>
+class OperandsKernel final : public Kernel {
+ public:
+  explicit OperandsKernel(Body body) : body_{std::move(body)} {}
+  void run(const KernelArguments& arguments) override { body_(arguments.operands); }
+
+ private:
+  Body body_;
 };
 
 }  // namespace spillway

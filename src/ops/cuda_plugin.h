@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "src/ops/execution_context.h"
-#include "src/ops/precision.h"
+#include "src/ops/backend.h"
+#include "src/ops/tensor.h"
 #include "src/ranks/communicator.h"
 
 namespace spillway {

@@ -1,13 +1,36 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "src/ops/backend.h"
-#include "src/ops/philox.h"
 #include "src/ops/tensor.h"
 
 namespace spillway {
+
+using PhiloxCounter = std::array<std::uint32_t, 4>;
+using PhiloxKey = std::array<std::uint32_t, 2>;
+
+/// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3",
+/// SC'11): four random words that are a function of the counter and the key alone.
+[[nodiscard]] constexpr PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
+  constexpr std::uint64_t kMultiplier0 = 0xD2511F53;
+  constexpr std::uint64_t kMultiplier1 = 0xCD9E8D57;
+  constexpr std::uint32_t kWeyl0 = 0x9E3779B9;
+  constexpr std::uint32_t kWeyl1 = 0xBB67AE85;
+  constexpr int kRounds = 10;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::uint64_t product0 = kMultiplier0 * counter[0];
+    const std::uint64_t product1 = kMultiplier1 * counter[2];
+    counter = {static_cast<std::uint32_t>(product1 >> 32U) ^ counter[1] ^ key[0],
+               static_cast<std::uint32_t>(product1),
+               static_cast<std::uint32_t>(product0 >> 32U) ^ counter[3] ^ key[1],
+               static_cast<std::uint32_t>(product0)};
+    key = {key[0] + kWeyl0, key[1] + kWeyl1};
+  }
+  return counter;
+}
 
 /// Which elements a dropout layer drops in a step: the same ones in every layout and on every
 /// device. One call of philox serves four channels of a pixel; its counter is the place of the four

@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "nets/layer.h"
-#include "src/ops/operands.h"
 #include "src/ops/operation_row.h"
 #include "src/ops/tensor.h"
 

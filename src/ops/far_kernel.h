@@ -5,7 +5,7 @@
 #include <span>
 
 #include "src/ops/operation.h"
-#include "src/ops/parameter_part.h"
+#include "src/ops/parameter.h"
 
 namespace spillway {
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "nets/layer.h"
-#include "src/ops/operands.h"
 #include "src/ops/operation_row.h"
 #include "src/ops/parameter.h"
 #include "src/ops/tensor.h"

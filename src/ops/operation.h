@@ -4,9 +4,9 @@
 
 #include "src/ops/element_operations.h"
 #include "src/ops/image_operations.h"
-#include "src/ops/operands.h"
 #include "src/ops/operation_row.h"
 #include "src/ops/sequence_operations.h"
+#include "src/ops/tensor.h"
 #include "src/ops/training_operations.h"
 #include "src/ops/weighted_operations.h"
 

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/ops/operands.h"
 #include "src/ops/operation_row.h"
 #include "src/ops/parameter.h"
 #include "src/ops/tensor.h"

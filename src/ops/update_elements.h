@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "src/ops/backend.h"
-#include "src/ops/optimizer.h"
+#include "src/ops/training_operations.h"
 
 namespace spillway {
 

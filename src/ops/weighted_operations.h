@@ -1,12 +1,12 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
+#include <type_traits>
 
 #include "nets/layer.h"
-#include "src/ops/operands.h"
 #include "src/ops/operation_row.h"
 #include "src/ops/parameter.h"
-#include "src/ops/parameter_part.h"
 #include "src/ops/tensor.h"
 
 namespace spillway {
@@ -209,5 +209,20 @@ struct VocabularyLogits {
             .traffic = float_bytes(numbers + logit_count())};
   }
 };
+
+/// The geometry of the operations of a convolution or a transposed one, which makes `y` of `x`.
+template <class Layer>
+[[nodiscard]] auto geometry_of(const Layer& layer, const TensorShape& x, const TensorShape& y) {
+  using Geometry = std::conditional_t<std::same_as<Layer, nets::Convolution>, ConvolutionGeometry,
+                                      TransposedConvolutionGeometry>;
+  return Geometry{.x = x,
+                  .y = y,
+                  .kernel = layer.kernel,
+                  .stride = layer.stride,
+                  .padding = layer.padding,
+                  .bias = layer.bias,
+                  .dilation = layer.dilation,
+                  .groups = layer.groups};
+}
 
 }  // namespace spillway

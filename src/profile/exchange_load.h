@@ -1,7 +1,7 @@
 #pragma once
 
 #include "prefetch/profile.h"
-#include "src/ops/execution_context.h"
+#include "src/ops/backend.h"
 #include "src/profile/interconnect_profiler.h"
 #include "src/step/step.h"
 #include "um/bytes.h"

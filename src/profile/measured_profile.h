@@ -7,7 +7,7 @@
 #include "prefetch/files/machine.h"
 #include "prefetch/profile.h"
 #include "prefetch/task_graph.h"
-#include "src/ops/execution_context.h"
+#include "src/ops/backend.h"
 #include "src/plan/memory_mode.h"
 #include "src/plan/workload.h"
 #include "src/profile/profiler.h"

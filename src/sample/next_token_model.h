@@ -10,7 +10,7 @@
 
 #include "nets/families/network_catalogue.h"
 #include "nets/network.h"
-#include "src/ops/execution_context.h"
+#include "src/ops/backend.h"
 #include "src/train/state.h"
 
 namespace spillway {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "src/ops/backend.h"
-#include "src/ops/precision.h"
+#include "src/ops/tensor.h"
 
 namespace spillway {
 

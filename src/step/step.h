@@ -10,7 +10,7 @@
 #include "prefetch/task_graph.h"
 #include "src/ops/backend.h"
 #include "src/ops/operation.h"
-#include "src/ops/optimizer.h"
+#include "src/ops/training_operations.h"
 #include "um/bytes.h"
 
 namespace spillway {

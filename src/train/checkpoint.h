@@ -8,8 +8,8 @@
 
 #include "src/io/data/image_folder.h"
 #include "src/io/data/mixing.h"
-#include "src/ops/optimizer.h"
-#include "src/ops/precision.h"
+#include "src/ops/tensor.h"
+#include "src/ops/training_operations.h"
 #include "src/train/best_evaluation.h"
 #include "src/train/learning_rate.h"
 

@@ -11,7 +11,7 @@
 #include "prefetch/interconnect.h"
 #include "prefetch/planner.h"
 #include "prefetch/profile.h"
-#include "src/ops/execution_context.h"
+#include "src/ops/backend.h"
 #include "src/plan/file_plans.h"
 #include "src/plan/plans.h"
 #include "src/plan/state_choice.h"

@@ -15,7 +15,7 @@
 #include "src/execute/executor.h"
 #include "src/execute/step_space.h"
 #include "src/io/data/batch_loader.h"
-#include "src/ops/execution_context.h"
+#include "src/ops/backend.h"
 #include "src/plan/arena_use.h"
 #include "src/plan/memory_mode.h"
 #include "src/plan/plans.h"

@@ -8,7 +8,7 @@
 #include "prefetch/files/json.h"
 #include "src/io/data/image_folder.h"
 #include "src/io/data/mixing.h"
-#include "src/ops/optimizer.h"
+#include "src/ops/training_operations.h"
 #include "src/train/best_evaluation.h"
 #include "src/train/checkpoint.h"
 #include "src/train/learning_rate.h"

@@ -12,7 +12,7 @@
 #include "prefetch/profile.h"
 #include "src/io/data/dataset.h"
 #include "src/io/weights/weight_file.h"
-#include "src/ops/execution_context.h"
+#include "src/ops/backend.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
 #include "src/train/best_evaluation.h"

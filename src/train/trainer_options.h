@@ -12,7 +12,7 @@
 #include "prefetch/moves/sub_batch.h"
 #include "src/io/data/image_folder.h"
 #include "src/io/data/open_dataset.h"
-#include "src/ops/execution_context.h"
+#include "src/ops/backend.h"
 #include "src/plan/memory_mode.h"
 #include "src/plan/plans.h"
 #include "src/step/step.h"

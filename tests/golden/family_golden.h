@@ -8,7 +8,7 @@
 
 #include "nets/network.h"
 #include "src/ops/backend.h"
-#include "src/ops/optimizer.h"
+#include "src/ops/training_operations.h"
 
 namespace spillway::test {
 

@@ -4,8 +4,8 @@
 #include <map>
 #include <string>
 
-#include "src/ops/optimizer.h"
-#include "src/ops/precision.h"
+#include "src/ops/tensor.h"
+#include "src/ops/training_operations.h"
 #include "tests/golden/family_golden.h"
 #include "tests/src/network_in_memory.h"
 

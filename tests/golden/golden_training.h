@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "src/ops/optimizer.h"
+#include "src/ops/training_operations.h"
 #include "src/train/session.h"
 #include "tests/golden/golden_file.h"
 #include "tests/src/network_in_memory.h"

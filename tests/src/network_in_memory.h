@@ -4,7 +4,7 @@
 
 #include "nets/network.h"
 #include "prefetch/plan.h"
-#include "src/ops/execution_context.h"
+#include "src/ops/backend.h"
 #include "src/plan/budget.h"
 #include "src/plan/memory_mode.h"
 #include "src/plan/plans.h"

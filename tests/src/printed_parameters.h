@@ -7,7 +7,6 @@
 #include <variant>
 
 #include "src/ops/parameter.h"
-#include "src/ops/precision.h"
 #include "src/ops/tensor.h"
 
 /// How gtest writes what tests of operations have as parameters: ctest's names are made of it.

@@ -7,7 +7,7 @@
 #include "prefetch/files/machine.h"
 #include "prefetch/profile.h"
 #include "src/host/host_context.h"
-#include "src/ops/execution_context.h"
+#include "src/ops/backend.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
 #include "src/train/session.h"

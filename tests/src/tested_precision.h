@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "src/ops/precision.h"
+#include "src/ops/tensor.h"
 #include "tests/src/host/kernel_runner.h"
 
 namespace spillway::test {

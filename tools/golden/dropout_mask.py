@@ -1,4 +1,4 @@
-"""Which elements Spillway's dropout layers drop: src/ops/dropout_mask.h and src/ops/philox.h again."""
+"""Which elements Spillway's dropout layers drop: src/ops/dropout_mask.h and src/ops/dropout_mask.h again."""
 
 import math
 

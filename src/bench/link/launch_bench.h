@@ -7,7 +7,7 @@
 
 #include "src/bench/link/launch_row.h"
 #include "src/bench/link/transfer.h"
-#include "src/ops/execution_context.h"
+#include "src/ops/backend.h"
 #include "um/bytes.h"
 #include "um/options.h"
 

@@ -9,7 +9,7 @@
 
 #include "src/bench/timing_summary.h"
 #include "src/bench/train/train_comparison.h"
-#include "src/ops/execution_context.h"
+#include "src/ops/backend.h"
 #include "um/options.h"
 
 namespace spillway {

@@ -10,7 +10,6 @@
 #include "nets/network.h"
 #include "prefetch/profile.h"
 #include "src/ops/backend.h"
-#include "src/ops/execution_context.h"
 #include "src/plan/memory_mode.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"

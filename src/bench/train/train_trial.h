@@ -14,7 +14,7 @@
 #include "src/bench/train/run_checks.h"
 #include "src/bench/train/train_strategy.h"
 #include "src/bench/train/train_subject.h"
-#include "src/ops/execution_context.h"
+#include "src/ops/backend.h"
 #include "src/plan/plans.h"
 #include "src/train/session.h"
 #include "um/bytes.h"

@@ -10,7 +10,7 @@
 #include "src/cli/bench/bench_nets.h"
 #include "src/cli/bench/bench_output.h"
 #include "src/cli/bench/bench_training_flags.h"
-#include "src/ops/execution_context.h"
+#include "src/ops/backend.h"
 #include "um/bytes.h"
 
 namespace spillway::cli {

@@ -6,8 +6,8 @@
 
 #include "src/cli/flags/cli11.h"
 #include "src/host/host_backend.h"
-#include "src/ops/execution_context.h"
-#include "src/ops/precision.h"
+#include "src/ops/backend.h"
+#include "src/ops/tensor.h"
 
 namespace CLI {
 class App;

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "src/cli/flags/cli11.h"
-#include "src/ops/optimizer.h"
+#include "src/ops/training_operations.h"
 #include "src/train/learning_rate.h"
 
 namespace CLI {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "src/cli/flags/cli11.h"
-#include "src/ops/optimizer.h"
+#include "src/ops/training_operations.h"
 
 namespace CLI {
 class App;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/ops/execution_context.h"
+#include "src/ops/backend.h"
 #include "src/ranks/agreement.h"
 #include "src/ranks/communicator.h"
 

@@ -9,7 +9,7 @@
 
 #include "src/cuda/cudnn/attention_engines.h"
 #include "src/cuda/kernels/kernels.h"
-#include "src/ops/function_kernel.h"
+#include "src/ops/backend.h"
 
 namespace spillway::cuda {
 namespace {

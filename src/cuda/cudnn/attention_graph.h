@@ -3,8 +3,8 @@
 #include <string>
 
 #include "src/cuda/cudnn/cudnn_graph.h"
-#include "src/ops/precision.h"
 #include "src/ops/sequence_operations.h"
+#include "src/ops/tensor.h"
 
 namespace spillway::cuda {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "src/cuda/kernels/kernels.h"
-#include "src/ops/function_kernel.h"
+#include "src/ops/backend.h"
 
 namespace spillway::cuda {
 namespace {

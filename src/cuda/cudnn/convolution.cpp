@@ -7,7 +7,7 @@
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/layout/layout.h"
 #include "src/cuda/layout/parameter_layout.h"
-#include "src/ops/function_kernel.h"
+#include "src/ops/backend.h"
 
 namespace spillway::cuda {
 

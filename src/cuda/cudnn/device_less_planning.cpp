@@ -7,7 +7,7 @@
 
 #include "src/cuda/cudnn/attention.h"
 #include "src/cuda/cudnn/attention_engines.h"
-#include "src/ops/convolution_geometry.h"
+#include "src/ops/weighted_operations.h"
 
 namespace spillway::cuda {
 namespace {

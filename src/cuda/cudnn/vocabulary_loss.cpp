@@ -9,7 +9,7 @@
 #include "src/cuda/kernels/sequences/vocabulary_rows.h"
 #include "src/cuda/layout/parameter_layout.h"
 #include "src/cuda/layout/step_numbers.h"
-#include "src/ops/function_kernel.h"
+#include "src/ops/backend.h"
 
 namespace spillway::cuda {
 namespace {

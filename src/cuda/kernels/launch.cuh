@@ -9,7 +9,7 @@
 
 #include "src/cuda/layout/layout.cuh"
 #include "src/cuda/layout/layout.h"
-#include "src/ops/function_kernel.h"
+#include "src/ops/backend.h"
 #include "um/cuda/driver/check.h"
 
 namespace spillway::cuda {

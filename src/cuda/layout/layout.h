@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "src/ops/precision.h"
 #include "src/ops/tensor.h"
 #include "um/bytes.h"
 

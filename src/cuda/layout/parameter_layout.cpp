@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "src/cuda/layout/layout.h"
-#include "src/ops/precision.h"
+#include "src/ops/tensor.h"
 #include "um/error.h"
 
 namespace spillway::cuda {

@@ -5,7 +5,6 @@
 
 #include "src/cuda/layout/layout.h"
 #include "src/ops/parameter.h"
-#include "src/ops/parameter_part.h"
 #include "um/bytes.h"
 
 namespace spillway::cuda {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "src/ops/precision.h"
+#include "src/ops/tensor.h"
 #include "um/error.h"
 
 namespace spillway::cuda {

@@ -5,7 +5,7 @@
 
 #include "src/ops/backend.h"
 #include "src/ops/operation.h"
-#include "src/ops/precision.h"
+#include "src/ops/tensor.h"
 #include "um/bytes.h"
 
 namespace spillway::cuda {

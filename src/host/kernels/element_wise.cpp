@@ -7,7 +7,7 @@
 
 #include "src/host/kernels/kernels.h"
 #include "src/ops/dropout_mask.h"
-#include "src/ops/precision.h"
+#include "src/ops/tensor.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>

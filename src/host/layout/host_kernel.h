@@ -10,7 +10,6 @@
 #include "src/host/layout/parameter_layout.h"
 #include "src/host/layout/threads.h"
 #include "src/ops/backend.h"
-#include "src/ops/function_kernel.h"
 #include "um/error.h"
 
 namespace spillway::host {

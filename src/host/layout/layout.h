@@ -4,7 +4,6 @@
 #include <initializer_list>
 
 #include "src/host/layout/onednn.h"
-#include "src/ops/precision.h"
 #include "src/ops/tensor.h"
 #include "um/bytes.h"
 

@@ -6,7 +6,6 @@
 #include "src/host/layout/layout.h"
 #include "src/host/layout/onednn.h"
 #include "src/ops/parameter.h"
-#include "src/ops/parameter_part.h"
 
 namespace spillway::host {
 

@@ -1,4 +1,4 @@
-#include "src/ops/convolution_geometry.h"
+#include "src/ops/weighted_operations.h"
 #include "src/step/layers.h"
 
 namespace spillway::layers {

@@ -7,7 +7,7 @@
 
 #include "nets/network.h"
 #include "src/io/data/dataset.h"
-#include "src/ops/execution_context.h"
+#include "src/ops/backend.h"
 #include "src/train/parts/rank_training.h"
 
 namespace spillway {

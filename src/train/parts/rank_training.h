@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "prefetch/gradient_exchange.h"
-#include "src/ops/execution_context.h"
+#include "src/ops/backend.h"
 #include "src/ranks/agreement.h"
 #include "src/ranks/communicator.h"
 #include "src/step/shard_steps.h"

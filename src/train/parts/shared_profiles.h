@@ -6,7 +6,7 @@
 
 #include "prefetch/interconnect.h"
 #include "prefetch/profile.h"
-#include "src/ops/execution_context.h"
+#include "src/ops/backend.h"
 #include "src/step/sub_step.h"
 #include "src/train/parts/rank_training.h"
 #include "um/bytes.h"

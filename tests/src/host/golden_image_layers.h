@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/ops/convolution_geometry.h"
+#include "src/ops/weighted_operations.h"
 #include "tests/src/host/golden_layer.h"
 
 namespace spillway::host {

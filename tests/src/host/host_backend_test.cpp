@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "src/host/kernels/kernels.h"
-#include "src/ops/convolution_geometry.h"
+#include "src/ops/weighted_operations.h"
 #include "tests/src/host/kernel_runner.h"
 #include "tests/src/host/naive_layers.h"
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "src/ops/convolution_geometry.h"
+#include "src/ops/weighted_operations.h"
 #include "tests/src/host/kernel_runner.h"
 #include "tests/src/host/naive_layers.h"
 #include "tests/src/host/numeric_gradient.h"

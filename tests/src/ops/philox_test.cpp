@@ -1,6 +1,6 @@
-#include "src/ops/philox.h"
-
 #include <gtest/gtest.h>
+
+#include "src/ops/dropout_mask.h"
 
 namespace spillway {
 namespace {

@@ -10,7 +10,7 @@
 #include "src/host/layout/host_kernel.h"
 #include "src/host/layout/onednn.h"
 #include "src/ops/dropout_mask.h"
-#include "src/ops/precision.h"
+#include "src/ops/tensor.h"
 #include "um/machine/mapping.h"
 
 namespace spillway::host {

@@ -10,7 +10,7 @@
 #include "src/host/kernels/kernels.h"
 #include "src/host/kernels/sequences/token_rows.h"
 #include "src/host/layout/host_kernel.h"
-#include "src/ops/function_kernel.h"
+#include "src/ops/backend.h"
 #include "src/ops/operation.h"
 #include "um/machine/mapping.h"
 

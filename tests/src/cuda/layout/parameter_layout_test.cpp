@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "src/ops/precision.h"
+#include "src/ops/tensor.h"
 #include "tests/src/printed_parameters.h"
 #include "um/error.h"
 

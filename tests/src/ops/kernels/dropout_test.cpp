@@ -1,4 +1,4 @@
-#include "src/ops/philox.h"
+#include "src/ops/dropout_mask.h"
 #include "tests/src/ops/kernel_runner.h"
 
 namespace spillway::test {

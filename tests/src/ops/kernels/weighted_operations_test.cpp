@@ -1,10 +1,11 @@
+#include "src/ops/weighted_operations.h"
+
 #include <cmath>
 #include <limits>
 #include <ostream>
 #include <variant>
 #include <vector>
 
-#include "src/ops/convolution_geometry.h"
 #include "tests/src/ops/kernel_runner.h"
 
 namespace spillway::test {
