@@ -1,3 +1,6 @@
+#include <fmt/core.h>
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -5,6 +8,7 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <system_error>
@@ -12,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/bench/build.h"
 #include "src/cli/bench/bench_command.h"
 #include "src/cli/checkpoint_command.h"
 #include "src/cli/devices_command.h"
@@ -19,7 +24,7 @@
 #include "src/cli/evaluate/evaluate_command.h"
 #include "src/cli/evaluate/predict_command.h"
 #include "src/cli/export_command.h"
-#include "src/cli/misspelling.h"
+#include "src/cli/flags/suggest_name.h"
 #include "src/cli/nets_command.h"
 #include "src/cli/plan/plan_command.h"
 #include "src/cli/plan/profile_command.h"
@@ -27,14 +32,78 @@
 #include "src/cli/sample/sample_command.h"
 #include "src/cli/sweep/sweep_command.h"
 #include "src/cli/terminal/interrupt.h"
-#include "src/cli/terminal/standard_streams.h"
 #include "src/cli/terminal/tell.h"
 #include "src/cli/train/recipe.h"
 #include "src/cli/train/train_command.h"
-#include "src/cli/version.h"
 #include "src/execute/executor.h"
+#include "src/host/host_backend.h"
 #include "src/ranks/mpi/open_mpi.h"
 #include "um/error.h"
+
+namespace spillway::cli {
+namespace {
+
+// "spillway bench train"
+std::string command_line_of(const CLI::App& command) {
+  const CLI::App* const parent = command.get_parent();
+  return parent == nullptr ? command.get_name()
+                           : command_line_of(*parent) + " " + command.get_name();
+}
+
+std::string misspelt_option(const CLI::App& command, const std::string& wrong) {
+  std::vector<std::string> names;
+  for (const CLI::Option* const option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  const auto nearest = nearest_name(wrong, names);
+  const std::string name = command_line_of(command);
+  return fmt::format("{} has no option '{}'; {}", name, wrong,
+                     nearest ? "did you mean '" + *nearest + "'?" : "see " + name + " --help");
+}
+
+std::string misspelt_subcommand(const CLI::App& command, const std::string& wrong) {
+  std::vector<std::string> names;
+  for (const CLI::App* const each : command.get_subcommands({})) names.push_back(each->get_name());
+  const auto nearest = nearest_name(wrong, names);
+  return fmt::format("{} has no subcommand '{}'; {}", command_line_of(command), wrong,
+                     nearest ? "did you mean '" + *nearest + "'?"
+                             : fmt::format("there are {}", fmt::join(names, ", ")));
+}
+
+// After `app` refused a command line: the sentence about the first subcommand or option in it that
+// does not exist, with the nearest name; nothing where all of them exist.
+std::optional<std::string> misspelling(const CLI::App& app) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().back();
+  for (const std::string& unknown : command->remaining()) {
+    if (unknown.starts_with("--")) {
+      return misspelt_option(*command, unknown.substr(0, unknown.find('=')));
+    }
+    if (command->get_require_subcommand_min() > 0) return misspelt_subcommand(*command, unknown);
+  }
+  return std::nullopt;
+}
+
+#ifdef __clang__
+constexpr const char* kCompiler = "Clang " __clang_version__;
+#else
+constexpr const char* kCompiler = "GCC " __VERSION__;
+#endif
+
+constexpr const char* kCuda = SPILLWAY_CUDA_VERSION;  // empty without the CUDA side
+
+// What `spillway --version` prints: the version, the commit, the compiler, oneDNN and CUDA, a line
+// each.
+std::string version_text() {
+  const std::string commit = build_commit();
+  return fmt::format("spillway {}\ncommit {}\n{}\n{}\n{}{}", build_version(),
+                     commit.empty() ? "unknown" : commit, kCompiler, host::kernel_library(),
+                     *kCuda == '\0' ? "built without CUDA" : "built with CUDA ", kCuda);
+}
+
+}  // namespace
+
+}  // namespace spillway::cli
 
 namespace {
 

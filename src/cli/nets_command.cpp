@@ -17,18 +17,53 @@
 #include "nets/families/network_catalogue.h"
 #include "nets/families/network_family.h"
 #include "nets/text/network_file.h"
+#include "nets/text/network_text.h"
 #include "prefetch/files/json.h"
 #include "prefetch/planners/catalogue.h"
+#include "src/cli/flags/cli11.h"
 #include "src/cli/flags/device_flags.h"
 #include "src/cli/flags/named_network.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/flags/workload_flags.h"
-#include "src/cli/network_dump.h"
 #include "src/plan/state_choice.h"
 #include "src/plan/workload.h"
 #include "src/step/machine_size_model.h"
 
+namespace CLI {
+
+class App;
+class Option;
+
+}  // namespace CLI
+
 namespace spillway::cli {
+
+/// The flag --dump: writes a network as a file that --net reads.
+struct NetworkDump {
+  std::string path;  ///< empty: it is not wanted; "-" is standard output
+
+  /// Returns the option.
+  CLI::Option* add_to(CLI::App& app);
+
+  [[nodiscard]] bool is_wanted() const { return !path.empty(); }
+  /// Throws: um::Error when it cannot be written, or the network cannot be built.
+  void write(const nets::CatalogueEntry& entry, const nets::NetworkOptions& options) const;
+};
+
+CLI::Option* NetworkDump::add_to(CLI::App& app) {
+  return app
+      .add_option_function<std::string>(
+          "--dump", [this](const std::string& value) { path = value.empty() ? "-" : value; },
+          "Write the network to this file, which --net reads; - or nothing for standard output")
+      ->expected(0, 1)
+      ->type_name("FILE");
+}
+
+void NetworkDump::write(const nets::CatalogueEntry& entry,
+                        const nets::NetworkOptions& options) const {
+  write_text(nets::to_text(entry, options), path);
+}
+
 namespace {
 
 using um::Bytes;

@@ -17,7 +17,7 @@
 #include "src/cli/bench/partial_measurement.h"
 #include "src/cli/flags/device_flags.h"
 #include "src/cli/flags/memory_flags.h"
-#include "src/cli/terminal/time_left_line.h"
+#include "src/cli/terminal/progress_line.h"
 
 namespace spillway::cli {
 namespace {

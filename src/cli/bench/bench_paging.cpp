@@ -15,7 +15,7 @@
 #include "src/cli/bench/partial_measurement.h"
 #include "src/cli/flags/memory_flags.h"
 #include "src/cli/flags/number_checks.h"
-#include "src/cli/terminal/time_left_line.h"
+#include "src/cli/terminal/progress_line.h"
 #include "um/error.h"
 #include "um/host/host_device.h"
 

@@ -15,7 +15,7 @@
 #include "src/cli/flags/output_path.h"
 #include "src/cli/terminal/interrupt.h"
 #include "src/cli/terminal/tell.h"
-#include "src/cli/train/confusion_matrix.h"
+#include "src/cli/train/training_report.h"
 #include "um/error.h"
 
 namespace spillway::cli {

@@ -4,29 +4,162 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cmath>
 #include <cstddef>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <span>
 #include <stop_token>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "prefetch/files/json.h"
 #include "src/cli/evaluate/evaluation_flags.h"
-#include "src/cli/evaluate/named_files.h"
-#include "src/cli/evaluate/predictions.h"
 #include "src/cli/flags/number_checks.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/terminal/interrupt.h"
 #include "src/io/data/dataset.h"
+#include "src/io/data/image_files.h"
 #include "src/io/data/image_folder.h"
+#include "src/train/evaluation.h"
 #include "um/error.h"
 #include "um/text/wording.h"
 
 namespace spillway::cli {
 namespace {
+
+namespace fs = std::filesystem;
+
+// The image files that a user names: files, in that order, and those in and below folders.
+// Throws: um::Error when one is not there, is neither, or a folder holds no image.
+std::vector<std::string> named_image_files(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    if (status.type() == fs::file_type::not_found) {
+      throw um::system_error("cannot read " + path, ENOENT);
+    }
+    if (error) throw um::system_error("cannot look at " + path, error.value());
+    if (status.type() == fs::file_type::directory) {
+      const std::vector<std::string> inside = find_images(path);
+      files.insert(files.end(), inside.begin(), inside.end());
+    } else if (status.type() == fs::file_type::regular) {
+      files.push_back(path);
+    } else {
+      throw um::Error{"cannot read " + path + ": it is neither a file nor a folder"};
+    }
+  }
+  return files;
+}
+
+/// What is told of each image.
+struct PredictionOptions {
+  std::size_t top = 1;                   ///< classes, the likeliest first
+  bool has_logits = false;               ///< in JSON
+  std::vector<std::string> class_names;  ///< by number; empty where there are none
+};
+
+/// A class, and how likely it is.
+struct ClassProbability {
+  std::size_t number = 0;
+  double probability = 0;
+};
+
+/// What a network says an image is, for people and for programs. What `judged` was made with:
+/// StepOptions::gives_logits.
+class Prediction {
+ public:
+  /// Without logits, the likeliest class alone.
+  Prediction(const JudgedImage& image, const PredictionOptions& options);
+
+  /// "class 3 (cat), probability 0.934; 5 (dog) 0.050"
+  [[nodiscard]] std::string text() const;
+  /// {"class": 3, "class_name": "cat", "probability": 0.934}, and where there are several "top",
+  /// and "logits" where these are wanted.
+  [[nodiscard]] nlohmann::json json() const;
+
+ private:
+  [[nodiscard]] std::string name_of(std::size_t number) const;
+  [[nodiscard]] nlohmann::json json_of(const ClassProbability& each) const;
+
+  const PredictionOptions& options_;
+  std::vector<ClassProbability> classes_;
+  std::vector<float> logits_;
+};
+
+// The `count` likeliest classes of an image with these logits, by softmax; of equal ones the first
+// comes first. Fewer where there are fewer.
+std::vector<ClassProbability> likeliest_classes(std::span<const float> logits, std::size_t count) {
+  std::vector<std::size_t> order(logits.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    // Those that are no number come last, or it would be no order.
+    if (std::isnan(logits[a]) || std::isnan(logits[b])) return !std::isnan(logits[a]);
+    return logits[a] > logits[b];
+  });
+  std::vector<ClassProbability> classes;
+  if (order.empty()) return classes;
+  const auto largest = static_cast<double>(logits[order.front()]);
+  const double sum =
+      std::accumulate(logits.begin(), logits.end(), 0.0, [&](double before, float logit) {
+        return before + std::exp(static_cast<double>(logit) - largest);
+      });
+  order.resize(std::min(count, order.size()));
+  for (const std::size_t number : order) {
+    const auto logit = static_cast<double>(logits[number]);
+    classes.push_back({.number = number, .probability = std::exp(logit - largest) / sum});
+  }
+  return classes;
+}
+
+Prediction::Prediction(const JudgedImage& image, const PredictionOptions& options)
+    : options_{options},
+      classes_{likeliest_classes(image.logits, options.top)},
+      logits_{image.logits.begin(), image.logits.end()} {
+  if (!classes_.empty()) return;
+  classes_.push_back({.number = static_cast<std::size_t>(image.judged.prediction),
+                      .probability = static_cast<double>(image.judged.probability)});
+}
+
+// Its number, and its name where it has one.
+std::string Prediction::name_of(std::size_t number) const {
+  const std::vector<std::string>& names = options_.class_names;
+  return number < names.size() ? fmt::format("{} ({})", number, names[number])
+                               : std::to_string(number);
+}
+
+std::string Prediction::text() const {
+  std::string text;
+  for (const ClassProbability& each : classes_) {
+    text += text.empty() ? fmt::format("class {}, probability", name_of(each.number))
+                         : fmt::format("; {}", name_of(each.number));
+    text += fmt::format(" {:.3f}", each.probability);
+  }
+  return text;
+}
+
+nlohmann::json Prediction::json_of(const ClassProbability& each) const {
+  nlohmann::json object{{"class", each.number}, {"probability", each.probability}};
+  const std::vector<std::string>& names = options_.class_names;
+  if (each.number < names.size()) object["class_name"] = names[each.number];
+  return object;
+}
+
+nlohmann::json Prediction::json() const {
+  nlohmann::json object = json_of(classes_.front());
+  if (options_.top > 1) {
+    for (const ClassProbability& each : classes_) object["top"].push_back(json_of(each));
+  }
+  if (options_.has_logits) object["logits"] = logits_;
+  return object;
+}
 
 using nlohmann::json;
 

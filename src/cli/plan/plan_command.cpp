@@ -15,31 +15,111 @@
 
 #include "prefetch/files/json.h"
 #include "prefetch/files/plan_file.h"
+#include "prefetch/gradient_exchange.h"
+#include "prefetch/plan.h"
+#include "prefetch/profile.h"
 #include "prefetch/simulate/chrome_trace.h"
 #include "prefetch/simulate/simulate.h"
+#include "prefetch/task_graph.h"
+#include "src/cli/flags/cli11.h"
 #include "src/cli/flags/memory_flags.h"
+#include "src/cli/flags/number_checks.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/flags/plan_flags.h"
 #include "src/cli/flags/sub_batch_flag.h"
-#include "src/cli/plan/best_plan.h"
-#include "src/cli/plan/noise_flags.h"
 #include "src/cli/plan/plan_figures.h"
 #include "src/cli/plan/plan_subject.h"
-#include "src/cli/plan/planned_buckets.h"
-#include "src/cli/plan/rank_figures.h"
 #include "src/cli/plan/rank_flags.h"
-#include "src/cli/plan/sub_batch_figures.h"
-#include "src/cli/terminal/arena_report.h"
 #include "src/cli/terminal/tell.h"
 #include "src/plan/arena_use.h"
+#include "src/plan/bucket_choice.h"
 #include "src/plan/budget.h"
 #include "src/plan/budget_too_small.h"
+#include "src/plan/percent.h"
+#include "src/plan/plans.h"
 #include "src/plan/sub_batch_plans.h"
 #include "src/step/sub_step.h"
+#include "um/bytes.h"
 #include "um/error.h"
 
+namespace CLI {
+
+class App;
+
+}  // namespace CLI
+
 namespace spillway::cli {
+
+/// The flags --noise and --seed: how a plan fares when no task takes exactly its time.
+struct NoiseFlags {
+  std::string noise;
+  std::uint64_t seed = 0;
+
+  void add_to(CLI::App& app);
+
+  [[nodiscard]] bool is_wanted() const { return !noise.empty(); }
+  /// Simulates the plan five times, each task's time multiplied by a number drawn around 1: mean
+  /// and worst makespan. Requires: is_wanted().
+  [[nodiscard]] nlohmann::json try_out(const prefetch::TaskGraph& graph, const prefetch::Plan& plan,
+                                       const prefetch::Profile& profile) const;
+};
+
 namespace {
+
+constexpr int kDraws = 5;
+
+}  // namespace
+
+void NoiseFlags::add_to(CLI::App& app) {
+  auto* const fraction =
+      app.add_option(
+             "--noise", noise,
+             "Also simulate with task times varied at random by up to this much, e.g. 10%: mean "
+             "and worst of five runs")
+          ->check(check_noise);
+  app.add_option("--seed", seed, "Random seed of the first run of --noise; the others follow")
+      ->check(check_whole_number)
+      ->needs(fraction);
+}
+
+nlohmann::json NoiseFlags::try_out(const prefetch::TaskGraph& graph, const prefetch::Plan& plan,
+                                   const prefetch::Profile& profile) const {
+  const double fraction = parse_percent(noise).value();
+  double sum = 0;
+  double worst = 0;
+  for (std::uint64_t draw = 0; draw < kDraws; ++draw) {
+    const prefetch::SimulateOptions options{.noise = fraction, .seed = seed + draw};
+    const double makespan =
+        um::seconds(prefetch::simulate(graph, plan, profile, options).makespan());
+    sum += makespan;
+    worst = std::max(worst, makespan);
+  }
+  return {{"fraction", fraction},
+          {"seed", seed},
+          {"draws", kDraws},
+          {"mean_makespan_seconds", sum / kDraws},
+          {"worst_makespan_seconds", worst}};
+}
+
+namespace {
+
+// choose_buckets() for the ranks of `one`, the step of one processor alone, beside the usual
+// buckets: the step of each rule is planned within `budget`, as plan_best() does.
+prefetch::BucketRule planned_buckets(const PlanSubject& one, const RankFlags& ranks,
+                                     um::Bytes budget, const PlanRequest& request) {
+  const auto time_of = [&](const prefetch::BucketRule& rule,
+                           const prefetch::Planner& planner) -> std::optional<um::Nanoseconds> {
+    const PlanRequest own = with_planner(request, planner);
+    PlanSubject subject = one.exchanged(ranks.interconnect(), rule, ranks.division());
+    subject.choose_state(own);
+    try {
+      return plan_best(subject, budget, own).timeline.makespan();
+    } catch (const BudgetTooSmall&) {
+      return std::nullopt;
+    }
+  };
+  return choose_buckets(one.step->graph, ranks.bucket.rule(), *request.planner, time_of);
+}
 
 using nlohmann::json;
 using um::Bytes;

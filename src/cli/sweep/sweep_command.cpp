@@ -1,5 +1,7 @@
 #include "src/cli/sweep/sweep_command.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -7,24 +9,29 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "prefetch/files/json.h"
 #include "prefetch/files/plan_file.h"
+#include "src/cli/flags/cli11.h"
 #include "src/cli/flags/comparison_flags.h"
 #include "src/cli/flags/device_flags.h"
+#include "src/cli/flags/duration.h"
 #include "src/cli/flags/number_checks.h"
+#include "src/cli/flags/output_path.h"
 #include "src/cli/flags/sweep_lists.h"
 #include "src/cli/flags/workload_flags.h"
-#include "src/cli/sweep/sweep_output.h"
-#include "src/cli/sweep/sweep_report.h"
+#include "src/cli/sweep/plot_script.h"
 #include "src/cli/terminal/interrupt.h"
-#include "src/cli/terminal/time_left_line.h"
+#include "src/cli/terminal/progress_line.h"
+#include "src/cli/terminal/text_table.h"
 #include "src/execute/executor.h"
 #include "src/plan/percent.h"
 #include "src/step/machine_size_model.h"
 #include "src/sweep/plan_file_strategy.h"
+#include "src/sweep/point.h"
 #include "src/sweep/soundness.h"
 #include "src/sweep/sweep.h"
 #include "src/sweep/sweep_json.h"
@@ -32,6 +39,135 @@
 
 namespace spillway::cli {
 namespace {
+
+/// The flags that say where the points of a sweep go: --json, --plot and their kin.
+struct SweepOutput {
+  std::string json;
+  std::string plot;
+  std::string plot_of;
+  bool memory_curves = false;
+
+  void add_to(CLI::App& app);
+
+  /// Throws: um::Error when a file cannot be written or there is nothing to draw with.
+  void expect_possible() const;
+
+  /// True when standard output is for programs.
+  [[nodiscard]] bool is_on_standard_output() const { return json == "-"; }
+  /// True when it takes each point's near memory, task by task.
+  [[nodiscard]] bool wants_memory() const { return memory_curves || plot_of == "memory"; }
+
+  /// Writes and draws what is asked for; draws nothing where there are no points.
+  void write(const nlohmann::json& sweep) const;
+};
+
+void SweepOutput::add_to(CLI::App& app) {
+  app.add_option("--json", json, "Write all points as JSON to this file, - for standard output");
+  auto* const picture = app.add_option(
+      "--plot", plot, "Plot the points to this PNG, PDF or SVG file; needs Python's matplotlib");
+  app.add_option(
+         "--plot-of", plot_of,
+         "makespan: step time against budget; link: step time against link bandwidth; memory: "
+         "near memory per task (default: link if there are more links than budgets, else "
+         "makespan)")
+      ->check(CLI::IsMember({"makespan", "link", "memory"}))
+      ->needs(picture);
+  app.add_flag("--memory-curves", memory_curves,
+               "Add the near memory in use at each task to the JSON");
+}
+
+void SweepOutput::expect_possible() const {
+  expect_writable(json);
+  expect_writable(plot);
+  if (!plot.empty()) expect_plotting();
+}
+
+void SweepOutput::write(const nlohmann::json& sweep) const {
+  if (!json.empty()) prefetch::write_json(sweep, json);
+  if (plot.empty() || sweep.at("points").empty()) return;
+  draw_sweep(sweep, plot, plot_of);
+}
+
+bool is_same_scenario(const Point& a, const Point& b) {
+  const auto identity = [](const Point& point) {
+    return std::tie(point.key.net, point.key.batch, point.key.machine, point.key.link_factor);
+  };
+  return identity(a) == identity(b);
+}
+
+bool is_same_sweep_point(const Point& a, const Point& b) {
+  return is_same_scenario(a, b) && a.key.position == b.key.position;
+}
+
+// The first points of `points` that are alike.
+template <typename Alike>
+std::span<const Point> first_group(std::span<const Point> points, const Alike& alike) {
+  const auto end = std::ranges::find_if_not(
+      points, [&](const Point& point) { return alike(points.front(), point); });
+  return points.first(static_cast<std::size_t>(end - points.begin()));
+}
+
+std::string sweep_point_text(const Point& point) {
+  if (!point.outcome) return "-";
+  const auto ratio = slowdown(point);
+  return ratio ? fmt::format("{:.4f}", *ratio) : "unsound";
+}
+
+// The strongest bound on what any strategy can reach, over the common denominator.
+std::string bound_text(const Point& point) {
+  if (!point.facts.bounds) return "-";
+  const um::Nanoseconds bound = point.facts.bounds->mixed_transition;
+  return fmt::format("{:.4f}", um::seconds(bound) / um::seconds(point.facts.fastest));
+}
+
+// Strategies that have no plan, with the smallest budget that works for each, or why none does.
+void print_infeasible(std::span<const Point> sweep_points) {
+  std::vector<std::string> said;
+  for (const Point& point : sweep_points) {
+    if (point.outcome || std::ranges::find(said, point.key.planner) != said.end()) continue;
+    if (point.refusal.empty()) {
+      fmt::print("  -: {} needs at least {}\n", point.key.planner,
+                 um::to_string(point.smallest_budget));
+    } else {
+      fmt::print("  -: {}\n", point.refusal);
+    }
+    said.push_back(point.key.planner);
+  }
+}
+
+void print_scenario(std::span<const Point> points) {
+  const Point& first = points.front();
+  const std::string precision =
+      first.key.precision == "fp32" ? "" : fmt::format(" in {}", first.key.precision);
+  fmt::print("{} at batch {} on {}{}, link x{:g}: {} with all near ({}); smallest budget {}\n",
+             first.key.net, first.key.batch, first.key.machine, precision, first.key.link_factor,
+             duration_text(first.facts.fastest), um::to_string(first.facts.resident),
+             um::to_string(first.facts.smallest_budget));
+  std::vector<TableLine> lines{{"budget", "bound"}};
+  for (const Point& point : first_group(points, is_same_sweep_point)) {
+    lines.front().push_back(point.key.planner);
+  }
+  for (std::span<const Point> left = points; !left.empty();) {
+    const std::span<const Point> sweep_point = first_group(left, is_same_sweep_point);
+    lines.push_back(
+        {um::to_string(sweep_point.front().key.budget), bound_text(sweep_point.front())});
+    for (const Point& point : sweep_point) lines.back().push_back(sweep_point_text(point));
+    left = left.subspan(sweep_point.size());
+  }
+  fmt::print("{}", text_table(lines, 0));
+  print_infeasible(points);
+}
+
+// Prints a table for each scenario: a line a budget, a column a strategy, makespan over the time
+// of a step with room for everything. `points` come by sweep point, each with the same strategies.
+void print_sweep(std::span<const Point> points) {
+  while (!points.empty()) {
+    const std::span<const Point> scenario = first_group(points, is_same_scenario);
+    print_scenario(scenario);
+    points = points.subspan(scenario.size());
+    if (!points.empty()) fmt::print("\n");
+  }
+}
 
 struct SweepFlags {
   WorkloadFlags workload;

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace spillway::cli {
@@ -35,6 +36,23 @@ class ProgressLine {
   bool is_terminal_;
   bool is_open_ = false;
   Clock::time_point next_;
+};
+
+/// How far long work is and the time it still takes, on standard error.
+class TimeLeftLine {
+ public:
+  explicit TimeLeftLine(std::string what) : what_{std::move(what)} {}
+
+  /// `done` of 1 is all of it; of 0, there is no time left to tell. `latest` says what it is at.
+  void show(double done, const std::string& latest);
+  void end() { line_.end(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::string what_;
+  ProgressLine line_;
+  Clock::time_point begin_ = Clock::now();
 };
 
 }  // namespace spillway::cli

@@ -1,7 +1,16 @@
 #include "src/cli/terminal/tell.h"
 
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <cerrno>
+#include <cstdint>
 #include <cstdio>
+
+#include "um/bytes.h"
+#include "um/error.h"
 
 namespace spillway::cli {
 namespace {
@@ -15,6 +24,41 @@ void be_silent() noexcept { is_silent = true; }
 void tell(std::string_view text) noexcept {
   if (is_silent) return;
   [[maybe_unused]] const std::size_t written = std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+// As stdopen() of gnulib: standard input opened to write only, and the others to read only, so that
+// their use fails as with no descriptor at all. A new file gets the lowest descriptor that is free.
+void open_missing_streams() noexcept {
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
+    if (fcntl(stream, F_GETFD) >= 0) continue;
+    [[maybe_unused]] const int opened =
+        open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+void expect_output_written() {
+  errno = 0;
+  const bool is_flushed = std::fflush(stdout) == 0;
+  if (is_flushed && std::ferror(stdout) == 0) return;
+  if (!is_flushed && errno != 0) throw um::system_error("cannot write to standard output", errno);
+  throw um::Error{"cannot write to standard output"};  // an earlier call failed
+}
+
+nlohmann::json places_json(const ArenaUse& use) {
+  return {{"extent_bytes", use.extent.count()},
+          {"arena_bytes", use.room.count()},
+          {"fits", use.fits()}};
+}
+
+std::string describe_places(const nlohmann::json& use) {
+  const auto bytes = [&](const char* key) {
+    return um::to_string(um::Bytes{use.at(key).get<std::uint64_t>()});
+  };
+  if (use.at("fits").get<bool>()) {
+    return fmt::format("fixed places in {} of {}", bytes("extent_bytes"), bytes("arena_bytes"));
+  }
+  return fmt::format("places as blocks come, compacted where needed: fixed ones take {}, not {}",
+                     bytes("extent_bytes"), bytes("arena_bytes"));
 }
 
 }  // namespace spillway::cli

@@ -2,8 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 #include <utility>
+
+#include "src/plan/arena_use.h"
 
 namespace spillway::cli {
 
@@ -20,5 +24,19 @@ void tell(fmt::format_string<First, Others...> format, First&& first, Others&&..
   tell(std::string_view{
       fmt::format(format, std::forward<First>(first), std::forward<Others>(others)...)});
 }
+
+/// Gives each of the descriptors 0 to 2 that the program was started without a stream that refuses
+/// to be read or written, so that no file it opens is taken for one of them. The first thing
+/// main() does.
+void open_missing_streams() noexcept;
+
+/// Flushes standard output. Throws: um::Error when not all that was written to it has arrived.
+void expect_output_written();
+
+/// {"extent_bytes":…,"arena_bytes":…,"fits":…}
+[[nodiscard]] nlohmann::json places_json(const ArenaUse& use);
+
+/// For people: "fixed places in 1.20 GiB of 1.25 GiB". `use` is what places_json() gives.
+[[nodiscard]] std::string describe_places(const nlohmann::json& use);
 
 }  // namespace spillway::cli

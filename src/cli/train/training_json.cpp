@@ -1,16 +1,20 @@
 #include "src/cli/train/training_json.h"
 
+#include <cerrno>
+#include <iostream>
+
 #include "nets/network.h"
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/simulate/timeline.h"
 #include "src/cli/flags/bucket_flag.h"
-#include "src/cli/terminal/arena_report.h"
+#include "src/cli/terminal/tell.h"
 #include "src/plan/batch_facts.h"
 #include "src/step/batch_norm_values.h"
 #include "src/step/divided_updates.h"
 #include "src/step/unread_tasks.h"
 #include "src/train/settings_json.h"
 #include "um/bytes.h"
+#include "um/error.h"
 #include "um/text/wording.h"
 
 namespace spillway::cli {
@@ -97,6 +101,21 @@ json training_json(const Trainer& trainer, const TrainingSummary& summary, const
                  {"steps", summary.steps},
                  {"weights_sha256", summary.weights_sha256}});
   return result;
+}
+
+JsonLines::JsonLines(const std::string& path) : path_{path} {
+  if (path.empty() || path == "-") return;
+  file_.open(path);
+  if (!file_) throw um::system_error("cannot write " + path, errno);
+}
+
+void JsonLines::write(const nlohmann::json& object) {
+  if (path_.empty()) return;
+  std::ostream& out = path_ == "-" ? std::cout : file_;
+  out << object.dump() << std::endl;
+  if (!out) {
+    throw um::system_error("cannot write " + (path_ == "-" ? "to standard output" : path_), errno);
+  }
 }
 
 }  // namespace spillway::cli

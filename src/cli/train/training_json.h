@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -12,5 +13,20 @@ namespace spillway::cli {
 /// which the report adds. `far` is far memory as the user named it.
 [[nodiscard]] nlohmann::json training_json(const Trainer& trainer, const TrainingSummary& summary,
                                            const std::string& far);
+
+/// Writes JSON objects one a line to a file or standard output, as they come.
+class JsonLines {
+ public:
+  /// An empty `path` writes nothing, "-" is standard output.
+  /// Throws: um::Error when the file cannot be opened.
+  explicit JsonLines(const std::string& path);
+
+  /// Throws: um::Error when it cannot be written.
+  void write(const nlohmann::json& object);
+
+ private:
+  std::string path_;
+  std::ofstream file_;
+};
 
 }  // namespace spillway::cli

@@ -1,15 +1,20 @@
 #include "src/cli/train/training_report.h"
 
 #include <fmt/core.h>
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "src/cli/flags/output_path.h"
 #include "src/cli/terminal/tell.h"
 #include "um/bytes.h"
+#include "um/error.h"
 #include "um/text/wording.h"
 
 namespace spillway::cli {
@@ -205,6 +210,25 @@ void TrainingReport::print(const TrainingSummary& summary) {
        std::abs(*error) > kLargestError
            ? ": more than 15 % off; perhaps the machine was busy, or the times are of another"
            : "");
+}
+
+void expect_confusion_matrix_of(const nets::Network& network) {
+  if (!network.reads_text() && network.labels() == nets::square(1)) return;
+  throw um::Error{"--confusion is of images with one label each, and a sample of network " +
+                  network.name + " has several; leave it out"};
+}
+
+void write_confusion_matrix(std::span<const std::uint64_t> confusion, const std::string& path) {
+  const auto classes =
+      static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(confusion.size()))));
+  std::string text = "label";
+  for (std::size_t c = 0; c < classes; ++c) text += fmt::format(",{}", c);
+  text += '\n';
+  for (std::size_t label = 0; label < classes; ++label) {
+    const auto row = confusion.subspan(label * classes, classes);
+    text += fmt::format("{},{}\n", label, fmt::join(row, ","));
+  }
+  write_text(text, path);
 }
 
 }  // namespace spillway::cli

@@ -4,11 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 
 #include "nets/network.h"
 #include "src/cli/terminal/progress_line.h"
-#include "src/cli/train/json_lines.h"
+#include "src/cli/train/training_json.h"
 #include "src/train/best_evaluation.h"
 #include "src/train/session.h"
 #include "src/train/train.h"
@@ -70,5 +71,12 @@ class TrainingReport {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   um::Bytes budget_;
 };
+
+/// Throws: um::Error when a sample of the network has several labels, so that there is no matrix.
+void expect_confusion_matrix_of(const nets::Network& network);
+
+/// Writes Evaluation::confusion as CSV: "label,0,1,..." with a column for each prediction, then a
+/// row for each label. "-" is standard output. Throws: um::Error when it cannot be written.
+void write_confusion_matrix(std::span<const std::uint64_t> confusion, const std::string& path);
 
 }  // namespace spillway::cli
