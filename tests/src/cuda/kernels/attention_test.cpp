@@ -1,4 +1,4 @@
-#include "src/cuda/kernels/sequences/attention.h"
+#include "src/cuda/kernels/sequences/attention_kernels.h"
 
 #include <cmath>
 #include <memory>
