@@ -3,22 +3,9 @@ if(SPILLWAY_SANITIZE STREQUAL "thread")
   return()  # whose run-time would take the place of access_hooks.cpp
 endif()
 
-set(kernels ${PROJECT_SOURCE_DIR}/src/cuda/kernels)
-set(kernel_files
-  ${kernels}/updates/accumulate_gradients.cu ${kernels}/updates/adam_update.cu
-          ${kernels}/batch_norm_backward.cu
-  ${kernels}/batch_norm_forward.cu ${kernels}/bias_relu.cu ${kernels}/channel_sums.cu
-  ${kernels}/concat.cu ${kernels}/crop.cu ${kernels}/dropout.cu ${kernels}/element_wise.cu
-  ${kernels}/updates/gradient_norm.cu
-  ${kernels}/kernel_check.cu ${kernels}/load_batch.cu ${kernels}/local_response_norm.cu
-  ${kernels}/number_sums.cu ${kernels}/pool.cu ${kernels}/sequences/attention_backward.cu
-  ${kernels}/sequences/attention_forward.cu ${kernels}/sequences/embedding.cu
-  ${kernels}/sequences/image_tokens.cu ${kernels}/sequences/positions.cu
-  ${kernels}/sequences/rotary.cu ${kernels}/sequences/row_norm.cu ${kernels}/sequences/swiglu.cu
-  ${kernels}/sequences/vocabulary_logits.cu ${kernels}/sequences/vocabulary_rows.cu
-  ${kernels}/updates/average_parameters.cu ${kernels}/updates/rmsprop_update.cu
-  ${kernels}/updates/sgd_update.cu ${kernels}/updates/take_parameters.cu
-          ${kernels}/softmax_cross_entropy.cu)
+file(GLOB kernel_files CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/src/cuda/kernels/*.cu ${PROJECT_SOURCE_DIR}/src/cuda/kernels/sequences/*.cu
+  ${PROJECT_SOURCE_DIR}/src/cuda/ranks/*.cu)
 set_source_files_properties(${kernel_files} PROPERTIES LANGUAGE CXX)
 
 # include/ has what stands for CUDA's headers. Every access to memory calls access_hooks.cpp, or is
