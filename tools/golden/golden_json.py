@@ -12,11 +12,16 @@ def rounded(value, digits=8):
     return float(f"{value:.{digits}g}") if isinstance(value, float) else value
 
 
-def lines(value, indent="", between=", "):
-    """JSON with a line for each list of numbers, `between` two of which stands so much."""
-    if not isinstance(value, dict) or not any(isinstance(v, (dict, list)) for v in value.values()):
-        return json.dumps(value, separators=(between, ": "))
-    inner = indent + "  "
-    body = ",\n".join(f"{inner}{json.dumps(key)}: {lines(part, inner, between)}"
-                      for key, part in value.items())
-    return "{\n" + body + "\n" + indent + "}"
+def lines(value, between=", "):
+    """JSON with a line for each case: each entry of a dictionary in `value` that holds cases. `between`:
+    what separates two items."""
+    def line(part):
+        return json.dumps(part, separators=(between, ": "))
+
+    def entry(key, part):
+        if not isinstance(part, dict) or not any(isinstance(v, (dict, list)) for v in part.values()):
+            return f"  {json.dumps(key)}: {line(part)}"
+        cases = ",\n".join(f"    {json.dumps(name)}: {line(case)}" for name, case in part.items())
+        return f"  {json.dumps(key)}: {{\n{cases}\n  }}"
+
+    return "{\n" + ",\n".join(entry(key, part) for key, part in value.items()) + "\n}"
