@@ -29,6 +29,7 @@ class Bytes {
     return *this;
   }
 
+  friend constexpr bool operator==(Bytes, Bytes) = default;
   friend constexpr auto operator<=>(Bytes, Bytes) = default;
   friend constexpr Bytes operator+(Bytes a, Bytes b) { return a += b; }
   friend constexpr Bytes operator-(Bytes a, Bytes b) { return a -= b; }

@@ -53,15 +53,6 @@ Network lenet(const Shape& image, std::size_t classes) {
   return net.build(net.linear("fc5", x, {.features = classes}));
 }
 
-namespace {
-
-NodeId add_convolution(Builder& net, NodeId x, const std::string& number,
-                       const Convolution& layer) {
-  return net.relu("relu" + number, net.convolution("conv" + number, x, layer));
-}
-
-}  // namespace
-
 Network overfeat(const Shape& image, std::size_t classes) {
   Builder net{"overfeat", image};
   NodeId x = add_convolution(net, net.input(), "1",
@@ -82,7 +73,7 @@ Network overfeat(const Shape& image, std::size_t classes) {
 
 namespace {
 
-constexpr Pool kHalving{.kernel = square(3), .stride = square(2), .rounds_up = true};
+constexpr Pool kCeilPool{.kernel = square(3), .stride = square(2), .rounds_up = true};
 
 NodeId add_with_relu(Builder& net, NodeId x, const std::string& name, const Convolution& layer) {
   return net.relu(name + ".relu", net.convolution(name, x, layer));
@@ -103,11 +94,11 @@ Network squeezenet(const Shape& image, std::size_t classes) {
   Builder net{"squeezenet", image};
   NodeId x = add_with_relu(net, net.input(), "conv1",
                            {.channels = 64, .kernel = square(3), .stride = square(2)});
-  x = net.pool("pool1", x, kHalving);
+  x = net.pool("pool1", x, kCeilPool);
   x = add_fire(net, add_fire(net, x, "fire2", 16, 64), "fire3", 16, 64);
-  x = net.pool("pool3", x, kHalving);
+  x = net.pool("pool3", x, kCeilPool);
   x = add_fire(net, add_fire(net, x, "fire4", 32, 128), "fire5", 32, 128);
-  x = net.pool("pool5", x, kHalving);
+  x = net.pool("pool5", x, kCeilPool);
   x = add_fire(net, add_fire(net, x, "fire6", 48, 192), "fire7", 48, 192);
   x = add_fire(net, add_fire(net, x, "fire8", 64, 256), "fire9", 64, 256);
   x = add_with_relu(net, net.dropout("dropout", x, {}), "conv10", {.channels = classes});

@@ -10,7 +10,7 @@
 namespace spillway::nets {
 namespace {
 
-constexpr std::size_t kBottleneck = 4;  // a 1x1 convolution makes four times a layer's channels
+constexpr std::size_t kWiderInside = 4;  // a 1x1 convolution makes four times a layer's channels
 
 struct Design {
   std::size_t growth;                 // channels that each layer adds
@@ -18,8 +18,8 @@ struct Design {
 };
 
 // Batch norm and ReLU before the convolution, which has no bias.
-NodeId add_unit(Builder& net, NodeId x, const std::string& name, const std::string& number,
-                const Convolution& layer) {
+NodeId add_dense_unit(Builder& net, NodeId x, const std::string& name, const std::string& number,
+                      const Convolution& layer) {
   x = net.relu(name + ".relu" + number, net.batch_norm(name + ".norm" + number, x));
   Convolution unbiased = layer;
   unbiased.bias = false;
@@ -33,9 +33,9 @@ NodeId add_block(Builder& net, NodeId x, const std::string& name, std::size_t la
   std::vector<NodeId> parts{x};
   for (std::size_t i = 1; i <= layers; ++i) {
     const std::string layer = name + ".denselayer" + std::to_string(i);
-    NodeId y = add_unit(net, x, layer, "1", {.channels = kBottleneck * growth});
-    y = add_unit(net, y, layer, "2",
-                 {.channels = growth, .kernel = square(3), .padding = square(1)});
+    NodeId y = add_dense_unit(net, x, layer, "1", {.channels = kWiderInside * growth});
+    y = add_dense_unit(net, y, layer, "2",
+                       {.channels = growth, .kernel = square(3), .padding = square(1)});
     parts.push_back(y);
     x = net.concat(layer + ".concat", parts);
   }
@@ -44,7 +44,7 @@ NodeId add_block(Builder& net, NodeId x, const std::string& name, std::size_t la
 
 // Half the channels, half the height and width.
 NodeId add_transition(Builder& net, NodeId x, const std::string& name) {
-  x = add_unit(net, x, name, "", {.channels = net.shape(x).channels / 2});
+  x = add_dense_unit(net, x, name, "", {.channels = net.shape(x).channels / 2});
   return net.pool(name + ".pool", x, {.kind = PoolKind::kAverage});
 }
 

@@ -9,7 +9,7 @@ namespace spillway::nets {
 namespace {
 
 constexpr VggDepths kWidths{64, 128, 256, 512, 512};  // channels of each stage
-constexpr std::size_t kHidden = 4096;
+constexpr std::size_t kFeatures = 4096;
 
 // Convolutions of 3x3 with ReLU; a max pooling ends the stage.
 NodeId add_stage(Builder& net, NodeId x, const std::string& number, std::size_t convolutions,
@@ -33,7 +33,7 @@ Network vgg(std::string name, const VggDepths& depths, const Shape& image, std::
     x = add_stage(net, x, std::to_string(i + 1), depths[i], kWidths[i]);
   }
   for (const std::string number : {"6", "7"}) {
-    x = net.linear("fc" + number, x, {.features = kHidden});
+    x = net.linear("fc" + number, x, {.features = kFeatures});
     x = net.relu("relu" + number, x);
     x = net.dropout("drop" + number, x, {});
   }

@@ -18,12 +18,11 @@
 #include "src/io/text/byte_pair_encoder.h"
 #include "src/io/text/text_codec.h"
 #include "src/io/text/token_file.h"
+#include "src/numbers/byte_numbers.h"
 #include "um/error.h"
 
 namespace spillway {
 namespace {
-
-constexpr std::size_t kByteValues = 256;
 
 using OpenFile = std::function<std::unique_ptr<TokenSequence>(const std::filesystem::path&)>;
 

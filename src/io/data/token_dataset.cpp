@@ -99,7 +99,7 @@ Masking TokenDataset::masking() const {
 namespace {
 
 // Tokens `first` to `first` + `size` of a text.
-struct Part {
+struct TextPart {
   std::uint64_t first;
   std::uint64_t size;
 };
@@ -112,8 +112,8 @@ std::uint64_t tokens_beside_windows(const TokenTask& task) {
 class TextWindows final : public TokenDataset {
  public:
   /// The text is shared: parts of one file are two data sets.
-  TextWindows(std::shared_ptr<const TokenSequence> text, const Part& part, const TokenTask& task,
-              bool is_shifted)
+  TextWindows(std::shared_ptr<const TokenSequence> text, const TextPart& part,
+              const TokenTask& task, bool is_shifted)
       : TokenDataset{task}, text_{std::move(text)}, part_{part} {
     const std::uint64_t usable = part.size - tokens_beside_windows(task);
     size_ = usable / task.length;
@@ -135,7 +135,7 @@ class TextWindows final : public TokenDataset {
   }
 
   std::shared_ptr<const TokenSequence> text_;
-  Part part_;
+  TextPart part_;
   std::uint64_t offset_ = 0;
   std::size_t size_ = 0;
 };
@@ -156,16 +156,16 @@ DatasetPair cut_windows(std::unique_ptr<TokenSequence> text, const TokenTask& ta
   const std::shared_ptr<const TokenSequence> shared = std::move(text);
   const std::uint64_t held_out = std::max(least, shared->size() / 10);
   const std::uint64_t rest = shared->size() - held_out;
-  return {.train = std::make_unique<TextWindows>(shared, Part{0, rest}, task, true),
-          .test = std::make_unique<TextWindows>(shared, Part{rest, held_out}, task, false)};
+  return {.train = std::make_unique<TextWindows>(shared, TextPart{0, rest}, task, true),
+          .test = std::make_unique<TextWindows>(shared, TextPart{rest, held_out}, task, false)};
 }
 
 DatasetPair cut_windows(std::unique_ptr<TokenSequence> train, std::unique_ptr<TokenSequence> test,
                         const TokenTask& task) {
   expect_tokens(*train, tokens_of_window(task), "a window to learn from", task);
   expect_tokens(*test, tokens_of_window(task), "a window to test on", task);
-  const Part all{0, train->size()};
-  const Part all_of_test{0, test->size()};
+  const TextPart all{0, train->size()};
+  const TextPart all_of_test{0, test->size()};
   return {.train = std::make_unique<TextWindows>(std::move(train), all, task, true),
           .test = std::make_unique<TextWindows>(std::move(test), all_of_test, task, false)};
 }

@@ -1,21 +1,20 @@
 #include "src/io/images/jpeg_decoder.h"
 
-#include <jerror.h>
+// jpeglib.h needs what is before it, and jerror.h needs jpeglib.h:
+// clang-format off
+#include <cstdio>
 #include <jpeglib.h>
+#include <jerror.h>
+// clang-format on
 
 #include <algorithm>
 #include <array>
 #include <csetjmp>
-#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "src/io/images/orientation.h"
 #include "um/error.h"
-
-// jpeglib.h needs what is before it, and jerror.h needs jpeglib.h:
-// clang-format off
-// clang-format on
 
 namespace spillway {
 namespace {

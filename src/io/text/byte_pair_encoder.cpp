@@ -1,5 +1,6 @@
 #include "src/io/text/byte_pair_encoder.h"
 
+#define PCRE2_CODE_UNIT_WIDTH 8  // NOLINT(readability-identifier-naming): PCRE2 asks for it
 #include <pcre2.h>
 
 #include <algorithm>
@@ -8,8 +9,6 @@
 #include <tuple>
 
 #include "um/error.h"
-
-#define PCRE2_CODE_UNIT_WIDTH 8  // NOLINT(readability-identifier-naming): PCRE2 asks for it
 
 namespace spillway {
 namespace {
