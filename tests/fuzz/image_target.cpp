@@ -7,8 +7,8 @@
 #include "src/io/images/augmentation.h"
 #include "src/io/images/image_pipeline.h"
 #include "tests/fuzz/target.h"
-#include "tests/src/data/images/exif_file.h"
-#include "tests/src/data/images/golden_images.h"
+#include "tests/src/io/images/exif_file.h"
+#include "tests/src/io/images/golden_images.h"
 
 namespace spillway::fuzz {
 namespace {

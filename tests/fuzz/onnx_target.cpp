@@ -7,8 +7,8 @@
 #include "src/io/onnx/import_onnx.h"
 #include "src/io/onnx/onnx_model.h"
 #include "tests/fuzz/target.h"
-#include "tests/src/onnx/drawn_arrays.h"
-#include "tests/src/weights/weight_networks.h"
+#include "tests/src/io/onnx/drawn_arrays.h"
+#include "tests/src/io/weights/weight_networks.h"
 #include "um/error.h"
 
 namespace spillway::fuzz {

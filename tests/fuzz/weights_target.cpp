@@ -8,7 +8,7 @@
 
 #include "src/io/safetensors.h"
 #include "tests/fuzz/target.h"
-#include "tests/src/weights/weight_networks.h"
+#include "tests/src/io/weights/weight_networks.h"
 
 namespace spillway::fuzz {
 namespace {

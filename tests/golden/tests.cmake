@@ -4,9 +4,9 @@ spillway_test(golden_tests COMPUTES
           golden/golden_training.cpp src/golden_test.cpp src/learning_test.cpp
           src/network_families_test.cpp src/network_in_memory.cpp src/part_training_test.cpp
           src/transformer_training_test.cpp
-          src/state_numbers.cpp src/sub_batch_adam_test.cpp src/sub_batch_training_test.cpp
+          src/state_numbers.cpp src/sub_batch_training_test.cpp
   LINK spillway::host golden_files nlohmann_json::nlohmann_json
-  SEPARATE src/sub_batch_adam_test.cpp
+  SEPARATE
   TIMEOUT 300)
 if(SPILLWAY_HAS_CUDA)
   spillway_test(cuda_golden_tests COMPUTES GPU
@@ -21,10 +21,9 @@ endif()
 # Weights by the names of other libraries, and files that these wrote.
 spillway_test(weights_tests
   SOURCES golden/drawn_numbers.cpp src/network_in_memory.cpp src/state_numbers.cpp
-          src/weights/bad_weight_file_test.cpp src/weights/golden_weights_test.cpp
-          src/weights/model_files_test.cpp
-          src/weights/name_pattern_test.cpp
-          src/weights/round_trip_test.cpp src/weights/weight_file_test.cpp
+          src/io/weights/bad_weight_file_test.cpp src/io/weights/golden_weights_test.cpp
+          src/io/weights/model_files_test.cpp
+          src/io/weights/weight_file_test.cpp
   LINK spillway::host golden_files nlohmann_json::nlohmann_json)
 
 # Single layers against PyTorch, in both layouts.

@@ -3,11 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "nets/families/network_catalogue.h"
+#include "nets/network.h"
+#include "nets/shape.h"
 #include "tests/refusal.h"
 
 namespace spillway::nets {
@@ -261,5 +265,59 @@ TEST(Builder, TakesAnInputFromElsewhereForABug) {
   EXPECT_THROW(net.add("drop", Dropout{}, {net.input(), net.input()}), um::ContractError);
 }
 
+constexpr Shape kTiny{.channels = 3, .height = 4, .width = 4};
+
+TEST(CountParameters, CountsWeightsAndBiases) {
+  Builder net{"toy", kTiny};
+  NodeId x = net.convolution("conv", net.input(),
+                             {.channels = 5, .kernel = square(3), .padding = square(1)});
+  x = net.batch_norm("norm", x);
+  const Network network = net.build(net.linear("fc", x, {.features = 2}));
+  // 5 (3 * 3 * 3) + 5, gamma and beta of 5 channels, 2 (5 * 4 * 4) + 2
+  EXPECT_EQ(count_parameters(network), 140U + 10U + 162U);
+}
+
+TEST(CountParameters, LeavesOutBiasesThatAreNotThere) {
+  Builder net{"toy", kTiny};
+  const NodeId x = net.convolution("conv", net.input(), {.channels = 5, .bias = false});
+  const Network network = net.build(net.linear("fc", x, {.features = 2, .bias = false}));
+  EXPECT_EQ(count_parameters(network), 5U * 3U + 2U * 80U);
+}
+
+TEST(Dropout, OfANetworkIsThatOfAllItsLayers) {
+  Network network = build_network("gpt:1,2,16,8");
+  EXPECT_EQ(dropout_of(network), 0.F);
+  set_dropout(network, 0.25F);
+  EXPECT_EQ(dropout_of(network), 0.25F);
+  network.nodes.push_back({.name = "other", .layer = Dropout{.probability = 0.5F}});
+  EXPECT_EQ(dropout_of(network), std::nullopt);
+  EXPECT_EQ(dropout_of(build_network("resnet18")), std::nullopt);
+}
+
+constexpr std::size_t kHalf = 1ULL << 32U;
+
+TEST(SaturatedProduct, IsTheProductWhereThatFits) {
+  EXPECT_EQ(saturated_product({}), 1U);
+  EXPECT_EQ(saturated_product({3, 5, 7}), 105U);
+  EXPECT_EQ(saturated_product({kHalf, kHalf - 1}), SIZE_MAX - kHalf + 1);
+}
+
+TEST(SaturatedProduct, IsTheLargestNumberWhereItDoesNotFit) {
+  EXPECT_EQ(saturated_product({kHalf, kHalf}), SIZE_MAX);
+  EXPECT_EQ(saturated_product({kHalf, kHalf, 3}), SIZE_MAX);
+}
+
+TEST(SaturatedProduct, WithZeroIsZeroWhateverTheOthers) {
+  EXPECT_EQ(saturated_product({kHalf, kHalf, 0}), 0U);
+}
+
+TEST(SaturatedSum, IsTheSumOrTheLargestNumber) {
+  EXPECT_EQ(saturated_sum({}), 0U);
+  EXPECT_EQ(saturated_sum({3, 5, 7}), 15U);
+  EXPECT_EQ(saturated_sum({SIZE_MAX - 1, 1}), SIZE_MAX);
+  EXPECT_EQ(saturated_sum({SIZE_MAX, 2, 3}), SIZE_MAX);
+}
+
 }  // namespace
+
 }  // namespace spillway::nets

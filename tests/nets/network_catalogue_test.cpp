@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
@@ -9,7 +10,9 @@
 #include <sstream>
 #include <string>
 
+#include "nets/families/fcn.h"
 #include "tests/nets/layers_of.h"
+#include "tests/refusal.h"
 #include "um/error.h"
 
 namespace spillway::nets {
@@ -257,5 +260,49 @@ TEST(Catalogue, ListsTheNetworksWhenTheNameIsUnknown) {
       << sentence;
 }
 
+// 500 + 198 pixels padded: 349, 175, 88, 44 and 22 after the poolings, 16 scores, (16 - 1) 32 + 64
+// = 544 upsampled; an odd image takes the same way.
+TEST(Fcn, ScoresEachPixelOfAnImageOfAnySize) {
+  const Network coarse = build_network("fcn32s");
+  EXPECT_EQ(shape_of(coarse, "pool5"), "512x22x22");
+  EXPECT_EQ(shape_of(coarse, "score_fr"), "21x16x16");
+  EXPECT_EQ(shape_of(coarse, "upscore"), "21x544x544");
+  EXPECT_EQ(coarse.labels(), square(500));
+  EXPECT_EQ(shape_of(build_network("fcn8s"), "fuse_pool3"), "21x70x70");
+  for (const Shape& image : {Shape{3, 1, 1}, Shape{3, 33, 58}, Shape{3, 375, 500}}) {
+    for (const char* name : {"fcn8s", "fcn32s"}) {
+      const Network network = build_network(name, {.image = image, .classes = 4});
+      EXPECT_EQ(network.nodes.back().output, (Shape{4, image.height, image.width})) << name;
+    }
+  }
+}
+
+TEST(AuxiliaryHeads, GivesThePapersHeadsOnRequest) {
+  const Network googlenet = build_network("googlenet", {.auxiliary_heads = true});
+  EXPECT_EQ(count<SoftmaxCrossEntropy>(googlenet), 3);
+  EXPECT_EQ(count_parameters(googlenet), 13'004'888U);  // torchvision's
+  EXPECT_EQ(to_string(find(googlenet, "aux1.pool").output), "512x4x4");
+  EXPECT_EQ(std::get<SoftmaxCrossEntropy>(find(googlenet, "aux2.loss").layer).weight, 0.3F);
+  const Network inception = build_network("inception-v3", {.auxiliary_heads = true});
+  EXPECT_EQ(count<SoftmaxCrossEntropy>(inception), 2);
+  EXPECT_EQ(count_parameters(inception), 27'161'264U);  // torchvision's
+  EXPECT_EQ(std::get<SoftmaxCrossEntropy>(find(inception, "aux.loss").layer).weight, 0.4F);
+  EXPECT_EQ(test::refusal([] { return build_network("vgg16", {.auxiliary_heads = true}); }),
+            "network vgg16 has no auxiliary heads; googlenet and inception-v3 have");
+}
+
+TEST(AuxiliaryHeads, WithoutTheHeadsANetworkIsTheOneThatNeverHadThem) {
+  const Network with = build_network("googlenet", {.auxiliary_heads = true});
+  const Network rest = without_auxiliary_heads(with);
+  const Network plain = build_network("googlenet");
+  ASSERT_EQ(rest.nodes.size(), plain.nodes.size());
+  for (std::size_t i = 0; i < rest.nodes.size(); ++i) {
+    EXPECT_EQ(rest.nodes[i].name, plain.nodes[i].name);
+    EXPECT_EQ(rest.nodes[i].inputs, plain.nodes[i].inputs);
+    EXPECT_EQ(rest.nodes[i].output, plain.nodes[i].output);
+  }
+}
+
 }  // namespace
+
 }  // namespace spillway::nets

@@ -1,9 +1,9 @@
 spillway_test(nets_tests
-  SOURCES nets/auxiliary_heads_test.cpp nets/bad_layer_line_test.cpp
-          nets/bad_network_file_test.cpp nets/builder_test.cpp nets/network_catalogue_test.cpp
-          nets/fcn_test.cpp nets/layer_role_test.cpp nets/network_test.cpp nets/residual_norms_test.cpp
+  SOURCES nets/network_catalogue_test.cpp nets/bad_network_file_test.cpp
+           nets/builder_test.cpp
+           nets/layer_role_test.cpp
           nets/text/network_file_test.cpp
-          nets/text/network_text_test.cpp nets/saturated_test.cpp
+          nets/text/network_text_test.cpp
   LINK spillway::nets)
 target_compile_definitions(nets_tests PRIVATE
   SPILLWAY_NETS_README="${PROJECT_SOURCE_DIR}/nets/README.md")

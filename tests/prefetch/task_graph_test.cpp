@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "prefetch/liveness.h"
 #include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch {
@@ -43,5 +44,57 @@ TEST(Fingerprint, DoesNotDependOnCosts) {
   EXPECT_EQ(fingerprint(other), fingerprint(graph));
 }
 
+using namespace testing;
+
+// load f1 f2 loss b2 b1
+//  y0 y0 y0  y0  y0 y0
+//     y1 y1  y1  y1 y1
+//        y2  y2  y2
+//            d2  d2
+//                d1 d1
+//                   d0
+TEST(FindLives, RunFromTheFirstWriteToTheLastRead) {
+  const TaskGraph graph = chain(2, pages(1));
+  const std::vector<Life> lives = find_lives(graph, runs_in_order(graph));
+  ASSERT_EQ(lives.size(), 6U);
+  EXPECT_EQ(lives[0].begin(), 0U);  // y0
+  EXPECT_EQ(lives[0].last(), 5U);
+  EXPECT_EQ(lives[2].begin(), 2U);  // y2
+  EXPECT_EQ(lives[2].last(), 4U);
+}
+
+TEST(FindLives, StartAgainWhereABlockIsOverwritten) {
+  const TaskGraph graph = chain(2, pages(1));
+  std::vector<TaskRun> runs = runs_in_order(graph);
+  runs.insert(runs.begin() + 4, {.task = TaskId{1}, .is_recomputation = true});  // f1 before b2
+  std::vector<Position> begins;
+  for (const Life& life : find_lives(graph, runs)) {
+    if (graph[life.data].name == "y1") begins.push_back(life.begin());
+  }
+  EXPECT_EQ(begins, (std::vector<Position>{1, 4}));
+}
+
+TEST(Demand, CountsLiveBlocksAndTheWorkspace) {
+  TaskGraph graph = chain(2, pages(2));
+  graph.tasks[2].algorithms = {{.name = "slow"}, {.name = "fast", .workspace = pages(3)}};
+  std::vector<TaskRun> runs = runs_in_order(graph);
+  runs[2].algorithm = 1;
+  const BlockSizes block_sizes{graph, kPage};
+  EXPECT_EQ(demand(graph, block_sizes, runs, find_lives(graph, runs)),
+            (std::vector{pages(2), pages(4), pages(9), pages(8), pages(10), pages(8)}));
+}
+
+TEST(BlockSizes, SharesOneBufferAmongSmallWorkspaces) {
+  TaskGraph graph = chain(2, pages(1));
+  graph.tasks[1].algorithms = {{.name = "a", .workspace = 100_B}};
+  graph.tasks[2].algorithms = {{.name = "b", .workspace = 900_B},
+                               {.name = "c", .workspace = 5000_B}};
+  const BlockSizes block_sizes{graph, kPage};
+  EXPECT_EQ(block_sizes.small_workspace(), 900_B);
+  EXPECT_EQ(block_sizes.workspace_size(900_B), 0_B);
+  EXPECT_EQ(block_sizes.workspace_size(5000_B), pages(2));
+}
+
 }  // namespace
+
 }  // namespace spillway::prefetch

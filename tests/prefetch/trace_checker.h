@@ -1,19 +1,138 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "prefetch/plan.h"
 #include "prefetch/profile.h"
 #include "prefetch/simulate/timeline.h"
-#include "tests/prefetch/checked_room.h"
-#include "tests/prefetch/engine_overlap.h"
 #include "tests/prefetch/promised_contents.h"
-#include "tests/prefetch/trace_events.h"
+#include "um/bytes.h"
 
 namespace spillway::prefetch::testing {
+
+/// What takes how much room near, worked out apart from BlockSizes.
+class CheckedRoom {
+ public:
+  CheckedRoom(const TaskGraph& graph, const Plan& plan)
+      : graph_{graph}, page_{plan.page.count()}, pool_{find_pool(plan.budget.count())} {}
+
+  /// A tensor or offloadable state of a quarter page or more moves, in whole pages.
+  [[nodiscard]] bool moves(DataId id) const {
+    return graph_[id].may_leave() && 4 * graph_[id].size.count() >= page_;
+  }
+  [[nodiscard]] std::uint64_t pages(std::uint64_t size) const { return up(size, page_) / page_; }
+  [[nodiscard]] std::uint64_t workspace(const TaskRun& run) const {
+    const std::uint64_t size = graph_[run.task].algorithms[run.algorithm].workspace.count();
+    return 4 * size < page_ ? 0 : up(size, page_);
+  }
+  /// What the budget leaves beside what never moves, the buffer of small workspaces included.
+  [[nodiscard]] std::uint64_t pool() const { return pool_; }
+
+ private:
+  [[nodiscard]] static std::uint64_t up(std::uint64_t size, std::uint64_t unit) {
+    return (size + unit - 1) / unit * unit;
+  }
+  [[nodiscard]] std::uint64_t find_pool(std::uint64_t budget) const {
+    std::uint64_t pinned = 0;
+    for (std::size_t i = 0; i < graph_.data.size(); ++i) {
+      if (!moves(DataId(i))) pinned += up(graph_.data[i].size.count(), 64);
+    }
+    std::uint64_t small = 0;
+    for (const Task& task : graph_.tasks) {
+      for (const Algorithm& algorithm : task.algorithms) {
+        const std::uint64_t size = algorithm.workspace.count();
+        if (4 * size < page_) small = std::max(small, size);
+      }
+    }
+    return (budget - pinned - up(small, 64)) / page_ * page_;
+  }
+
+  const TaskGraph& graph_;
+  std::uint64_t page_;
+  std::uint64_t pool_;
+};
+
+/// The first two moves that are under way at one time on one engine, as a sentence, or "". A link
+/// that is not duplex has one for both directions; runs have one, too.
+inline std::string find_overlap(const Timeline& timeline, const LinkProfile& link) {
+  const auto overlap = [](std::vector<Interval> intervals) {
+    std::ranges::sort(intervals, {}, [](const Interval& i) { return std::tuple{i.begin, i.end}; });
+    for (std::size_t i = 1; i < intervals.size(); ++i) {
+      if (intervals[i].begin < intervals[i - 1].end) return true;
+    }
+    return false;
+  };
+  if (overlap(timeline.runs)) return "two runs overlap";
+  if (overlap(timeline.offloads)) return "two offloads overlap";
+  if (overlap(timeline.prefetches)) return "two prefetches overlap";
+  std::vector<Interval> both = timeline.offloads;
+  both.insert(both.end(), timeline.prefetches.begin(), timeline.prefetches.end());
+  return !link.is_duplex && overlap(both) ? "an offload and a prefetch overlap" : "";
+}
+
+/// Something that happens in an executed step: to run, far run or move `index` of its plan.
+struct TraceEvent {
+  // At one moment: ends before begins, the end of a transfer before its room counts as free.
+  enum Kind : std::uint8_t {
+    kRunEnds,
+    kOffloadEnds,
+    kPrefetchEnds,
+    kRoomIsFree,
+    kRunBegins,
+    kOffloadBegins,
+    kPrefetchBegins,
+    kFarRunBegins
+  };
+  um::Nanoseconds time{0};
+  Kind kind{};
+  std::size_t index = 0;
+};
+
+/// When the room of an offload is free: the transfer has ended, and so have the runs that read on.
+inline um::Nanoseconds leaving_time(const Plan& plan, const Timeline& timeline,
+                                    std::size_t offload) {
+  const std::uint32_t runs = plan.offloads[offload].frees_after();
+  const um::Nanoseconds end = timeline.offloads[offload].end;
+  return runs == 0 ? end : std::max(end, timeline.runs[runs - 1].end);
+}
+
+/// All of a step in order.
+inline std::vector<TraceEvent> trace_events(const Plan& plan, const Timeline& timeline) {
+  std::vector<TraceEvent> events;
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    events.push_back({timeline.runs[i].begin, TraceEvent::kRunBegins, i});
+    events.push_back({timeline.runs[i].end, TraceEvent::kRunEnds, i});
+  }
+  for (std::size_t i = 0; i < plan.offloads.size(); ++i) {
+    events.push_back({leaving_time(plan, timeline, i), TraceEvent::kRoomIsFree, i});
+    if (plan.offloads[i].is_clean) continue;  // nothing is transferred
+    events.push_back({timeline.offloads[i].begin, TraceEvent::kOffloadBegins, i});
+    events.push_back({timeline.offloads[i].end, TraceEvent::kOffloadEnds, i});
+  }
+  for (std::size_t i = 0; i < plan.prefetches.size(); ++i) {
+    events.push_back({timeline.prefetches[i].begin, TraceEvent::kPrefetchBegins, i});
+    events.push_back({timeline.prefetches[i].end, TraceEvent::kPrefetchEnds, i});
+  }
+  for (std::size_t i = 0; i < plan.far_runs.size(); ++i) {
+    events.push_back({timeline.far_runs[i].begin, TraceEvent::kFarRunBegins, i});
+  }
+  std::ranges::sort(events, {}, [](const TraceEvent& event) {
+    return std::tuple{event.time, event.kind, event.index};
+  });
+  return events;
+}
+
+/// The move that begins, ends or gives room then.
+inline const Move& move_of(const Plan& plan, const TraceEvent& event) {
+  const bool comes =
+      event.kind == TraceEvent::kPrefetchBegins || event.kind == TraceEvent::kPrefetchEnds;
+  return comes ? plan.prefetches[event.index] : plan.offloads[event.index];
+}
 
 /// Replays an executed step, event by event, and reports the first thing that is wrong, or "".
 /// Shares nothing with verify(): which pages are near, which content each near and each far page

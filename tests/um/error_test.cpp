@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "um/bytes.h"
+
 namespace spillway::um {
 namespace {
 
@@ -41,5 +43,48 @@ TEST(Error, DoesNotCutThroughACharacter) {
   EXPECT_EQ(cut.substr(cut.size() - 60).front(), '\xc3');
 }
 
+static_assert(2_MiB == 2 * 1_MiB);
+static_assert(round_up(3_B, 2_B) == 4_B);
+static_assert(round_down(3_B, 2_B) == 2_B);
+static_assert(saturating_difference(1_B, 2_B) == 0_B);
+
+TEST(Bandwidth, RoundsTransferTimeUp) { EXPECT_EQ(1_B / Bandwidth{3e9}, Nanoseconds{1}); }
+
+TEST(Bandwidth, TakesNoLongerThanCanBeAddedUp) {
+  const Nanoseconds longest = Bytes{1ULL << 63U} / Bandwidth{1e3};
+  EXPECT_EQ(longest, Nanoseconds{std::int64_t{1} << 53U});
+  EXPECT_GT(1000 * longest, longest);
+  EXPECT_EQ(Bytes{1ULL << 40U} / Bandwidth{1e9}, Nanoseconds{1'099'511'627'776});
+}
+
+TEST(ParseBytes, ReadsBinaryAndDecimalUnits) {
+  EXPECT_EQ(parse_bytes("4096"), 4096_B);
+  EXPECT_EQ(parse_bytes("512MiB"), 512_MiB);
+  EXPECT_EQ(parse_bytes("1.5 GiB"), 1536_MiB);
+  EXPECT_EQ(parse_bytes("40GB"), Bytes{40'000'000'000});
+}
+
+TEST(ParseBytes, RefusesWhatIsNoAmount) {
+  for (const char* text :
+       {"", "GiB", "12Gib", "64k", "-1", "1e9", "nan", "inf", "1 2", "1MiBx", "99999999999TiB"}) {
+    EXPECT_EQ(parse_bytes(text), std::nullopt) << text;
+  }
+}
+
+TEST(ParseBandwidth, WantsARatePerSecond) {
+  EXPECT_EQ(parse_bandwidth("2GB/s"), Bandwidth{2e9});
+  EXPECT_GT(8192_GiB / parse_bandwidth("1kB/s").value(), Nanoseconds{0});  // it can be counted
+  for (const char* text : {"", "2GB", "0GB/s", "-1GB/s", "GB/s", "2Gb/s", "0.00001B/s"}) {
+    EXPECT_EQ(parse_bandwidth(text), std::nullopt) << text;
+  }
+}
+
+TEST(BytesText, KeepsThreeFigures) {
+  EXPECT_EQ(to_string(Bytes{512}), "512 B");
+  EXPECT_EQ(to_string(1536_KiB), "1.50 MiB");
+  EXPECT_EQ(to_string(24_GiB), "24.0 GiB");
+}
+
 }  // namespace
+
 }  // namespace spillway::um

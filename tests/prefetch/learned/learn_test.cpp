@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <span>
+#include <vector>
 
 #include "prefetch/block_sizes.h"
+#include "prefetch/learned/learned_step.h"
+#include "prefetch/learned/recording.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/state_home.h"
 #include "prefetch/verify/verify.h"
@@ -100,5 +104,190 @@ INSTANTIATE_TEST_SUITE_P(Streams, LearnedStream,
                                            Stream{2, um::Access::kReadWrite},
                                            Stream{4, um::Access::kReadWrite}));
 
+using namespace testing;
+using namespace std::chrono_literals;
+
+Program three_reads() { return stream(3, pages(1), um::Access::kRead, 100ns); }
+
+TEST(Recording, KeepsNothingOnceItIsTooLong) {
+  EXPECT_FALSE(record(three_reads(), 3).is_too_long());
+  const Recording recording = record(three_reads(), 2);
+  EXPECT_TRUE(recording.is_too_long());
+  EXPECT_TRUE(recording.events().empty());
+  EXPECT_FALSE(agree(recording, recording));
+}
+
+TEST(Recording, AgreesWhateverTheTimes) {
+  EXPECT_TRUE(agree(record(three_reads()), record(stream(3, pages(1), um::Access::kRead, 700ns))));
+}
+
+TEST(Recording, DisagreesOnBlockSizeAccessAndKind) {
+  const auto agrees_after = [](const auto& change) {
+    Program other = three_reads();
+    change(other);
+    return agree(record(three_reads()), record(other));
+  };
+  EXPECT_FALSE(agrees_after([](Program& other) { other.actions[1].block = 2; }));
+  EXPECT_FALSE(agrees_after([](Program& other) { other.sizes[1] = pages(2); }));
+  EXPECT_FALSE(agrees_after([](Program& other) { other.actions[1].access = um::Access::kWrite; }));
+  EXPECT_FALSE(
+      agrees_after([](Program& other) { other.actions[1].kind = RecordedEvent::Kind::kFree; }));
+  EXPECT_FALSE(agrees_after([](Program& other) { other.actions.pop_back(); }));
+}
+
+// Iteration `number` uses a block that was allocated `age` iterations before.
+Recording use_of_age(std::uint64_t number, std::uint64_t age) {
+  Recording recording{10, number};
+  recording.touch({.block = {.is_fresh = true, .id = 0, .born = number - age}, .size = pages(1)});
+  return recording;
+}
+
+TEST(Recording, AgreesOnBlocksOfTheSameAge) {
+  EXPECT_TRUE(agree(use_of_age(8, 1), use_of_age(9, 1)));
+  EXPECT_TRUE(agree(use_of_age(9, 1), use_of_age(8, 1)));
+  EXPECT_FALSE(agree(use_of_age(8, 0), use_of_age(9, 1)));
+}
+
+TEST(FindCycle, TakesTheShortestThatWasGoneThroughTwice) {
+  const auto a = [](std::uint64_t number) { return use_of_age(number, 0); };
+  const std::vector<Recording> swapped{a(1), Recording{10, 2}, a(3), Recording{10, 4}};
+  const auto found = find_cycle(swapped, 4);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->cycle, 2U);
+  EXPECT_EQ(found->iterations.size(), 4U);
+  EXPECT_FALSE(find_cycle(swapped, 1));
+  EXPECT_FALSE(find_cycle(std::span{swapped}.first(3), 4));
+  const std::vector<Recording> same{a(1), a(2), a(3), a(4)};
+  EXPECT_EQ(find_cycle(same, 4)->cycle, 1U);
+}
+
+// Block 0 of the iteration before is still used when the next block 0 may be there.
+TEST(FindCycle, IsLongerThanBlocksLive) {
+  std::vector<Recording> carried;
+  for (std::uint64_t i = 5; i < 9; ++i) carried.push_back(use_of_age(i, 1));
+  EXPECT_EQ(find_cycle(carried, 4)->cycle, 2U);
+  EXPECT_FALSE(find_cycle(carried, 1));
+}
+
+using namespace testing;
+using namespace std::chrono_literals;
+using Kind = RecordedEvent::Kind;
+
+// Persistent blocks 0 and 1 (2 pages and 100 bytes), fresh ones 2 and 3 (1 page each):
+//   allocate 2; touch 0 (read) and, at once, 2 (write); 300 ns; touch 2 (read); 100 ns; free 2;
+//   allocate 3; touch 3 (read-write), 50 ns; touch 1 (write), 40 ns; free 3.
+Program toy() {
+  return {.persistent = 2,
+          .sizes = {pages(2), um::Bytes{100}, pages(1), pages(1)},
+          .actions = {{.kind = Kind::kAllocate, .block = 2, .gap = 7ns},
+                      {.block = 0, .access = um::Access::kRead, .gap = 1ns},
+                      {.block = 2, .access = um::Access::kWrite, .gap = 300ns},
+                      {.block = 2, .access = um::Access::kRead, .gap = 100ns},
+                      {.kind = Kind::kFree, .block = 2, .gap = 3ns},
+                      {.kind = Kind::kAllocate, .block = 3, .gap = 0ns},
+                      {.block = 3, .gap = 50ns},
+                      {.block = 1, .access = um::Access::kWrite, .gap = 40ns},
+                      {.kind = Kind::kFree, .block = 3, .gap = 0ns}}};
+}
+
+LearnedStep step_of(const Program& program, um::Bytes max = pages(100)) {
+  return std::get<LearnedStep>(
+      learn_step(twice(record(program)), toy_link(), kPage, {.together = 5ns, .max = max}));
+}
+
+std::string refusal(const Program& program) {
+  const auto made =
+      learn_step(twice(record(program)), toy_link(), kPage, {.together = 5ns, .max = pages(100)});
+  const auto* refused = std::get_if<NotLearned>(&made);
+  return refused != nullptr ? refused->reason : "";
+}
+
+TEST(LearnedStep, GroupsTouchesThatFollowAtOnce) {
+  const LearnedStep step = step_of(toy());
+  ASSERT_EQ(step.graph.tasks.size(), 4U);
+  EXPECT_EQ(step.touches[1].task, 0U);
+  EXPECT_EQ(step.touches[2].task, 1U);
+  // From the first touch of a group to the first of the next.
+  EXPECT_EQ(step.profile.durations[0][0], 301ns);
+  EXPECT_EQ(step.profile.durations[1][0], 103ns);
+  EXPECT_EQ(step.profile.durations[3][0], 40ns);
+}
+
+TEST(LearnedStep, GroupsNoMoreThanFits) {
+  EXPECT_EQ(step_of(toy(), pages(3)).graph.tasks.size(), 4U);
+  EXPECT_EQ(step_of(toy(), pages(2)).graph.tasks.size(), 5U);  // 0 and 2 take three pages
+}
+
+TEST(LearnedStep, MakesTensorsOfWhatDiesWithItsLastTask) {
+  const Program program = toy();
+  const LearnedStep step = step_of(program);
+  const auto block = [&](std::size_t i) { return step.graph[step.blocks.at(program.name(i))]; };
+  EXPECT_EQ(block(0).kind, DataKind::kState);
+  EXPECT_TRUE(block(0).is_offloadable);
+  EXPECT_EQ(block(1).kind, DataKind::kState);  // smaller than a page
+  EXPECT_FALSE(block(1).is_offloadable);
+  EXPECT_EQ(block(2).kind, DataKind::kTensor);
+  EXPECT_EQ(block(3).kind, DataKind::kState);  // freed a task after its last
+  EXPECT_TRUE(block(3).is_offloadable);
+}
+
+TEST(LearnedStep, TakesWritesForUpdatesExceptATensorsFirst) {
+  const Program program = toy();
+  const LearnedStep step = step_of(program);
+  const auto id = [&](std::size_t i) { return step.blocks.at(program.name(i)); };
+  EXPECT_EQ(step.graph.tasks[0].reads, std::vector{id(0)});
+  EXPECT_EQ(step.graph.tasks[0].writes, std::vector{id(2)});
+  EXPECT_EQ(step.graph.tasks[1].reads, std::vector{id(2)});
+  EXPECT_TRUE(step.graph.tasks[1].writes.empty());
+  EXPECT_EQ(step.graph.tasks[3].reads, std::vector{id(1)});
+  EXPECT_EQ(step.graph.tasks[3].writes, std::vector{id(1)});
+}
+
+TEST(LearnedStep, TakesTheMedianOfTheGaps) {
+  RecordedCycles recorded;
+  for (const auto gap : {900ns, 100ns, 200ns}) {
+    recorded.iterations.push_back(record(stream(1, pages(1), um::Access::kRead, gap)));
+  }
+  const auto made = learn_step(recorded, toy_link(), kPage, {.max = pages(1)});
+  EXPECT_EQ(std::get<LearnedStep>(made).profile.durations[0][0], 200ns);
+}
+
+// Each iteration uses and frees what the one before allocated: where the cycle begins it has
+// content, and where it is read first, too, even if no touch told of a write.
+TEST(LearnedStep, KeepsWhatIsCarriedOver) {
+  const auto iteration = [](std::uint64_t number, um::Access access) {
+    Recording recording{10, number};
+    const BlockName old{.is_fresh = true, .id = 0, .born = number - 1};
+    recording.touch({.block = old, .size = pages(1), .access = access});
+    recording.free(old);
+    recording.allocate({.is_fresh = true, .id = 0, .born = number}, pages(1));
+    recording.end(100ns);
+    return recording;
+  };
+  const auto made = learn_step(
+      {.iterations = {iteration(5, um::Access::kReadWrite), iteration(6, um::Access::kRead)},
+       .cycle = 2},
+      toy_link(), kPage, {.max = pages(100)});
+  const auto& step = std::get<LearnedStep>(made);
+  EXPECT_EQ(step.first, 1U);
+  EXPECT_EQ(step.ends, (std::vector<std::size_t>{1, 2}));
+  ASSERT_EQ(step.graph.data.size(), 2U);
+  EXPECT_EQ(step.graph.data[0].kind, DataKind::kState);
+  EXPECT_EQ(step.graph.data[1].kind, DataKind::kState);
+  EXPECT_EQ(step.graph.tasks[0].reads, std::vector{step.blocks.at({true, 0, 0})});
+  EXPECT_EQ(step.graph.tasks[1].reads, std::vector{step.blocks.at({true, 0, 1})});
+}
+
+TEST(LearnedStep, RefusesBlocksThatAreLeftBehind) {
+  Program program = toy();
+  program.actions.pop_back();
+  EXPECT_EQ(refusal(program), "the iteration leaves behind a block that it allocated, for ever");
+  program = toy();
+  program.actions.push_back({.kind = Kind::kFree, .block = 0});
+  EXPECT_EQ(refusal(program), "the iteration frees a block that none like it has allocated");
+  EXPECT_EQ(refusal({}), "the iteration touches no block");
+}
+
 }  // namespace
+
 }  // namespace spillway::prefetch

@@ -1,3 +1,4 @@
+// Near intervals and places of state that outlives the step.
 #include "prefetch/placement/near_intervals.h"
 
 #include <gtest/gtest.h>
@@ -5,6 +6,10 @@
 #include <vector>
 
 #include "prefetch/far_update.h"
+#include "prefetch/placement/interval_placement.h"
+#include "prefetch/placement/placed_step.h"
+#include "prefetch/verify/verify.h"
+#include "tests/prefetch/moved_weight.h"
 #include "tests/prefetch/planned.h"
 #include "tests/prefetch/swapped_toy.h"
 #include "um/error.h"
@@ -111,5 +116,140 @@ TEST(FindNearIntervalsOfAGradient, ThatIsUsedBeforeItIsSent) {
   EXPECT_EQ(of_gradient[1].last, 2U);
 }
 
+using namespace testing;
+
+template <typename Weight>
+std::vector<NearInterval> intervals_of(const Weight& subject) {
+  EXPECT_TRUE(std::holds_alternative<Verified>(verify(subject.graph, subject.plan)));
+  return find_near_intervals(subject.graph, subject.plan);
+}
+
+TEST(StateIntervals, OfAFarWeightAreFromPrefetchToOffload) {
+  const std::vector<NearInterval> intervals = intervals_of(FarWeight{});
+  ASSERT_EQ(intervals.size(), 3U);  // t, w, w again
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    const NearInterval& interval = intervals[1 + i];
+    EXPECT_EQ(interval.data, DataId{0});
+    EXPECT_TRUE(interval.is_prefetched);
+    EXPECT_TRUE(interval.is_offloaded);
+    EXPECT_FALSE(interval.spans_steps);
+    EXPECT_EQ(interval.first, i);
+    EXPECT_EQ(interval.last, i);
+  }
+}
+
+TEST(StateIntervals, OfANearWeightGoesOnInTheNextStep) {
+  const std::vector<NearInterval> intervals = intervals_of(NearWeight{});
+  ASSERT_EQ(intervals.size(), 2U);
+  EXPECT_EQ(intervals[1].data, DataId{0});
+  EXPECT_TRUE(intervals[1].is_prefetched);
+  EXPECT_TRUE(intervals[1].is_offloaded);
+  EXPECT_TRUE(intervals[1].spans_steps);
+}
+
+// From its first prefetch to the offload after its change; then on in the next step.
+TEST(StateIntervals, OfAWeightWithAFarCopyGoOnFromItsRenewal) {
+  const std::vector<NearInterval> intervals = intervals_of(RenewedWeight{});
+  ASSERT_EQ(intervals.size(), 3U);  // t, w, w again
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    const NearInterval& interval = intervals[1 + i];
+    EXPECT_EQ(interval.data, DataId{0});
+    EXPECT_TRUE(interval.is_prefetched);
+    EXPECT_TRUE(interval.is_offloaded);
+    EXPECT_EQ(interval.spans_steps, i == 1);
+    EXPECT_EQ(interval.first, i);
+    EXPECT_EQ(interval.last, 1 - i);
+  }
+  const RenewedWeight subject;
+  const PlacedStep step = place_step(subject.graph, subject.plan, pages(3));
+  EXPECT_TRUE(step.fits);
+  EXPECT_EQ(step.size_between_steps(), pages(2));
+}
+
+TEST(StateIntervals, OfAWeightThatNeverMovesIsAlways) {
+  const std::vector<NearInterval> intervals = intervals_of(StillWeight{});
+  ASSERT_EQ(intervals.size(), 2U);
+  EXPECT_EQ(intervals[0].data, DataId{0});
+  EXPECT_FALSE(intervals[0].is_prefetched);
+  EXPECT_FALSE(intervals[0].is_offloaded);
+  EXPECT_TRUE(intervals[0].spans_steps);
+}
+
+// t may have w's place while w is away.
+TEST(StateIntervals, ShareAddressesWithWhatIsThereMeanwhile) {
+  const NearWeight subject;
+  const PlacedStep step = place_step(subject.graph, subject.plan, pages(3));
+  EXPECT_TRUE(step.fits);
+  EXPECT_EQ(step.placement.extent, pages(3));
+  EXPECT_EQ(step.size_between_steps(), pages(2));
+  EXPECT_EQ(step.between_steps(subject.w), 1U);
+}
+
+TEST(StateIntervals, OfAWeightThatNeverMovesShareNothing) {
+  const StillWeight subject;
+  EXPECT_EQ(place_step(subject.graph, subject.plan, pages(5)).placement.extent, pages(5));
+  EXPECT_EQ(place_step(subject.graph, subject.plan, pages(3)).placement.extent, pages(5));
+}
+
+// t and w at one place.
+template <typename Weight>
+std::string complaint(const Weight& subject) {
+  const auto violation =
+      check_placement(subject.graph, subject.plan, find_near_intervals(subject.graph, subject.plan),
+                      {.offsets = {0_B, 0_B}, .extent = pages(3)});
+  return violation ? violation->reason : "";
+}
+
+TEST(StateIntervals, AreRefusedBesideWhatBeginsBeforeTheyEnd) {
+  NearWeight subject;
+  EXPECT_EQ(complaint(subject), "");
+  subject.plan.runs[1].after.offloads = 0;
+  subject.plan.runs[2].after.offloads = 0;
+  EXPECT_EQ(complaint(subject), "t and w share addresses and may be near at the same time");
+}
+
+TEST(StateIntervals, AreRefusedBesideWhatEndsAfterTheyBegin) {
+  NearWeight subject;
+  subject.plan.prefetches[0].after.runs = 1;
+  EXPECT_EQ(complaint(subject), "t and w share addresses and may be near at the same time");
+  EXPECT_EQ(
+      place_intervals(subject.plan, find_near_intervals(subject.graph, subject.plan), pages(3))
+          .extent,
+      pages(5));
+}
+
+TEST(StateIntervals, AreRefusedBesideWhatNeverMoves) {
+  EXPECT_EQ(complaint(StillWeight{}), "w and t share addresses and may be near at the same time");
+}
+
+// Both weights leave before run 0 and come back after it: each lies in the gap of the other, but
+// between steps they meet.
+TEST(StateIntervals, MeetBetweenSteps) {
+  TaskGraph graph = toy_graph("v:1 w:1 t:2", "t = make(); use(v, w)");
+  Plan plan = plain_plan(graph, pages(2));
+  const auto whole = [](DataId id, const Progress& after) {
+    return Move{.data = id, .offset = {}, .size = pages(1), .after = after};
+  };
+  const DataId v{0};
+  const DataId w{1};
+  for (const DataId id : {v, w}) make_offloadable(graph, id);
+  plan.graph = fingerprint(graph);
+  plan.offloads = {whole(v, {}), whole(w, {})};
+  plan.prefetches = {whole(v, {.runs = 1, .offloads = 2}), whole(w, {.runs = 1, .offloads = 2})};
+  plan.runs[0].after.offloads = 2;
+  plan.runs[1].after = {.runs = 1, .offloads = 2, .prefetches = 2};
+  ASSERT_TRUE(std::holds_alternative<Verified>(verify(graph, plan)));
+  const std::vector<NearInterval> intervals = find_near_intervals(graph, plan);
+  ASSERT_EQ(intervals.size(), 3U);  // t, v, w
+  const auto violation =
+      check_placement(graph, plan, intervals, {.offsets = {0_B, 0_B, 0_B}, .extent = pages(2)});
+  ASSERT_TRUE(violation.has_value());
+  EXPECT_EQ(violation->reason, "v and w share addresses and may be near at the same time");
+  const PlacedStep step = place_step(graph, plan, pages(2));
+  EXPECT_TRUE(step.fits);
+  EXPECT_EQ(step.size_between_steps(), pages(2));
+}
+
 }  // namespace
+
 }  // namespace spillway::prefetch

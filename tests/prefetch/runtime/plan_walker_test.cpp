@@ -1,17 +1,26 @@
+// Offloads that are copied while runs still read their block.
 #include "prefetch/runtime/plan_walker.h"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <exception>
 #include <functional>
 #include <future>
 #include <memory>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "tests/prefetch/planned.h"
+#include "tests/prefetch/runtime/copy_steps.h"
 #include "tests/prefetch/runtime/manual_moves.h"
 #include "tests/prefetch/toy.h"
+#include "tests/sleeping_threads.h"
 #include "um/error.h"
 #include "um/threads/engine.h"
+
+// A step has ended when the last of its runs and moves has, whichever that is.
 
 namespace spillway::prefetch {
 namespace {
@@ -294,5 +303,121 @@ TEST(PlanWalker, KeepsEveryConditionOfAPlan) {
   EXPECT_EQ(broken, 0);
 }
 
+using namespace testing;
+
+// A walker of one offload, whose block run 0 still reads.
+class ReadBlock : public ::testing::Test {
+ protected:
+  ReadBlock() {
+    plan.runs = {{.task = TaskId{0}}};
+    plan.offloads = {{.free_after = 1}};
+  }
+  Plan plan;
+  ManualMoves out;
+};
+
+TEST_F(ReadBlock, IsCopiedBesideItsReadersAndCountsAfterThem) {
+  PlanWalker walker{
+      plan,
+      [&](std::uint32_t i, um::Completion done) { return out.issue(i, std::move(done)); },
+      {},
+      /*copies_while_read=*/true};
+  walker.begin_step();
+  out.wait_and_finish_next();  // no run has ended
+  EXPECT_FALSE(walker.wait_for({.offloads = 1}, [] { return true; }));
+  walker.end_run();
+  walker.end_step();
+}
+
+TEST_F(ReadBlock, DoesNotHoldUpTheEndOfAStepThatFailed) {
+  PlanWalker walker{
+      plan,
+      [&](std::uint32_t i, um::Completion done) { return out.issue(i, std::move(done)); },
+      {},
+      /*copies_while_read=*/true};
+  walker.begin_step();
+  out.wait_and_finish_next();
+}
+
+// Run 1 reads a, which is copied out beside it: its room is free when both have ended.
+TEST(CopyMemory, CopiesABlockBesideItsLastReader) {
+  const TaskGraph graph =
+      toy_graph("a:1 b:1 c:2", "a = make a(); b = read a(a); c = make c(b); use a(a, b)");
+  const DataId a{0};
+  Plan plan = plain_plan(graph, pages(3));
+  plan.offloads = {{.data = a, .size = pages(1), .after = {.runs = 1}, .free_after = 2}};
+  plan.prefetches = {{.data = a, .size = pages(1), .after = {.runs = 3, .offloads = 1}}};
+  plan.runs[2].after = {2, 1, 0};
+  plan.runs[3].after = {3, 1, 1};
+  ASSERT_NO_FATAL_FAILURE(expect_verified(graph, plan));
+  ManualStep step{graph, plan};
+  step.run(0);
+  step.memory.begin_run(1);
+  const std::byte* const place = step.memory.address(a);
+  step.copies.out.wait_and_finish_next();
+  EXPECT_EQ(step.memory.address(a), place);
+  EXPECT_EQ(step.stage.ledger.in_use(), pages(2));
+  step.memory.end_run(1);
+  EXPECT_EQ(step.stage.ledger.in_use(), pages(1));
+  step.run(2);
+  step.copies.in.wait_and_finish_next();
+  step.run(3);
+  step.memory.end_step();
+}
+
+using Last = std::string;
+
+class StepEnd : public ::testing::TestWithParam<Last> {
+ protected:
+  // One run, and a move of each direction.
+  StepEnd() {
+    plan_.runs = {{.task = TaskId{0}}};
+    plan_.offloads = {{}};
+    plan_.prefetches = {{}};
+  }
+  void end(const Last& part) {
+    if (part == "run") walker_.end_run();
+    if (part == "offload") out_.wait_and_finish_next();
+    if (part == "prefetch") in_.wait_and_finish_next();
+  }
+
+  Plan plan_;
+  testing::ManualMoves out_;
+  testing::ManualMoves in_;
+  PlanWalker walker_{
+      plan_,
+      [this](std::uint32_t i, um::Completion done) { return out_.issue(i, std::move(done)); },
+      [this](std::uint32_t i, um::Completion done) { return in_.issue(i, std::move(done)); }};
+};
+
+TEST_P(StepEnd, WaitsForEverythingAndForThisLast) {
+  walker_.begin_step();
+  std::atomic<bool> has_ended = false;
+  std::thread waiting{[&] {
+    walker_.end_step();
+    has_ended = true;
+  }};
+  for (const Last part : {"run", "offload", "prefetch"}) {
+    if (part != GetParam()) end(part);
+  }
+  while (!test::all_others_sleep()) std::this_thread::yield();
+  EXPECT_FALSE(has_ended);
+  end(GetParam());
+  waiting.join();
+}
+
+TEST(CopyMemory, EndsTheStepWithWhatItsLastRunFailedWith) {
+  const TaskGraph graph = testing::toy_graph("a:1", "a = make a()");
+  const Plan plan = testing::plain_plan(graph, testing::pages(1));
+  testing::ManualStep step{graph, plan};
+  step.memory.begin_run(0);
+  step.memory.fail(std::make_exception_ptr(um::Error{"cannot launch"}));
+  EXPECT_THROW(step.memory.end_step(), um::Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(EachPart, StepEnd, ::testing::Values("run", "offload", "prefetch"),
+                         [](const auto& last) { return last.param; });
+
 }  // namespace
+
 }  // namespace spillway::prefetch

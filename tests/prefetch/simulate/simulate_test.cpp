@@ -2,7 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "prefetch/simulate/near_use.h"
 #include "tests/prefetch/toy_graph.h"
+#include "um/error.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -89,5 +96,130 @@ TEST_F(ThreeTasks, VaryWithNoiseAndRepeatWithItsSeed) {
   EXPECT_GE(first.makespan(), 270ns);
 }
 
+using namespace testing;
+using namespace std::chrono_literals;
+
+using Lines = std::vector<std::string>;
+
+// Four tasks of 100 ns. Forward, f1 makes y (5 pages) and t (1 page), and f2 uses t up, with the
+// weights w (2 pages) and a workspace of 3; backward, b1 makes d (1 page) of y, which u uses up.
+class NearUse : public ::testing::Test {
+ protected:
+  NearUse() {
+    graph_.add(DataBlock{.name = "s", .size = um::Bytes{100}, .kind = DataKind::kState});
+    make_offloadable(graph_, w_);
+    graph_.tasks[0].is_recomputable = true;
+    graph_.tasks[1].algorithms = {{.workspace = pages(3)}};
+    graph_.tasks[2].phase = Phase::kBackward;
+    graph_.tasks[3].phase = Phase::kUpdate;
+    plan_.page = kPage;
+    plan_.runs = runs_in_order(graph_);
+  }
+
+  // As if planned, also where it pages on demand: page faults take no time here.
+  [[nodiscard]] Timeline timeline() const {
+    Plan planned = plan_;
+    planned.residency = Residency::kPlanned;
+    Profile profile = flat_profile(graph_, 100ns);
+    profile.link.copies_while_read = true;
+    return simulate(planned, profile);
+  }
+  [[nodiscard]] std::vector<NearChange> changes() const {
+    return near_changes(graph_, plan_, timeline());
+  }
+  // "time pages purpose holder" of each change of whole pages, where the holder's name ends so.
+  [[nodiscard]] Lines lines(const std::string& end = "") const {
+    Lines all;
+    for (const NearChange& change : changes()) {
+      if (change.purpose == NearPurpose::kPinned) continue;
+      const bool is_run = change.purpose == NearPurpose::kWorkspace;
+      const std::string holder =
+          is_run ? graph_[plan_.runs[change.holder].task].name : graph_.data[change.holder].name;
+      if (!holder.ends_with(end)) continue;
+      const std::int64_t count = change.bytes / static_cast<std::int64_t>(kPage.count());
+      all.push_back(std::to_string(change.time.count()) + (count < 0 ? " " : " +") +
+                    std::to_string(count) + " " + to_string(change.purpose) + " " + holder);
+    }
+    return all;
+  }
+
+  TaskGraph graph_ = toy_graph("w:2 y:5 t:1 d:1", "y, t = f1(); f2(t, w); d = b1(y); u(d)");
+  DataId w_{0};
+  DataId y_{1};
+  Plan plan_;
+};
+
+TEST_F(NearUse, FollowsWhatEachBlockIsFor) {
+  EXPECT_EQ(lines(), (Lines{"0 +1 passing t", "0 +2 state w", "0 +5 saved y", "100 +3 workspace f2",
+                            "200 -3 workspace f2", "200 -1 passing t", "200 +1 gradient d",
+                            "300 -5 saved y", "400 -1 gradient d"}));
+}
+
+TEST_F(NearUse, BeginsWithAllThatIsPinned) {
+  const NearChange first = changes().front();
+
+  EXPECT_EQ(first.time, 0ns);
+  EXPECT_EQ(first.purpose, NearPurpose::kPinned);
+  EXPECT_EQ(first.bytes, 128);  // 100 bytes of state, rounded up to 64
+}
+
+// y leaves in 100 to 150 ns and comes back in 150 to 200.
+TEST_F(NearUse, FollowsMoves) {
+  plan_.offloads = {{.data = y_, .size = pages(5), .after = {.runs = 1}}};
+  plan_.prefetches = {{.data = y_, .size = pages(5), .after = {.runs = 1, .offloads = 1}}};
+  plan_.runs[2].after = {.prefetches = 1};
+
+  EXPECT_EQ(lines(),
+            (Lines{"0 +1 passing t", "0 +2 state w", "0 +5 saved y", "100 +3 workspace f2",
+                   "150 -5 saved y", "150 +5 saved y", "200 -3 workspace f2", "200 -1 passing t",
+                   "200 +1 gradient d", "300 -5 saved y", "400 -1 gradient d"}));
+}
+
+// The copy has ended at 150 ns, but f2 may still read y until 200; f2's end lets it come back.
+TEST_F(NearUse, KeepsTheRoomOfWhatMayStillBeRead) {
+  plan_.offloads = {{.data = y_, .size = pages(5), .after = {.runs = 1}, .free_after = 2}};
+  plan_.prefetches = {{.data = y_, .size = pages(5), .after = {.runs = 2, .offloads = 1}}};
+  plan_.runs[2].after = {.prefetches = 1};
+
+  const Lines all = lines();
+  EXPECT_EQ(std::ranges::count(all, "200 -5 saved y"), 1);
+  EXPECT_EQ(std::ranges::count(all, "200 +5 saved y"), 1);
+  EXPECT_EQ(std::ranges::count(all, "150 -5 saved y"), 0);
+}
+
+// w is far between steps: it comes for f2 at once and has left 20 ns after it.
+TEST_F(NearUse, BeginsWithoutStateThatIsFarBetweenSteps) {
+  plan_.prefetches = {{.data = w_, .size = pages(2)}};
+  plan_.runs[1].after = {.prefetches = 1};
+  plan_.offloads = {{.data = w_, .size = pages(2), .after = {.runs = 2, .prefetches = 1}}};
+
+  EXPECT_EQ(lines("w"), (Lines{"0 -2 state w", "0 +2 state w", "0 +2 state w", "220 -2 state w"}));
+}
+
+// f1 runs again before b1: what it makes is gone from 200 ns on (y from 100, as f2 does not read
+// it), and there again from 200 to 400.
+TEST_F(NearUse, GivesARecomputedBlockTwoLives) {
+  plan_.runs.insert(plan_.runs.begin() + 2, plan_.runs[0]);
+  plan_.runs[2].is_recomputation = true;
+
+  EXPECT_EQ(lines("y"),
+            (Lines{"0 +5 saved y", "100 -5 saved y", "200 +5 saved y", "400 -5 saved y"}));
+}
+
+TEST_F(NearUse, OfPagingOnDemandIsOfLiveBlocks) {
+  const Lines planned = lines();
+  plan_.residency = Residency::kOnDemand;
+
+  EXPECT_EQ(lines(), planned);
+}
+
+TEST_F(NearUse, WantsTheTimelineOfAllRuns) {
+  Timeline shorter = timeline();
+  shorter.runs.pop_back();
+
+  EXPECT_THROW(static_cast<void>(near_changes(graph_, plan_, shorter)), um::ContractError);
+}
+
 }  // namespace
+
 }  // namespace spillway::prefetch

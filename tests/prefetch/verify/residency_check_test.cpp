@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "prefetch/moves/recomputation.h"
+#include "prefetch/verify/dataflow.h"
 #include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch {
@@ -82,5 +84,170 @@ TEST_F(CheckResidency, RefusesAMoveAfterTheLastUse) {
   EXPECT_EQ(reason(), "x is moved when nobody needs it");
 }
 
+using namespace testing;
+
+// x (two pages) is made by run 0 and used by run 2; y (three pages) lives in run 1 alone; x may be
+// away meanwhile. 64 bytes of state are always near.
+class WorstCasePeak : public ::testing::Test {
+ protected:
+  WorstCasePeak() {
+    const DataId x{0};
+    graph.add(DataBlock{.name = "w", .size = 8_B, .kind = DataKind::kState});
+    plan.runs = runs_in_order(graph);
+    plan.offloads = {{.data = x, .size = pages(2), .after = {.runs = 1}}};
+    plan.prefetches = {{.data = x, .size = pages(2), .after = {2, 1, 0}}};
+    plan.runs[1].after = {1, 1, 0};
+    plan.runs[2].after = {2, 1, 1};
+  }
+  [[nodiscard]] um::Bytes peak() const {
+    return worst_case_peak(graph, BlockSizes{graph, kPage}, plan, find_lives(graph, plan.runs));
+  }
+  TaskGraph graph = toy_graph("x:2 y:3", "x = make x(); y = make y(); use x(x)");
+  Plan plan;
+};
+
+TEST_F(WorstCasePeak, CountsAsAwayWhatMustHaveLeft) { EXPECT_EQ(peak(), pages(3) + 64_B); }
+
+TEST_F(WorstCasePeak, CountsAsNearWhatNobodyWaitedFor) {
+  plan.runs[1].after.offloads = 0;  // x may still be leaving
+  EXPECT_EQ(peak(), pages(5) + 64_B);
+}
+
+TEST_F(WorstCasePeak, CountsAPrefetchThatMayHaveStarted) {
+  plan.prefetches[0].after.runs = 1;  // x may be coming back while y is there
+  EXPECT_EQ(peak(), pages(5) + 64_B);
+}
+
+TEST_F(WorstCasePeak, CountsTheWorkspaceOfTheChosenAlgorithm) {
+  graph.tasks[1].algorithms.push_back({.name = "fast", .workspace = pages(4)});
+  EXPECT_EQ(peak(), pages(3) + 64_B);
+  plan.runs[1].algorithm = 1;
+  EXPECT_EQ(peak(), pages(7) + 64_B);
+}
+
+using namespace testing;
+using namespace std::chrono_literals;
+
+std::string verdict(const TaskGraph& graph, const std::vector<TaskRun>& runs) {
+  const auto violation = check_dataflow(graph, runs);
+  return violation ? violation->reason : "";
+}
+
+// Every task once, and `task` again just before `before`.
+std::vector<TaskRun> with_again(const TaskGraph& graph, TaskId task, TaskId before) {
+  std::vector<TaskRun> runs = runs_in_order(graph);
+  const auto place = runs.begin() + static_cast<std::ptrdiff_t>(before);
+  runs.insert(place, {.task = task, .is_recomputation = true});
+  return runs;
+}
+
+// "make" writes x and y, "double" updates y in place, "sum" reads x and y.
+class TwoOutputs : public ::testing::Test {
+ protected:
+  TwoOutputs() {
+    for (const TaskId id : {make, twice}) graph.tasks[std::size_t(id)].is_recomputable = true;
+    graph.tasks[2].phase = Phase::kBackward;
+  }
+  TaskGraph graph = toy_graph("x:1 y:1", "x, y = make(); y = double(y); sum(x, y)");
+  const DataId y{1};
+  const TaskId make{0}, twice{1}, sum{2};
+};
+
+TEST_F(TwoOutputs, MayBeMadeAgainTogetherWithWhatChangesThem) {
+  std::vector<TaskRun> runs = with_again(graph, make, sum);
+  runs.insert(runs.end() - 1, {.task = twice, .is_recomputation = true});
+  EXPECT_EQ(verdict(graph, runs), "");
+}
+
+TEST_F(TwoOutputs, AreNotMadeAgainWhenOneOfThemHasChangedSince) {
+  EXPECT_EQ(verdict(graph, with_again(graph, make, sum)),
+            "sum reads y after a recomputation gave it an older value");
+}
+
+TEST_F(TwoOutputs, AreNoCandidatesForDroppingWhenThatBringsBackAnOldValue) {
+  // To drop x means to run "make" again, which undoes "double"; to drop y means to run both again.
+  const auto found =
+      find_recomputable(graph, flat_profile(graph, 100ns), kPage, runs_in_order(graph));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].data, y);
+}
+
+TEST_F(TwoOutputs, AreNoCandidatesWhenAnotherTaskFinishesOneOfThem) {
+  // "root" makes z from the doubled y, and "sum" reads x and z alone. x alone could be dropped,
+  // since nobody reads y any more; but with z dropped too, z would be made from the y that making x
+  // brings back. x stays, so that candidates can be dropped in any combination. y is one, for the
+  // sake of making z again.
+  graph.tasks.pop_back();
+  const DataId z = graph.add(DataBlock{.name = "z", .size = pages(1)});
+  add_tasks(graph, "z = root(y); sum(x, z)");
+  graph.tasks[2].is_recomputable = true;
+  graph.tasks[3].phase = Phase::kBackward;
+  const auto found =
+      find_recomputable(graph, flat_profile(graph, 100ns), kPage, runs_in_order(graph));
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].data, z);
+  EXPECT_EQ(found[1].data, y);
+}
+
+TEST(CheckDataflow, RefusesARecomputationOverAnInPlaceValueThatIsStillNeeded) {
+  TaskGraph graph = toy_graph("a:1", "a = make(); a = double(a); use(a)");
+  graph.tasks[0].is_recomputable = true;
+  EXPECT_EQ(verdict(graph, runs_in_order(graph)), "");
+  EXPECT_EQ(verdict(graph, with_again(graph, TaskId{0}, TaskId{2})),
+            "use reads a after a recomputation gave it an older value");
+}
+
+TEST(CheckDataflow, RefusesStateThatEndsTheStepWithAnOlderValue) {
+  // Nobody reads w after "add", so only the end of the step shows that "reset" ran again.
+  TaskGraph graph = toy_graph("w:1", "w = reset(); w = add(w); last()");
+  graph.data[0].kind = DataKind::kState;
+  graph.tasks[0].is_recomputable = true;
+  EXPECT_EQ(verdict(graph, runs_in_order(graph)), "");
+  EXPECT_EQ(verdict(graph, with_again(graph, TaskId{0}, TaskId{2})),
+            "w ends the step with an older value");
+}
+
+TEST(CheckDataflow, RefusesARecomputationThatReadsStateUpdatedSince) {
+  TaskGraph graph = toy_graph("w:1 y:1", "y = forward(w); w = update(w); use(y)");
+  graph.data[0].kind = DataKind::kState;
+  graph.tasks[0].is_recomputable = true;
+  EXPECT_EQ(verdict(graph, with_again(graph, TaskId{0}, TaskId{2})),
+            "the recomputation of forward reads other values than its first run");
+}
+
+TEST(CheckDataflow, RefusesToReadWhatNothingWrote) {
+  const TaskGraph graph = toy_graph("a:1", "use(a)");
+  EXPECT_EQ(verdict(graph, runs_in_order(graph)), "use reads a before anything wrote it");
+}
+
+// Of what lies in the memory of another block, the one that was written last is there.
+class SharedMemory : public ::testing::Test {
+ protected:
+  [[nodiscard]] static TaskGraph graph_of(const char* tasks) {
+    TaskGraph graph = toy_graph("w:1 g:1 u:1 v:1", tasks);
+    for (DataBlock& block : graph.data) block.kind = DataKind::kState;
+    for (const std::size_t i : {2, 3}) graph.data[i].lies_in = DataId{1};
+    return graph;
+  }
+  [[nodiscard]] static std::string verdict_of(const char* tasks) {
+    const TaskGraph graph = graph_of(tasks);
+    return verdict(graph, runs_in_order(graph));
+  }
+};
+
+TEST_F(SharedMemory, MayBeWrittenByTheLastReaderOfWhatWasThere) {
+  EXPECT_EQ(verdict_of("g = backward(w); u = update(w, g); w = take(u)"), "");
+}
+
+TEST_F(SharedMemory, IsNotReadAsWhatWasThereBefore) {
+  EXPECT_EQ(verdict_of("g = backward(w); u = update(w, g); w = take(u); norm(g)"),
+            "norm reads g, over which what lies in its memory was written");
+  EXPECT_EQ(verdict_of("g = backward(w); u = update(w, g); v = update2(w); w = take(u)"),
+            "take reads u, over which what lies in its memory was written");
+  EXPECT_EQ(verdict_of("u = update(w, g); g = backward(w); w = take(u)"),
+            "take reads u, over which what lies in its memory was written");
+}
+
 }  // namespace
+
 }  // namespace spillway::prefetch

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "src/bench/warm_up.h"
+
 namespace spillway {
 namespace {
 
@@ -46,5 +48,18 @@ TEST(StepAbout, TakesWhatThereIs) {
   EXPECT_EQ(step_about({}, kResident), Seconds{1.2});
 }
 
+TEST(WarmUp, EndsWhenAStepIsHardlyShorterThanTheOneBeforeIt) {
+  EXPECT_FALSE(is_warm(2, Seconds{1}, Seconds{0.979}));
+  EXPECT_TRUE(is_warm(2, Seconds{1}, Seconds{0.981}));
+  EXPECT_TRUE(is_warm(3, Seconds{1}, Seconds{1.5}));
+}
+
+TEST(WarmUp, TakesTwoStepsAtLeastAndFiveAtMost) {
+  EXPECT_FALSE(is_warm(1, Seconds{1}, Seconds{1}));
+  EXPECT_FALSE(is_warm(4, Seconds{1}, Seconds{0.5}));
+  EXPECT_TRUE(is_warm(5, Seconds{1}, Seconds{0.5}));
+}
+
 }  // namespace
+
 }  // namespace spillway

@@ -1,11 +1,14 @@
 // What `spillway devices` says, on any machine.
-
+// `spillway nets --json`: the built-in networks, and what they take.
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
+#include "nets/families/network_catalogue.h"
 #include "tests/src/cli/program.h"
 
 namespace spillway::test {
@@ -50,5 +53,61 @@ TEST(DevicesJson, SaysWhatIsWrongWithEachDeviceThatCannotBeUsed) {
   }
 }
 
+using nlohmann::json;
+
+TEST(NetsJson, DescribesEveryNetwork) {
+  const json nets = json_of("nets --json -");
+
+  std::vector<std::string> names;
+  for (const json& net : nets) {
+    names.push_back(net.at("name"));
+    for (const char* number :
+         {"parameters", "classes", "saved_activation_bytes_per_image", "forward_flops_per_image"}) {
+      EXPECT_GT(net.at(number), 0) << number << " in " << net;
+    }
+    for (const char* batch : {"1", "32"}) {
+      EXPECT_LT(net.at("smallest_budget_bytes").at(batch), net.at("resident_bytes").at(batch));
+    }
+  }
+  // Every name that users may type, and examples of names that say depths.
+  std::vector<std::string> expected;
+  for (const nets::CatalogueEntry& entry : nets::catalogue()) {
+    EXPECT_EQ(nets.at(expected.size()).at("parameters"),
+              count_parameters(nets::build_network(entry.name)));
+    expected.push_back(entry.name);
+  }
+  expected.insert(expected.end(), {"resnet:6,32,100,6", "vgg:2,22,66,4,4", "gpt:6,6,384,256",
+                                   "llama:22,32,4,2048,5632,2048"});
+  EXPECT_EQ(names, expected);
+}
+
+TEST(NetsJson, HasAuxiliaryHeadsOnRequest) {
+  std::map<std::string, int> parameters;
+  for (const json& net : json_of("nets --aux-heads --json -")) {
+    parameters.emplace(net.at("name"), net.at("parameters"));
+  }
+  EXPECT_EQ(parameters.size(), nets::catalogue().size() + 4);
+  EXPECT_EQ(parameters["googlenet+aux-heads"], 13'004'888);  // torchvision's
+  EXPECT_EQ(parameters["inception-v3+aux-heads"], 27'161'264);
+  EXPECT_EQ(parameters["vgg16"], 138'357'544);
+  EXPECT_FALSE(parameters.contains("googlenet"));
+}
+
+TEST(NetsJson, DescribesAMemberOfAFamily) {
+  const json net = json_of("nets resnet:1,2,1,1 --json -").front();
+  EXPECT_EQ(net.at("name"), "resnet:1,2,1,1");
+  EXPECT_EQ(net.at("description"), "ResNet with bottlenecks, 17 layers (after He et al., 2015)");
+}
+
+// So that a budget found in the table is one to run with.
+TEST(NetsJson, WithTheClassesOfARunNamesItsSmallestBudget) {
+  const json resnet18 = json_of("nets resnet18 --classes 10 --json -").front();
+  const json planned = json_of("plan --net resnet18 --batch 8 --json -");
+  EXPECT_EQ(resnet18.at("classes"), 10);
+  EXPECT_EQ(resnet18.at("smallest_budget_bytes").at("8"), planned.at("min_budget_bytes"));
+  EXPECT_EQ(resnet18.at("resident_bytes").at("8"), planned.at("resident_bytes"));
+}
+
 }  // namespace
+
 }  // namespace spillway::test

@@ -12,7 +12,7 @@
 
 #include "tests/src/cli/program.h"
 #include "tests/src/cli/refused.h"
-#include "tests/src/data/images/image_tree.h"
+#include "tests/src/io/images/image_tree.h"
 
 namespace spillway::test {
 namespace {

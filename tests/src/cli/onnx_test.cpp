@@ -1,5 +1,5 @@
 // Networks as ONNX files: export --to onnx, and train --net FILE.onnx.
-
+// Networks that users write, from the command line.
 #include <gtest/gtest.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
 #include "src/io/onnx/onnx_model.h"
@@ -129,5 +130,148 @@ TEST_F(OnnxFiles, AreReplacedAsAWhole) {
                  {"nowhere"});
 }
 
+using nlohmann::json;
+
+std::string content_of(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream{path}.rdbuf();
+  return text.str();
+}
+
+class NetworkFile : public testing::Test {
+ protected:
+  [[nodiscard]] std::string path() const { return folder_.file("my.net"); }
+
+  // A network of six classes for images of 12x12.
+  void write(const std::string& hidden = "conv convolution channels=4 kernel=3") const {
+    std::ofstream{path()} << "spillway-network 1\nname mine\ninput 3x12x12\nclasses 6\n\n"
+                          << hidden << "\nfc linear features=classes\nloss softmax-cross-entropy\n";
+  }
+
+  [[nodiscard]] Arguments training(const Arguments& more = {}) const {
+    return {"train --net", path(), "--batch 4 --steps 2 --threads 2 --json -", more};
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(NetworkFile, IsTrainedByItsOwnNameAndClasses) {
+  write();
+  const json summary = summary_of(training("--budget min+20%"));
+  EXPECT_EQ(summary.at("network"), "mine");
+  EXPECT_EQ(summary.at("classes"), 6);
+  EXPECT_EQ(summary.at("image"), "3x12x12");
+  EXPECT_EQ(summary.at("steps_run"), 2);
+}
+
+TEST_F(NetworkFile, TakesAnotherImageAndOtherClasses) {
+  write();
+  const json summary = summary_of(training("--image-size 9 --classes 4"));
+  EXPECT_EQ(summary.at("classes"), 4);
+  EXPECT_EQ(summary.at("image"), "3x9x9");
+  // 4 (3 * 9) + 4 of the convolution, whose output is 4x7x7, and 4 (4 * 7 * 7) + 4.
+  EXPECT_EQ(summary.at("parameters"), 112 + 788);
+}
+
+TEST_F(NetworkFile, OfABuiltInNetworkTrainsToTheSameBits) {
+  EXPECT_EQ(succeed({"nets lenet --dump", path()}).output, "");
+  const json from_file = summary_of(training());
+  const json built_in = summary_of("train --net lenet --batch 4 --steps 2 --threads 2 --json -");
+  EXPECT_EQ(from_file.at("network"), "lenet");
+  EXPECT_EQ(from_file.at("weights_sha256"), built_in.at("weights_sha256"));
+}
+
+TEST_F(NetworkFile, IsPlannedMeasuredSweptAndListedByItsOwnName) {
+  write();
+  const json plan = json_of({"plan --net", path(), "--batch 4 --json -"});
+  EXPECT_EQ(plan.at("network"), "mine");
+  const json swept =
+      json_of({"sweep --net", path(),
+               "--batch 4 --budgets min --planners capacity --machines v100 --json -"});
+  EXPECT_EQ(swept.at("points").at(0).at("net"), "mine");
+  const json facts = json_of({"nets", path(), "--json -"}).at(0);
+  EXPECT_EQ(facts.at("name"), "mine");
+  EXPECT_EQ(facts.at("classes"), 6);
+  EXPECT_EQ(facts.at("description"), "a network of your own");
+  succeed({"profile --net", path(), "--batch 4 --out", folder_.file("profile.json")});
+}
+
+TEST_F(NetworkFile, GoesOnFromItsCheckpoint) {
+  write();
+  const Arguments saved = {"--checkpoint", folder_.file("saved"), "--checkpoint-every 1"};
+  succeed(training(saved));
+  expect_parts(content_of(folder_.file("saved/checkpoint.json")), {"mine 3x12x12, 6 classes"});
+  Arguments more = training({saved, "--resume"});
+  *std::ranges::find(more, "2") = "3";  // steps
+  EXPECT_EQ(summary_of(more).at("steps"), 3);
+}
+
+// Also where each tensor keeps its shape, and each task its name.
+TEST_F(NetworkFile, DoesNotGoOnAfterItsLayersWereChanged) {
+  const std::string conv = "conv convolution channels=4 kernel=3\n";
+  write(conv + "drop dropout");
+  const Arguments saved = {"--checkpoint", folder_.file("saved")};
+  succeed(training(saved));
+  const std::string before = content_of(folder_.file("saved/checkpoint.json"));
+  Arguments more = training({saved, "--resume"});
+  *std::ranges::find(more, "2") = "3";  // steps
+  for (const std::string& changed :
+       {conv + "drop dropout probability=0.4", conv + "other dropout", conv + "relu relu",
+        std::string{"conv convolution channels=5 kernel=3\ndrop dropout"}}) {
+    write(changed);
+    expect_refused(kFailure, more, {"checkpoint.json: layers_sha256", "'mine", "changed since"});
+  }
+  EXPECT_EQ(content_of(folder_.file("saved/checkpoint.json")), before);
+  write("# as it was\n" + conv + "drop dropout conv probability=0.5");
+  EXPECT_EQ(summary_of(more).at("steps_run"), 1);
+}
+
+TEST_F(NetworkFile, ThatIsWrongIsRefusedWithItsLineAndLayer) {
+  write("conv convolution channels=4 kernel=13");
+  const std::vector<std::string> words{path() + ":6: layer conv", "does not fit"};
+  expect_refused(kFailure, training(), words);
+  for (const char* command : {"plan", "profile", "sweep"}) {
+    expect_refused(kFailure, {command, "--net", path(), "--batch 4"}, words);
+  }
+  expect_refused(kFailure, {"nets", path()}, words);
+  expect_refused(kFailure, {"nets", path(), "--dump"}, words);
+}
+
+TEST_F(NetworkFile, ThatIsNotThereOrAFolderIsRefused) {
+  expect_refused(kFailure, training(), {"cannot read " + path(), "No such file"});
+  expect_refused(kFailure, {"plan --net", folder_.path().string(), "--batch 4 --machine v100"},
+                 {"cannot read", folder_.path().string(), "folder"});
+}
+
+TEST(Dump, GoesToStandardOutputUnlessAFileIsNamed) {
+  const TemporaryFolder folder;
+  const Arguments dump = "nets resnet18 --classes 7 --image-size 64 --dump";
+  const Outcome outcome = succeed(dump);
+  EXPECT_TRUE(outcome.output.starts_with("spillway-network 1\nname resnet18\n")) << outcome.output;
+  expect_parts(outcome.output, {"\ninput 3x64x64\nclasses 7\n"});
+  EXPECT_EQ(run_spillway({dump, "-"}).output, outcome.output);
+  EXPECT_EQ(run_spillway({dump, folder.file("r.net")}).output, "");
+  EXPECT_EQ(content_of(folder.file("r.net")), outcome.output);
+}
+
+TEST(Dump, HasTheAuxiliaryHeads) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("heads.net");
+  succeed({"nets googlenet --aux-heads --dump", file});
+  EXPECT_EQ(succeed({"nets", file, "--json -"}).output,
+            succeed("nets googlenet --aux-heads --json -").output);
+  expect_refused(kFailure, {"nets", file, "--aux-heads"}, {"from a file", "leave out --aux-heads"});
+  expect_refused(kFailure, "nets vgg16 --aux-heads --dump",
+                 {"vgg16 has no auxiliary heads", "googlenet"});
+}
+
+TEST(Dump, IsOfOneNetwork) {
+  expect_refused(kBadUsage, "nets --dump", {"--dump", "name"});
+  expect_refused(kBadUsage, "nets lenet --dump - --json -", {"--dump", "--json"});
+  expect_refused(kFailure, "nets lenet --dump /no-such-folder/lenet.net",
+                 {"/no-such-folder/lenet.net"});
+}
+
 }  // namespace
+
 }  // namespace spillway::test

@@ -9,7 +9,7 @@
 
 #include "tests/src/cli/program.h"
 #include "tests/src/cli/refused.h"
-#include "tests/src/data/text/small_vocabulary.h"
+#include "tests/src/io/text/small_vocabulary.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway::test {

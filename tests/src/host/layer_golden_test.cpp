@@ -5,8 +5,7 @@
 #include <ostream>
 #include <variant>
 
-#include "tests/src/host/golden_image_layers.h"
-#include "tests/src/host/golden_sequence_layers.h"
+#include "tests/src/host/golden_layers.h"
 
 namespace spillway::test {
 

@@ -4,15 +4,15 @@ add_library(communicator_contract STATIC
 target_include_directories(communicator_contract PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(communicator_contract PUBLIC spillway::src PRIVATE spillway_flags)
 spillway_test(ranks_tests
-  SOURCES src/ranks/agreement_test.cpp src/ranks/rank_names_test.cpp src/ranks/shard_tree_test.cpp
-          src/ranks/thread_communicator_test.cpp src/ranks/tree_reduction_test.cpp
-          src/mpi/open_mpi_test.cpp
+  SOURCES src/ranks/agreement_test.cpp src/ranks/tree_reduction_test.cpp
+          src/ranks/thread_communicator_test.cpp
+          src/ranks/mpi/open_mpi_test.cpp
   LINK communicator_contract spillway::src rapidcheck
   TSAN)
 
 # As processes, over MPI. Sanitizers see MPI's own leaks and know nothing of its memory.
 if(SPILLWAY_HAS_MPI AND MPIEXEC_EXECUTABLE AND NOT SPILLWAY_SANITIZE)
-  add_executable(rank_program src/mpi/rank_program.cpp)
+  add_executable(rank_program src/ranks/mpi/rank_program.cpp)
   target_include_directories(rank_program PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(rank_program PRIVATE
     communicator_contract spillway::src spillway::src spillway::src spillway::um spillway_flags)
@@ -24,10 +24,10 @@ if(SPILLWAY_HAS_MPI AND MPIEXEC_EXECUTABLE AND NOT SPILLWAY_SANITIZE)
     COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/foreign_mpi
     COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:rank_program> ${CMAKE_CURRENT_BINARY_DIR}/foreign_mpi)
   spillway_test(mpi_tests
-    SOURCES src/mpi/mpi_test.cpp
+    SOURCES src/ranks/mpi/mpi_test.cpp
     LINK spillway::um
     WHOLE TIMEOUT 300)
-  add_library(foreign_mpi_plug_in MODULE src/mpi/foreign_plug_in.cpp)
+  add_library(foreign_mpi_plug_in MODULE src/ranks/mpi/foreign_plug_in.cpp)
   set_target_properties(foreign_mpi_plug_in PROPERTIES
     OUTPUT_NAME spillway_mpi LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/foreign_mpi)
   target_link_libraries(foreign_mpi_plug_in PRIVATE spillway_flags)

@@ -1,3 +1,6 @@
+// The step that ends with logits.
+// Steps of which some layers are frozen.
+// Which kernels of attention a step may use.
 #include "src/step/step.h"
 
 #include <gtest/gtest.h>
@@ -6,14 +9,19 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "nets/builder.h"
 #include "nets/families/network_catalogue.h"
 #include "prefetch/block_sizes.h"
 #include "prefetch/plan.h"
 #include "prefetch/verify/dataflow.h"
+#include "src/host/host_backend.h"
 #include "src/step/machine_size_model.h"
+#include "src/step/unread_tasks.h"
 #include "tests/refusal.h"
+#include "tests/src/small_training.h"
 #include "tests/src/step_tasks.h"
 
 namespace spillway {
@@ -235,5 +243,159 @@ TEST(StepOptions, ChooseTheConvolutionsAlgorithms) {
   EXPECT_EQ(algorithms(ConvolutionAlgorithm::kWinograd), std::vector<std::string>{"winograd"});
 }
 
+constexpr std::size_t kTexts = 3;
+constexpr std::size_t kVocabulary = 19;
+
+class SamplingStep : public testing::TestWithParam<const char*> {
+ protected:
+  MachineSizeModel size_model;
+  nets::Network net =
+      nets::build_network(GetParam(), {.image = nets::tokens(8), .classes = kVocabulary});
+  Step evaluation = make_evaluation_step(net, size_model, {.batch = kTexts});
+  Step sampling = make_sampling_step(net, size_model, {.batch = kTexts});
+};
+
+TEST_P(SamplingStep, IsAnEvaluationButForItsEnd) {
+  ASSERT_EQ(sampling.graph.tasks.size(), evaluation.graph.tasks.size());
+  for (std::size_t t = 0; t + 1 < sampling.graph.tasks.size(); ++t) {
+    EXPECT_EQ(sampling.graph.tasks[t].name, evaluation.graph.tasks[t].name);
+  }
+  ASSERT_EQ(sampling.state.size(), evaluation.state.size());
+  for (std::size_t i = 0; i < sampling.state.size(); ++i) {
+    EXPECT_EQ(sampling.state[i].name, evaluation.state[i].name);
+    EXPECT_EQ(sampling.state[i].spec, evaluation.state[i].spec);
+  }
+}
+
+TEST_P(SamplingStep, EndsWithTheLogitsOfEachText) {
+  EXPECT_TRUE(std::holds_alternative<VocabularyLogits>(sampling.launches.back().operation));
+  EXPECT_EQ(sampling.launches.back().operands.back(), sampling.result);
+  EXPECT_EQ(sampling.graph[sampling.result].size, float_bytes(kTexts * kVocabulary));
+}
+
+TEST_P(SamplingStep, ReadsNothingThatWasNotWrittenBefore) {
+  const auto violation =
+      prefetch::check_dataflow(sampling.graph, prefetch::runs_in_order(sampling.graph));
+  EXPECT_FALSE(violation) << violation->reason;
+}
+
+INSTANTIATE_TEST_SUITE_P(OfNetworks, SamplingStep,
+                         testing::Values("gpt:1,2,16,32", "llama:1,2,1,16,24,32"));
+
+// conv, norm with ReLU, fc.
+Step step_with(const std::vector<std::string>& frozen) {
+  const host::HostBackend backend{1};
+  return make_training_step(test::small_network(), backend, {.batch = 2, .frozen = frozen});
+}
+
+bool has_task(const Step& step, const std::string& name) {
+  return std::ranges::count(step.graph.tasks, name, &prefetch::Task::name) > 0;
+}
+
+bool has_block(const Step& step, const std::string& name) {
+  return std::ranges::count(step.graph.data, name, &prefetch::DataBlock::name) > 0;
+}
+
+TEST(FrozenLayers, HaveNoGradientNoUpdateAndNoOptimizerState) {
+  const Step step = step_with({"conv"});
+  for (const char* task : {"conv.backward_weights", "conv.update"})
+    EXPECT_FALSE(has_task(step, task));
+  for (const char* block : {"conv.dw", "conv.momentum"}) EXPECT_FALSE(has_block(step, block));
+  for (const char* task : {"conv.forward", "norm.backward", "norm.update", "fc.update"}) {
+    EXPECT_TRUE(has_task(step, task)) << task;
+  }
+  EXPECT_EQ(step.launches.size(), step.graph.tasks.size());
+}
+
+TEST(FrozenLayers, AtTheBeginningNeedNoGradientOfWhatTheyMake) {
+  const Step step = step_with({"conv", "norm"});
+  for (const char* task : {"norm.backward", "norm.update", "fc.backward_data"}) {
+    EXPECT_FALSE(has_task(step, task)) << task;
+  }
+  EXPECT_TRUE(has_task(step, "fc.backward_weights"));
+  EXPECT_FALSE(has_block(step, "fc.dx"));
+}
+
+// Blocks are numbered anew, and still those that the launches mean.
+TEST(FrozenLayers, LeaveAStepWhoseBlocksAreThoseOfItsTasks) {
+  const Step whole = step_with({});
+  const Step step = step_with({"c*v"});
+  for (std::size_t t = 0; t < step.graph.tasks.size(); ++t) {
+    const prefetch::Task& task = step.graph.tasks[t];
+    const auto same = std::ranges::find(whole.graph.tasks, task.name, &prefetch::Task::name);
+    ASSERT_NE(same, whole.graph.tasks.end());
+    const Launch& launch =
+        whole.launches[static_cast<std::size_t>(same - whole.graph.tasks.begin())];
+    ASSERT_EQ(step.launches[t].operands.size(), launch.operands.size());
+    for (std::size_t i = 0; i < launch.operands.size(); ++i) {
+      EXPECT_EQ(step.graph[step.launches[t].operands[i]].name,
+                whole.graph[launch.operands[i]].name);
+    }
+  }
+  EXPECT_EQ(step.graph[step.result].name, "result");
+}
+
+TEST(FrozenLayers, AreCounted) {
+  // 4 kernels of 9 weights and a bias.
+  const FrozenParameters frozen = count_frozen(step_with({"conv"}));
+  EXPECT_EQ(frozen.layers, 1U);
+  EXPECT_EQ(frozen.parameters, 40U);
+  EXPECT_EQ(count_frozen(step_with({})).layers, 0U);
+}
+
+TEST(FrozenLayers, AreSomeButNotAll) {
+  const auto refused = [](const char* pattern) {
+    return test::refusal([&] { return step_with({"conv", pattern}); });
+  };
+  EXPECT_NE(refused("cnv").find("no layer with parameters is called 'cnv'"), std::string::npos);
+  EXPECT_EQ(refused("*"), "all layers are frozen: nothing is left to train");
+  EXPECT_EQ(refused("norm"), "accepted");
+}
+
+// As a GPU's with two of cuDNN's kernels.
+class TwoAttentions final : public MachineSizeModel {
+ public:
+  [[nodiscard]] std::vector<AlgorithmInfo> algorithms(const Operation& operation) const override {
+    std::vector<AlgorithmInfo> all = MachineSizeModel::algorithms(operation);
+    if (std::holds_alternative<AttentionForward>(operation) ||
+        std::holds_alternative<AttentionBackward>(operation)) {
+      all.push_back({.name = "engine2", .workspace = {}});
+      all.push_back({.name = "engine1", .workspace = {}});
+    }
+    return all;
+  }
+};
+
+TEST(AttentionChoice, IsOfAllTheFirstOrTheFirstOfCudnns) {
+  using Names = std::vector<std::string>;
+  const nets::Network net = nets::build_network("gpt:1,2,16,8");
+  const auto algorithms = [&](const SizeModel& sizes, const StepOptions& options) {
+    const Step step = make_training_step(net, sizes, options);
+    Names names;
+    for (const char* const task : {"h.0.attn.forward", "h.0.attn.backward"}) {
+      Names each;
+      for (const auto& algorithm : test::find_task(step, task)->algorithms) {
+        each.push_back(algorithm.name);
+      }
+      EXPECT_TRUE(names.empty() || names == each);
+      names = each;
+    }
+    return names;
+  };
+  const TwoAttentions sizes;
+  EXPECT_EQ(algorithms(sizes, {}), (Names{"default", "engine2", "engine1"}));
+  EXPECT_EQ(algorithms(sizes, {.convolution = ConvolutionAlgorithm::kDirect}), Names{"default"});
+  EXPECT_EQ(algorithms(sizes, {.attention = AttentionAlgorithm::kOwn}), Names{"default"});
+  EXPECT_EQ(algorithms(sizes, {.convolution = ConvolutionAlgorithm::kDirect,
+                               .attention = AttentionAlgorithm::kCudnn}),
+            Names{"engine2"});
+  EXPECT_EQ(test::refusal([&] {
+              return algorithms(MachineSizeModel{}, {.attention = AttentionAlgorithm::kCudnn});
+            }),
+            "cuDNN has no attention for this: it takes an NVIDIA GPU, bf16, no dropout, and heads "
+            "whose width is a multiple of 8; leave out --attention cudnn");
+}
+
 }  // namespace
+
 }  // namespace spillway

@@ -6,6 +6,7 @@
 #include <array>
 #include <memory>
 #include <stop_token>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "nets/families/network_catalogue.h"
 #include "prefetch/planners/catalogue.h"
 #include "src/step/machine_size_model.h"
+#include "src/sweep/scenario.h"
+#include "src/sweep/soundness.h"
 #include "src/sweep/sweep_json.h"
 
 namespace spillway {
@@ -156,5 +159,65 @@ TEST_F(Sweep, TellsHowFarItIs) {
   EXPECT_DOUBLE_EQ(done.back(), 1);
 }
 
+Point point_of(const std::string& planner, const std::string& violation) {
+  Point point;
+  point.key = {.net = "lenet", .batch = 64, .machine = "k40m", .budget = um::Bytes{1000}};
+  point.key.planner = planner;
+  point.outcome = PlanOutcome{.violation = violation};
+  return point;
+}
+
+TEST(ExpectSound, NamesThePlannerAndTheViolationOfTheFirstUnsoundPlan) {
+  const std::array points{point_of("joint", ""), point_of("modnn", "run 3 reads what is far"),
+                          point_of("capacity", "too much")};
+  try {
+    expect_sound(points);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const um::Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "the plan of planner modnn for lenet at batch 64 on k40m within 1000 bytes does "
+                 "not verify: run 3 reads what is far");
+  }
+}
+
+TEST(ExpectSound, SaysNothingOfPlansThatVerifyOrAreNotThere) {
+  std::array points{point_of("joint", ""), point_of("resident", "")};
+  points[1].outcome.reset();
+  EXPECT_NO_THROW(expect_sound(points));
+}
+
+using um::Bytes;
+
+// 100 to 210 in twelve: 10 apart.
+TEST(LinearBudgets, GoFromTheSmallestToTheResidentNeed) {
+  const std::vector<Bytes> budgets =
+      linear_budgets({.resident = Bytes{210}, .smallest = Bytes{100}}, 12);
+  ASSERT_EQ(budgets.size(), 12U);
+  EXPECT_EQ(budgets.front(), Bytes{100});
+  EXPECT_EQ(budgets[1], Bytes{110});
+  EXPECT_EQ(budgets.back(), Bytes{210});
+}
+
+// A range of 25 in three steps: 8.33, 16.67 and 25, rounded down.
+TEST(LinearBudgets, RoundDownAndEndExactly) {
+  const std::vector<Bytes> budgets =
+      linear_budgets({.resident = Bytes{25}, .smallest = Bytes{0}}, 4);
+  EXPECT_EQ(budgets, (std::vector{Bytes{0}, Bytes{8}, Bytes{16}, Bytes{25}}));
+}
+
+TEST(LinearBudgets, DoNotOverflow) {
+  const Bytes huge{1ULL << 62U};
+  EXPECT_EQ(linear_budgets({.resident = huge, .smallest = Bytes{0}}, 1000).back(), huge);
+}
+
+TEST(WithFasterLink, ScalesBothDirectionsAndNothingElse) {
+  const prefetch::Machine machine = prefetch::find_machine("v100");
+  const prefetch::Machine faster = with_faster_link(machine, 4);
+  EXPECT_DOUBLE_EQ(faster.link.offload.bytes_per_second(), 50e9);
+  EXPECT_DOUBLE_EQ(faster.link.prefetch.bytes_per_second(), 50e9);
+  EXPECT_EQ(faster.link.latency, machine.link.latency);
+}
+
 }  // namespace
+
 }  // namespace spillway

@@ -1,9 +1,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <ostream>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "nets/families/network_catalogue.h"
+#include "prefetch/files/machine.h"
+#include "prefetch/planner.h"
+#include "src/step/machine_size_model.h"
+#include "src/step/step.h"
 #include "tests/prefetch/planned.h"
 #include "tests/prefetch/runtime/copy_steps.h"
 #include "tests/um/cuda/late_steps.h"
@@ -12,6 +22,10 @@
 
 // Several steps of plans on a GPU that does nothing before it must: each access of a kernel, copy,
 // hint or free has an order with those that it needs one with. The order of the streams is drawn.
+
+// What the host asks of the driver for near memory, in a step that goes like the one before.
+
+// How often the host calls the driver in a step of ResNet-50, a launch a task included.
 
 namespace spillway::um {
 namespace {
@@ -112,5 +126,96 @@ TEST(OrderedCopies, WhereTheArenaIsCompactedForARunAndForAPrefetch) {
   }
 }
 
+using Log = std::vector<std::string>;
+
+std::size_t count(const Log& log, const std::string& part) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      log, [&](const std::string& line) { return line.find(part) != std::string::npos; }));
+}
+
+class ManagedCalls : public ::testing::Test {
+ protected:
+  // Of the second step, on a GPU that does its work when it gets it, or as late as can be.
+  [[nodiscard]] Log calls(LateMode mode, bool is_late) const {
+    auto owned = std::make_unique<RecordingApi>();
+    RecordingApi& driver = *owned;
+    LateSteps steps{subject.step.graph, subject.plan, mode, LateOrder::kWalked, std::move(owned)};
+    const auto step = [&] { is_late ? steps.run(1, 0) : static_cast<void>(steps.run_one()); };
+    step();
+    static_cast<void>(driver.take_log());
+    step();
+    return driver.take_log();
+  }
+
+  const TightStep subject{"resnet:1,1,1,1", 32, LateMode::kManaged};
+  const std::size_t offloads = subject.plan.offloads.size();
+  const std::size_t prefetches = subject.plan.prefetches.size();
+};
+
+TEST_F(ManagedCalls, AreThoseOfTheMovesAloneWhereAllUnifiedMemoryFits) {
+  for (const bool is_late : {false, true}) {
+    const Log log = calls(LateMode::kManaged, is_late);
+    EXPECT_EQ(count(log, "um upkeep"), 0U);
+    EXPECT_EQ(count(log, ": prefetch "), offloads + prefetches);
+    EXPECT_EQ(
+        count(log, "um out: record") + count(log, "um in: record") + count(log, "um in 2: record"),
+        offloads + prefetches);
+    EXPECT_LE(count(log, ": wait for "), prefetches);
+  }
+  EXPECT_GT(count(calls(LateMode::kManaged, true), "compute: wait for um in"), 0U);
+}
+
+TEST_F(ManagedCalls, DropAndPopulatePagesWhereTheDriverIsTold) {
+  const Log log = calls(LateMode::kDiscarding, false);
+  EXPECT_GT(count(log, "um upkeep: discard slab"), 0U);
+  EXPECT_GT(count(log, "um upkeep: discard and prefetch near"), 0U);
+}
+
+// A step, planned for an H200. Its batch is small, so that its memory is.
+class HostCalls : public ::testing::Test {
+ protected:
+  // `percent` of what the step needs with everything near.
+  [[nodiscard]] prefetch::Plan planned(LateMode mode, std::uint64_t percent) const {
+    const Bytes all = near_need(step_.graph, prefetch::BlockSizes{step_.graph, kPage}).resident;
+    return prefetch::testing::planned(
+        mode == LateMode::kResident ? "resident" : "joint",
+        {.graph = step_.graph,
+         .profile = prefetch::model_profile(step_.graph, prefetch::find_machine("h200")),
+         .budget = Bytes{all.count() * percent / 100},
+         .page = kPage,
+         .whole_blocks = mode == LateMode::kCopy,
+         .may_recompute = true});
+  }
+  // Of a step when it has warmed up.
+  [[nodiscard]] std::size_t count(LateMode mode, std::uint64_t percent, LateOrder order) {
+    const prefetch::Plan plan = planned(mode, percent);
+    EXPECT_EQ(plan.offloads.empty(), mode == LateMode::kResident);
+    LateSteps steps{step_.graph, plan, mode, order};
+    for (int warm_up = 0; warm_up < 2; ++warm_up) static_cast<void>(steps.run_one());
+    const std::size_t calls = steps.run_one();
+    RecordProperty(std::to_string(static_cast<int>(mode)) + "_" +
+                       std::to_string(static_cast<int>(order)) + "_calls",
+                   static_cast<int>(calls));
+    return calls;
+  }
+
+  const Step step_ = make_training_step(
+      nets::build_network("resnet50", {.image = nets::Shape{3, 224, 224}, .classes = 1000}),
+      MachineSizeModel{}, {.batch = 16});
+};
+
+TEST_F(HostCalls, AreFewWhereAStepIsRepeated) {
+  EXPECT_GT(count(LateMode::kResident, 100, LateOrder::kWalked), 1000U);
+  EXPECT_LE(count(LateMode::kResident, 100, LateOrder::kGiven), 30U);
+  EXPECT_GT(count(LateMode::kCopy, 40, LateOrder::kWalked), 1000U);
+  EXPECT_LE(count(LateMode::kCopy, 40, LateOrder::kGiven), 30U);
+}
+
+TEST_F(HostCalls, OfUnifiedMemoryAreHalfAsManyWithoutTimes) {
+  const std::size_t timed = count(LateMode::kManaged, 40, LateOrder::kWalked);
+  EXPECT_LE(count(LateMode::kManaged, 40, LateOrder::kUntimed), timed / 2);
+}
+
 }  // namespace
+
 }  // namespace spillway::um

@@ -6,11 +6,16 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "tests/um/stream_contract.h"
+#include "um/threads/back_off.h"
+#include "um/threads/thread_stream.h"
 
 namespace spillway::um {
 namespace {
@@ -108,5 +113,55 @@ TEST(Engine, UsesTheCpusOfTheProcessWhenItsMakerIsBoundToOne) {
   EXPECT_TRUE(CPU_EQUAL(&engines, &all));
 }
 
+const StreamMaker kMaker{.kind = "Thread", .make = [](const std::string& name) {
+                           return std::make_unique<ThreadStream>(name);
+                         }};
+
+INSTANTIATE_TEST_SUITE_P(Host, StreamContract, testing::Values(kMaker), kind_of);
+
+TEST(ThreadStream, ReadsWhatItsWorkHasWritten) {
+  std::array<std::byte, 2> near{};
+  std::array<std::byte, 2> read{};
+  ThreadStream stream{"test"};
+  stream.enqueue([&] {
+    near = {std::byte{5}, std::byte{7}};
+    stream.read(near, read);
+  });
+  stream.synchronize();
+  EXPECT_EQ(read, near);
+}
+
+using std::chrono::milliseconds;
+
+TEST(BackOff, DoublesItsPausesUpToTheLongestAndTheTotal) {
+  BackOff waits{{.first = milliseconds{1}, .longest = milliseconds{4}, .total = milliseconds{13}}};
+  std::vector<Nanoseconds> pauses;
+  while (const auto pause = waits.next()) pauses.push_back(*pause);
+  EXPECT_EQ(pauses, (std::vector<Nanoseconds>{milliseconds{1}, milliseconds{2}, milliseconds{4},
+                                              milliseconds{4}, milliseconds{2}}));
+  EXPECT_EQ(waits.next(), std::nullopt);
+}
+
+TEST(BackOff, WithoutTimeAllowsNoOtherTry) {
+  BackOff waits{{.first = milliseconds{1}, .longest = milliseconds{4}, .total = milliseconds{0}}};
+  EXPECT_EQ(waits.next(), std::nullopt);
+}
+
+using Clock = std::chrono::steady_clock;
+
+TEST(SleepUntil, NeverReturnsEarly) {
+  for (int i = 1; i <= 20; ++i) {
+    const auto end = Clock::now() + std::chrono::microseconds{50 * i};
+    sleep_until(end);
+    ASSERT_GE(Clock::now(), end);
+  }
+}
+
+TEST(SleepUntil, ReturnsWhenTheTimeHasPassed) {
+  sleep_until(Clock::time_point{});  // would else never end
+  sleep_until(Clock::now() - std::chrono::seconds{1});
+}
+
 }  // namespace
+
 }  // namespace spillway::um

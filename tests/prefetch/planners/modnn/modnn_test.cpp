@@ -1,10 +1,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
+#include "prefetch/planners/modnn/offload_scheme.h"
+#include "prefetch/planners/modnn/virtual_memory.h"
 #include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/planned.h"
+#include "tests/prefetch/toy.h"
 #include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch {
@@ -214,5 +218,172 @@ TEST(Modnn, LeavesOffloadableStateNear) {
   EXPECT_EQ(refused("modnn", smaller).smallest_budget, pages(10));
 }
 
+using namespace testing;
+
+// Offsets and sizes in pages, and the block or -1.
+std::vector<std::vector<int>> pages_of(const SegmentList& list) {
+  std::vector<std::vector<int>> result;
+  for (const Segment& segment : list.segments()) {
+    result.push_back({static_cast<int>(segment.offset / kPage),
+                      static_cast<int>(segment.size / kPage),
+                      segment.block ? static_cast<int>(*segment.block) : -1});
+  }
+  return result;
+}
+
+TEST(SegmentList, ListsBlocksAndFreeRoomInAddressOrder) {
+  SegmentList list{pages(10), kPage};
+  EXPECT_EQ(pages_of(list), (std::vector<std::vector<int>>{{0, 10, -1}}));
+  EXPECT_TRUE(list.allocate(DataId{7}, pages(3)));
+  EXPECT_TRUE(list.allocate(DataId{8}, pages(2)));
+  EXPECT_TRUE(list.allocate(DataId{9}, pages(4)));
+  list.free(DataId{8});
+  EXPECT_EQ(pages_of(list),
+            (std::vector<std::vector<int>>{{0, 3, 7}, {3, 2, -1}, {5, 4, 9}, {9, 1, -1}}));
+  EXPECT_TRUE(list.contains(DataId{9}));
+  EXPECT_FALSE(list.contains(DataId{8}));
+}
+
+TEST(SegmentList, GivesTheSmallestRoomThatFitsAndNoneAcrossABlock) {
+  SegmentList list{pages(10), kPage};
+  EXPECT_TRUE(list.allocate(DataId{1}, pages(3)));
+  EXPECT_TRUE(list.allocate(DataId{2}, pages(5)));
+  list.free(DataId{1});  // three free pages, block 2, two free pages
+  EXPECT_FALSE(list.allocate(DataId{3}, pages(4)));
+  EXPECT_TRUE(list.allocate(DataId{4}, pages(2)));
+  EXPECT_EQ(pages_of(list), (std::vector<std::vector<int>>{{0, 3, -1}, {3, 5, 2}, {8, 2, 4}}));
+}
+
+using namespace testing;
+
+// Blocks x and y of two pages, a pool of four, six pages live from run 1 on. y leaves for run 1.
+// Before run 2, x leaves so that y can come back for run 3: run 2 fits with x near as long as y has
+// not started to come, so it waits for one offload; y itself waits for both.
+TEST(MoveLog, LetsARunWaitOnlyForTheRoomThatItNeeds) {
+  MoveLog log;
+  log.offload(DataId{1}, pages(2), 0, 0, false);
+  log.offload(DataId{0}, pages(2), 1, 1, false);
+  log.load(DataId{1}, pages(2), 2, 3);
+  Plan plan;
+  plan.runs.resize(4);
+  log.add_to(plan, std::vector{pages(4), pages(6), pages(6), pages(6)}, pages(4));
+  EXPECT_EQ(plan.runs[0].after, (Progress{.runs = 0}));
+  EXPECT_EQ(plan.runs[1].after, (Progress{.runs = 1, .offloads = 1}));
+  EXPECT_EQ(plan.runs[2].after, (Progress{.runs = 2, .offloads = 1}));
+  EXPECT_EQ(plan.runs[3].after, (Progress{.runs = 3, .offloads = 2, .prefetches = 1}));
+  ASSERT_EQ(plan.prefetches.size(), 1U);
+  EXPECT_EQ(plan.prefetches[0].after, (Progress{.runs = 2, .offloads = 2}));
+}
+
+TEST(MoveLog, ForgetsACancelledLoad) {
+  MoveLog log;
+  log.offload(DataId{0}, pages(2), 0, 0, false);
+  log.cancel(log.load(DataId{0}, pages(2), 1, 3));
+  log.load(DataId{0}, pages(2), 3, 3);
+  Plan plan;
+  plan.runs.resize(4);
+  log.add_to(plan, std::vector{pages(2), pages(4), pages(4), pages(2)}, pages(2));
+  ASSERT_EQ(plan.prefetches.size(), 1U);
+  EXPECT_EQ(plan.prefetches[0].after.runs, 3U);
+}
+
+// A copy that may start while tasks still read the block: run 0 wrote it, run 2 reads it last.
+TEST(MoveLog, FreesABlockOnlyAfterItsLastReader) {
+  MoveLog log;
+  log.offload(DataId{0}, pages(2), 0, 2, false);
+  Plan plan;
+  plan.runs.resize(4);
+  log.add_to(plan, std::vector{pages(2), pages(2), pages(2), pages(4)}, pages(2));
+  ASSERT_EQ(plan.offloads.size(), 1U);
+  EXPECT_EQ(plan.offloads[0].after.runs, 1U);
+  EXPECT_EQ(plan.offloads[0].frees_after(), 3U);
+  EXPECT_EQ(plan.runs[3].after.offloads, 1U);
+}
+
+using namespace testing;
+using namespace std::chrono_literals;
+
+// Segments one after the other, of so many pages; block i is DataId{i}, and 0 means free.
+std::vector<Segment> layout(const std::vector<std::pair<std::uint32_t, std::uint64_t>>& parts) {
+  std::vector<Segment> segments;
+  um::Bytes offset;
+  for (const auto& [block, size] : parts) {
+    segments.push_back({.offset = offset, .size = pages(size), .block = std::nullopt});
+    if (block != 0) segments.back().block = DataId{block};
+    offset += pages(size);
+  }
+  return segments;
+}
+
+FindDeparture departures(std::map<std::uint32_t, Departure> known) {
+  return [known = std::move(known)](DataId id) -> std::optional<Departure> {
+    const auto found = known.find(static_cast<std::uint32_t>(id));
+    if (found == known.end()) return std::nullopt;
+    return found->second;
+  };
+}
+
+// moDNN Fig. 4: block 4 must stay, an allocation of 4. Blocks 1 and 2 have 2 each, 3 has 1: from 1
+// on (1)(2) is enough; from 2 or 3 on block 4 ends it. From 5 on (5)(6); from 6 on memory ends.
+const std::vector<Segment> kFigure4 = layout({{1, 2}, {2, 2}, {3, 1}, {4, 3}, {5, 3}, {6, 1}});
+
+std::map<std::uint32_t, Departure> figure4_departures() {
+  std::map<std::uint32_t, Departure> all;
+  for (const std::uint32_t id : {1U, 2U, 3U, 5U, 6U}) {
+    all[id] = {.ready = 0ns, .duration = 20ns, .next = 9};
+  }
+  return all;
+}
+
+// Now is 100, Strm_D is free at 70. (1)(2) take 2 * 20: done at 110, delay 10. (5)(6) with 6 clean:
+// done at 90, no delay.
+TEST(OffloadScheme, IsTheOneOfFigure4ThatDelaysLeast) {
+  auto all = figure4_departures();
+  all[6].duration = 0ns;
+  const auto scheme =
+      find_scheme(kFigure4, pages(4), {.now = 100ns, .link_free = 70ns}, departures(all));
+  ASSERT_TRUE(scheme);
+  EXPECT_EQ(scheme->blocks, (std::vector<DataId>{DataId{5}, DataId{6}}));
+  EXPECT_EQ(scheme->delay, 0ns);
+  EXPECT_EQ(scheme->offset, pages(8));
+  EXPECT_EQ(scheme->size, pages(4));
+}
+
+// The same, but 5 was used up to 100: its transfer cannot start before, and delays by 20.
+TEST(OffloadScheme, StartsNoTransferBeforeTheBlockIsReady) {
+  auto all = figure4_departures();
+  all[5].ready = 100ns;
+  all[6].duration = 0ns;
+  const auto scheme =
+      find_scheme(kFigure4, pages(4), {.now = 100ns, .link_free = 70ns}, departures(all));
+  ASSERT_TRUE(scheme);
+  EXPECT_EQ(scheme->blocks, (std::vector<DataId>{DataId{1}, DataId{2}}));
+  EXPECT_EQ(scheme->delay, 10ns);
+}
+
+TEST(OffloadScheme, PrefersWhatIsUsedLastAmongEqualDelays) {
+  auto all = figure4_departures();
+  all[1].next = 5;  // (1)(2) are used from 5 on, (5)(6) from 9 on
+  const auto scheme = find_scheme(kFigure4, pages(4), {.now = 200ns}, departures(all));
+  ASSERT_TRUE(scheme);
+  EXPECT_EQ(scheme->blocks.front(), DataId{5});
+}
+
+TEST(OffloadScheme, CountsFreeSegmentsBetweenAndAfterBlocks) {
+  const auto segments = layout({{1, 1}, {0, 1}, {2, 1}, {0, 1}});
+  auto all = figure4_departures();
+  const auto scheme = find_scheme(segments, pages(4), {.now = 100ns}, departures(all));
+  ASSERT_TRUE(scheme);
+  EXPECT_EQ(scheme->size, pages(4));
+  EXPECT_EQ(scheme->blocks.size(), 2U);
+}
+
+// Five pages would be free or could be, but not one after the other.
+TEST(OffloadScheme, IsNotFoundAcrossABlockThatMustStay) {
+  const auto segments = layout({{1, 2}, {4, 1}, {5, 3}});
+  EXPECT_FALSE(find_scheme(segments, pages(4), {}, departures(figure4_departures())));
+}
+
 }  // namespace
+
 }  // namespace spillway::prefetch

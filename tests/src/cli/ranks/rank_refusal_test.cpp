@@ -12,8 +12,8 @@
 #include "tests/src/cli/program.h"
 #include "tests/src/cli/ranks/run_ranks.h"
 #include "tests/src/cli/refused.h"
-#include "tests/src/data/images/png_file.h"
-#include "tests/src/mpi/no_launcher.h"
+#include "tests/src/io/images/png_file.h"
+#include "tests/src/ranks/mpi/no_launcher.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway::test {

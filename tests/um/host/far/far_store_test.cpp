@@ -5,15 +5,21 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 #include "tests/um/host/far/pages.h"
 #include "um/error.h"
+#include "um/host/far/far_file.h"
 #include "um/host/far/unnamed_file.h"
 
 namespace spillway::um {
@@ -197,5 +203,204 @@ TEST(FarFile, RefusesAFolderItMayNotWrite) {
   EXPECT_NE(refusal("/proc").find("cannot make a file for far memory in /proc"), std::string::npos);
 }
 
+/// Far memory that shows every byte `damage` says changed, for so many reads.
+class RottenFar final : public FarStore {
+ public:
+  explicit RottenFar(Bytes size) : content_(size.count()) {}
+
+  void spoil(Bytes at, int reads) {
+    at_ = at;
+    reads_ = reads;
+  }
+  void read(Bytes offset, std::span<std::byte> to) override {
+    std::copy_n(content_.data() + offset.count(), to.size(), to.data());
+    if (reads_ <= 0 || at_ < offset || at_ >= offset + Bytes{to.size()}) return;
+    --reads_;
+    to[(at_ - offset).count()] ^= std::byte{1};
+  }
+  void write(Bytes offset, std::span<const std::byte> from) override {
+    std::copy_n(from.data(), from.size(), content_.data() + offset.count());
+  }
+  [[nodiscard]] Bytes size() const override { return Bytes{content_.size()}; }
+  [[nodiscard]] std::string description() const override { return "rotten"; }
+
+ private:
+  std::vector<std::byte> content_;
+  Bytes at_;
+  int reads_ = 0;
+};
+
+class CheckedFarTest : public testing::Test {
+ protected:
+  explicit CheckedFarTest(std::unique_ptr<RottenFar> far = std::make_unique<RottenFar>(1_MiB))
+      : disk{*far}, checked{std::move(far), "/scratch"} {}
+
+  RottenFar& disk;
+  CheckedFar checked;
+};
+
+TEST_F(CheckedFarTest, GivesBackWhatWasWrittenInPiecesOfAnySize) {
+  checked.write(0_B, Pages{512_KiB, 1}.bytes());
+  checked.write(64_KiB, Pages{4_KiB, 2}.bytes());
+  Pages all{512_KiB};
+  checked.read(0_B, all.bytes());
+  EXPECT_EQ(all.bytes()[(64_KiB).count()], std::byte{2});
+  EXPECT_EQ(all.bytes()[(68_KiB).count()], std::byte{1});
+}
+
+TEST_F(CheckedFarTest, FindsOneBitInAnyPart) {
+  Pages pages{128_KiB, 5};
+  checked.write(256_KiB, pages.bytes());
+  for (std::uint64_t part = 0; part < 32; ++part) {
+    const Bytes at = 256_KiB + part * 4_KiB;
+    disk.spoil(at + Bytes{4095}, 2);
+    EXPECT_EQ(test::refusal([&] { return checked.read(256_KiB, pages.bytes()), 0; }),
+              "far memory in /scratch is damaged: the 4 KiB at byte " + std::to_string(at.count()) +
+                  " of its file are not what was written there; do not trust that disk");
+  }
+}
+
+TEST_F(CheckedFarTest, ReadsOnceMoreWhatWasDamagedOnItsWay) {
+  Pages page{4_KiB, 5};
+  checked.write(0_B, page.bytes());
+  disk.spoil(7_B, 1);
+  checked.read(0_B, page.bytes());
+  EXPECT_TRUE(page.is_all(5));
+}
+
+TEST_F(CheckedFarTest, DoesNotCheckWhatWasNeverWritten) {
+  Pages page{4_KiB, 5};
+  disk.spoil(7_B, 2);
+  EXPECT_NO_THROW(checked.read(0_B, page.bytes()));
+}
+
+TEST_F(CheckedFarTest, KnowsAPageOfZeros) {
+  Pages page{4_KiB};
+  checked.write(0_B, page.bytes());
+  disk.spoil(7_B, 2);
+  EXPECT_THROW(checked.read(0_B, page.bytes()), Error);
+}
+
+TEST_F(CheckedFarTest, SaysThatItChecks) {
+  EXPECT_EQ(checked.description(), "rotten, with checksums");
+}
+
+TEST(CheckedFarOfNothing, MayBeEmpty) {
+  CheckedFar checked{std::make_unique<RottenFar>(0_B), "/scratch"};
+  checked.write(0_B, {});
+  checked.read(0_B, {});
+  EXPECT_EQ(checked.size(), 0_B);
+}
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// A disk that fails `failures` times; time passes only as the caller pauses.
+struct FailingDisk {
+  int reason = EIO;
+  int failures = 0;
+  std::size_t most = SIZE_MAX;  ///< bytes it moves in one call
+  int calls = 0;
+  Nanoseconds passed{0};
+
+  [[nodiscard]] bool fails() {
+    ++calls;
+    errno = reason;
+    return failures-- > 0;
+  }
+  [[nodiscard]] FarCalls as_calls() {
+    return {
+        .pread = [this](int file, void* to, std::size_t size,
+                        off_t at) { return fails() ? -1 : pread(file, to, least(size), at); },
+        .pwrite = [this](int file, const void* from, std::size_t size,
+                         off_t at) { return fails() ? -1 : pwrite(file, from, least(size), at); },
+        .pause = [this](Nanoseconds time) { passed += time; }};
+  }
+  [[nodiscard]] std::size_t least(std::size_t size) const { return std::min(size, most); }
+};
+
+class FarFileOnAFailingDisk : public testing::Test {
+ protected:
+  test::TemporaryFolder folder;
+  FailingDisk disk;
+  FarFile far{folder.path(), 64_KiB, disk.as_calls()};
+  Pages page{8_KiB, 7};
+
+  [[nodiscard]] std::string place(int byte) const {
+    return "far memory in " + folder.path().string() + ", at byte " + std::to_string(byte) +
+           " of its file: ";
+  }
+};
+
+TEST_F(FarFileOnAFailingDisk, TriesAgainWithPauses) {
+  for (const int reason : {EIO, EAGAIN, ENOMEM, EBUSY, ETIMEDOUT}) {
+    disk.reason = reason;
+    disk.failures = 3;
+    far.write(8_KiB, page.bytes());
+    disk.failures = 3;
+    Pages back{8_KiB};
+    far.read(8_KiB, back.bytes());
+    EXPECT_TRUE(back.is_all(7));
+  }
+  EXPECT_EQ(disk.passed, 10 * milliseconds{1 + 2 + 4});
+}
+
+TEST_F(FarFileOnAFailingDisk, GivesUpAfterThreeSecondsAndSaysWhere) {
+  disk.failures = 1'000'000;
+  EXPECT_EQ(test::refusal([&] { return far.write(8_KiB, page.bytes()), 0; }),
+            "cannot write " + place(8192) + "Input/output error");
+  EXPECT_EQ(disk.passed, seconds{3});
+  EXPECT_EQ(test::refusal([&] { return far.read(4_KiB, page.bytes()), 0; }),
+            "cannot read " + place(4096) + "Input/output error");
+  EXPECT_EQ(disk.passed, seconds{3}) << "moves that are queued do not wait once more each";
+}
+
+// A call that fails comes before each that moves a page; the 14 pauses that make 3 s move 14 pages.
+TEST_F(FarFileOnAFailingDisk, HasThreeSecondsForAllPartsTogether) {
+  FarCalls calls = disk.as_calls();
+  calls.pwrite = [&](int file, const void* from, std::size_t /*size*/, off_t at) -> ssize_t {
+    errno = EIO;
+    return ++disk.calls % 2 == 1 ? -1 : pwrite(file, from, 4096, at);
+  };
+  FarFile halting{folder.path(), 64_KiB, calls};
+  EXPECT_EQ(test::refusal([&] { return halting.write(0_B, Pages{64_KiB}.bytes()), 0; }),
+            "cannot write " + place(14 * 4096) + "Input/output error");
+  EXPECT_EQ(disk.passed, seconds{3});
+}
+
+TEST_F(FarFileOnAFailingDisk, DoesNotWaitForWhatWillNotPass) {
+  for (const int reason : {ENOSPC, EDQUOT, EFBIG, EROFS}) {
+    disk = {.reason = reason, .failures = 1};
+    EXPECT_NE(test::refusal([&] { return far.write(0_B, page.bytes()), 0; }), "accepted");
+    EXPECT_EQ(disk.calls, 1);
+    EXPECT_EQ(disk.passed, seconds{0});
+  }
+}
+
+TEST_F(FarFileOnAFailingDisk, GoesOnAfterAnInterruptionAndAfterAPart) {
+  disk = {.reason = EINTR, .failures = 100, .most = 4096};
+  far.write(0_B, page.bytes());
+  disk.failures = 100;
+  Pages back{8_KiB};
+  far.read(0_B, back.bytes());
+  EXPECT_TRUE(back.is_all(7));
+  EXPECT_EQ(disk.calls, 2 * (100 + 2));
+  EXPECT_EQ(disk.passed, seconds{0});
+}
+
+TEST_F(FarFileOnAFailingDisk, SaysAtWhichByteALaterPartFails) {
+  disk = {.reason = ENOSPC, .most = 4096};
+  int writes = 0;
+  FarCalls calls = disk.as_calls();
+  calls.pwrite = [&, all = calls.pwrite](int file, const void* from, std::size_t size, off_t at) {
+    if (++writes == 2) disk.failures = 1;
+    return all(file, from, size, at);
+  };
+  FarFile other{folder.path(), 64_KiB, calls};
+  EXPECT_EQ(test::refusal([&] { return other.write(16_KiB, page.bytes()), 0; }),
+            "cannot write " + place(16384 + 4096) + "No space left on device");
+}
+
 }  // namespace
+
 }  // namespace spillway::um

@@ -1,9 +1,5 @@
 // Built once for each mechanism: SPILLWAY_PAGING says which.
-#include "tests/um/managed_discard_contract.h"
-#include "tests/um/managed_failure_contract.h"
-#include "tests/um/managed_hints_contract.h"
-#include "tests/um/managed_space_contract.h"
-#include "tests/um/managed_space_stress.h"
+#include "tests/um/managed_contract.h"
 
 namespace spillway::um {
 namespace {

@@ -1,0 +1,297 @@
+// Layers that our kernels for GPUs cannot compute are named, before anything is launched.
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/cuda/kernels/sequences/attention_kernels.h"
+#include "src/cuda/ranks/cuda_number_kernels.h"
+#include "src/ranks/communicator.h"
+#include "tests/refusal.h"
+#include "tests/src/ops/kernel_runner.h"
+
+namespace spillway::cuda {
+namespace {
+
+class KernelLimits : public KernelRunner {
+ protected:
+  template <class Op>
+  [[nodiscard]] std::string refusal_of(const Op& op) {
+    return test::refusal([&] { return make_kernel(machine(), op) != nullptr; });
+  }
+};
+
+PoolForward pool_of(nets::PoolKind kind, const nets::Extent& kernel) {
+  return {.x = {.batch = 1, .image = {.channels = 1, .height = 32, .width = 32}},
+          .y = {.batch = 1, .image = {.channels = 1, .height = 1, .width = 1}},
+          .pool = {.kind = kind, .kernel = kernel, .stride = nets::square(32)}};
+}
+
+// A byte says where in its window a maximum is.
+TEST_F(KernelLimits, AreAByteOfPixelsOfAMaximum) {
+  EXPECT_EQ(refusal_of(pool_of(nets::PoolKind::kMax, nets::square(16))), "accepted");
+  EXPECT_EQ(refusal_of(pool_of(nets::PoolKind::kAverage, nets::square(32))), "accepted");
+  EXPECT_EQ(refusal_of(pool_of(nets::PoolKind::kMax, {.height = 8, .width = 33})),
+            "max pooling over 8x33 pixels is too large for a GPU; it takes windows of up to 256 "
+            "pixels");
+}
+
+// Three lines of the channels and a border of half a window on either side: 48 KiB of floats.
+TEST_F(KernelLimits, AreTheChannelsThatFitIntoSharedMemory) {
+  const auto norm_of = [](std::size_t channels) {
+    const TensorShape x{.batch = 1, .image = {.channels = channels, .height = 1, .width = 1}};
+    return LrnForward{.x = x, .norm = {.size = 9}};
+  };
+  EXPECT_EQ(refusal_of(norm_of(4088)), "accepted");
+  EXPECT_EQ(refusal_of(norm_of(4096)),
+            "local response norm over 4104 channels, with those that its windows stick out, is too "
+            "large for a GPU; it takes up to 4096");
+}
+
+AttentionForward of_width(std::size_t width) {
+  return {.geometry = {.x = {.batch = 1, .image = nets::sequence(9, 3 * width)},
+                       .heads = {.heads = 1, .kv_heads = 1}}};
+}
+
+// Sums of up to 153 products of numbers in [-1, 1].
+constexpr double kTolerance = 3e-5;
+
+class WidestHead : public KernelRunner {};
+
+TEST_F(WidestHead, FitsIntoSharedMemory) {
+  const AttentionForward forward = of_width(kWidestHead);
+  Block x = tensor(forward.geometry.x, random_values(forward.geometry.x.elements(), 1));
+  Block y = tensor(forward.geometry.y());
+  Block saved = saved_by(forward);
+  run(forward, {&x, &y, &saved});
+  expect_same_on_host(forward.geometry.y(), y, kTolerance);
+  Block dy = tensor(forward.geometry.y(), random_values(forward.geometry.y().elements(), 2));
+  Block dx = tensor(forward.geometry.x);
+  run(AttentionBackward{.geometry = forward.geometry}, {&x, &y, &dy, &saved, &dx});
+  // In bfloat16 y is rounded by 2^-9, whose product with dy a whole head sums up.
+  const double rounding =
+      has_float_tensors() ? 0 : std::ldexp(2 * std::sqrt(static_cast<double>(kWidestHead)), -9);
+  expect_same_on_host(forward.geometry.x, dx, kTolerance + rounding);
+}
+
+TEST_F(WidestHead, IsNamedWhereOneIsWider) {
+  EXPECT_EQ(
+      test::refusal([&] { return make_kernel(machine(), of_width(kWidestHead + 1)) != nullptr; }),
+      "attention's heads of 154 numbers are too wide for a GPU; it takes up to 153");
+}
+
+class UndroppedAttention : public KernelRunner {};
+
+// There are 16384 numbers of a step for all kernels together.
+TEST_F(UndroppedAttention, NeedsNoNumberOfTheStep) {
+  std::vector<std::unique_ptr<Kernel>> kernels;
+  for (int i = 0; i < 16385; ++i) kernels.push_back(make_kernel(machine(), of_width(4)));
+  const AttentionBackward backward{.geometry = of_width(4).geometry};
+  EXPECT_EQ(test::refusal([&] { return make_kernel(machine(), backward) != nullptr; }), "accepted");
+}
+
+// Numbers of ranks: what the device makes of them must be what the host does, to the bit.
+class NumberSums : public KernelRunner {
+ protected:
+  [[nodiscard]] static std::vector<float> drawn(std::size_t count, unsigned seed) {
+    return host::to_floats(host::random_values(count, seed));
+  }
+  [[nodiscard]] static float* floats(Block& block) {
+    return reinterpret_cast<float*>(block.device.data());
+  }
+};
+
+// None, one, not whole blocks; and more than there are threads in all.
+constexpr std::array<std::size_t, 4> kCounts{0, 1, 1000, 1U << 16U};
+
+TEST_F(NumberSums, AddAsTheHost) {
+  for (const std::size_t count : kCounts) {
+    std::vector<float> sum = drawn(count + 1, 1);
+    const std::vector<float> other = drawn(count + 1, 2);
+    Block sums = numbers(sum);
+    Block others = numbers(other);
+    add_numbers(machine().stream, floats(sums), floats(others), count);
+    host_number_kernels().add(std::span{sum}.first(count), std::span{other}.first(count));
+    EXPECT_EQ(sums.numbers<float>(), sum);
+  }
+}
+
+// From the second number on, which is aligned to a float alone.
+TEST_F(NumberSums, DivideAsTheHost) {
+  for (const std::size_t count : kCounts) {
+    std::vector<float> number = drawn(count + 2, 3);
+    Block divided = numbers(number);
+    divide_numbers(machine().stream, floats(divided) + 1, 7.0F, count);
+    host_number_kernels().divide(std::span{number}.subspan(1, count), 7.0F);
+    EXPECT_EQ(divided.numbers<float>(), number);
+  }
+}
+
+TEST_F(NumberSums, FillWhatTheyAreTold) {
+  std::vector<float> number = drawn(300, 4);
+  Block filled = numbers(number);
+  fill_numbers(machine().stream, floats(filled) + 3, -2.5F, 290);
+  host_number_kernels().fill(std::span{number}.subspan(3, 290), -2.5F);
+  EXPECT_EQ(filled.numbers<float>(), number);
+}
+
+class CudaBatchLoading : public KernelRunner, public ::testing::WithParamInterface<TensorShape> {
+ protected:
+  [[nodiscard]] Batch batch(unsigned seed) const {
+    const Values images = host::random_values(shape_.elements(), seed);
+    Batch batch{.images{images.begin(), images.end()}, .labels = {}};
+    for (std::size_t n = 0; n < shape_.batch; ++n) {
+      batch.labels.push_back(static_cast<std::int32_t>(n + seed) - 1);
+    }
+    return batch;
+  }
+
+  const TensorShape shape_ = GetParam();
+};
+
+// Behind each other.
+TEST_P(CudaBatchLoading, PutsEachBatchIntoTheLayout) {
+  const LoadBatch op{.x = shape_, .is_staged = true};
+  const std::unique_ptr<Kernel> kernel = make_kernel(machine(), op);
+  std::vector<Block> x;
+  std::vector<Block> labels;
+  const std::vector<Batch> batches{batch(0), batch(1)};
+  for (const unsigned i : {0U, 1U}) {
+    x.push_back(tensor(shape_));
+    labels.push_back(bytes(um::Bytes{shape_.batch * sizeof(std::int32_t)}));
+    const StepContext context{.batch = &batches[i]};
+    DeviceBlock staged = this->staged(op, batches[i]);
+    const std::vector<std::byte*> operands{staged.data(), x[i].device.data(),
+                                           labels[i].device.data()};
+    kernel->run({.operands = operands, .workspace = nullptr, .context = &context});
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    host().run(LoadBatch{.x = shape_}, {&x[i].host, &labels[i].host}, context);
+  }
+  for (const unsigned i : {0U, 1U}) {
+    expect_same_on_host(shape_, x[i]);
+    EXPECT_EQ(labels[i].device.bytes(), labels[i].host.bytes());
+    EXPECT_TRUE(x[i].device.guard_is_intact());
+    EXPECT_TRUE(labels[i].device.guard_is_intact());
+  }
+}
+
+// The stage of bytes is a quarter of that of floats, and a half of that of bfloat16.
+TEST_P(CudaBatchLoading, StagesBytesAsTheyAre) {
+  const std::size_t images = shape_.elements();
+  const auto staged = [&](Precision precision, bool has_bytes) {
+    const StagedBatch layout{precision, {.x = shape_, .is_staged = true, .has_bytes = has_bytes}};
+    return (layout.bytes() - layout.images()).count();
+  };
+  EXPECT_EQ(staged(Precision::kFp32, true), images);
+  EXPECT_EQ(staged(Precision::kBf16, true), images);
+  EXPECT_EQ(staged(Precision::kFp32, false), 4 * images);
+  EXPECT_EQ(staged(Precision::kBf16, false), 2 * images);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, CudaBatchLoading,
+                         ::testing::Values(TensorShape{3, {3, 4, 5}}, TensorShape{1, {20, 1, 1}},
+                                           TensorShape{8, {3, 256, 256}}));
+
+// What is updated.
+struct Updated {
+  ParameterSpec spec;
+  ParameterPart part = {};
+};
+
+// Of several sizes, with and without weight decay, and more than one launch takes; some in parts.
+std::vector<Updated> all_updated() {
+  std::vector<Updated> all;
+  for (std::size_t i = 1; i <= 12; ++i) {
+    all.push_back({.spec = BatchNormParameters{7 * i}});
+    all.push_back({.spec = ConvolutionParameters{3 * i, 5, nets::square(3), i % 2 == 0}});
+    all.push_back({.spec = LinearParameters{10 * i, {6, 2, 2}, true}});
+  }
+  for (std::size_t i = 0; i < 3; ++i) {
+    all.push_back(
+        {.spec = LinearParameters{50, {6, 2, 2}, true}, .part = {.index = i, .count = 3}});
+  }
+  return all;
+}
+
+class TogetherUpdated : public KernelRunner {
+ protected:
+  // `numbers` of each: the parameters, the optimizer's and the gradient, in the order of reads.
+  [[nodiscard]] std::vector<std::vector<Block>> blocks(std::size_t numbers) {
+    std::vector<std::vector<Block>> all;
+    unsigned seed = 0;
+    for (const auto& [spec, part] : all_updated()) {
+      std::vector<Block>& own = all.emplace_back();
+      for (std::size_t i = 0; i < numbers; ++i) {
+        Values values = host::random_values(element_count(spec), ++seed);
+        for (double& value : values) value *= value;  // second moments are squares
+        if (i == 0 || part.count == 1) {
+          own.push_back(parameters(spec, values));
+        } else {
+          own.push_back(std::move(parts(spec, part.count, values)[part.index]));
+        }
+      }
+    }
+    return all;
+  }
+  // Of the update whose reads these are: it writes all but the gradient in place.
+  static std::vector<std::byte*> operands(std::vector<Block>& blocks) {
+    std::vector<std::byte*> addresses;
+    for (Block& block : blocks) addresses.push_back(block.device.data());
+    for (std::size_t i = 0; i + 1 < blocks.size(); ++i) {
+      addresses.push_back(blocks[i].device.data());
+    }
+    return addresses;
+  }
+
+  template <class Op>
+  void expect_bits_of_one_each(const Op& like, std::size_t numbers) {
+    std::vector<std::vector<Block>> one_each = blocks(numbers);
+    std::vector<std::vector<Block>> together = blocks(numbers);
+    const StepContext context{.step = 3, .learning_rate = 0.25F};
+    std::vector<Op> ops;
+    std::vector<std::byte*> all;
+    const std::vector<Updated> updated = all_updated();
+    for (std::size_t i = 0; i < updated.size(); ++i) {
+      Op op = like;
+      op.parameters = updated[i].spec;
+      op.part = updated[i].part;
+      const auto kernel = make_kernel(machine(), op);
+      machine().numbers->begin_step(context);
+      kernel->run({.operands = operands(one_each[i])});
+      ops.push_back(op);
+      for (std::byte* operand : operands(together[i])) all.push_back(operand);
+    }
+    const auto kernel = make_kernel(machine(), ops);
+    machine().numbers->begin_step(context);
+    kernel->run({.operands = all});
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      for (std::size_t n = 0; n < numbers; ++n) {
+        EXPECT_EQ(together[i][n].bytes(), one_each[i][n].bytes()) << i << ' ' << n;
+        EXPECT_TRUE(together[i][n].device.guard_is_intact());
+      }
+    }
+    EXPECT_NE(together[0][0].bytes(), blocks(numbers)[0][0].bytes());
+  }
+};
+
+TEST_F(TogetherUpdated, BySgdHaveTheBitsOfOneEach) {
+  expect_bits_of_one_each(
+      SgdUpdate{.options = {.momentum = 0.5F, .weight_decay = 0.1F, .nesterov = true}}, 3);
+}
+
+// Without a momentum: its operands are in another order than operands() has.
+TEST_F(TogetherUpdated, ByRmspropHaveTheBitsOfOneEach) {
+  expect_bits_of_one_each(RmspropUpdate{.options = {.weight_decay = 0.1F}}, 3);
+}
+
+TEST_F(TogetherUpdated, ByAdamHaveTheBitsOfOneEach) {
+  expect_bits_of_one_each(AdamUpdate{.options = {.weight_decay = 0.1F}}, 4);
+}
+
+}  // namespace
+
+}  // namespace spillway::cuda

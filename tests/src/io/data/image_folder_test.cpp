@@ -1,0 +1,190 @@
+#include "src/io/data/image_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "src/io/data/batch_loader.h"
+#include "tests/refusal.h"
+#include "tests/src/io/images/image_tree.h"
+
+namespace spillway::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr nets::Shape kShown{.channels = 3, .height = 16, .width = 16};
+
+ImageTask task(const ImageOptions& options = {}) {
+  return {.image = kShown, .classes = 2, .seed = 3, .options = options};
+}
+
+DatasetPair open(const ImageTree& tree, const ImageOptions& options = {}) {
+  return open_image_folder(tree.path(), task(options));
+}
+
+std::string refusal_of(const ImageTree& tree, const ImageOptions& options = {}) {
+  return refusal([&] { return open(tree, options); });
+}
+
+using Numbers = std::vector<float>;
+
+Numbers shown(const Dataset& data, std::size_t index, std::uint64_t epoch) {
+  Numbers image(data.image().elements());
+  std::int32_t label = 0;
+  data.show(index, epoch, image, {&label, 1});
+  return image;
+}
+
+TEST(ImageFolder, HasTheClassesOfItsFolders) {
+  const ImageTree tree;
+  const DatasetPair data = open(tree);
+  EXPECT_EQ(data.class_names, (std::vector<std::string>{"cat", "dog"}));
+  EXPECT_EQ(data.train->size(), 4U);
+  EXPECT_EQ(data.test->size(), 2U);
+  EXPECT_EQ(data.train->label(1), 0);
+  EXPECT_EQ(data.train->label(2), 1);
+  EXPECT_EQ(data.train->image(), kShown);
+  EXPECT_EQ(count_image_classes(tree.path()), 2U);
+}
+
+TEST(ImageFolder, ReadsFoldersInFoldersAndPassesOverOtherFiles) {
+  const ImageTree tree;
+  tree.add("train/cat/images/3.JPEG", golden_image("usual.jpg"));
+  tree.add("train/cat/readme.txt", {'x'});
+  tree.add("train/cat/.hidden.jpg", {'x'});
+  tree.add("train/.hidden/1.jpg", {'x'});
+  tree.add("train/list.csv", {'x'});
+  EXPECT_EQ(open(tree).train->size(), 5U);
+}
+
+TEST(ImageFolder, DrawsAPartOfEachClassToTestOnBySeed) {
+  const ImageTree tree;
+  tree.remove("val");
+  for (int i = 10; i < 30; ++i) {
+    for (const std::string name : {"cat", "dog"}) {
+      tree.add("train/" + name + '/' + std::to_string(i) + ".jpg", golden_image("usual.jpg"));
+    }
+  }
+  const auto tested = [&](const fs::path& folder, std::uint64_t seed) {
+    BrokenFiles broken{OnBroken::kStop};
+    const ImageFiles files = list_images(folder, {.validation = 0.25, .seed = seed}, broken);
+    EXPECT_EQ(files.test.size(), 12U);  // 22 / 4 of each, rounded
+    EXPECT_EQ(files.train.size(), 32U);
+    EXPECT_EQ(std::ranges::count(files.test, 1, &ImageFile::label), 6);
+    std::set<std::string> paths;
+    for (const ImageFile& file : files.test) paths.insert(fs::path{file.path}.filename());
+    for (const ImageFile& file : files.train) {
+      EXPECT_EQ(std::ranges::count(files.test, file.path, &ImageFile::path), 0);
+    }
+    return paths;
+  };
+  EXPECT_EQ(tested(tree.path(), 3), tested(tree.path() / "train", 3));
+  EXPECT_NE(tested(tree.path(), 3), tested(tree.path(), 4));
+}
+
+TEST(ImageFolder, RefusesFoldersThatAreNoClasses) {
+  const ImageTree tree;
+  const std::string train = (tree.path() / "train").string();
+  const std::string val = (tree.path() / "val").string();
+  fs::create_directory(tree.path() / "train/ant");
+  EXPECT_EQ(refusal_of(tree),
+            "there is no image in " + train +
+                "/ant; put .jpg, .jpeg or .png files there, or remove the folder");
+  tree.remove("train/ant");
+  tree.add("val/bee/1.jpg", golden_image("usual.jpg"));
+  EXPECT_EQ(refusal_of(tree), "there is a class bee in " + val + ", but none in " + train +
+                                  "; put images to learn from there too, or remove the folder");
+  tree.remove("val/bee");
+  EXPECT_EQ(refusal_of(tree, {.validation = 0.1}),
+            "there is a folder " + val +
+                ", whose images are to test on; leave out --validation, or move it away");
+  tree.remove("train/dog");
+  const std::string hint =
+      " in " + train +
+      "; put the images of each class, two or more, into a folder with its name there";
+  EXPECT_EQ(refusal_of(tree), "there is one folder alone, cat," + hint);
+  tree.remove("train/cat");
+  EXPECT_EQ(refusal_of(tree), "there is no folder" + hint);
+  tree.remove("train");
+  EXPECT_EQ(refusal_of(tree), "there is a folder " + val + ", but no folder " + train +
+                                  "; put the images to learn from there");
+  EXPECT_EQ(refusal([] { return open_image_folder("/nowhere", task()); }),
+            "cannot read the folder /nowhere/: No such file or directory");
+}
+
+TEST(ImageFolder, RefusesANetworkThatHasNotItsClassesOrChannels) {
+  const ImageTree tree;
+  tree.add("train/ant/1.jpg", golden_image("usual.jpg"));
+  EXPECT_EQ(refusal_of(tree), "there are 3 classes in " + tree.path().string() +
+                                  ", but the network has 2; use --classes 3 or more");
+  tree.remove("train/ant");
+  ImageTask wide = task();
+  wide.image.channels = 4;
+  EXPECT_EQ(refusal([&] { return open_image_folder(tree.path(), wide); }),
+            "images have 1 or 3 channels, but the network reads 4");
+}
+
+TEST(ImageFolder, ShowsImagesAnewInEachEpochAndTheSameAgain) {
+  const ImageTree tree;
+  const DatasetPair data = open(tree, {.augmentation = find_augmentation("strong").value()});
+  const Numbers first = shown(*data.train, 0, 0);
+  EXPECT_NE(first, shown(*data.train, 0, 1));
+  EXPECT_NE(first, shown(*data.train, 2, 0));  // the same file, in another place
+  EXPECT_EQ(first,
+            shown(*open(tree, {.augmentation = find_augmentation("strong").value()}).train, 0, 0));
+  EXPECT_EQ(shown(*data.test, 0, 0), shown(*data.test, 0, 1));
+}
+
+TEST(ImageFolder, ShowsTheSameAsInAnEvaluationWithoutAugmentation) {
+  const ImageTree tree;
+  const DatasetPair data = open(tree, {.augmentation = {}});
+  EXPECT_EQ(shown(*data.train, 1, 0), shown(*data.train, 1, 7));
+  EXPECT_NE(shown(*open(tree).train, 1, 0), shown(*data.train, 1, 0));
+}
+
+TEST(ImageFolder, IsAnotherWhenAFileIsRenamedOrChangesItsSize) {
+  const ImageTree tree;
+  const auto digest = [&] { return content_sha256(open(tree)); };
+  const std::string before = digest();
+  EXPECT_EQ(before, digest());
+  fs::rename(tree.file("train/cat/1.jpg"), tree.file("train/cat/3.jpg"));
+  const std::string renamed = digest();
+  EXPECT_NE(before, renamed);
+  tree.add("train/cat/3.jpg", golden_image("progressive.jpg"));
+  EXPECT_NE(renamed, digest());
+}
+
+// All that a training reads, from `first` on: images and labels of twelve steps of two images.
+std::vector<std::pmr::vector<float>> batches(const Dataset& data, std::size_t threads,
+                                             std::uint64_t first = 0) {
+  BatchLoader loader{data, 3, 7, first, {.threads = threads}};
+  std::vector<std::pmr::vector<float>> all;
+  for (std::uint64_t step = first; step < 12; ++step) {
+    const Batch& batch = loader.next();
+    all.push_back(batch.images);
+    for (const std::int32_t label : batch.labels) all.back().push_back(static_cast<float>(label));
+  }
+  return all;
+}
+
+TEST(ImageFolder, GivesTheSameBitsWithAnyNumberOfThreadsAndFromAnyStep) {
+  const ImageTree tree;
+  tree.add("train/cat/3.jpg", {'x'});  // skipped
+  const DatasetPair data = open(
+      tree, {.augmentation = find_augmentation("strong").value(), .on_broken = OnBroken::kSkip});
+  const auto all = batches(*data.train, 1);
+  EXPECT_NE(all.front(), all.back());
+  EXPECT_EQ(batches(*data.train, 2), all);
+  EXPECT_EQ(batches(*data.train, 8), all);
+  const auto rest = batches(*data.train, 8, 5);
+  EXPECT_TRUE(std::ranges::equal(rest, std::span{all}.subspan(5)));
+}
+
+}  // namespace
+
+}  // namespace spillway::test

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/io/onnx/import_onnx.h"
+#include "src/io/onnx/onnx_model.h"
+#include "tests/refusal.h"
+#include "tests/src/io/onnx/drawn_arrays.h"
+
+namespace spillway::test {
+
+/// A graph as other programs write them, a node after the other: it reads `image`, (batch, 2, 4,
+/// 4), unless it is told otherwise, and gives back what its last node makes.
+class SmallGraph {
+ public:
+  SmallGraph() { model_.inputs = {{.name = "image", .shape = {std::nullopt, 2, 4, 4}}}; }
+
+  SmallGraph& input(std::vector<std::optional<std::size_t>> shape) {
+    model_.inputs.front().shape = std::move(shape);
+    return *this;
+  }
+  /// Drawn floats.
+  SmallGraph& array(const std::string& name, std::vector<std::size_t> shape) {
+    const std::size_t count =
+        std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>{});
+    model_.tensors.push_back(
+        {.name = name, .shape = std::move(shape), .floats = drawn_array(name, count)});
+    return *this;
+  }
+  SmallGraph& integers(const std::string& name, std::vector<std::int64_t> numbers) {
+    const std::size_t count = numbers.size();
+    model_.tensors.push_back({.name = name, .shape = {count}, .integers = std::move(numbers)});
+    return *this;
+  }
+  /// One that makes a value of its own name.
+  SmallGraph& node(const std::string& type, const std::string& name,
+                   std::vector<std::string> inputs, OnnxAttributes attributes = {}) {
+    model_.nodes.push_back({.type = type,
+                            .name = name,
+                            .inputs = std::move(inputs),
+                            .outputs = {name},
+                            .attributes = std::move(attributes)});
+    model_.outputs = {{.name = name, .shape = {}}};
+    return *this;
+  }
+  /// What ends most graphs: three classes.
+  SmallGraph& head(const std::string& x, std::size_t features) {
+    return array("fc.weight", {3, features})
+        .node("Gemm", "fc", {x, "fc.weight"}, {{"transB", std::int64_t{1}}});
+  }
+
+  [[nodiscard]] OnnxModel& model() { return model_; }
+
+ private:
+  OnnxModel model_;
+};
+
+[[nodiscard]] inline ImportedNetwork imported(SmallGraph& graph) {
+  return import_onnx(graph.model(), "my.onnx");
+}
+
+[[nodiscard]] inline std::string refusal_of(SmallGraph graph) {
+  return refusal([&] { return imported(graph); });
+}
+
+}  // namespace spillway::test

@@ -1,0 +1,132 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/refusal.h"
+#include "tests/src/io/weights/weight_networks.h"
+#include "tests/temporary_folder.h"
+
+namespace spillway::test {
+
+/// What a file has, byte by byte.
+[[nodiscard]] inline std::string bytes_of(const std::filesystem::path& path) {
+  std::ifstream file{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+/// A safetensors file that may be wrong in any way.
+struct FileOfTensors {
+  struct Tensor {
+    std::string name;
+    std::string type;
+    std::vector<std::size_t> shape;
+    std::string bytes;
+  };
+  std::vector<Tensor> tensors;
+
+  /// Of a good file's bytes.
+  [[nodiscard]] static FileOfTensors of(const std::string& file) {
+    std::uint64_t length = 0;
+    for (unsigned i = 0; i < 8; ++i) {
+      length |= std::uint64_t{static_cast<unsigned char>(file.at(i))} << (8 * i);
+    }
+    FileOfTensors result;
+    const auto header = nlohmann::json::parse(file.substr(8, length));
+    for (const auto& [name, entry] : header.items()) {
+      if (name == "__metadata__") continue;
+      const std::size_t begin = entry.at("data_offsets").at(0);
+      const std::size_t end = entry.at("data_offsets").at(1);
+      result.tensors.push_back({.name = name,
+                                .type = entry.at("dtype"),
+                                .shape = entry.at("shape"),
+                                .bytes = file.substr(8 + length + begin, end - begin)});
+    }
+    return result;
+  }
+
+  [[nodiscard]] Tensor& operator[](const std::string& name) {
+    for (Tensor& tensor : tensors) {
+      if (tensor.name == name) return tensor;
+    }
+    throw std::out_of_range{name};
+  }
+  /// One of no numbers unless others are given.
+  void add(const std::string& name, const std::string& type = "F32",
+           const std::vector<std::size_t>& shape = {0}, const std::string& bytes = "") {
+    tensors.push_back({.name = name, .type = type, .shape = shape, .bytes = bytes});
+  }
+  void erase(const std::string& name) {
+    std::erase_if(tensors, [&](const Tensor& tensor) { return tensor.name == name; });
+  }
+
+  [[nodiscard]] nlohmann::json header() const {
+    nlohmann::json header = nlohmann::json::object();
+    std::size_t begin = 0;
+    for (const Tensor& tensor : tensors) {
+      header[tensor.name] = {{"dtype", tensor.type},
+                             {"shape", tensor.shape},
+                             {"data_offsets", {begin, begin + tensor.bytes.size()}}};
+      begin += tensor.bytes.size();
+    }
+    return header;
+  }
+  [[nodiscard]] std::string bytes() const { return with_header(header().dump()); }
+  /// With this text as its header, and another length of it than it has where one is given.
+  [[nodiscard]] std::string with_header(const std::string& text, std::uint64_t longer = 0) const {
+    std::string file;
+    const std::uint64_t length = text.size() + longer;
+    for (unsigned i = 0; i < 8; ++i) file += static_cast<char>(length >> (8 * i) & 0xFFU);
+    file += text;
+    for (const Tensor& tensor : tensors) file += tensor.bytes;
+    return file;
+  }
+};
+
+/// Reads files that are a golden one, changed.
+class ReadingWeights : public testing::Test {
+ protected:
+  [[nodiscard]] static FileOfTensors golden(const std::string& name) {
+    return FileOfTensors::of(bytes_of(weight_golden(name + ".safetensors")));
+  }
+  [[nodiscard]] std::string path() const { return folder_.file("w.safetensors"); }
+
+  // What is said of a file with these bytes for a network, but for "FILE" instead of its path.
+  [[nodiscard]] std::string said_of(const std::string& bytes, const NamedNetwork& network) const {
+    std::ofstream{path(), std::ios::binary} << bytes;
+    std::string sentence = refusal([&] { return WeightFile{path(), network}; });
+    for (auto at = sentence.find(path()); at != std::string::npos; at = sentence.find(path())) {
+      sentence.replace(at, path().size(), "FILE");
+    }
+    return sentence;
+  }
+  [[nodiscard]] std::string said_of(const std::string& bytes) const { return said_of(bytes, gpt_); }
+  [[nodiscard]] std::string said_of(const FileOfTensors& file) const {
+    return said_of(file.bytes());
+  }
+  [[nodiscard]] std::vector<float> values(const std::string& bytes, const NamedNetwork& network,
+                                          const std::string& array) const {
+    EXPECT_EQ(said_of(bytes, network), "accepted");
+    const WeightFile file{path(), network};
+    const auto found = std::ranges::find(network.arrays, array, &StoredTensor::name);
+    std::vector<float> numbers(element_count(found->shape));
+    file.read(array, numbers);
+    return numbers;
+  }
+
+  TemporaryFolder folder_;
+  NamedNetwork gpt_ = named(weight_network("gpt"));
+  FileOfTensors file_ = golden("gpt");
+};
+
+}  // namespace spillway::test
