@@ -3,16 +3,14 @@ spillway_test(golden_tests COMPUTES
   SOURCES golden/drawn_numbers.cpp golden/drawn_state.cpp golden/golden_file.cpp
           golden/golden_training.cpp src/golden_test.cpp src/learning_test.cpp
           src/network_families_test.cpp src/network_in_memory.cpp src/part_training_test.cpp
-          src/transformer_training_test.cpp
-          src/state_numbers.cpp src/sub_batch_training_test.cpp
+          src/transformer_training_test.cpp src/state_numbers.cpp src/sub_batch_training_test.cpp
   LINK spillway::host golden_files nlohmann_json::nlohmann_json
-  SEPARATE
   TIMEOUT 300)
 if(SPILLWAY_HAS_CUDA)
   spillway_test(cuda_golden_tests COMPUTES GPU
   SOURCES golden/drawn_numbers.cpp golden/drawn_state.cpp golden/golden_file.cpp
-          golden/golden_training.cpp src/cuda/attention_training_test.cpp src/cuda/golden_test.cpp
-          src/network_in_memory.cpp src/state_numbers.cpp
+          golden/golden_training.cpp src/cuda/*_test.cpp src/network_in_memory.cpp
+          src/state_numbers.cpp
   LINK spillway::cuda_backend spillway::host
        golden_files nlohmann_json::nlohmann_json
     TIMEOUT 300)
@@ -21,9 +19,7 @@ endif()
 # Weights by the names of other libraries, and files that these wrote.
 spillway_test(weights_tests
   SOURCES golden/drawn_numbers.cpp src/network_in_memory.cpp src/state_numbers.cpp
-          src/io/weights/bad_weight_file_test.cpp src/io/weights/golden_weights_test.cpp
-          src/io/weights/model_files_test.cpp
-          src/io/weights/weight_file_test.cpp
+          src/io/weights/*_test.cpp
   LINK spillway::host golden_files nlohmann_json::nlohmann_json)
 
 # Single layers against PyTorch, in both layouts.

@@ -1,9 +1,5 @@
 spillway_test(nets_tests
-  SOURCES nets/network_catalogue_test.cpp nets/bad_network_file_test.cpp
-           nets/builder_test.cpp
-           nets/layer_role_test.cpp
-          nets/text/network_file_test.cpp
-          nets/text/network_text_test.cpp
+  SOURCES nets/*_test.cpp nets/text/network_file_test.cpp nets/text/network_text_test.cpp
   LINK spillway::nets)
 target_compile_definitions(nets_tests PRIVATE
   SPILLWAY_NETS_README="${PROJECT_SOURCE_DIR}/nets/README.md")

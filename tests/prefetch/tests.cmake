@@ -1,17 +1,12 @@
 spillway_test(prefetch_tests
   SOURCES prefetch/moves/cover_test.cpp prefetch/planners/strategies_test.cpp
-           prefetch/planners/catalogue_test.cpp
-          prefetch/verify/residency_check_test.cpp prefetch/files/file_fuzz_test.cpp
-          prefetch/planners/joint/alike_test.cpp
-          prefetch/planners/joint/joint_test.cpp
-          prefetch/task_graph_test.cpp prefetch/planners/modnn/modnn_test.cpp
-           prefetch/simulate/simulate_test.cpp
-          prefetch/bounds/paleo_test.cpp
-          prefetch/moves/schedule_test.cpp
-
-          prefetch/moves/sub_batch_test.cpp
-           prefetch/trace_checker_test.cpp
-          prefetch/planners/vdnn/vdnn_test.cpp prefetch/verify/verify_test.cpp
+          prefetch/planners/catalogue_test.cpp prefetch/verify/*_test.cpp
+          prefetch/files/file_fuzz_test.cpp prefetch/planners/joint/alike_test.cpp
+          prefetch/planners/joint/joint_test.cpp prefetch/task_graph_test.cpp
+          prefetch/planners/modnn/modnn_test.cpp prefetch/simulate/simulate_test.cpp
+          prefetch/bounds/paleo_test.cpp prefetch/moves/schedule_test.cpp
+          prefetch/moves/sub_batch_test.cpp prefetch/trace_checker_test.cpp
+          prefetch/planners/vdnn/vdnn_test.cpp
   LINK spillway::prefetch rapidcheck
   RANDOM_CASES 5000)
 
@@ -29,8 +24,7 @@ spillway_test(prefetch_exchange_tests
 
 # Iterations that repeat, recorded, learned and followed.
 spillway_test(prefetch_learned_tests
-  SOURCES prefetch/learned/replayer_test.cpp prefetch/learned/replayer_properties_test.cpp
-           prefetch/learned/learn_test.cpp
+  SOURCES prefetch/learned/*_test.cpp
   LINK spillway::prefetch rapidcheck
   RANDOM_CASES 300)
 
@@ -47,8 +41,7 @@ spillway_test(prefetch_more_room_tests
   TIMEOUT 300 RANDOM_CASES 300)
 # Fixed places under whole-block plans of every planner, walked in drawn orders.
 spillway_test(prefetch_placement_tests
-  SOURCES prefetch/placement/interval_placement_test.cpp
-          prefetch/placement/near_intervals_test.cpp
+  SOURCES prefetch/placement/*_test.cpp
   LINK spillway::prefetch rapidcheck
   RANDOM_CASES 200)
 spillway_test(prefetch_optimum_tests
@@ -77,31 +70,26 @@ spillway_test(prefetch_mixed_optimum_tests
   LINK spillway::prefetch rapidcheck
   RANDOM_CASES 500)
 spillway_test(prefetch_chain_tests
-  SOURCES prefetch/planners/chain/chain_test.cpp
-          prefetch/planners/recompute_test.cpp
+  SOURCES prefetch/planners/chain/chain_test.cpp prefetch/planners/recompute_test.cpp
           prefetch/planners/smallest_budget_test.cpp
   LINK spillway::prefetch rapidcheck
   RANDOM_CASES 1000)
 
 spillway_test(prefetch_file_tests
   SOURCES prefetch/files/bad_files_test.cpp prefetch/files/trace_test.cpp
-          prefetch/simulate/chrome_trace_test.cpp
-          prefetch/files/json_test.cpp prefetch/files/machine_test.cpp prefetch/need_test.cpp
+          prefetch/simulate/chrome_trace_test.cpp prefetch/files/json_test.cpp
+          prefetch/files/machine_test.cpp prefetch/need_test.cpp
           prefetch/simulate/paging_model_test.cpp prefetch/files/plan_file_test.cpp
-          prefetch/moves/recomputation_test.cpp
-          prefetch/planners/superneurons/superneurons_golden_test.cpp
+          prefetch/moves/recomputation_test.cpp prefetch/planners/superneurons/*_test.cpp
           prefetch/planners/superneurons/superneurons_networks.cpp
-          prefetch/planners/superneurons/superneurons_test.cpp
   LINK spillway::prefetch rapidcheck
   RANDOM_CASES 2000)
 target_compile_definitions(prefetch_file_tests PRIVATE
   SPILLWAY_TRACES="${CMAKE_CURRENT_SOURCE_DIR}/prefetch/traces")
 spillway_test(prefetch_runtime_tests COMPUTES
-  SOURCES prefetch/runtime/copy_memory_test.cpp
-          prefetch/runtime/plan_walker_test.cpp prefetch/runtime/runner/step_runner_test.cpp
-          prefetch/runtime/managed_memory_test.cpp
-          prefetch/runtime/state_between_steps_test.cpp
-          prefetch/runtime/step_equivalence_test.cpp
+  SOURCES prefetch/runtime/copy_memory_test.cpp prefetch/runtime/plan_walker_test.cpp
+          prefetch/runtime/runner/step_runner_test.cpp prefetch/runtime/managed_memory_test.cpp
+          prefetch/runtime/state_between_steps_test.cpp prefetch/runtime/step_equivalence_test.cpp
   LINK spillway::prefetch rapidcheck
   TIMEOUT 300 TSAN)
 # Not under TSan: it takes mapping a page anew for a write.

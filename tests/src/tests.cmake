@@ -1,30 +1,22 @@
 spillway_test(data_tests
-  SOURCES src/io/data/batch_loader_test.cpp src/io/data/idx_test.cpp
-          src/io/data/dataset_test.cpp
-           src/io/data/mixing_test.cpp src/io/data/open_dataset_test.cpp
-          src/io/data/prepared_dataset_test.cpp
-          src/io/data/synthetic_test.cpp
-          src/io/safetensors_test.cpp
-          src/numbers/narrow_floats_test.cpp src/numbers/rotary_angles_test.cpp
+  SOURCES src/io/data/batch_loader_test.cpp src/io/data/idx_test.cpp src/io/data/dataset_test.cpp
+          src/io/data/mixing_test.cpp src/io/data/open_dataset_test.cpp
+          src/io/data/prepared_dataset_test.cpp src/io/data/synthetic_test.cpp
+          src/io/safetensors_test.cpp src/numbers/*_test.cpp
   LINK spillway::src ZLIB::ZLIB
-  SEPARATE
   TSAN)
 
 # Images' files, and folders of them.
 spillway_test(image_tests
-  SOURCES src/io/data/broken_images_test.cpp src/io/data/broken_kinds.cpp src/io/data/byte_images_test.cpp
-          src/io/data/image_folder_test.cpp
-          src/io/images/augmentation_test.cpp
-          src/io/images/decode_golden_test.cpp src/io/images/exif_test.cpp
+  SOURCES src/io/data/broken_images_test.cpp src/io/data/broken_kinds.cpp
+          src/io/data/byte_images_test.cpp src/io/data/image_folder_test.cpp
+          src/io/images/*_test.cpp
   LINK spillway::src golden_files nlohmann_json::nlohmann_json ZLIB::ZLIB
-  SEPARATE
   TSAN)
 
 # Data sets of texts.
 spillway_test(text_tests
-  SOURCES src/io/data/token_dataset_test.cpp src/io/data/open_text_test.cpp
-          src/io/text/byte_pair_encoder_test.cpp src/io/text/byte_pairs_test.cpp
-           src/io/text/token_file_test.cpp
+  SOURCES src/io/data/token_dataset_test.cpp src/io/data/open_text_test.cpp src/io/text/*_test.cpp
   LINK spillway::src golden_files nlohmann_json::nlohmann_json rapidcheck)
 
 # How a program loads what it can do without.
@@ -72,24 +64,10 @@ if(NOT SPILLWAY_SANITIZE)  # whose run-time must be loaded before anything is pr
 endif()
 
 # Tests of operations, written once: on the host here, on a GPU in cuda_kernel_tests.
-set(operation_tests
-    src/ops/kernels/updates_test.cpp src/ops/kernels/updates_test.cpp
-    src/ops/kernels/updates_test.cpp src/ops/kernels/updates_test.cpp
-    src/ops/kernels/batch_norm_test.cpp src/ops/kernels/concat_test.cpp
-    src/ops/kernels/load_batch_test.cpp src/ops/kernels/element_wise_test.cpp
-    src/ops/kernels/element_wise_test.cpp src/ops/kernels/updates_test.cpp
-    src/ops/kernels/load_batch_test.cpp src/ops/kernels/softmax_cross_entropy_test.cpp
-    src/ops/kernels/pool_test.cpp src/ops/kernels/parameter_part_test.cpp
-    src/ops/kernels/pool_test.cpp src/ops/kernels/sequences_test.cpp
-    src/ops/kernels/softmax_cross_entropy_test.cpp
-    src/ops/kernels/updates_test.cpp src/ops/kernels/softmax_cross_entropy_test.cpp
-    src/ops/kernels/sequences_test.cpp
-    src/ops/kernels/weighted_operations_test.cpp)
+file(GLOB operation_tests CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} src/ops/kernels/*_test.cpp)
 spillway_test(host_tests COMPUTES
-  SOURCES ${operation_tests} src/host/host_backend_test.cpp
-          src/host/layout/parameter_layout_test.cpp src/host/slope_test.cpp
-          src/host/layout/threads_test.cpp src/host/vocabulary_chunks_test.cpp
-           src/ops/philox_test.cpp
+  SOURCES ${operation_tests} src/host/host_backend_test.cpp src/host/layout/*_test.cpp
+          src/host/slope_test.cpp src/host/vocabulary_chunks_test.cpp src/ops/philox_test.cpp
   LINK spillway::host OpenMP::OpenMP_CXX
   SUITES)
 # The same kernels as on a machine without AVX-512: another layout, other implementations in oneDNN.
@@ -102,27 +80,15 @@ set_tests_properties(host_tests_in_bf16 PROPERTIES
 
 # Networks as ONNX files.
 spillway_test(onnx_tests
-  SOURCES src/io/onnx/bad_onnx_file_test.cpp
-          src/io/onnx/export_onnx_test.cpp src/io/onnx/import_onnx_test.cpp src/io/onnx/onnx_padding_test.cpp
+  SOURCES src/io/onnx/*_test.cpp
   LINK spillway::onnx golden_files)
 
 # The program from outside. Where it is slow (no optimisation, sanitizers), fewer networks and
 # configurations; the tests print that.
 spillway_test(cli_tests
-  SOURCES src/cli/bad_input_test.cpp src/cli/bad_checkpoint_test.cpp
-           src/cli/bad_plan_test.cpp src/cli/bench/bench_failure_test.cpp
-          src/cli/bench/bench_test.cpp src/cli/bench/bench_training_test.cpp
-          src/cli/bit_identity_test.cpp src/cli/plan_test.cpp src/cli/devices_test.cpp
-          src/cli/image_training_test.cpp
-          src/cli/terminal/interrupt_test.cpp src/cli/terminal/narrow_terminal_test.cpp
-          src/cli/json_test.cpp
-          src/cli/onnx_test.cpp
-          src/cli/plan_ranks_test.cpp
-           src/cli/evaluate_test.cpp src/cli/program.cpp
-          src/cli/report_test.cpp src/cli/limits_test.cpp src/cli/resume_test.cpp
-          src/cli/sweep_test.cpp src/cli/train_sub_batch_test.cpp src/cli/usage_test.cpp
-           src/cli/far_damage_test.cpp src/cli/text_training_test.cpp src/cli/standard_streams_test.cpp
-          src/cli/sample_test.cpp src/cli/weights_test.cpp
+  SOURCES src/cli/*_test.cpp src/cli/bench/bench_failure_test.cpp src/cli/bench/bench_test.cpp
+          src/cli/bench/bench_training_test.cpp src/cli/terminal/interrupt_test.cpp
+          src/cli/terminal/narrow_terminal_test.cpp src/cli/program.cpp
   LINK spillway::onnx golden_files nlohmann_json::nlohmann_json
   TIMEOUT 300)
 add_dependencies(cli_tests spillway)
@@ -133,25 +99,13 @@ target_compile_definitions(cli_tests PRIVATE
 
 spillway_test(training_tests
   SOURCES src/plan/state_choice_test.cpp src/train/checkpoint_choice_test.cpp
-          src/train/checkpoint_folder_test.cpp src/step/built_in_step_test.cpp
-           src/train/far_state_training_test.cpp
-          src/step/step_test.cpp src/step/update_in_parts_test.cpp
-          src/step/exchanged_step_test.cpp
-          src/step/fusion_test.cpp
-          src/step/gradients_test.cpp src/train/initial_values_test.cpp
+          src/train/checkpoint_folder_test.cpp src/step/*_test.cpp
+          src/train/far_state_training_test.cpp src/train/initial_values_test.cpp
           src/train/learning_rate_test.cpp src/train/recipe_training_test.cpp
-          src/profile/idle_link_test.cpp src/modnn_golden_test.cpp
-          src/paleo_figure_test.cpp src/plan/plans_test.cpp
-           src/profile/profiler_test.cpp
-          src/profile/scratch_ring_test.cpp
-          src/train/state_test.cpp src/execute/step_space_test.cpp
-          src/execute/workspace_buffer_test.cpp
-          src/plan/sub_batch_plans_test.cpp src/step/sub_step_test.cpp src/train/train_test.cpp
-          src/train/trainer_test.cpp
-           src/profile/measuring_time_test.cpp
-          src/step/machine_size_model_test.cpp
-
-  SEPARATE
+          src/profile/idle_link_test.cpp src/modnn_golden_test.cpp src/paleo_figure_test.cpp
+          src/plan/plans_test.cpp src/profile/profiler_test.cpp src/profile/scratch_ring_test.cpp
+          src/train/state_test.cpp src/execute/*_test.cpp src/plan/sub_batch_plans_test.cpp
+          src/train/train_test.cpp src/train/trainer_test.cpp src/profile/measuring_time_test.cpp
   LINK spillway::host)
 
 # How gradients of several ranks are put into buckets.
@@ -162,15 +116,12 @@ spillway_test(bucket_tests
 
 # One training on several ranks.
 spillway_test(rank_training_tests
-  SOURCES src/train/parts/divided_training_test.cpp src/train/parts/kept_plans_test.cpp
-          src/train/parts/rank_agreement_test.cpp src/train/parts/rank_end_test.cpp
-          src/train/parts/rank_training_test.cpp
+  SOURCES src/train/parts/*_test.cpp
   LINK golden_files spillway::host)
 
 # Texts that a network continues.
 spillway_test(sample_tests
-  SOURCES src/network_in_memory.cpp src/sample/next_token_model_test.cpp
-          src/sample/token_sampler_test.cpp src/sample/trained_text_model_test.cpp
+  SOURCES src/network_in_memory.cpp src/sample/*_test.cpp
   LINK spillway::host nlohmann_json::nlohmann_json)
 
 # What ranks are connected by; those are threads.
@@ -185,8 +136,7 @@ spillway_test(far_update_training_tests
 spillway_test(bench_tests
   SOURCES src/bench/bench_file_test.cpp src/bench/repetition_test.cpp
           src/bench/link/link_bench_test.cpp src/bench/bench_machine_test.cpp
-          src/bench/paging/paging_bench_test.cpp
-          src/bench/paging/touch_pattern_test.cpp src/bench/link/transfer_test.cpp
+          src/bench/paging/*_test.cpp src/bench/link/transfer_test.cpp
   LINK spillway::src)
 spillway_test(cli_table_tests
   SOURCES src/cli/bench/bench_table_test.cpp src/cli/flags/number_checks_test.cpp
@@ -195,9 +145,7 @@ spillway_test(cli_table_tests
 
 # Small trainings, benched for real.
 spillway_test(train_bench_tests
-  SOURCES src/bench/train/train_bench_test.cpp src/bench/train/run_checks_test.cpp
-          src/bench/train/train_row_test.cpp src/bench/train/train_series_test.cpp
-          src/bench/link/launch_bench_test.cpp src/bench/round_test.cpp
+  SOURCES src/bench/train/*_test.cpp src/bench/link/launch_bench_test.cpp src/bench/round_test.cpp
   LINK spillway::host)
 
 # Not under TSan: it does not see how TBB hands the sweep points to its threads.
@@ -215,9 +163,7 @@ if(NOT SPILLWAY_SANITIZE)
 endif()
 
 spillway_test(report_tests
-  SOURCES src/report/comparison_test.cpp src/report/report_data_test.cpp
-          src/report/report_input_test.cpp
-           src/report/training_log_test.cpp
+  SOURCES src/report/*_test.cpp
   LINK spillway::src)
 
 # A program of its own: its write(), fsync(), renameat() and so on come before the C library's. Too long

@@ -1,17 +1,11 @@
 spillway_test(um_core_tests
-  SOURCES um/memory_test.cpp um/error_test.cpp
-          um/text/names_test.cpp
+  SOURCES um/*_test.cpp um/text/names_test.cpp
   LINK spillway::um
   TSAN)
 
 spillway_test(um_host_tests
-  SOURCES um/machine/available_memory_test.cpp
-          um/host/far/far_store_test.cpp
-          um/host/far/link_test.cpp um/host/host_device_test.cpp
+  SOURCES um/machine/available_memory_test.cpp um/host/far/*_test.cpp um/host/host_device_test.cpp
           um/threads/engine_test.cpp
-
-
-
   LINK spillway::um
   TSAN)
 
@@ -36,14 +30,12 @@ target_compile_definitions(um_memfd_segv_tests PRIVATE SPILLWAY_PAGING=kMemfdSeg
 # Not under TSan either: it does not see what OpenMP's threads wait for.
 spillway_test(um_paging_tests
   SOURCES um/host/managed/page_table_test.cpp um/host/managed/fault_signal_test.cpp
-           um/host/managed/managed_region_test.cpp
-          um/host/managed/uffd_move_test.cpp
+          um/host/managed/managed_region_test.cpp um/host/managed/uffd_move_test.cpp
   LINK spillway::um OpenMP::OpenMP_CXX)
 
 # The space under the drop-in allocator.
 spillway_test(um_space_tests
-  SOURCES um/dropin/allocations_test.cpp
-          um/dropin/space_test.cpp
+  SOURCES um/dropin/allocations_test.cpp um/dropin/space_test.cpp
   LINK spillway::um
   TSAN)
 
@@ -51,10 +43,8 @@ if(SPILLWAY_HAS_CUDA)
   # Under TSan with -DSPILLWAY_CUDA=ON: the preset builds without.
   spillway_test(um_cuda_tests
   SOURCES gpu_test.cpp um/cuda/driver/driver_counters_test.cpp um/cuda/cuda_device_test.cpp
-          um/cuda/happens_before_test.cpp
-          um/cuda/managed/cuda_managed_space_test.cpp
-          um/cuda/managed/slab_pages_test.cpp
-          um/cuda/streams/move_queue_test.cpp
+          um/cuda/happens_before_test.cpp um/cuda/managed/cuda_managed_space_test.cpp
+          um/cuda/managed/slab_pages_test.cpp um/cuda/streams/move_queue_test.cpp
           um/cuda/streams/cuda_lanes_test.cpp um/cuda/streams/cuda_stream_test.cpp
   LINK spillway::um_cuda
     TSAN)

@@ -1,9 +1,9 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
-# spillway_test(<name> SOURCES ... LINK ... [SEPARATE ...] [TIMEOUT seconds] [RANDOM_CASES n] [COMPUTES] [GPU]
+# spillway_test(<name> SOURCES ... LINK ... [TIMEOUT seconds] [RANDOM_CASES n] [COMPUTES] [GPU]
 #               [TSAN] [SUITES] [WHOLE])
-# SEPARATE: sources that a unity build compiles alone, since they name things as others of the test do.
+# SOURCES: files, or patterns such as nets/*_test.cpp.
 # What a test says itself is not optimised, which compiles in three quarters of the time that a little
 # takes: what is tested lies in libraries. In release, tests that compute much themselves get that
 # little: COMPUTES, and those of RANDOM_CASES.
@@ -18,13 +18,17 @@ include(GoogleTest)
 # WHOLE: one test of ctest for the whole program.
 add_custom_target(tsan_tests)
 function(spillway_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 t "COMPUTES;GPU;TSAN;SUITES;WHOLE" "TIMEOUT;RANDOM_CASES" "SOURCES;LINK;SEPARATE")
-  add_executable(${name} ${t_SOURCES})
+  cmake_parse_arguments(PARSE_ARGV 1 t "COMPUTES;GPU;TSAN;SUITES;WHOLE" "TIMEOUT;RANDOM_CASES" "SOURCES;LINK")
+  set(sources ${t_SOURCES})
+  list(FILTER sources EXCLUDE REGEX "[*]")
+  list(FILTER t_SOURCES INCLUDE REGEX "[*]")
+  if(t_SOURCES)
+    file(GLOB matched CONFIGURE_DEPENDS ${t_SOURCES})
+    list(APPEND sources ${matched})
+  endif()
+  add_executable(${name} ${sources})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   set_target_properties(${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 8)
-  if(t_SEPARATE)
-    set_source_files_properties(${t_SEPARATE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  endif()
   if(SPILLWAY_SANITIZE)
     target_compile_options(${name} PRIVATE -O0)
   elseif(t_COMPUTES OR t_RANDOM_CASES)

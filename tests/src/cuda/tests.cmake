@@ -1,7 +1,6 @@
 spillway_test(gpu_training_tests
   SOURCES src/gpu_batch_stage_test.cpp src/gpu_byte_images_test.cpp src/gpu_executor_test.cpp
-          src/gpu_link_order_test.cpp
-          src/gpu_sampling_test.cpp src/gpu_training_test.cpp
+          src/gpu_link_order_test.cpp src/gpu_sampling_test.cpp src/gpu_training_test.cpp
   LINK spillway::host spillway::um_cuda)
 add_test(NAME cuda_plugin_symbols
   COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DPREFIX=spillway_cuda
@@ -41,14 +40,11 @@ add_dependencies(cuda_attention_planning_tests no_device_driver)
 target_compile_definitions(cuda_attention_planning_tests PRIVATE
   SPILLWAY_NO_DEVICE_DRIVER="$<TARGET_FILE:no_device_driver>")
 spillway_test(cuda_layout_tests
-  SOURCES src/cuda/layout/layout_test.cpp
-          src/cuda/layout/parameter_layout_test.cpp
+  SOURCES src/cuda/layout/layout_test.cpp src/cuda/layout/parameter_layout_test.cpp
   LINK spillway::cuda_backend)
 spillway_test(cuda_kernel_tests COMPUTES GPU SUITES
   SOURCES ${operation_tests} src/cuda/kernels/kernels_test.cpp
-
-          src/cuda/kernels/vocabulary_rows_test.cpp
-          src/cuda/cudnn/attention_algorithms_test.cpp
+          src/cuda/kernels/vocabulary_rows_test.cpp src/cuda/cudnn/attention_algorithms_test.cpp
   LINK spillway::cuda_backend spillway::host
   TIMEOUT 300)
 target_compile_definitions(cuda_kernel_tests PRIVATE SPILLWAY_KERNELS_OF_CUDA)

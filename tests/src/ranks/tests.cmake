@@ -4,9 +4,7 @@ add_library(communicator_contract STATIC
 target_include_directories(communicator_contract PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(communicator_contract PUBLIC spillway::src PRIVATE spillway_flags)
 spillway_test(ranks_tests
-  SOURCES src/ranks/agreement_test.cpp src/ranks/tree_reduction_test.cpp
-          src/ranks/thread_communicator_test.cpp
-          src/ranks/mpi/open_mpi_test.cpp
+  SOURCES src/ranks/*_test.cpp src/ranks/mpi/open_mpi_test.cpp
   LINK communicator_contract spillway::src rapidcheck
   TSAN)
 
@@ -41,7 +39,7 @@ if(SPILLWAY_HAS_MPI AND MPIEXEC_EXECUTABLE AND NOT SPILLWAY_SANITIZE)
   set_tests_properties(mpi_tests PROPERTIES LABELS "cpu;mpi" PROCESSORS 2)
   # The program as ranks.
   spillway_test(cli_rank_tests
-    SOURCES src/cli/ranks/rank_bits_test.cpp src/cli/ranks/rank_refusal_test.cpp src/cli/program.cpp
+    SOURCES src/cli/ranks/*_test.cpp src/cli/program.cpp
     LINK spillway::um nlohmann_json::nlohmann_json ZLIB::ZLIB
     WHOLE TIMEOUT 600)
   add_dependencies(cli_rank_tests spillway spillway_mpi_plugin)

@@ -41,11 +41,7 @@ set(own_operation_tests ${operation_tests})
 list(FILTER own_operation_tests EXCLUDE REGEX weighted_operations)  # cuDNN's and cuBLASLt's
 spillway_test(cuda_processor_kernel_tests COMPUTES
   SOURCES ${own_operation_tests} src/cuda/kernels/kernels_test.cpp
-
-          src/cuda/kernels/vocabulary_rows_test.cpp
-          src/cuda/processor/fault_test.cpp src/cuda/processor/linear_parts_test.cpp
-          src/cuda/processor/kernel_check_test.cpp src/cuda/processor/real_shapes_test.cpp
-          src/cuda/processor/thin_tensor_test.cpp
+          src/cuda/kernels/vocabulary_rows_test.cpp src/cuda/processor/*_test.cpp
   LINK cuda_processor_kernels cuda_processor spillway::host spillway::src
   TIMEOUT 300 WHOLE)
 target_compile_definitions(cuda_processor_kernel_tests PRIVATE SPILLWAY_KERNELS_ON_PROCESSOR)
