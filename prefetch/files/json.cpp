@@ -6,9 +6,9 @@
 #include <iostream>
 
 #include "um/files/input_file.h"
-#include "um/files/output_file.h"
+#include "um/files/replaced_file.h"
 #include "um/text/json_limits.h"
-#include "um/text/names.h"
+#include "um/text/wording.h"
 
 namespace spillway::prefetch {
 namespace {

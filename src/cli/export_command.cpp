@@ -24,7 +24,7 @@
 #include "src/train/checkpoint_choice.h"
 #include "um/bytes.h"
 #include "um/error.h"
-#include "um/files/output_file.h"
+#include "um/files/replaced_file.h"
 #include "um/text/wording.h"
 
 namespace spillway::cli {

@@ -18,7 +18,7 @@
 #include "src/report/report_page.h"
 #include "src/report/step_table.h"
 #include "um/error.h"
-#include "um/files/output_file.h"
+#include "um/files/replaced_file.h"
 
 namespace spillway::cli {
 namespace {

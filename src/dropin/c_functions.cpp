@@ -1,7 +1,21 @@
 // The functions of spillway_um.h on spaces.
-#include <memory>
-#include <string>
+// The functions of spillway_um.h on far memory alone.
+// The functions of spillway_um.h that tell what learned prefetch does.
+#include <pthread.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "prefetch/learned/replayer.h"
 #include "src/dropin/default_space.h"
 #include "src/dropin/failure.h"
 #include "src/dropin/live_spaces.h"
@@ -9,6 +23,8 @@
 #include "um/dropin/allocations.h"
 #include "um/dropin/space.h"
 #include "um/dropin/spillway_um.h"
+#include "um/error.h"
+#include "um/host/far/far_store.h"
 
 namespace {
 
@@ -208,6 +224,215 @@ spillway_um_status spillway_um_default(spillway_um_space* space) {
     spillway_um_space& found = given(space, "space");
     found.id = 0;  // also when there is none
     found.id = default_space().handle();
+  });
+}
+
+}  // extern "C"
+
+namespace spillway::dropin {
+namespace {
+
+/// Far memory without addresses that the process has, by handles, which are never used twice. After
+/// a fork the child has none: both would write to one file.
+///
+/// Thread safety: every function may be called from any thread.
+class LiveFar {
+ public:
+  /// Throws: um::Error.
+  [[nodiscard]] std::uint64_t make(const um::FarOptions& options, um::Bytes size);
+  /// Shared: what is destroyed ends when the last call inside it has returned. Throws: um::Misuse.
+  [[nodiscard]] std::shared_ptr<um::FarStore> at(std::uint64_t id);
+  /// Throws: um::Misuse.
+  void end(std::uint64_t id);
+
+ private:
+  using Stores = std::map<std::uint64_t, std::shared_ptr<um::FarStore>>;
+
+  friend LiveFar& live_far();
+  LiveFar();
+
+  /// Requires: the mutex is held. Throws: um::Misuse.
+  [[nodiscard]] Stores::iterator found(std::uint64_t id);
+
+  std::mutex mutex_;
+  std::uint64_t last_id_ = 0;
+  Stores stores_;
+  std::vector<Stores> of_parents_;  // never touched
+};
+
+/// The process's own, never destroyed, as live_spaces() is.
+[[nodiscard]] LiveFar& live_far();
+
+LiveFar& live_far() {
+  static auto* const stores = new LiveFar;
+  return *stores;
+}
+
+LiveFar::LiveFar() {
+  const int failure =
+      pthread_atfork([] { live_far().mutex_.lock(); }, [] { live_far().mutex_.unlock(); },
+                     [] {
+                       LiveFar& all = live_far();
+                       all.of_parents_.push_back(std::exchange(all.stores_, {}));
+                       all.mutex_.unlock();
+                     });
+  if (failure != 0) throw um::system_error("cannot prepare far memory for fork", failure);
+}
+
+std::uint64_t LiveFar::make(const um::FarOptions& options, um::Bytes size) {
+  std::shared_ptr<um::FarStore> made = um::make_far_store(options, size);
+  const std::lock_guard lock{mutex_};
+  stores_.emplace(++last_id_, std::move(made));
+  return last_id_;
+}
+
+std::shared_ptr<um::FarStore> LiveFar::at(std::uint64_t id) {
+  const std::lock_guard lock{mutex_};
+  return found(id)->second;
+}
+
+LiveFar::Stores::iterator LiveFar::found(std::uint64_t id) {
+  const auto found = stores_.find(id);
+  if (found != stores_.end()) return found;
+  throw um::Misuse{id > 0 && id <= last_id_
+                       ? "far memory " + std::to_string(id) +
+                             " is not alive here: it was destroyed, or made before a fork"
+                       : "no far memory was ever made with the handle " + std::to_string(id)};
+}
+
+void LiveFar::end(std::uint64_t id) {
+  Stores::node_type ending;  // it ends outside the mutex
+  const std::lock_guard lock{mutex_};
+  ending = stores_.extract(found(id));
+}
+
+}  // namespace
+
+}  // namespace spillway::dropin
+
+namespace {
+
+namespace um = spillway::um;
+using spillway::dropin::guarded;
+using spillway::dropin::live_far;
+
+constexpr std::uint64_t kFarAlignment = SPILLWAY_UM_FAR_ALIGNMENT;
+
+void expect_aligned(std::uint64_t number, const char* what) {
+  if (number % kFarAlignment == 0) return;
+  throw um::Misuse{std::string{what} + " " + std::to_string(number) + " is no multiple of " +
+                   std::to_string(kFarAlignment) + "; far memory moves in such blocks"};
+}
+
+/// Throws: um::Misuse unless the copy is one that `far` can make.
+void expect_copy(const um::FarStore& far, std::uint64_t offset, const void* address,
+                 std::size_t bytes) {
+  if (address == nullptr) throw um::Misuse{"the address is NULL; pass ordinary memory"};
+  expect_aligned(offset, "offset");
+  expect_aligned(reinterpret_cast<std::uintptr_t>(address), "address");
+  expect_aligned(bytes, "size");
+  const std::uint64_t size = far.size().count();
+  if (offset > size || bytes > size - offset) {
+    throw um::Misuse{"bytes " + std::to_string(offset) + " to " + std::to_string(offset + bytes) +
+                     " are not all in far memory of " + std::to_string(size) + " bytes"};
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+spillway_um_status spillway_um_far_create(const char* folder, uint64_t bytes,
+                                          spillway_um_far* far) {
+  return guarded([&] {
+    if (far == nullptr) throw um::Misuse{"far is NULL; pass where to put it"};
+    far->id = 0;  // also when there is none
+    if (bytes == 0) throw um::Misuse{"far memory of no bytes; ask for some"};
+    expect_aligned(bytes, "size");
+    um::FarOptions options;
+    if (folder != nullptr) options.file = folder;
+    far->id = live_far().make(options, um::Bytes{bytes});
+  });
+}
+
+spillway_um_status spillway_um_far_destroy(spillway_um_far far) {
+  return guarded([&] { live_far().end(far.id); });
+}
+
+spillway_um_status spillway_um_far_write(spillway_um_far far, uint64_t offset, const void* from,
+                                         size_t bytes) {
+  return guarded([&] {
+    const auto store = live_far().at(far.id);
+    expect_copy(*store, offset, from, bytes);
+    store->write(um::Bytes{offset}, {static_cast<const std::byte*>(from), bytes});
+  });
+}
+
+spillway_um_status spillway_um_far_read(spillway_um_far far, uint64_t offset, void* to,
+                                        size_t bytes) {
+  return guarded([&] {
+    const auto store = live_far().at(far.id);
+    expect_copy(*store, offset, to, bytes);
+    store->read(um::Bytes{offset}, {static_cast<std::byte*>(to), bytes});
+  });
+}
+
+}  // extern "C"
+
+namespace {
+
+using spillway::dropin::guarded;
+using spillway::dropin::live_spaces;
+using spillway::um::Misuse;
+
+void fill(spillway_um_learned_counters& to, const spillway::prefetch::ReplayerCounters& from) {
+  to = {.version = SPILLWAY_UM_LEARNED_COUNTERS_VERSION,
+        .reserved = 0,
+        .iterations = from.iterations,
+        .recorded = from.recorded,
+        .followed = from.followed,
+        .abandoned = from.abandoned,
+        .idle = from.idle,
+        .lessons = from.replay_plans,
+        .touches = from.touches,
+        .hits = from.hits,
+        .misses = from.misses,
+        .unguided = from.unguided,
+        .late = from.late,
+        .prefetches = from.prefetches,
+        .offloads = from.offloads};
+}
+
+}  // namespace
+
+extern "C" {
+
+spillway_um_status spillway_um_get_learned_counters(spillway_um_space space,
+                                                    spillway_um_learned_counters* counters) {
+  return guarded([&] {
+    const auto open = live_spaces().at(space.id);
+    if (counters == nullptr) throw Misuse{"counters is NULL; pass where to put it"};
+    if (counters->version != SPILLWAY_UM_LEARNED_COUNTERS_VERSION) {
+      throw Misuse{"learned counters of version " + std::to_string(counters->version) +
+                   "; set version to SPILLWAY_UM_LEARNED_COUNTERS_VERSION, which is " +
+                   std::to_string(SPILLWAY_UM_LEARNED_COUNTERS_VERSION)};
+    }
+    const auto* const learned = open->learned();
+    fill(*counters,
+         learned != nullptr ? learned->counters() : spillway::prefetch::ReplayerCounters{});
+  });
+}
+
+spillway_um_status spillway_um_learned_status(spillway_um_space space, char* text, size_t bytes) {
+  return guarded([&] {
+    const auto open = live_spaces().at(space.id);
+    if (text == nullptr || bytes == 0) throw Misuse{"no room for text; pass where to put it"};
+    const auto* const learned = open->learned();
+    const std::string status =
+        learned != nullptr ? learned->status() : spillway::prefetch::Replayer{}.description();
+    const std::size_t size = std::min(status.size(), bytes - 1);
+    std::memcpy(text, status.data(), size);
+    text[size] = '\0';
   });
 }
 

@@ -4,15 +4,44 @@
 #include <array>
 #include <cstring>
 #include <new>
+#include <string>
 #include <string_view>
 
-#include "src/dropin/c_names.h"
 #include "src/dropin/live_spaces.h"
 #include "um/dropin/allocations.h"
 #include "um/error.h"
 
 namespace spillway::dropin {
 namespace {
+
+struct Name {
+  std::string_view of_program;
+  std::string_view of_c;
+};
+
+// A longer name stands before one that it begins with.
+constexpr std::array kNames{
+    Name{.of_program = "--device host", .of_c = "the device \"host\""},
+    Name{.of_program = "--memory copy, a smaller batch,", .of_c = "less capacity,"},
+    Name{.of_program = "--memory copy", .of_c = "the device \"host\""},
+    Name{.of_program = "--far file:PATH", .of_c = "far_path"},
+    Name{.of_program = "--far file", .of_c = "far_path"},
+    Name{.of_program = "--link-bandwidth", .of_c = "link_bytes_per_second"},
+    Name{.of_program = "--paging memfd", .of_c = "SPILLWAY_UM_PAGING_MEMFD"},
+    Name{.of_program = "--paging", .of_c = "paging"},
+    Name{.of_program = "--oversubscribe", .of_c = "oversubscribe"}};
+
+// A sentence of um's, which advises in the words of the command line, in those of spillway_um.h:
+// far_path for --far file:PATH, and so on.
+std::string in_c_names(std::string sentence) {
+  for (const Name& name : kNames) {
+    for (auto at = sentence.find(name.of_program); at != std::string::npos;
+         at = sentence.find(name.of_program, at + name.of_c.size())) {
+      sentence.replace(at, name.of_program.size(), name.of_c);
+    }
+  }
+  return sentence;
+}
 
 /// Of a fixed size: a failure may be that there is no memory.
 thread_local std::array<char, 1024> sentence{};

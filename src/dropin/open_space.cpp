@@ -1,11 +1,82 @@
 #include "src/dropin/open_space.h"
 
+#include <algorithm>
+#include <chrono>
+#include <cstring>
 #include <utility>
 
-#include "src/dropin/measure_link.h"
+#include "prefetch/profile.h"
+#include "um/bytes.h"
 #include "um/dropin/allocations.h"
+#include "um/dropin/space.h"
+#include "um/error.h"
+#include "um/memory.h"
 
 namespace spillway::dropin {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Of one move beside its transfer: a thread that sleeps is woken.
+constexpr um::Nanoseconds kLatency{20'000};
+constexpr um::Bandwidth kGuess{2e9};
+constexpr std::uint64_t kPages = 8;
+constexpr int kTimes = 3;
+
+um::Nanoseconds time_of_move(um::Space& space, const std::byte* pages, um::Bytes size,
+                             um::MemoryTier tier) {
+  const auto begin = Clock::now();
+  space.prefetch(pages, size, tier);
+  space.synchronize();
+  return std::max(um::Nanoseconds{1}, um::Nanoseconds{Clock::now() - begin});
+}
+
+um::Bandwidth speed(um::Bytes size, um::Nanoseconds time) {
+  const um::Nanoseconds moving = std::max(time - kLatency, time / 2);
+  return um::Bandwidth{static_cast<double>(size.count()) / um::seconds(moving)};
+}
+
+// A link whose bandwidth is known.
+prefetch::LinkProfile link_of(um::Bandwidth bandwidth) {
+  return {.offload = bandwidth, .prefetch = bandwidth, .latency = kLatency};
+}
+
+// How fast the space moves pages: takes a few of them for a moment, sends them far and brings them
+// back, the best of three. Where the space has no room, a cautious guess.
+// Takes as long as a few dozen pages do; other moves of the space go on, and count for it.
+prefetch::LinkProfile measure_link(um::Space& space) {
+  prefetch::LinkProfile link = link_of(kGuess);
+  const um::Bytes near = space.near_budget();
+  const um::Bytes size = std::max(
+      space.page(),
+      std::min(kPages * space.page(), um::round_down(um::Bytes{near.count() / 4}, space.page())));
+  std::byte* pages = nullptr;
+  try {
+    pages = space.allocate(size, space.page());
+  } catch (const um::OutOfMemory&) {
+    return link;
+  }
+  std::memset(pages, 1, size.count());
+  um::Nanoseconds out{um::Nanoseconds::max()};
+  um::Nanoseconds in{um::Nanoseconds::max()};
+  try {
+    // On a GPU they are far now: the first offload would move nothing.
+    static_cast<void>(time_of_move(space, pages, size, um::MemoryTier::kNear));
+    for (int i = 0; i < kTimes; ++i) {
+      out = std::min(out, time_of_move(space, pages, size, um::MemoryTier::kFar));
+      in = std::min(in, time_of_move(space, pages, size, um::MemoryTier::kNear));
+    }
+  } catch (...) {
+    space.free(pages);
+    throw;
+  }
+  space.free(pages);
+  link.offload = speed(size, out);
+  link.prefetch = speed(size, in);
+  return link;
+}
+
+}  // namespace
 
 OpenSpace::OpenSpace(std::shared_ptr<const DropInDevice> device, const SpaceRequest& request)
     : device_{std::move(device)},

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/numbers/byte_numbers.h"
+#include "src/numbers/narrow_floats.h"
 #include "src/ops/far_kernel.h"
 #include "src/ops/operation.h"
 #include "src/ops/parameter.h"

@@ -4,7 +4,10 @@
 #include <vector>
 
 #include "prefetch/interconnect.h"
+#include "prefetch/profile.h"
+#include "src/ops/backend.h"
 #include "src/ranks/communicator.h"
+#include "src/step/step.h"
 #include "um/bytes.h"
 #include "um/memory.h"
 
@@ -39,5 +42,19 @@ void repeat_all_reduces(const RankMemory& between, um::Nanoseconds duration);
 
 /// Both: what the ranks are connected by. Requires: at least two ranks.
 [[nodiscard]] prefetch::Interconnect measure_interconnect(const RankMemory& between);
+
+/// The step in which a rank computes meanwhile, with the times of its tasks.
+struct ExchangeLoad {
+  ExecutionContext& context;
+  const Step& step;
+  const prefetch::Profile& profile;
+  um::Bytes limit;  ///< of near memory, which is given back
+};
+
+/// How fast the step's longest task runs while ranks add up a bucket of gradients again and again,
+/// relative to undisturbed: that of the slowest rank, at most 1. All ranks call this at once, and
+/// get the same. Throws: what a Communicator throws; um::OutOfMemory.
+[[nodiscard]] double compute_speed_while_exchanging(const RankMemory& between,
+                                                    const ExchangeLoad& load);
 
 }  // namespace spillway

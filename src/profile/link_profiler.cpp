@@ -2,18 +2,144 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
+#include <variant>
 
+#include "prefetch/profile.h"
 #include "src/execute/executor.h"
-#include "src/profile/far_update_rate.h"
-#include "src/profile/idle_link.h"
+#include "src/execute/far_updates.h"
+#include "src/ops/backend.h"
+#include "src/ops/far_kernel.h"
 #include "src/profile/loaded_link.h"
-#include "src/profile/measuring_time.h"
-#include "src/profile/moved_bytes.h"
+#include "src/profile/profiler.h"
 #include "src/profile/repeated_launch.h"
+#include "src/step/step.h"
+#include "um/options.h"
 
 namespace spillway {
+namespace {
+
+/// Starts what keeps the processor busy meanwhile; null: nothing does.
+using StartLoad = std::function<std::unique_ptr<RepeatedLaunch>()>;
+
+using um::Bytes;
+using Clock = std::chrono::steady_clock;
+
+constexpr Bytes kUnit{4096};
+constexpr auto kTime = std::chrono::milliseconds{250};  // of the measurement
+
+std::optional<Operation> find_update(const Step& step) {
+  for (const auto* const launches : {&step.launches, &step.far_launches}) {
+    for (const Launch& launch : *launches) {
+      if (is_update(launch.operation)) return launch.operation;
+    }
+  }
+  return std::nullopt;
+}
+
+// Blocks of as many bytes as all of them have room for, one behind the other: parameters, the
+// optimizer's numbers, the gradient.
+FarOperands operands_in(Bytes block, std::size_t updated) {
+  FarOperands operands{.updated = {}, .gradient = updated * block};
+  for (std::size_t i = 0; i < updated; ++i) operands.updated.push_back(i * block);
+  return operands;
+}
+
+// Measures how fast the far side updates, beside a load, and how much that slows the load down:
+// LinkProfile::far_update and compute_speed_while_updating. Updates like those of `step` go over
+// the far memory of `link`, all of which is near before and afterwards. Leaves `result` as it is
+// where the device does not update on the far side. Throws: um::Error when far memory fails;
+// Interrupted when `stop` is requested.
+void measure_far_update(LinkUnderTest& link, const Step& step, const Backend& backend,
+                        const StartLoad& start_load, const std::stop_token& stop,
+                        prefetch::LinkProfile& result) {
+  um::FarSide* const far = link.far_side();
+  const std::optional<Operation> update = find_update(step);
+  if (far == nullptr || !update || backend.far_update_support() == FarUpdateSupport::kNone) return;
+  const std::size_t updated = std::visit([](const auto& op) { return write_count(op); }, *update);
+  const Bytes block = um::round_down(Bytes{link.size().count() / (updated + 1)}, kUnit);
+  if (block == Bytes{}) return;
+  const FarOperands operands = operands_in(block, updated);
+  const std::size_t count = block.count() / sizeof(float);
+  const auto kernel = make_far_kernel(*update, {.begin = 0, .end = count}, count);
+  const LinkUnderTest::Part whole{.offset = {}, .size = link.size()};
+  link.move_away(whole);
+  FarProcessor processor{*far};
+  const StepContext context{.learning_rate = 0.001F};
+  processor.run(*kernel, context, operands);
+  const auto load = start_load();
+  const auto measured_for = measuring_time(kTime);
+  const Clock::time_point begin = Clock::now();
+  Bytes bytes;
+  do {
+    if (stop.stop_requested()) throw Interrupted{};
+    processor.run(*kernel, context, operands);
+    bytes += (2 * updated + 1) * block;
+  } while (Clock::now() - begin < measured_for);
+  const um::Nanoseconds time = Clock::now() - begin;
+  const auto speed = load ? load->stop() : std::nullopt;
+  result.far_update = um::Bandwidth{static_cast<double>(bytes.count()) / um::seconds(time)};
+  if (speed) result.compute_speed_while_updating = std::clamp(*speed, 0.05, 1.0);
+  link.move_back(whole);
+}
+
+using um::Bytes;
+using um::Nanoseconds;
+
+constexpr int kRounds = 8;
+constexpr auto kLongest = std::chrono::milliseconds{200};  // of all rounds but the first
+
+void keep_shorter(Nanoseconds& shortest, Nanoseconds time) { shortest = std::min(shortest, time); }
+
+void time_one_way(LinkUnderTest& link, Bytes page, IdleLinkTimes& times) {
+  const LinkUnderTest::Part large{.offset = {}, .size = link.size()};
+  const LinkUnderTest::Part small{.offset = {}, .size = page};
+  keep_shorter(times.away.of_large, link.move_away(large));
+  keep_shorter(times.back.of_large, link.move_back(large));
+  keep_shorter(times.away.of_small, link.move_away(small));
+  keep_shorter(times.back.of_small, link.move_back(small));
+}
+
+void time_exchange(LinkUnderTest& link, Bytes page, ExchangeTimes& times) {
+  const Bytes half = um::round_down(Bytes{link.size().count() / 2}, page);
+  if (half == Bytes{}) return;
+  const LinkUnderTest::Part first{.offset = {}, .size = half};
+  const LinkUnderTest::Part second{.offset = half, .size = half};
+  keep_shorter(times.away, link.move_away(first));
+  keep_shorter(times.both, link.exchange(second, first));
+  keep_shorter(times.back, link.move_back(second));
+}
+
+}  // namespace
+
+Nanoseconds MoveTimes::latency() const {
+  const double of_bytes = static_cast<double>(of_large.count()) *
+                          static_cast<double>(small.count()) / static_cast<double>(large.count());
+  return std::max(Nanoseconds{0}, of_small - Nanoseconds{static_cast<std::int64_t>(of_bytes)});
+}
+
+bool ExchangeTimes::is_duplex() const {
+  return both == Nanoseconds::max() || both < std::max(away, back) + std::min(away, back) / 2;
+}
+
+IdleLinkTimes measure_idle_link(LinkUnderTest& link, Bytes page, const std::stop_token& stop) {
+  const MoveTimes one_way{.small = page, .large = link.size()};
+  IdleLinkTimes times{.away = one_way, .back = one_way, .exchange = {}};
+  const auto end = std::chrono::steady_clock::now() + measuring_time(kLongest);
+  for (int i = 0; i < kRounds; ++i) {
+    if (stop.stop_requested()) throw Interrupted{};
+    if (i > 0 && std::chrono::steady_clock::now() > end) break;
+    time_one_way(link, page, times);
+    time_exchange(link, page, times.exchange);
+  }
+  return times;
+}
+
 namespace {
 
 using um::Bytes;

@@ -6,15 +6,35 @@
 #include <unordered_map>
 #include <utility>
 
+#include "prefetch/block_sizes.h"
 #include "prefetch/far_update.h"
 #include "prefetch/files/json.h"
 #include "prefetch/files/profile_file.h"
+#include "prefetch/planner.h"
 #include "src/profile/link_profiler.h"
 #include "src/profile/loaded_link.h"
-#include "src/profile/min_slab.h"
 #include "um/memory.h"
 
 namespace spillway {
+namespace {
+
+// What is movable of what some task needs at the same time, beside the smallest workspace.
+um::Bytes max_needed(const prefetch::TaskGraph& graph, um::Bytes page) {
+  const prefetch::BlockSizes block_sizes{graph, page};
+  return prefetch::near_need(graph, block_sizes).smallest - block_sizes.pinned();
+}
+
+}  // namespace
+
+um::Bytes min_slab(const Workload& workload) {
+  const um::Bytes page = workload.page();
+  um::Bytes max = std::max(page, max_needed(workload.evaluation().graph, page));
+  for (const RepeatedStep& part : workload.training_steps()) {
+    max = std::max(max, max_needed(part.step.graph, page));
+  }
+  return max;
+}
+
 namespace {
 
 using prefetch::Profile;

@@ -57,4 +57,9 @@ struct Measurement {
 [[nodiscard]] prefetch::Profile profile_of_file(const std::string& path,
                                                 const prefetch::TaskGraph& graph, MemoryMode mode);
 
+/// Bytes of unified memory, whole pages, that the steps of `workload` take at least, whatever plan
+/// they run under: what a task needs at the same time. Plans that drop little take more, since a
+/// block keeps its addresses while its content is far (prefetch/slab_placement.h).
+[[nodiscard]] um::Bytes min_slab(const Workload& workload);
+
 }  // namespace spillway

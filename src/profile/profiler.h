@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <stop_token>
 
@@ -33,5 +34,11 @@ inline constexpr int kRepeatedSteps = 3;
                                               um::Memory& memory, um::Bytes limit,
                                               um::Stream& stream, const std::stop_token& stop,
                                               const OnProgress& on_progress);
+
+/// How long to measure what `usual` is long enough for: as long, times the factor that the
+/// environment's SPILLWAY_MEASURING_TIME may have (over 0, at most 1). A short measurement makes
+/// plans that may be slower, and no wrong ones: tests, which make hundreds of trainings, take
+/// little. Throws: um::Error when the variable is no such factor.
+[[nodiscard]] std::chrono::nanoseconds measuring_time(std::chrono::nanoseconds usual);
 
 }  // namespace spillway

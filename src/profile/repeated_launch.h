@@ -7,7 +7,7 @@
 
 #include "prefetch/profile.h"
 #include "src/ops/backend.h"
-#include "src/profile/scratch_launch.h"
+#include "src/profile/scratch_ring.h"
 #include "src/step/step.h"
 #include "um/bytes.h"
 #include "um/memory.h"

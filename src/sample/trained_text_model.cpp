@@ -1,10 +1,14 @@
 #include "src/sample/trained_text_model.h"
 
+#include <algorithm>
+#include <span>
 #include <sstream>
+#include <string>
 #include <utility>
 
 #include "nets/text/network_file.h"
 #include "src/evaluate/trained_network.h"
+#include "src/execute/executor.h"
 #include "src/io/text/byte_pairs.h"
 #include "src/sample/next_token_model.h"
 #include "src/train/checkpoint_check.h"
@@ -101,6 +105,25 @@ TrainedTextModel open_text_model(const fs::path& folder, const std::string& toke
 
 void load_weights(const TrainedTextModel& model, State& state) {
   state.start_from(weights_of(model.checkpoint, model.uses_weights));
+}
+
+void continue_text(NextTokenModel& model, TokenSampler& sampler, std::vector<std::int32_t> text,
+                   std::size_t known, std::size_t count,
+                   const std::function<void(std::int32_t)>& on_token) {
+  um::expects(!text.empty() && known > 0, "a text to continue, and tokens to do so with");
+  std::size_t made = 0;
+  try {
+    for (; made < count; ++made) {
+      const std::span<const std::int32_t> all{text};
+      const std::span<const float> logits =
+          model.logits(all.last(std::min(all.size(), model.longest())));
+      const std::int32_t token = sampler.draw(logits.first(std::min(known, logits.size())));
+      text.push_back(token);
+      on_token(token);
+    }
+  } catch (const Interrupted&) {
+    throw Interrupted{std::to_string(made) + " of " + std::to_string(count) + " tokens were made"};
+  }
 }
 
 }  // namespace spillway

@@ -14,7 +14,6 @@
 #include "src/train/checkpoint_manifest.h"
 #include "src/train/state.h"
 #include "um/files/folder.h"
-#include "um/files/folder_lock.h"
 
 namespace spillway {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "src/cli/train/training_flags.h"
-#include "src/evaluate/evaluator.h"
-#include "src/host/host_context.h"
+#include "src/evaluate/trained_network.h"
+#include "src/host/host_backend.h"
 #include "src/io/data/dataset.h"
 #include "src/io/data/open_dataset.h"
 #include "src/io/file_digest.h"

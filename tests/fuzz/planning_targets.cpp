@@ -27,7 +27,6 @@
 #include "prefetch/update_order.h"
 #include "prefetch/verify/verify.h"
 #include "src/dropin/planning/plan_of_trace.h"
-#include "src/dropin/planning/plan_request.h"
 #include "tests/fuzz/drawn_trace.h"
 #include "tests/fuzz/mutation.h"
 #include "tests/fuzz/target.h"

@@ -25,7 +25,7 @@
 #include "tests/src/report/sample_bench_file.h"
 #include "tests/src/report/sample_training.h"
 #include "um/error.h"
-#include "um/files/folder_lock.h"
+#include "um/files/folder.h"
 
 namespace spillway::fuzz {
 namespace {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "src/host/host_context.h"
+#include "src/host/host_backend.h"
 #include "src/train/session.h"
 #include "tests/golden/drawn_state.h"
 #include "tests/src/state_numbers.h"

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "nets/families/network_catalogue.h"
-#include "src/host/host_context.h"
+#include "src/host/host_backend.h"
 #include "src/train/trainer.h"
 #include "um/host/host_device.h"
 

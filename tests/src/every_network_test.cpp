@@ -17,7 +17,7 @@
 
 #include "nets/families/network_catalogue.h"
 #include "nets/families/network_family.h"
-#include "src/host/host_context.h"
+#include "src/host/host_backend.h"
 #include "src/plan/budget.h"
 #include "tests/src/drawn_batch.h"
 #include "tests/src/network_in_memory.h"

@@ -18,7 +18,7 @@
 #include "nets/builder.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/planners/catalogue.h"
-#include "src/host/host_context.h"
+#include "src/host/host_backend.h"
 #include "src/io/data/batch_loader.h"
 #include "src/io/data/synthetic.h"
 #include "src/plan/plans.h"

@@ -7,7 +7,7 @@
 #include "prefetch/files/machine.h"
 #include "prefetch/moves/sub_batch.h"
 #include "prefetch/planners/catalogue.h"
-#include "src/host/host_context.h"
+#include "src/host/host_backend.h"
 #include "um/host/host_device.h"
 
 namespace spillway::test {

@@ -6,7 +6,7 @@
 #include "nets/builder.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/profile.h"
-#include "src/host/host_context.h"
+#include "src/host/host_backend.h"
 #include "src/ops/backend.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"

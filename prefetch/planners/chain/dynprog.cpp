@@ -254,4 +254,16 @@ std::variant<Plan, Infeasible> plan_dynprog(const Problem& problem) {
   return std::move(best->plan);
 }
 
+std::variant<Plan, Infeasible> plan_greedy(const Problem& problem) {
+  constexpr int kEvaluations = 64;
+  const auto offload_the_first = [&](std::vector<TaskRun> runs) -> std::optional<EvaluatedPlan> {
+    const OrderedOffload offload{problem, std::move(runs)};
+    const auto chosen = offload.extended(std::vector<bool>(offload.saved().size(), false));
+    return chosen ? offload.plan(*chosen) : std::nullopt;
+  };
+  auto best = choose_algorithms(problem, offload_the_first, kEvaluations);
+  if (!best) return infeasible_for_activations(problem);
+  return std::move(best->plan);
+}
+
 }  // namespace spillway::prefetch

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "um/error.h"
-#include "um/files/output_file.h"
 #include "um/files/replaced_file.h"
 
 namespace spillway::cli {

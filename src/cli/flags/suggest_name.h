@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "um/text/names.h"
+#include "um/text/wording.h"
 
 namespace spillway::cli {
 

@@ -24,7 +24,6 @@
 #include "src/execute/executor.h"
 #include "src/plan/budget.h"
 #include "src/plan/plans.h"
-#include "src/profile/exchange_load.h"
 #include "src/profile/interconnect_profiler.h"
 #include "src/profile/measured_profile.h"
 #include "src/ranks/agreement.h"

@@ -22,7 +22,6 @@
 #include "src/cli/flags/output_path.h"
 #include "src/cli/terminal/interrupt.h"
 #include "src/cli/terminal/tell.h"
-#include "src/sample/continued_text.h"
 #include "src/sample/next_token_model.h"
 #include "src/sample/token_sampler.h"
 #include "src/sample/trained_text_model.h"

@@ -26,7 +26,7 @@
 #include "src/cli/sweep/plot_script.h"
 #include "src/cli/terminal/interrupt.h"
 #include "src/cli/terminal/progress_line.h"
-#include "src/cli/terminal/text_table.h"
+#include "src/cli/terminal/tell.h"
 #include "src/execute/executor.h"
 #include "src/plan/percent.h"
 #include "src/step/machine_size_model.h"

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "src/plan/arena_use.h"
 
@@ -38,5 +39,12 @@ void expect_output_written();
 
 /// For people: "fixed places in 1.20 GiB of 1.25 GiB". `use` is what places_json() gives.
 [[nodiscard]] std::string describe_places(const nlohmann::json& use);
+
+/// One line of a table for people.
+using TableLine = std::vector<std::string>;
+
+/// The lines below each other, columns aligned to the right but for the first `left` ones.
+/// Lines may have fewer columns than others.
+[[nodiscard]] std::string text_table(const std::vector<TableLine>& lines, std::size_t left = 1);
 
 }  // namespace spillway::cli

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "src/dropin/planning/plan_of_trace.h"
-#include "src/dropin/planning/plan_request.h"
 #include "src/dropin/planning/spillway_plan.h"
 
 namespace {

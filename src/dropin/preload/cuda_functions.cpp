@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/dropin/preload/cuda_status.h"
-#include "src/dropin/preload/real_function.h"
 #include "src/dropin/preload/served_memory.h"
 
 namespace {

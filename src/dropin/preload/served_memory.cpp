@@ -1,11 +1,105 @@
+// What the preloaded library says when a process starts and ends.
 #include "src/dropin/preload/served_memory.h"
 
-#include "src/dropin/preload/line.h"
-#include "src/dropin/preload/real_function.h"
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <string_view>
+
 #include "um/bytes.h"
 
 namespace spillway::dropin {
 namespace {
+
+using namespace um::literals;
+
+constexpr um::Bytes kMin = 1_MiB;
+
+bool is_on(const char* variable) noexcept {
+  const char* const text = std::getenv(variable);
+  return text != nullptr && std::strcmp(text, "1") == 0;
+}
+
+std::optional<um::Bytes> read_min() noexcept {
+  const char* const text = std::getenv("SPILLWAY_UM_PRELOAD_LEAST");
+  if (text == nullptr) return kMin;
+  try {
+    return um::parse_bytes(text);
+  } catch (...) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+PreloadOptions read_preload_options() noexcept {
+  const std::optional<um::Bytes> min = read_min();
+  return {.min = min.value_or(um::Bytes{}),
+          .is_quiet = is_on("SPILLWAY_UM_PRELOAD_QUIET"),
+          .has_report = is_on("SPILLWAY_UM_PRELOAD_REPORT"),
+          .is_understood = min.has_value()};
+}
+
+namespace {
+
+/// A path, or "".
+using LoadedPath = std::array<char, PATH_MAX>;
+
+struct Search {
+  std::string_view name;
+  LoadedPath found{};
+};
+
+int visit(dl_phdr_info* info, std::size_t /*size*/, void* data) {
+  Search& search = *static_cast<Search*>(data);
+  const std::string_view path = info->dlpi_name == nullptr ? "" : info->dlpi_name;
+  const std::string_view file = path.substr(path.rfind('/') + 1);
+  if (!file.starts_with(search.name) || path.size() >= search.found.size()) return 0;
+  std::memcpy(search.found.data(), path.data(), path.size());
+  return 1;
+}
+
+// The path of the first loaded library whose file's name begins with `name`: "libcudart.so" finds
+// libcudart.so.13. Complexity: O(loaded libraries).
+LoadedPath loaded_library(const char* name) noexcept {
+  Search search{.name = name};
+  dl_iterate_phdr(&visit, &search);
+  return search.found;
+}
+
+}  // namespace
+
+void* find_real_function(const char* name) noexcept {
+  void* const next = dlsym(RTLD_NEXT, name);
+  if (next != nullptr) return next;
+  const LoadedPath path = loaded_library("libcudart.so");
+  if (path.front() == '\0') return nullptr;
+  void* const runtime = dlopen(path.data(), RTLD_LAZY | RTLD_NOLOAD);
+  return runtime == nullptr ? nullptr : dlsym(runtime, name);
+}
+
+namespace {
+
+// Writes "spillway_um_preload: PROGRAM: TEXT" and the line's end to standard error.
+void write_line(std::string_view text) noexcept {
+  dprintf(STDERR_FILENO, "spillway_um_preload: %s: %.*s\n", program_invocation_short_name,
+          static_cast<int>(text.size()), text.data());
+}
 
 constexpr std::size_t kAlignment = 512;  // what programs see of cudaMalloc
 
@@ -158,5 +252,94 @@ std::string ServedMemory::report() const {
          " of the CUDA runtime's; moved: " + um::to_string(um::Bytes{of_space.bytes_prefetched}) +
          " near, " + um::to_string(um::Bytes{of_space.bytes_offloaded}) + " far";
 }
+
+namespace {
+
+/// A file's bytes, or none.
+class MappedFile {
+ public:
+  explicit MappedFile(const char* path) noexcept {
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return;
+    struct stat facts {};
+    if (fstat(file, &facts) == 0 && facts.st_size > 0) {
+      const auto size = static_cast<std::size_t>(facts.st_size);
+      void* const mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+      if (mapped != MAP_FAILED) bytes_ = {static_cast<const char*>(mapped), size};
+    }
+    close(file);
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile() {
+    if (!bytes_.empty()) munmap(const_cast<char*>(bytes_.data()), bytes_.size());
+  }
+
+  /// `count` elements at `offset`; null when the file does not have them.
+  template <class T>
+  [[nodiscard]] const T* at(std::size_t offset, std::size_t count) const noexcept {
+    const bool fits = offset <= bytes_.size() && count <= (bytes_.size() - offset) / sizeof(T);
+    return fits ? reinterpret_cast<const T*>(bytes_.data() + offset) : nullptr;
+  }
+
+ private:
+  std::string_view bytes_;
+};
+
+/// Whether the executable has a section of this name.
+bool has_section(std::string_view name) noexcept {
+  const MappedFile file{"/proc/self/exe"};
+  const auto* const header = file.at<ElfW(Ehdr)>(0, 1);
+  if (header == nullptr || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return false;
+  const auto* const sections = file.at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
+  if (sections == nullptr || header->e_shstrndx >= header->e_shnum) return false;
+  const ElfW(Shdr)& table = sections[header->e_shstrndx];
+  const char* const names = file.at<char>(table.sh_offset, table.sh_size);
+  if (names == nullptr) return false;
+  for (std::size_t i = 0; i < header->e_shnum; ++i) {
+    const std::size_t begin = sections[i].sh_name;
+    const bool fits = begin < table.sh_size && name.size() < table.sh_size - begin;
+    if (fits && std::string_view{names + begin, name.size()} == name &&
+        names[begin + name.size()] == '\0') {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool is_loaded(const char* name) noexcept { return loaded_library(name).front() != '\0'; }
+
+// Whether the program's own CUDA runtime is part of it, so that its calls never get here: the
+// executable has code for GPUs, or the driver is loaded, and no shared runtime is. A program that
+// is small enough to have neither yet is found out when it ends.
+bool is_bypassed() noexcept {
+  if (is_loaded("libcudart.so")) return false;
+  return is_loaded("libcuda.so") || has_section(".nv_fatbin");
+}
+
+constinit std::atomic<bool> has_warned{false};
+
+void warn_of_bypass() noexcept {
+  if (has_warned || served_memory().options().is_quiet || !is_bypassed()) return;
+  has_warned = true;
+  write_line(
+      "its CUDA runtime is linked into it, so its allocations are not seen here; link it with "
+      "nvcc -cudart shared");
+}
+
+[[gnu::constructor]] void start() { warn_of_bypass(); }
+
+/// Also for who opened the driver in the meantime.
+[[gnu::destructor]] void end() {
+  warn_of_bypass();
+  if (!served_memory().options().has_report) return;
+  try {
+    write_line(served_memory().report());
+  } catch (const std::bad_alloc&) {
+    write_line("no memory for a report");
+  }
+}
+
+}  // namespace
 
 }  // namespace spillway::dropin

@@ -6,11 +6,34 @@
 #include <mutex>
 #include <string>
 
-#include "src/dropin/preload/cuda_status.h"
-#include "src/dropin/preload/preload_options.h"
+#include "um/bytes.h"
 #include "um/dropin/spillway_um.h"
 
 namespace spillway::dropin {
+
+/// What the environment says about the preloaded library itself.
+struct PreloadOptions {
+  um::Bytes min;       ///< smaller allocations are the CUDA runtime's
+  bool is_quiet;       ///< no warning is printed
+  bool has_report;     ///< a line of counters is printed when the process ends
+  bool is_understood;  ///< false: `least` is no size, and nothing is served
+};
+
+/// SPILLWAY_UM_PRELOAD_LEAST (1 MiB unless given), SPILLWAY_UM_PRELOAD_QUIET=1 and
+/// SPILLWAY_UM_PRELOAD_REPORT=1.
+[[nodiscard]] PreloadOptions read_preload_options() noexcept;
+
+/// cudaError_t, cudaStream_t and cudaStreamCaptureStatus as the CUDA runtime's functions pass them:
+/// this library is built where there is no CUDA.
+using CudaStatus = int;
+using CudaStream = void*;
+using CudaCapture = int;
+
+inline constexpr CudaStatus kCudaSuccess = 0;
+inline constexpr CudaStatus kCudaInvalidValue = 1;
+inline constexpr CudaStatus kCudaNoSuchFunction = 302;  // cudaErrorSharedObjectSymbolNotFound
+inline constexpr CudaStatus kCudaUnknown = 999;
+inline constexpr CudaCapture kCudaCapturesNothing = 0;
 
 /// What a program that asks the CUDA runtime for memory gets from the default space, which is made
 /// at the first allocation that is large enough. When it cannot be made, nothing is served in this
@@ -69,5 +92,37 @@ class ServedMemory {
 
 /// The process's own: C functions have no object to keep it in.
 [[nodiscard]] ServedMemory& served_memory() noexcept;
+
+/// A function of the process's shared CUDA runtime, behind this library's of the same name.
+/// Constant-initialised, so that it may be called before and after everything else.
+///
+/// Thread safety: every function may be called from any thread.
+template <class... Arguments>
+class RealFunction {
+ public:
+  explicit constexpr RealFunction(const char* name) : name_{name} {}
+
+  /// kCudaNoSuchFunction when no runtime that has it is loaded.
+  CudaStatus operator()(Arguments... arguments) const noexcept;
+
+ private:
+  const char* name_;
+  mutable std::atomic<void*> address_{nullptr};
+};
+
+/// The next `name` behind this library; where the program opened its runtime for itself alone, as
+/// Python does with its modules', that runtime's. Null: none is loaded.
+[[nodiscard]] void* find_real_function(const char* name) noexcept;
+
+template <class... Arguments>
+CudaStatus RealFunction<Arguments...>::operator()(Arguments... arguments) const noexcept {
+  void* address = address_.load(std::memory_order_relaxed);
+  if (address == nullptr) {
+    address = find_real_function(name_);
+    address_.store(address, std::memory_order_relaxed);
+  }
+  if (address == nullptr) return kCudaNoSuchFunction;
+  return reinterpret_cast<CudaStatus (*)(Arguments...)>(address)(arguments...);
+}
 
 }  // namespace spillway::dropin

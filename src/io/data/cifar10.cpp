@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "src/io/file_digest.h"
-#include "src/numbers/byte_numbers.h"
+#include "src/numbers/narrow_floats.h"
 #include "um/error.h"
 #include "um/files/input_file.h"
 

@@ -7,7 +7,7 @@
 #include "src/io/images/crop.h"
 #include "src/io/images/image_decoder.h"
 #include "src/io/images/resampler.h"
-#include "src/numbers/byte_numbers.h"
+#include "src/numbers/narrow_floats.h"
 #include "um/error.h"
 
 namespace spillway {

@@ -12,7 +12,7 @@
 
 #include "nets/network.h"
 #include "src/io/onnx/onnx_model.h"
-#include "um/text/names.h"
+#include "um/text/wording.h"
 
 namespace spillway {
 

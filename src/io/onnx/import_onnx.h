@@ -7,7 +7,7 @@
 
 #include "nets/families/network_catalogue.h"
 #include "src/io/onnx/onnx_model.h"
-#include "um/text/names.h"
+#include "um/text/wording.h"
 
 namespace spillway {
 

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "src/profile/exchange_load.h"
 #include "src/profile/interconnect_profiler.h"
 #include "src/ranks/agreement.h"
 #include "src/train/parts/first_rank.h"

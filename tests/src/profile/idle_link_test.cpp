@@ -1,5 +1,3 @@
-#include "src/profile/idle_link.h"
-
 #include <gtest/gtest.h>
 
 #include <set>
@@ -11,8 +9,8 @@
 #include "prefetch/runtime/step_layout.h"
 #include "src/execute/executor.h"
 #include "src/plan/plans.h"
-#include "src/profile/min_slab.h"
-#include "src/profile/moved_bytes.h"
+#include "src/profile/link_profiler.h"
+#include "src/profile/measured_profile.h"
 #include "src/step/machine_size_model.h"
 
 namespace spillway {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "prefetch/files/machine.h"
-#include "src/profile/exchange_load.h"
 #include "tests/src/ranks/on_ranks.h"
 #include "tests/src/small_training.h"
 #include "um/host/copy_space.h"

@@ -1,10 +1,9 @@
-#include "src/profile/measuring_time.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <string>
 
+#include "src/profile/profiler.h"
 #include "tests/refusal.h"
 
 namespace spillway {

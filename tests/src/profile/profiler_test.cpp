@@ -17,7 +17,7 @@
 #include "src/profile/link_profiler.h"
 #include "src/profile/measured_profile.h"
 #include "src/profile/repeated_launch.h"
-#include "src/profile/scratch_launch.h"
+#include "src/profile/scratch_ring.h"
 #include "tests/src/clocked_backend.h"
 #include "tests/src/small_training.h"
 #include "um/error.h"

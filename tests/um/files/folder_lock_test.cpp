@@ -1,5 +1,3 @@
-#include "um/files/folder_lock.h"
-
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -15,6 +13,7 @@
 
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
+#include "um/files/folder.h"
 
 namespace spillway::um {
 namespace {

@@ -1,5 +1,3 @@
-#include "um/files/output_file.h"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -11,6 +9,7 @@
 
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
+#include "um/files/replaced_file.h"
 
 namespace spillway::um {
 namespace {

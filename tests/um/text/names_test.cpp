@@ -1,5 +1,3 @@
-#include "um/text/names.h"
-
 #include <gtest/gtest.h>
 
 #include <cstddef>

@@ -1,8 +1,7 @@
-#include "src/cli/terminal/text_table.h"
-
 #include <gtest/gtest.h>
 
 #include "src/cli/terminal/progress_line.h"
+#include "src/cli/terminal/tell.h"
 
 namespace spillway::cli {
 namespace {

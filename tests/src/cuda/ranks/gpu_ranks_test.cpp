@@ -12,7 +12,7 @@
 
 #include "src/cuda/plugin.h"
 #include "src/cuda/ranks/join_devices.h"
-#include "src/host/host_context.h"
+#include "src/host/host_backend.h"
 #include "src/ranks/tree_reduction.h"
 #include "src/train/trainer.h"
 #include "tests/gpu.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "nets/builder.h"
-#include "src/host/host_context.h"
+#include "src/host/host_backend.h"
 #include "src/ranks/thread_communicator.h"
 #include "src/train/checkpoint_choice.h"
 #include "src/train/trainer.h"
