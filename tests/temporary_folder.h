@@ -1,24 +1,22 @@
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
-
-#include "um/error.h"
 
 namespace spillway::test {
 
 /// A fresh empty folder, removed with all it holds at the end of its life.
 class TemporaryFolder {
  public:
-  TemporaryFolder() {
-    std::string name = ::testing::TempDir() + "spillway-test-XXXXXX";
-    um::expects(mkdtemp(name.data()) != nullptr, "a test can make a temporary folder");
+  explicit TemporaryFolder(
+      const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string name = parent / "spillway-test-XXXXXX";
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error{"no temporary folder"};
     path_ = name;
   }
   ~TemporaryFolder() {

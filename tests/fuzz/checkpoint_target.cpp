@@ -20,6 +20,7 @@
 #include "src/train/trainer.h"
 #include "tests/fuzz/resealed.h"
 #include "tests/fuzz/target.h"
+#include "tests/temporary_folder.h"
 #include "um/error.h"
 #include "um/host/host_device.h"
 
@@ -80,14 +81,11 @@ struct Files {
 constexpr std::uint64_t kStep = 2;
 
 Files made_by(const std::string& flags) {
-  std::string folder = (fs::temp_directory_path() / "spillway-fuzz-XXXXXX").string();
-  um::expects(mkdtemp(folder.data()) != nullptr, "a fuzzer can make a temporary folder");
-  train(flags + " --steps 2 --checkpoint " + folder);
-  Files files{.manifest = content(fs::path{folder} / manifest_file(kStep)),
-              .plan = content(fs::path{folder} / plan_file(kStep, 0, 1)),
-              .tensors = content(fs::path{folder} / tensor_file(kStep))};
-  fs::remove_all(folder);
-  return files;
+  const test::TemporaryFolder folder;
+  train(flags + " --steps 2 --checkpoint " + folder.path().string());
+  return {.manifest = content(folder.path() / manifest_file(kStep)),
+          .plan = content(folder.path() / plan_file(kStep, 0, 1)),
+          .tensors = content(folder.path() / tensor_file(kStep))};
 }
 
 json stored(const std::string& name, const std::string& bytes) {

@@ -19,6 +19,7 @@
 
 #include "tests/fuzz/mutation.h"
 #include "tests/fuzz/target.h"
+#include "tests/temporary_folder.h"
 #include "um/error.h"
 
 namespace {
@@ -74,27 +75,6 @@ std::vector<std::string> inputs_of(const Target& target, const fs::path& corpus)
   return inputs;
 }
 
-/// An empty folder in memory, where it can be.
-class Scratch {
- public:
-  Scratch() {
-    std::string name = (fs::exists("/dev/shm") ? "/dev/shm" : fs::temp_directory_path()) /
-                       fs::path{"spillway-fuzz-XXXXXX"};
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error{"no folder can be made"};
-    path_ = name;
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
 enum class Answer { kRead, kRefused, kWrong };
 
 Answer ask(const Target& target, const std::string& input, const fs::path& folder) {
@@ -121,7 +101,9 @@ bool run(const Target& target, const Options& options) {
     std::fprintf(stderr, "no inputs for %s in %s\n", target.name.c_str(), options.corpus.c_str());
     return false;
   }
-  const Scratch scratch;
+  // In memory, where it can be.
+  const spillway::test::TemporaryFolder scratch{fs::exists("/dev/shm") ? "/dev/shm"
+                                                                       : fs::temp_directory_path()};
   std::array<std::uint64_t, 3> answers{};
   const auto one = [&](std::uint64_t number) {
     std::snprintf(case_at_hand.data(), case_at_hand.size(),

@@ -9,20 +9,18 @@
 #include "tests/fuzz/target.h"
 #include "tests/src/io/onnx/drawn_arrays.h"
 #include "tests/src/io/weights/weight_networks.h"
+#include "tests/temporary_folder.h"
 #include "um/error.h"
 
 namespace spillway::fuzz {
 namespace {
 
 std::string bytes_of(const nets::Network& network) {
-  std::string folder = std::filesystem::temp_directory_path() / "spillway-fuzz-XXXXXX";
-  um::expects(mkdtemp(folder.data()) != nullptr, "a fuzzer can make a temporary folder");
-  const std::string path = folder + "/seed.onnx";
+  const test::TemporaryFolder folder;
+  const std::string path = folder.file("seed.onnx");
   write_onnx(test::exported(network), path);
   std::ifstream file{path, std::ios::binary};
-  std::string bytes{std::istreambuf_iterator<char>{file}, {}};
-  std::filesystem::remove_all(folder);
-  return bytes;
+  return {std::istreambuf_iterator<char>{file}, {}};
 }
 
 }  // namespace

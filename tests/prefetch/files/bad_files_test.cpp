@@ -17,6 +17,7 @@
 #include "tests/prefetch/small_trace.h"
 #include "tests/prefetch/tampered.h"
 #include "tests/prefetch/toy.h"
+#include "tests/temporary_folder.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -77,8 +78,8 @@ constexpr std::array kMachineTamperings{
 
 class BadMachine : public ::testing::Test {
  protected:
-  ~BadMachine() override { std::filesystem::remove(path); }
-  std::string path = ::testing::TempDir() + "spillway-bad-machine-" + std::to_string(getpid());
+  test::TemporaryFolder folder;
+  std::string path = folder.file("machine.json");
 };
 
 TEST_F(BadMachine, IsRefusedWithThePlaceOfWhatIsWrong) {

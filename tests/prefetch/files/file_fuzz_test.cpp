@@ -17,6 +17,7 @@
 #include "tests/prefetch/small_machine.h"
 #include "tests/prefetch/small_trace.h"
 #include "tests/prefetch/toy.h"
+#include "tests/temporary_folder.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -139,8 +140,8 @@ RC_GTEST_PROP(SpoiltProfile, IsPlannedWithOrRefusedInOneLine, ()) {
 }
 
 RC_GTEST_PROP(SpoiltMachine, IsPlannedForOrRefusedInOneLine, ()) {
-  const std::string path =
-      ::testing::TempDir() + "spillway-spoilt-machine-" + std::to_string(getpid());
+  const test::TemporaryFolder folder;
+  const std::string path = folder.file("machine.json");
   std::ofstream{path} << spoilt(small_machine());
   const Trace trace = read_trace(JsonFile{small_trace().dump(), "t"});
   expect_read_or_refused([&] {
@@ -149,7 +150,6 @@ RC_GTEST_PROP(SpoiltMachine, IsPlannedForOrRefusedInOneLine, ()) {
     expect_plans(trace.graph, model_profile(trace.graph, machine),
                  std::min(machine.near_memory, max));
   });
-  std::filesystem::remove(path);
 }
 
 }  // namespace

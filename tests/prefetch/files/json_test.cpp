@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "tests/refusal.h"
+#include "tests/temporary_folder.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -92,10 +93,10 @@ TEST(JsonFile, ChecksFormatAndVersion) {
 }
 
 TEST(WriteJson, WritesWhatJsonFileReadsAndSaysWhenItCannot) {
-  const std::string path = ::testing::TempDir() + "spillway-json-" + std::to_string(getpid());
+  const test::TemporaryFolder folder;
+  const std::string path = folder.file("a.json");
   write_json({{"a", 1}}, path);
   EXPECT_EQ(JsonFile{path}.root().at("a").integer(), 1U);
-  std::filesystem::remove(path);
   const auto nowhere = [] {
     write_json(1, "/nowhere/a");
     return 0;

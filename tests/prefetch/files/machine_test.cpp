@@ -13,6 +13,7 @@
 #include "tests/prefetch/small_machine.h"
 #include "tests/prefetch/toy.h"
 #include "tests/refusal.h"
+#include "tests/temporary_folder.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -40,12 +41,12 @@ TEST(FindMachine, ListsTheNamesForAnUnknownOne) {
 
 class MachineFile : public ::testing::Test {
  protected:
-  ~MachineFile() override { std::filesystem::remove(path); }
   [[nodiscard]] Machine find() const {
     write_json(file, path);
     return find_machine(path);
   }
-  std::string path = ::testing::TempDir() + "spillway-machine-" + std::to_string(getpid());
+  test::TemporaryFolder folder;
+  std::string path = folder.file("machine.json");
   json file = small_machine();
 };
 

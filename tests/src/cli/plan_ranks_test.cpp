@@ -1,14 +1,13 @@
 // `spillway plan --ranks`: one of several processors that train together.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 
 #include "tests/src/cli/program.h"
 #include "tests/src/cli/refused.h"
+#include "tests/temporary_folder.h"
 
 namespace spillway::test {
 namespace {
@@ -25,17 +24,14 @@ json planned_ranks(const Arguments& more) { return json_of({kPlanned, more, "--j
 
 class PlanRanks : public testing::Test {
  protected:
-  PlanRanks() { std::filesystem::create_directories(folder_); }
-  ~PlanRanks() override { std::filesystem::remove_all(folder_); }
-  [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_.file(name); }
   [[nodiscard]] std::string content(const std::string& name) const {
     std::ifstream file{path(name)};
     return {std::istreambuf_iterator<char>{file}, {}};
   }
 
  private:
-  std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() / ("plan_ranks_test." + std::to_string(getpid()));
+  TemporaryFolder folder_;
 };
 
 // 11,181,642 weights of 4 bytes, for 10 classes, in buckets of 1 MiB and then 25.

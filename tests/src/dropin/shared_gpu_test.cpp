@@ -1,20 +1,17 @@
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
 #include <string>
+
+#include "tests/process.h"
 
 namespace spillway::dropin {
 namespace {
 
 /// What a program prints where GPUs are the host and say how often one was opened.
 std::string output_of(const std::string& program) {
-  FILE* const pipe = popen(("LD_LIBRARY_PATH=" FAKE_GPU " " + program).c_str(), "re");
-  std::array<char, 256> line{};
-  std::string all;
-  while (fgets(line.data(), line.size(), pipe) != nullptr) all += line.data();
-  EXPECT_EQ(pclose(pipe), 0);
-  return all;
+  const test::Ended ended = test::run_in_shell("LD_LIBRARY_PATH=" FAKE_GPU " " + program);
+  EXPECT_EQ(ended.status, 0);
+  return ended.output;
 }
 
 // Each device checks what it allocates against the GPU's memory.

@@ -1,13 +1,9 @@
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
+
+#include "tests/process.h"
 
 namespace spillway::dropin {
 namespace {
@@ -19,32 +15,14 @@ const std::string kOnGpu1 = "LD_LIBRARY_PATH=" FAKE_GPU
                             "SPILLWAY_UM_CAPACITY=8MiB ";
 constexpr const char* kNothing = "";
 
-struct Outcome {
-  std::string output;
-  std::string errors;
-  int status = 0;
-};
-
 /// Runs a program with the library in front.
-Outcome run_preloaded(const std::string& environment, const std::string& command) {
-  std::string errors = testing::TempDir() + "preload_errors_XXXXXX";
-  close(mkstemp(errors.data()));
-  Outcome outcome;
-  FILE* const pipe =
-      popen(("env LD_PRELOAD=" PRELOAD " " + environment + command + " 2>" + errors).c_str(), "re");
-  std::array<char, 4096> buffer{};
-  while (fgets(buffer.data(), buffer.size(), pipe) != nullptr) outcome.output += buffer.data();
-  outcome.status = pclose(pipe);
-  std::ostringstream text;
-  text << std::ifstream{errors}.rdbuf();
-  outcome.errors = text.str();
-  std::filesystem::remove(errors);
-  return outcome;
+test::Ended run_preloaded(const std::string& environment, const std::string& command) {
+  return test::run_in_shell("env LD_PRELOAD=" PRELOAD " " + environment + command);
 }
 
 /// What a program that is linked with a shared runtime prints.
 std::string output_of(const std::string& environment, const std::string& calls) {
-  const Outcome outcome = run_preloaded(environment, LINKED " " + calls);
+  const test::Ended outcome = run_preloaded(environment, LINKED " " + calls);
   EXPECT_EQ(outcome.status, 0);
   EXPECT_EQ(outcome.errors, "");
   return outcome.output;
@@ -97,7 +75,7 @@ TEST(Preload, ServesDestructorsAtExit) {
 }
 
 TEST(Preload, ServesThreads) {  // eight blocks of 1 MiB at most are 8 MiB
-  const Outcome outcome =
+  const test::Ended outcome =
       run_preloaded(kOnHost + "SPILLWAY_UM_PRELOAD_REPORT=1 ", LINKED " threads");
   EXPECT_EQ(outcome.output, "threads -> 0\n");
   EXPECT_NE(outcome.errors.find(": allocations: 400 served (400 MiB), "), std::string::npos)
@@ -105,7 +83,8 @@ TEST(Preload, ServesThreads) {  // eight blocks of 1 MiB at most are 8 MiB
 }
 
 TEST(Preload, ServesModulesThatWereOpenedWithTheirOwnRuntime) {
-  const Outcome outcome = run_preloaded(kOnHost, OPENING " malloc:4096 malloc:4194304 free free");
+  const test::Ended outcome =
+      run_preloaded(kOnHost, OPENING " malloc:4096 malloc:4194304 free free");
   EXPECT_EQ(outcome.output,
             "runtime: cudaMalloc 4096\nmalloc:4096 -> 0\nmalloc:4194304 -> 0\n"
             "runtime: cudaFree\nfree -> 0\nfree -> 0\n");
@@ -114,7 +93,7 @@ TEST(Preload, ServesModulesThatWereOpenedWithTheirOwnRuntime) {
 
 #ifdef OF_CUDA
 TEST(Preload, StandsInFrontOfTheRuntimeOfCuda) {
-  const Outcome outcome =
+  const test::Ended outcome =
       run_preloaded(kOnHost, OF_CUDA " malloc:4194304 async:2000000:0 free free_async:0");
   EXPECT_EQ(outcome.output,
             "malloc:4194304 -> 0\nasync:2000000:0 -> 0\nfree -> 0\nfree_async:0 -> 0\n");
@@ -124,7 +103,7 @@ TEST(Preload, StandsInFrontOfTheRuntimeOfCuda) {
 
 TEST(Preload, ReportsInOneLine) {
   // 2 MiB of 6 may be near: the others leave when they are written, by pages of 128 KiB.
-  const Outcome outcome =
+  const test::Ended outcome =
       run_preloaded(kOnHost + "SPILLWAY_UM_PRELOAD_REPORT=1 ",
                     LINKED " malloc:6291456 malloc:6291456 malloc:4096 free free free");
   EXPECT_NE(outcome.errors.find(
@@ -174,7 +153,8 @@ TEST(PreloadOnAGpu, LeavesWhatIsCapturedToTheRuntime) {  // the stream 12
 
 /// Everything went to the runtime, and one line of standard error says why.
 void expect_all_left(const std::string& environment, const std::string& why) {
-  const Outcome outcome = run_preloaded(environment, LINKED " malloc:4194304 free malloc:4194304");
+  const test::Ended outcome =
+      run_preloaded(environment, LINKED " malloc:4194304 free malloc:4194304");
   EXPECT_EQ(outcome.output,
             "runtime: cudaMalloc 4194304\nmalloc:4194304 -> 0\nruntime: cudaFree\nfree -> 0\n"
             "runtime: cudaMalloc 4194304\nmalloc:4194304 -> 0\n");
@@ -201,7 +181,7 @@ TEST(Preload, SaysNothingWhenItIsToBeQuiet) {
 
 /// `program` succeeds and says that it is not served.
 void expect_warning(const std::string& program, const std::string& name) {
-  const Outcome outcome = run_preloaded(kNothing, program);
+  const test::Ended outcome = run_preloaded(kNothing, program);
   EXPECT_EQ(outcome.status, 0);
   EXPECT_EQ(outcome.errors, "spillway_um_preload: " + name +
                                 ": its CUDA runtime is linked into it, so its allocations are not "
