@@ -1,6 +1,7 @@
 #include <cstdint>
 
 #include "src/cuda/kernels/kernels.h"
+#include "src/cuda/kernels/softmax_cross_entropy.cuh"
 #include "src/cuda/layout/step_numbers.h"
 
 namespace spillway::cuda {

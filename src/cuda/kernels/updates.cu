@@ -197,7 +197,7 @@ __global__ void adam_updates(const __grid_constant__ UpdateParts<AdamBlocks> par
 }
 
 // They begin with what the range goes over.
-AdamBlocks blocks_of(const Operands<AdamUpdate>& operands, const UpdateRange& range) {
+AdamBlocks adam_blocks_of(const Operands<AdamUpdate>& operands, const UpdateRange& range) {
   return {.old_w = tensor<float>(operands.in.parameters) + range.first,
           .old_m = tensor<float>(operands.in.first_moment),
           .old_v = tensor<float>(operands.in.second_moment),
@@ -219,7 +219,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AdamUpdate& op
   auto update = [stream = machine.stream, layout, op,
                  rates = rates_of_step(machine, op.options)](const auto& operands) {
     const UpdateRange range = UpdateRange::of(layout, op, operands);
-    launch(stream, range.packs, adam_update, blocks_of(operands, range), rates.get(), range);
+    launch(stream, range.packs, adam_update, adam_blocks_of(operands, range), rates.get(), range);
   };
   return kernel_of(op, std::move(update));
 }
@@ -229,7 +229,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, std::vector<AdamUpda
   auto update = [stream = machine.stream, precision = machine.precision, ops = std::move(ops),
                  rates = std::move(rates)](std::span<std::byte* const> operands) {
     const auto part = [&](std::size_t i) {
-      return part_of(precision, ops, operands, i, blocks_of);
+      return part_of(precision, ops, operands, i, adam_blocks_of);
     };
     launch_updates<AdamBlocks>(stream, ops.size(), part, adam_updates, rates.get());
   };
@@ -397,7 +397,7 @@ __global__ void rmsprop_updates(const __grid_constant__ UpdateParts<RmspropBlock
 }
 
 // They begin with what the range goes over.
-RmspropBlocks blocks_of(const Operands<RmspropUpdate>& operands, const UpdateRange& range) {
+RmspropBlocks rmsprop_blocks_of(const Operands<RmspropUpdate>& operands, const UpdateRange& range) {
   return {.old_w = tensor<float>(operands.in.parameters) + range.first,
           .old_s = tensor<float>(operands.in.square_average),
           .old_v = tensor<float>(operands.in.velocity),
@@ -419,7 +419,8 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RmspropUpdate&
   auto update = [stream = machine.stream, layout, op,
                  rates = rates_of_step(machine, op.options)](const auto& operands) {
     const UpdateRange range = UpdateRange::of(layout, op, operands);
-    launch(stream, range.packs, rmsprop_update, blocks_of(operands, range), rates.get(), range);
+    launch(stream, range.packs, rmsprop_update, rmsprop_blocks_of(operands, range), rates.get(),
+           range);
   };
   return kernel_of(op, std::move(update));
 }
@@ -429,7 +430,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, std::vector<RmspropU
   auto update = [stream = machine.stream, precision = machine.precision, ops = std::move(ops),
                  rates = std::move(rates)](std::span<std::byte* const> operands) {
     const auto part = [&](std::size_t i) {
-      return part_of(precision, ops, operands, i, blocks_of);
+      return part_of(precision, ops, operands, i, rmsprop_blocks_of);
     };
     launch_updates<RmspropBlocks>(stream, ops.size(), part, rmsprop_updates, rates.get());
   };
@@ -481,7 +482,7 @@ __global__ void sgd_updates(const __grid_constant__ UpdateParts<SgdBlocks> parts
 }
 
 // They begin with what the range goes over.
-SgdBlocks blocks_of(const Operands<SgdUpdate>& operands, const UpdateRange& range) {
+SgdBlocks sgd_blocks_of(const Operands<SgdUpdate>& operands, const UpdateRange& range) {
   return {.old_w = tensor<float>(operands.in.parameters) + range.first,
           .old_v = tensor<float>(operands.in.momentum),
           .dw = tensor<float>(operands.in.dparameters) + range.gradient,
@@ -500,7 +501,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op)
   auto update = [stream = machine.stream, layout, op,
                  rate = rate_of_step(machine)](const auto& operands) {
     const UpdateRange range = UpdateRange::of(layout, op, operands);
-    launch(stream, range.packs, sgd_update, blocks_of(operands, range), op.options, rate.get(),
+    launch(stream, range.packs, sgd_update, sgd_blocks_of(operands, range), op.options, rate.get(),
            range);
   };
   return kernel_of(op, std::move(update));
@@ -510,7 +511,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, std::vector<SgdUpdat
   auto update = [stream = machine.stream, precision = machine.precision, ops = std::move(ops),
                  rate = rate_of_step(machine)](std::span<std::byte* const> operands) {
     const auto part = [&](std::size_t i) {
-      return part_of(precision, ops, operands, i, blocks_of);
+      return part_of(precision, ops, operands, i, sgd_blocks_of);
     };
     launch_updates<SgdBlocks>(stream, ops.size(), part, sgd_updates, ops.front().options,
                               rate.get());
