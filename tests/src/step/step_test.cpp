@@ -86,7 +86,7 @@ TEST(TrainingStep, AsksForTheAlgorithmsOfRepeatedLayersOnce) {
 }
 
 // image -> conv -> norm -> relu -> linear: norm takes the ReLU in.
-nets::Network small_network() {
+nets::Network network_of_four() {
   nets::Builder builder{"small", {3, 8, 8}};
   nets::NodeId x = builder.convolution("conv", builder.input(), {.channels = 4});
   x = builder.batch_norm("norm", x);
@@ -98,7 +98,7 @@ nets::Network small_network() {
 // quarter of the largest page, 512 KiB, never moves.
 TEST(EvaluationStep, LoadsNoMoreSamplesThanItMaySayOf) {
   for (const auto& [gives_logits, samples] : {std::pair{false, 43'689}, std::pair{true, 16'383}}) {
-    const Step step = make_evaluation_step(small_network(), MachineSizeModel{},
+    const Step step = make_evaluation_step(network_of_four(), MachineSizeModel{},
                                            {.batch = 1U << 20U, .gives_logits = gives_logits});
     EXPECT_EQ(std::get<LoadBatch>(step.launches.front().operation).x.batch, samples);
     const prefetch::BlockSizes block_sizes{step.graph, prefetch::kLargestPage};
@@ -118,7 +118,7 @@ TEST(EvaluationStep, RefusesLogitsOfTooManyClasses) {
 }
 
 TEST(TrainingStep, LoadsFirstUpdatesLastAndFusesReluIn) {
-  const Step step = make_training_step(small_network(), MachineSizeModel{}, {.batch = 2});
+  const Step step = make_training_step(network_of_four(), MachineSizeModel{}, {.batch = 2});
   EXPECT_EQ(task_names(step).front(), "load");
   EXPECT_EQ(task_names(step).back(), "conv.update");
   EXPECT_EQ(find_task(step, "relu.forward"), nullptr);  // fused into norm
@@ -128,7 +128,7 @@ TEST(TrainingStep, LoadsFirstUpdatesLastAndFusesReluIn) {
 }
 
 TEST(TrainingStep, HasNoGradientForTheImage) {
-  const Step step = make_training_step(small_network(), MachineSizeModel{}, {.batch = 2});
+  const Step step = make_training_step(network_of_four(), MachineSizeModel{}, {.batch = 2});
   for (const Launch& launch : step.launches) {
     EXPECT_FALSE(std::holds_alternative<ConvolutionBackwardData>(launch.operation));
   }

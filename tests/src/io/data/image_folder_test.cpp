@@ -17,18 +17,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr nets::Shape kShown{.channels = 3, .height = 16, .width = 16};
+constexpr nets::Shape kShape{.channels = 3, .height = 16, .width = 16};
 
 ImageTask task(const ImageOptions& options = {}) {
-  return {.image = kShown, .classes = 2, .seed = 3, .options = options};
+  return {.image = kShape, .classes = 2, .seed = 3, .options = options};
 }
 
-DatasetPair open(const ImageTree& tree, const ImageOptions& options = {}) {
+DatasetPair open_folder(const ImageTree& tree, const ImageOptions& options = {}) {
   return open_image_folder(tree.path(), task(options));
 }
 
 std::string refusal_of(const ImageTree& tree, const ImageOptions& options = {}) {
-  return refusal([&] { return open(tree, options); });
+  return refusal([&] { return open_folder(tree, options); });
 }
 
 using Numbers = std::vector<float>;
@@ -42,13 +42,13 @@ Numbers shown(const Dataset& data, std::size_t index, std::uint64_t epoch) {
 
 TEST(ImageFolder, HasTheClassesOfItsFolders) {
   const ImageTree tree;
-  const DatasetPair data = open(tree);
+  const DatasetPair data = open_folder(tree);
   EXPECT_EQ(data.class_names, (std::vector<std::string>{"cat", "dog"}));
   EXPECT_EQ(data.train->size(), 4U);
   EXPECT_EQ(data.test->size(), 2U);
   EXPECT_EQ(data.train->label(1), 0);
   EXPECT_EQ(data.train->label(2), 1);
-  EXPECT_EQ(data.train->image(), kShown);
+  EXPECT_EQ(data.train->image(), kShape);
   EXPECT_EQ(count_image_classes(tree.path()), 2U);
 }
 
@@ -59,7 +59,7 @@ TEST(ImageFolder, ReadsFoldersInFoldersAndPassesOverOtherFiles) {
   tree.add("train/cat/.hidden.jpg", {'x'});
   tree.add("train/.hidden/1.jpg", {'x'});
   tree.add("train/list.csv", {'x'});
-  EXPECT_EQ(open(tree).train->size(), 5U);
+  EXPECT_EQ(open_folder(tree).train->size(), 5U);
 }
 
 TEST(ImageFolder, DrawsAPartOfEachClassToTestOnBySeed) {
@@ -131,25 +131,26 @@ TEST(ImageFolder, RefusesANetworkThatHasNotItsClassesOrChannels) {
 
 TEST(ImageFolder, ShowsImagesAnewInEachEpochAndTheSameAgain) {
   const ImageTree tree;
-  const DatasetPair data = open(tree, {.augmentation = find_augmentation("strong").value()});
+  const DatasetPair data = open_folder(tree, {.augmentation = find_augmentation("strong").value()});
   const Numbers first = shown(*data.train, 0, 0);
   EXPECT_NE(first, shown(*data.train, 0, 1));
   EXPECT_NE(first, shown(*data.train, 2, 0));  // the same file, in another place
-  EXPECT_EQ(first,
-            shown(*open(tree, {.augmentation = find_augmentation("strong").value()}).train, 0, 0));
+  EXPECT_EQ(
+      first,
+      shown(*open_folder(tree, {.augmentation = find_augmentation("strong").value()}).train, 0, 0));
   EXPECT_EQ(shown(*data.test, 0, 0), shown(*data.test, 0, 1));
 }
 
 TEST(ImageFolder, ShowsTheSameAsInAnEvaluationWithoutAugmentation) {
   const ImageTree tree;
-  const DatasetPair data = open(tree, {.augmentation = {}});
+  const DatasetPair data = open_folder(tree, {.augmentation = {}});
   EXPECT_EQ(shown(*data.train, 1, 0), shown(*data.train, 1, 7));
-  EXPECT_NE(shown(*open(tree).train, 1, 0), shown(*data.train, 1, 0));
+  EXPECT_NE(shown(*open_folder(tree).train, 1, 0), shown(*data.train, 1, 0));
 }
 
 TEST(ImageFolder, IsAnotherWhenAFileIsRenamedOrChangesItsSize) {
   const ImageTree tree;
-  const auto digest = [&] { return content_sha256(open(tree)); };
+  const auto digest = [&] { return content_sha256(open_folder(tree)); };
   const std::string before = digest();
   EXPECT_EQ(before, digest());
   fs::rename(tree.file("train/cat/1.jpg"), tree.file("train/cat/3.jpg"));
@@ -175,7 +176,7 @@ std::vector<std::pmr::vector<float>> batches(const Dataset& data, std::size_t th
 TEST(ImageFolder, GivesTheSameBitsWithAnyNumberOfThreadsAndFromAnyStep) {
   const ImageTree tree;
   tree.add("train/cat/3.jpg", {'x'});  // skipped
-  const DatasetPair data = open(
+  const DatasetPair data = open_folder(
       tree, {.augmentation = find_augmentation("strong").value(), .on_broken = OnBroken::kSkip});
   const auto all = batches(*data.train, 1);
   EXPECT_NE(all.front(), all.back());

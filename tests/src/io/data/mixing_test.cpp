@@ -14,7 +14,7 @@ namespace spillway {
 namespace {
 
 using Numbers = std::vector<float>;
-using Labels = std::vector<std::int32_t>;
+using MixedLabels = std::vector<std::int32_t>;
 
 constexpr nets::Shape kImage{.channels = 2, .height = 40, .width = 30};
 constexpr std::size_t kCount = 4;
@@ -28,13 +28,13 @@ Numbers some_images() {
 }
 
 // Image i has label 10 i.
-Labels unmixed_labels() {
-  Labels labels(kCount * kMixedLabelNumbers, 77);
+MixedLabels unmixed_labels() {
+  MixedLabels labels(kCount * kMixedLabelNumbers, 77);
   for (std::size_t i = 0; i < kCount; ++i) labels[3 * i] = static_cast<std::int32_t>(10 * i);
   return labels;
 }
 
-float part_in(const Labels& labels, std::size_t i) {
+float part_in(const MixedLabels& labels, std::size_t i) {
   return std::bit_cast<float>(labels[3 * i + 2]);
 }
 
@@ -42,7 +42,7 @@ TEST(Mixup, BlendsEachImageWithTheOneBeforeIt) {
   const Numbers before = some_images();
   const BatchMix mix{{.mixup = 0.4F}, kImage, Random{3}};
   Numbers images = before;
-  Labels labels = unmixed_labels();
+  MixedLabels labels = unmixed_labels();
   mix.apply(images, labels);
   const float part = mix.part();
   for (std::size_t i = 0; i < kCount; ++i) {
@@ -64,7 +64,7 @@ TEST(CutMix, PutsARectangleOfTheOneBeforeIntoEachImage) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const BatchMix mix{{.cutmix = 1}, kImage, Random{seed}};
     Numbers images = before;
-    Labels labels = unmixed_labels();
+    MixedLabels labels = unmixed_labels();
     mix.apply(images, labels);
     std::size_t left = kImage.width, right = 0, top = kImage.height, bottom = 0, changed = 0;
     for (std::size_t j = 0; j < images.size(); ++j) {
@@ -93,7 +93,7 @@ TEST(BatchMix, TakesEitherWayAsOftenWhereBothAreGiven) {
     for (std::size_t i = 0; i < images.size(); ++i) {
       images[i] = static_cast<float>(i / kImage.elements());
     }
-    Labels labels = unmixed_labels();
+    MixedLabels labels = unmixed_labels();
     BatchMix{{.mixup = 1, .cutmix = 1}, kImage, Random{seed}}.apply(images, labels);
     // Whole numbers alone are those of one image or another.
     cut += std::ranges::all_of(images, [](float x) { return x == std::floor(x); }) ? 1 : 0;
@@ -108,7 +108,7 @@ TEST(BatchMix, LeavesImagesWithoutALabelAlone) {
     const BatchMix mix{options, kImage, Random{8}};
     ASSERT_GT(mix.part(), 0.05F);
     Numbers images = before;
-    Labels labels = unmixed_labels();
+    MixedLabels labels = unmixed_labels();
     labels[3] = -1;
     mix.apply(images, labels);
     const auto is_as_before = [&](std::size_t i) {
@@ -179,7 +179,7 @@ class Filled final : public Dataset {
 
 struct Loaded {
   Numbers images;
-  Labels labels;
+  MixedLabels labels;
   friend bool operator==(const Loaded&, const Loaded&) = default;
 };
 

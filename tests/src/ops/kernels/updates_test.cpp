@@ -62,16 +62,6 @@ INSTANTIATE_TEST_SUITE_P(
 class AdamUpdates : public KernelRunner,
                     public ::testing::WithParamInterface<std::tuple<ParameterSpec, bool, bool>> {};
 
-// Weight decay applies to so many of the first numbers of the canonical order: not to biases, which
-// are the last, nor to gamma and beta.
-std::size_t decayed(const ParameterSpec& spec) {
-  if (std::holds_alternative<BatchNormParameters>(spec)) return 0;
-  const auto* const convolution = std::get_if<ConvolutionParameters>(&spec);
-  if (convolution == nullptr) return 10 * 6 * 2 * 2;
-  return convolution->out * convolution->in * convolution->kernel.height *
-         convolution->kernel.width;
-}
-
 // One number, its moments and how they change: Kingma and Ba's Algorithm 1 as PyTorch has it.
 struct Adam {
   double w;
@@ -156,15 +146,6 @@ class RmspropUpdates
     : public KernelRunner,
       public ::testing::WithParamInterface<std::tuple<ParameterSpec, float, bool>> {};
 
-// Weight decay applies to the first numbers of the canonical order: not to biases, gamma and beta.
-std::size_t decayed_by_rmsprop(const ParameterSpec& spec) {
-  if (std::holds_alternative<BatchNormParameters>(spec)) return 0;
-  const auto* const convolution = std::get_if<ConvolutionParameters>(&spec);
-  if (convolution == nullptr) return 10 * 6 * 2 * 2;
-  return convolution->out * convolution->in * convolution->kernel.height *
-         convolution->kernel.width;
-}
-
 // PyTorch's rule, three times: g = dw + 0.1 w; s = 0.9 s + 0.1 g^2; d = g / (sqrt(s) + 0.01); w = w
 // - 0.25 d, or with a momentum v = 0.5 v + d; w = w - 0.25 v.
 TEST_P(RmspropUpdates, FollowTheRuleInPlaceAndLeavePaddingZero) {
@@ -191,7 +172,7 @@ TEST_P(RmspropUpdates, FollowTheRuleInPlaceAndLeavePaddingZero) {
       run(update, {&w_block, &s_block, &dw_block, &w_block, &s_block}, {.learning_rate = 0.25F});
     }
     for (std::size_t i = 0; i < w.size(); ++i) {
-      const double g = dw[i] + (decays_all || i < decayed_by_rmsprop(spec) ? 0.1 * w[i] : 0);
+      const double g = dw[i] + (decays_all || i < decayed(spec) ? 0.1 * w[i] : 0);
       s[i] = 0.9 * s[i] + 0.1 * g * g;
       v[i] = static_cast<double>(momentum) * v[i] + g / (std::sqrt(s[i]) + 0.01);
       w[i] -= 0.25 * v[i];

@@ -1,5 +1,6 @@
 // Built once for each mechanism: SPILLWAY_PAGING says which.
 #include "tests/um/managed_contract.h"
+#include "tests/um/managed_space_stress.h"
 
 namespace spillway::um {
 namespace {
