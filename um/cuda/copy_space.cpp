@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "um/cuda/driver/api.h"
 #include "um/cuda/driver/capabilities.h"
-#include "um/cuda/driver/check.h"
 #include "um/error.h"
 
 namespace spillway::um {

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "um/cuda/driver/api.h"
+#include "um/cuda/driver/cuda_facts.h"
 
 namespace spillway::cuda {
 

@@ -9,11 +9,11 @@
 namespace spillway {
 namespace {
 
-using std::chrono::seconds;
-
 Round round(int begin, int end, double step) {
   const std::chrono::steady_clock::time_point start;
-  return {.begin = start + seconds{begin}, .end = start + seconds{end}, .step = Seconds{step}};
+  return {.begin = start + std::chrono::seconds{begin},
+          .end = start + std::chrono::seconds{end},
+          .step = Seconds{step}};
 }
 
 // Resident runs at 0, 60, 120, ... seconds, ten seconds each, on a machine that slows down.

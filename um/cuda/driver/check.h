@@ -2,7 +2,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include "um/cuda/driver/api.h"
 #include "um/error.h"
 
 namespace spillway::um {
@@ -21,13 +20,5 @@ class CudaError : public Error {
 
 /// Throws CudaError with the caller's file and line unless `status` is success.
 void check(cudaError_t status, Caller where = Caller::here());
-
-/// Waits for all work of `stream`, for who is about to give up what it uses and cannot throw.
-inline void drain(CudaApi& api, cudaStream_t stream) noexcept {
-  try {
-    api.synchronize(stream);
-  } catch (...) {  // the driver has failed: nothing is under way
-  }
-}
 
 }  // namespace spillway::um

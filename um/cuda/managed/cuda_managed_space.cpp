@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "um/cuda/driver/api.h"
 #include "um/cuda/driver/capabilities.h"
 #include "um/cuda/driver/check.h"
 #include "um/error.h"

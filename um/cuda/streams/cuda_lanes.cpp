@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "um/cuda/driver/check.h"
+#include "um/cuda/driver/api.h"
 
 namespace spillway::um {
 namespace {

@@ -16,13 +16,13 @@ namespace {
 using Numbers = std::vector<float>;
 using MixedLabels = std::vector<std::int32_t>;
 
-constexpr nets::Shape kImage{.channels = 2, .height = 40, .width = 30};
+constexpr nets::Shape kMixedImage{.channels = 2, .height = 40, .width = 30};
 constexpr std::size_t kCount = 4;
-constexpr std::size_t kPixels = kImage.height * kImage.width;
+constexpr std::size_t kMixedPixels = kMixedImage.height * kMixedImage.width;
 
 // Each image has numbers of its own, each of its pixels another.
 Numbers some_images() {
-  Numbers images(kCount * kImage.elements());
+  Numbers images(kCount * kMixedImage.elements());
   for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<float>(i);
   return images;
 }
@@ -40,17 +40,17 @@ float part_in(const MixedLabels& labels, std::size_t i) {
 
 TEST(Mixup, BlendsEachImageWithTheOneBeforeIt) {
   const Numbers before = some_images();
-  const BatchMix mix{{.mixup = 0.4F}, kImage, Random{3}};
+  const BatchMix mix{{.mixup = 0.4F}, kMixedImage, Random{3}};
   Numbers images = before;
   MixedLabels labels = unmixed_labels();
   mix.apply(images, labels);
   const float part = mix.part();
   for (std::size_t i = 0; i < kCount; ++i) {
     const std::size_t other = (i + kCount - 1) % kCount;
-    for (std::size_t j = 0; j < kImage.elements(); ++j) {
-      const float own = before[i * kImage.elements() + j];
-      const float mixed = (1 - part) * own + part * before[other * kImage.elements() + j];
-      ASSERT_NEAR(images[i * kImage.elements() + j], mixed, 1e-3F) << i << ' ' << j;
+    for (std::size_t j = 0; j < kMixedImage.elements(); ++j) {
+      const float own = before[i * kMixedImage.elements() + j];
+      const float mixed = (1 - part) * own + part * before[other * kMixedImage.elements() + j];
+      ASSERT_NEAR(images[i * kMixedImage.elements() + j], mixed, 1e-3F) << i << ' ' << j;
     }
     EXPECT_EQ(labels[3 * i], static_cast<std::int32_t>(10 * i));
     EXPECT_EQ(labels[3 * i + 1], static_cast<std::int32_t>(10 * other));
@@ -62,25 +62,26 @@ TEST(Mixup, BlendsEachImageWithTheOneBeforeIt) {
 TEST(CutMix, PutsARectangleOfTheOneBeforeIntoEachImage) {
   const Numbers before = some_images();
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    const BatchMix mix{{.cutmix = 1}, kImage, Random{seed}};
+    const BatchMix mix{{.cutmix = 1}, kMixedImage, Random{seed}};
     Numbers images = before;
     MixedLabels labels = unmixed_labels();
     mix.apply(images, labels);
-    std::size_t left = kImage.width, right = 0, top = kImage.height, bottom = 0, changed = 0;
+    std::size_t left = kMixedImage.width, right = 0, top = kMixedImage.height, bottom = 0,
+                changed = 0;
     for (std::size_t j = 0; j < images.size(); ++j) {
       if (images[j] == before[j]) continue;
-      const std::size_t wrap = j < kImage.elements() ? before.size() : 0;
-      ASSERT_EQ(images[j], before[j + wrap - kImage.elements()]);
-      const std::size_t pixel = j % kPixels;
-      left = std::min(left, pixel % kImage.width);
-      right = std::max(right, pixel % kImage.width + 1);
-      top = std::min(top, pixel / kImage.width);
-      bottom = std::max(bottom, pixel / kImage.width + 1);
+      const std::size_t wrap = j < kMixedImage.elements() ? before.size() : 0;
+      ASSERT_EQ(images[j], before[j + wrap - kMixedImage.elements()]);
+      const std::size_t pixel = j % kMixedPixels;
+      left = std::min(left, pixel % kMixedImage.width);
+      right = std::max(right, pixel % kMixedImage.width + 1);
+      top = std::min(top, pixel / kMixedImage.width);
+      bottom = std::max(bottom, pixel / kMixedImage.width + 1);
       ++changed;
     }
     const std::size_t area = changed == 0 ? 0 : (right - left) * (bottom - top);
-    EXPECT_EQ(changed, area * kImage.channels * kCount);
-    EXPECT_EQ(part_in(labels, 1), static_cast<float>(static_cast<double>(area) / kPixels));
+    EXPECT_EQ(changed, area * kMixedImage.channels * kCount);
+    EXPECT_EQ(part_in(labels, 1), static_cast<float>(static_cast<double>(area) / kMixedPixels));
     EXPECT_EQ(labels[3], 10);
     EXPECT_EQ(labels[4], 0);
   }
@@ -89,12 +90,12 @@ TEST(CutMix, PutsARectangleOfTheOneBeforeIntoEachImage) {
 TEST(BatchMix, TakesEitherWayAsOftenWhereBothAreGiven) {
   int cut = 0;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
-    Numbers images(kCount * kImage.elements());
+    Numbers images(kCount * kMixedImage.elements());
     for (std::size_t i = 0; i < images.size(); ++i) {
-      images[i] = static_cast<float>(i / kImage.elements());
+      images[i] = static_cast<float>(i / kMixedImage.elements());
     }
     MixedLabels labels = unmixed_labels();
-    BatchMix{{.mixup = 1, .cutmix = 1}, kImage, Random{seed}}.apply(images, labels);
+    BatchMix{{.mixup = 1, .cutmix = 1}, kMixedImage, Random{seed}}.apply(images, labels);
     // Whole numbers alone are those of one image or another.
     cut += std::ranges::all_of(images, [](float x) { return x == std::floor(x); }) ? 1 : 0;
   }
@@ -105,17 +106,18 @@ TEST(BatchMix, TakesEitherWayAsOftenWhereBothAreGiven) {
 TEST(BatchMix, LeavesImagesWithoutALabelAlone) {
   for (const MixOptions& options : {MixOptions{.mixup = 1}, MixOptions{.cutmix = 1}}) {
     const Numbers before = some_images();
-    const BatchMix mix{options, kImage, Random{8}};
+    const BatchMix mix{options, kMixedImage, Random{8}};
     ASSERT_GT(mix.part(), 0.05F);
     Numbers images = before;
     MixedLabels labels = unmixed_labels();
     labels[3] = -1;
     mix.apply(images, labels);
     const auto is_as_before = [&](std::size_t i) {
-      const auto begin = static_cast<std::ptrdiff_t>(i * kImage.elements());
-      return std::equal(images.begin() + begin,
-                        images.begin() + begin + static_cast<std::ptrdiff_t>(kImage.elements()),
-                        before.begin() + begin);
+      const auto begin = static_cast<std::ptrdiff_t>(i * kMixedImage.elements());
+      return std::equal(
+          images.begin() + begin,
+          images.begin() + begin + static_cast<std::ptrdiff_t>(kMixedImage.elements()),
+          before.begin() + begin);
     };
     EXPECT_FALSE(is_as_before(0));
     EXPECT_TRUE(is_as_before(1));

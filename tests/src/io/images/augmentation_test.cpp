@@ -16,11 +16,11 @@
 namespace spillway::test {
 namespace {
 
-constexpr nets::Shape kShown{.channels = 3, .height = 16, .width = 16};
+constexpr nets::Shape kSquare{.channels = 3, .height = 16, .width = 16};
 
 using Numbers = std::vector<float>;
 
-ImagePipeline pipeline_of(const Augmentation& augmentation, const nets::Shape& image = kShown) {
+ImagePipeline pipeline_of(const Augmentation& augmentation, const nets::Shape& image = kSquare) {
   return {image, {.augmentation = augmentation}};
 }
 
@@ -39,8 +39,8 @@ Numbers evaluated(const ImagePipeline& pipeline) {
 }
 
 Numbers mirrored(Numbers image) {
-  for (std::size_t row = 0; row < image.size(); row += kShown.width) {
-    std::ranges::reverse(std::span{image}.subspan(row, kShown.width));
+  for (std::size_t row = 0; row < image.size(); row += kSquare.width) {
+    std::ranges::reverse(std::span{image}.subspan(row, kSquare.width));
   }
   return image;
 }
@@ -94,7 +94,7 @@ TEST(Augmentation, KeepsColoursInTheirRange) {
 // The hue turns, and neither the largest nor the smallest colour of a pixel changes.
 TEST(Augmentation, TurnsTheHueAlone) {
   const ImagePipeline pipeline{
-      kShown, {.augmentation = {.hue = 0.5F}, .mean = {0, 0, 0}, .deviation = {1, 1, 1}}};
+      kSquare, {.augmentation = {.hue = 0.5F}, .mean = {0, 0, 0}, .deviation = {1, 1, 1}}};
   const Numbers image = evaluated(pipeline);
   EXPECT_NE(augmented(pipeline, 1), augmented(pipeline, 2));
   for (std::uint64_t seed = 0; seed < 20; ++seed) {

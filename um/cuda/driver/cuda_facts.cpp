@@ -1,4 +1,4 @@
-#include "um/cuda/driver/api.h"
+#include "um/cuda/driver/cuda_facts.h"
 
 #include <cuda_runtime_api.h>
 
