@@ -247,10 +247,7 @@ TEST_F(SubBatchTraining, EvaluatesAsManySamplesAtATime) {
 using test::BlockNumbers;
 using test::NetworkInMemory;
 
-constexpr std::size_t kBatch = 7;
-constexpr std::size_t kClasses = 5;
-constexpr nets::Shape kImage{.channels = 3, .height = 16, .width = 16};
-constexpr float kRate = 0.001F;
+constexpr float kAdamRate = 0.001F;
 
 // Every operation in it treats samples one by one.
 nets::Network network() {
@@ -287,8 +284,8 @@ class SubBatchAdam : public testing::TestWithParam<bool> {
     // Always the same, so that gradients change but little from step to step.
     const Batch images = test::drawn_batch(net.network(), kBatch, 0);
     for (std::uint64_t step = 0; step < steps; ++step) {
-      const StepReport report =
-          net.session().train({.seed = 1, .step = step, .learning_rate = kRate, .batch = &images});
+      const StepReport report = net.session().train(
+          {.seed = 1, .step = step, .learning_rate = kAdamRate, .batch = &images});
       trained.losses.push_back(report.loss);
     }
     trained.last = test::numbers_of(net.session().state(), net.training_step());
@@ -310,7 +307,7 @@ TEST_P(SubBatchAdam, CountsBatches) {
       for (std::size_t i = 0; i < moment.values.size(); ++i) {
         if (std::abs(moment.values[i]) < 1e-5F) continue;
         ++moved;
-        ASSERT_NEAR(std::abs(trained.last[b].values[i] - trained.first[b].values[i]) / kRate, 1,
+        ASSERT_NEAR(std::abs(trained.last[b].values[i] - trained.first[b].values[i]) / kAdamRate, 1,
                     5e-4);
       }
     }

@@ -1,5 +1,7 @@
 #include "src/cuda/ranks/cuda_number_kernels.h"
 
+#include "src/cuda/kernels/number_sums.h"
+
 namespace spillway::cuda {
 
 void CudaNumberKernels::add(std::span<float> to, std::span<const float> numbers) const {

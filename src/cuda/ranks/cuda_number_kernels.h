@@ -1,8 +1,6 @@
 #pragma once
 
-#include <cuda_runtime_api.h>
-
-#include <cstddef>
+#include <span>
 
 #include "src/cuda/ranks/device_communicator.h"
 #include "src/ranks/communicator.h"
@@ -23,14 +21,5 @@ class CudaNumberKernels final : public NumberKernels {
  private:
   const ExchangeStream& stream_;
 };
-
-// What ranks compute with numbers in a device's memory, as src/ranks/number_kernels.h says. Each
-// enqueues, and needs no alignment but a float's.
-
-/// to[i] += numbers[i]
-void add_numbers(cudaStream_t stream, float* to, const float* numbers, std::size_t count);
-/// numbers[i] /= by
-void divide_numbers(cudaStream_t stream, float* numbers, float by, std::size_t count);
-void fill_numbers(cudaStream_t stream, float* numbers, float value, std::size_t count);
 
 }  // namespace spillway::cuda

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "um/cuda/driver/api.h"
+#include "um/cuda/driver/check.h"
 #include "um/cuda/streams/cuda_lanes.h"
 
 namespace spillway::um {

@@ -4,8 +4,7 @@ if(SPILLWAY_SANITIZE STREQUAL "thread")
 endif()
 
 file(GLOB kernel_files CONFIGURE_DEPENDS
-  ${PROJECT_SOURCE_DIR}/src/cuda/kernels/*.cu ${PROJECT_SOURCE_DIR}/src/cuda/kernels/sequences/*.cu
-  ${PROJECT_SOURCE_DIR}/src/cuda/ranks/*.cu)
+  ${PROJECT_SOURCE_DIR}/src/cuda/kernels/*.cu ${PROJECT_SOURCE_DIR}/src/cuda/kernels/sequences/*.cu)
 set_source_files_properties(${kernel_files} PROPERTIES LANGUAGE CXX)
 
 # include/ has what stands for CUDA's headers. Every access to memory calls access_hooks.cpp, or is

@@ -1,5 +1,5 @@
 #include "src/cuda/kernels/launch.cuh"
-#include "src/cuda/ranks/cuda_number_kernels.h"
+#include "src/cuda/kernels/number_sums.h"
 
 namespace spillway::cuda {
 namespace {
