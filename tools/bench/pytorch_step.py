@@ -1,7 +1,7 @@
 """Times training steps in PyTorch; tools/bench/pytorch starts it as a process of its own.
 pytorch_out_of_core_step.py takes its steps from here.
 
-The networks are those of nets/vgg.cpp and nets/resnet.cpp (ResNet v1.5: the stride is in the 3x3
+The networks are those of nets/families/vgg.cpp and resnet.cpp (ResNet v1.5: the stride is in the 3x3
 convolution), and transformers as their libraries have them, without dropout. A step is forward,
 backward and an update by SGD with momentum or AdamW, with weight decay, on a batch that lies ready.
 """
