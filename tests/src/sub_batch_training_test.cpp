@@ -244,9 +244,6 @@ TEST_F(SubBatchTraining, EvaluatesAsManySamplesAtATime) {
   EXPECT_EQ(in_memory(per_sample_network(), kBatch).session().evaluation_batch(), kBatch);
 }
 
-using test::BlockNumbers;
-using test::NetworkInMemory;
-
 constexpr float kAdamRate = 0.001F;
 
 // Every operation in it treats samples one by one.
@@ -259,7 +256,7 @@ nets::Network network() {
   return net.build(net.linear("fc2", x, {.features = kClasses}));
 }
 
-struct Trained {
+struct AdamTrained {
   std::vector<float> losses;
   std::vector<BlockNumbers> first;
   std::vector<BlockNumbers> last;
@@ -277,9 +274,9 @@ class SubBatchAdam : public testing::TestWithParam<bool> {
             sub_batch};
   }
 
-  [[nodiscard]] static Trained train(NetworkInMemory net, std::uint64_t steps) {
+  [[nodiscard]] static AdamTrained train(NetworkInMemory net, std::uint64_t steps) {
     net.session().state().initialise(1);
-    Trained trained;
+    AdamTrained trained;
     trained.first = test::numbers_of(net.session().state(), net.training_step());
     // Always the same, so that gradients change but little from step to step.
     const Batch images = test::drawn_batch(net.network(), kBatch, 0);
@@ -299,7 +296,7 @@ class SubBatchAdam : public testing::TestWithParam<bool> {
 // gradient of 1e-4 and less of others. Weights do not decay.
 TEST_P(SubBatchAdam, CountsBatches) {
   for (const std::size_t size : {3U, 1U}) {
-    const Trained trained = train(in_memory(size), 1);
+    const AdamTrained trained = train(in_memory(size), 1);
     std::size_t moved = 0;
     for (std::size_t b = 0; b < trained.last.size(); b += 3) {
       const BlockNumbers& moment = trained.last[b + 1];
@@ -318,10 +315,10 @@ TEST_P(SubBatchAdam, CountsBatches) {
 // Where a gradient is all but zero, its rounding decides where Adam moves a weight to; such a
 // weight hardly changes the loss.
 TEST_P(SubBatchAdam, HasTheLossesOfTheWholeBatchUpToRounding) {
-  const Trained whole = train(in_memory(kBatch), 10);
+  const AdamTrained whole = train(in_memory(kBatch), 10);
   EXPECT_LT(whole.losses.back(), whole.losses.front() - 0.1F);
   for (const std::size_t size : {1U, 3U}) {
-    const Trained parts = train(in_memory(size), 10);
+    const AdamTrained parts = train(in_memory(size), 10);
     for (std::size_t step = 0; step < 10; ++step) {
       EXPECT_NEAR(parts.losses[step], whole.losses[step], 1e-5) << step;
     }
@@ -329,9 +326,9 @@ TEST_P(SubBatchAdam, HasTheLossesOfTheWholeBatchUpToRounding) {
 }
 
 TEST_P(SubBatchAdam, GivesTheSameBitsWhereverItsTensorsAre) {
-  const Trained resident = train(in_memory(3), 3);
+  const AdamTrained resident = train(in_memory(3), 3);
   for (const MemoryMode memory : {MemoryMode::kManaged, MemoryMode::kCopy}) {
-    const Trained other = train(in_memory(3, memory), 3);
+    const AdamTrained other = train(in_memory(3, memory), 3);
     EXPECT_EQ(other.losses, resident.losses) << to_string(memory);
     EXPECT_TRUE(std::ranges::equal(other.last, resident.last, {}, &BlockNumbers::values,
                                    &BlockNumbers::values))
