@@ -7,12 +7,12 @@
 
 namespace spillway::um {
 
-/// A call of the CUDA runtime failed. `what()` has CUDA's text, its name for it, and the source
-/// line.
+/// A failed call of the CUDA runtime. `what()` has CUDA's text and name of the error, and the
+/// source line.
 class CudaError : public Error {
  public:
   CudaError(cudaError_t code, Caller where);
-  /// What the call returned.
+  /// Returns the status of the failed call.
   [[nodiscard]] cudaError_t code() const noexcept { return code_; }
 
  private:
@@ -22,11 +22,12 @@ class CudaError : public Error {
 /// Throws CudaError with the caller's file and line unless `status` is success.
 void check(cudaError_t status, Caller where = Caller::here());
 
-/// Waits for all work of `stream`, for who is about to give up what it uses and cannot throw.
+/// Waits for all work of `stream`. For callers that must not throw and are about to release what
+/// the work uses.
 inline void drain(CudaApi& api, cudaStream_t stream) noexcept {
   try {
     api.synchronize(stream);
-  } catch (...) {  // the driver has failed: nothing is under way
+  } catch (...) {  // the driver has failed: no work is in flight
   }
 }
 
