@@ -9,10 +9,10 @@
 
 namespace spillway::cuda {
 
-/// NumberKernels of a GPU's memory, enqueued on a stream.
+/// NumberKernels for GPU memory, enqueued on a stream.
 class CudaNumberKernels final : public NumberKernels {
  public:
-  /// The stream outlives it.
+  /// Requires: `stream` outlives this object.
   explicit CudaNumberKernels(const ExchangeStream& stream) : stream_{stream} {}
 
   void add(std::span<float> to, std::span<const float> numbers) const override;
@@ -24,8 +24,8 @@ class CudaNumberKernels final : public NumberKernels {
   const ExchangeStream& stream_;
 };
 
-// What ranks compute with numbers in a device's memory, as src/ranks/number_kernels.h says. Each
-// enqueues, and needs no alignment but a float's.
+// Device versions of src/ranks/number_kernels.h. Each enqueues, and requires only the alignment of
+// a float.
 
 /// to[i] += numbers[i]
 void add_numbers(cudaStream_t stream, float* to, const float* numbers, std::size_t count);
