@@ -16,7 +16,7 @@ inline constexpr std::size_t kPixelBytes = 4;
 
 /// Larger images are refused before decoding, as some rows are held whole.
 inline constexpr std::size_t kMostPixels = std::size_t{1} << 26U;
-inline constexpr std::size_t kLongestSide = 65'535;  ///< the limit of JPEG
+inline constexpr std::size_t kLongestSide = 65'535;  ///< a JPEG's have no more
 
 /// The pixels of columns [left, right) in rows [top, bottom).
 struct PixelRange {
