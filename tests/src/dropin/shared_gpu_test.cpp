@@ -7,7 +7,7 @@
 namespace spillway::dropin {
 namespace {
 
-/// What a program prints where GPUs are the host and say how often one was opened.
+/// Returns the output of a program with the host as its GPUs, which print each opening.
 std::string output_of(const std::string& program) {
   FILE* const pipe = popen(("LD_LIBRARY_PATH=" FAKE_GPU " " + program).c_str(), "re");
   std::array<char, 256> line{};
@@ -17,12 +17,12 @@ std::string output_of(const std::string& program) {
   return all;
 }
 
-// Each device checks what it allocates against the GPU's memory.
+// Spaces must share a device, because each device checks its allocations against the GPU's memory.
 TEST(SpacesOnOneGpu, AreOfOneDevice) {
   EXPECT_EQ(output_of(TWO_SPACES),
             "gpu of opening 1: recorded stream 0\n"
             "gpu of opening 1: recorded stream 0\n"
-            "gpu of opening 3: recorded stream 0\n");  // another GPU's
+            "gpu of opening 3: recorded stream 0\n");  // the other GPU
 }
 
 }  // namespace
