@@ -55,8 +55,8 @@ struct Batch {
           .labels = std::pmr::vector<std::int32_t>(&memory)};
 }
 
-/// Returns true if `batch` is complete, with one number per image element and all labels, and
-/// contains the samples to load, which start at number `first`.
+/// Returns true if `batch` has one number per image element and all labels. It must also contain
+/// the samples to load, which start at number `first`.
 [[nodiscard]] inline bool has_all_samples(const Batch& batch, const LoadBatch& load,
                                           std::size_t first) {
   const nets::Shape& image = load.x.image;
@@ -125,7 +125,7 @@ class SizeModel {
   /// Returns the bytes of an activation or gradient of this shape, padding included.
   [[nodiscard]] virtual um::Bytes tensor_bytes(const TensorShape& shape) const = 0;
   [[nodiscard]] virtual um::Bytes parameter_bytes(const ParameterSpec& spec) const = 0;
-  /// Returns the fewest parts of at most `most` bytes each into which the block can be cut. Only
+  /// Returns the fewest parts of at most `most` bytes each, or as many parts as possible. Only
   /// linear layers can be cut; all other blocks have 1 part.
   [[nodiscard]] virtual std::size_t parameter_parts(const ParameterSpec& /*spec*/,
                                                     um::Bytes /*most*/) const {

@@ -161,7 +161,7 @@ struct VocabularyLossEvaluate {
   [[nodiscard]] OperationCost cost() const { return geometry.cost(1, 1); }
 };
 
-/// parameters, momentum, dparameters -> parameters, momentum (optimizer.h). For a part,
+/// parameters, momentum, dparameters -> parameters, momentum (SgdOptions). For a part,
 /// `parameters` is the whole block; momentum and dparameters are blocks of the part.
 struct SgdUpdate {
   ParameterSpec parameters;
@@ -182,7 +182,7 @@ struct SgdUpdate {
   }
 };
 /// parameters, first moment, second moment, dparameters -> parameters, first moment, second moment
-/// (optimizer.h; t is StepContext's step, counted from 1). Parts work as in SgdUpdate.
+/// (AdamOptions; t is StepContext's step, counted from 1). Parts work as in SgdUpdate.
 struct AdamUpdate {
   ParameterSpec parameters;
   AdamOptions options;
@@ -201,7 +201,7 @@ struct AdamUpdate {
 };
 
 /// parameters, square average, dparameters, velocity (only with a momentum) -> parameters, square
-/// average, velocity (only with a momentum) (optimizer.h). Parts work as in SgdUpdate.
+/// average, velocity (only with a momentum) (RmspropOptions). Parts work as in SgdUpdate.
 struct RmspropUpdate {
   ParameterSpec parameters;
   RmspropOptions options;

@@ -11,10 +11,10 @@ namespace spillway {
 /// The coefficients of Adam's kernels in one step. They are computed in doubles and rounded once,
 /// so that all backends use the same. An update is then, with each operation rounded:
 ///
-///     g = dw + decay w                          (decay 0 where there is none)
+///     g = dw + decay w                          (decay 0 without weight decay)
 ///     m = m + new_first (g - m)
 ///     v = old_second v + (new_second g) g
-///     w = shrink w - step_size (m / (sqrt(v) / root + epsilon))    (shrink 1 where no decay is)
+///     w = shrink w - step_size (m / (sqrt(v) / root + epsilon))    (shrink 1 without decay)
 struct AdamRates {
   float decay;
   float shrink;
