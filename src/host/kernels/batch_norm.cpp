@@ -46,7 +46,7 @@ Call forward_call(const Machine& machine, const Op& op) {
            {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc()}}};
 }
 
-// `running` has the layout of `saved`. The unbiased variance of a single value per channel does not
+// Moves `running` towards `saved`. The unbiased variance of a single value per channel does not
 // exist; the biased one, zero, is used instead.
 void update(const BatchNormForward& op, const ParameterParts& parts, const float* saved,
             float* running) {

@@ -41,7 +41,7 @@ class HostKernel : public Kernel {
   std::size_t operands_;
 };
 
-/// Returns a kernel that calls `body` on the machine's number of threads (function_kernel.h).
+/// Returns a kernel that calls `body` on the machine's number of threads (FunctionKernel).
 template <class Op, class Body>
 [[nodiscard]] std::unique_ptr<Kernel> kernel_of(const Machine& machine, const Op& op, Body body) {
   return spillway::kernel_of(op, [threads = machine.threads, body = std::move(body)](
