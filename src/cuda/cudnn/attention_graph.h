@@ -30,9 +30,9 @@ struct AttentionProblem {
   return problem_of(AttentionPass::kBackward, op.geometry);
 }
 
-/// Returns true if cuDNN may support the attention. This requires bfloat16, no dropout (masks must
-/// equal the host's), and heads that are a multiple of 16 bytes wide, so that x and y have no
-/// padding.
+/// Returns true if cuDNN may support the attention. This requires bfloat16 and no
+/// dropout, since masks must equal the host's. Heads must be a multiple of 16 bytes wide, so that
+/// x and y have no padding.
 [[nodiscard]] bool may_be_cudnns(Precision precision, const AttentionGeometry& geometry);
 
 /// Returns text for messages: "attention's forward pass, 4 x 256 tokens, 12 heads of 64".

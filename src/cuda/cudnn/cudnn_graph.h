@@ -52,7 +52,7 @@ struct GraphTensor {
 enum class ConvolutionPass { kForward, kBackwardData, kBackwardWeights };
 
 /// A cross-correlation with float sums. The pass says which of x, w and y is computed from the
-/// other two; it is replaced by its gradient in backward passes.
+/// other two. In backward passes, gradients take the place of their tensors.
 struct ConvolutionNode {
   ConvolutionPass pass;
   std::int64_t x;

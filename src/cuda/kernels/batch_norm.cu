@@ -74,7 +74,7 @@ __device__ GroupMoments moments_of(const ChannelMatrix& matrix, const TilePlace&
   return moments;
 }
 
-// partials: (2, chunks, channels), means then sums of squares
+// partials: (2, chunks, channels), means, then sums of squared distances from them
 template <class T>
 __global__ void __launch_bounds__(kTileThreads, kTileBlocks)
     chunk_moments(ChannelMatrix matrix, ChannelTiling tiling, const T* __restrict__ x,

@@ -36,7 +36,7 @@ __global__ void move_elements(const T* from, T* to, ChannelMove move) {
   }
 }
 
-// Requires: all members except `copied` are multiples of 8.
+// Requires: all channel numbers except `copied` are multiples of 8.
 template <class T>
 __global__ void move_packs(const T* from, T* to, ChannelMove move) {
   constexpr std::uint32_t kLanes = Pack<T>::kLanes;

@@ -78,7 +78,7 @@ void for_each_row(std::size_t rows, std::size_t columns, const Visit& visit) {
   }
 }
 
-// Returns the unit of weights between which a block may be cut.
+// Returns the number of weights that stay together when a block is cut.
 std::size_t cut_unit(const ParameterSpec& spec, std::size_t weights) {
   const auto* const linear = std::get_if<LinearParameters>(&spec);
   if (linear == nullptr) return weights;

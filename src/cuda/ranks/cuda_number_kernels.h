@@ -24,8 +24,7 @@ class CudaNumberKernels final : public NumberKernels {
   const ExchangeStream& stream_;
 };
 
-// Device versions of src/ranks/number_kernels.h. Each enqueues, and requires only the alignment of
-// a float.
+// Device kernels of CudaNumberKernels. Each enqueues, and requires only the alignment of a float.
 
 /// to[i] += numbers[i]
 void add_numbers(cudaStream_t stream, float* to, const float* numbers, std::size_t count);

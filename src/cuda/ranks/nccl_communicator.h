@@ -78,8 +78,8 @@ class NcclComm {
 /// one group and skips empty pieces. A call therefore may end without the other ranks, but finish()
 /// may not.
 ///
-/// A silent rank ends the others after the time limit. NCCL does not tell which rank it is, so the
-/// processes then check in with each other, which may take the time limit again.
+/// A silent rank ends the others after the time limit. NCCL does not tell which rank
+/// it is, so the processes then check in with each other. This may take the time limit again.
 class NcclCommunicator final : public DeviceCommunicator {
  public:
   /// Collective over `ranks`. Throws: um::Error, as do calls.
