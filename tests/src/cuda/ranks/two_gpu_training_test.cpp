@@ -1,5 +1,5 @@
-// Two ranks train on GPUs without a driver (um/cuda/recording_api.h), with the host's kernels. They
-// exchange through a stand-in for NCCL.
+// Two ranks train on GPUs without a driver (tests/um/cuda/recording_api.h), with the host's
+// kernels. They exchange through a stand-in for NCCL.
 #include <gtest/gtest.h>
 
 #include <algorithm>
