@@ -33,10 +33,9 @@ struct TransposedConvolution {
   Extent stride = square(1);
   Extent padding = square(0);  ///< cropped from y on both sides
   bool bias = true;
-  Extent dilation = square(1);  ///< distance between kernel elements
-  std::size_t groups = 1;       ///< as in a convolution
-  Extent output_padding =
-      square(0);  ///< extra rows and columns at the bottom and right; less than the stride
+  Extent dilation = square(1);        ///< distance between kernel elements
+  std::size_t groups = 1;             ///< as in a convolution
+  Extent output_padding = square(0);  ///< extra rows below, columns right; less than the stride
 };
 
 /// Per channel: y = gamma (x - mean) / sqrt(variance + epsilon) + beta, statistics over the batch.
@@ -47,8 +46,7 @@ struct BatchNorm {
 
 struct Relu {
   static constexpr std::string_view kText = "ReLU";
-  static constexpr bool kKeepsShape =
-      true;  ///< the output has the input's shape, element by element
+  static constexpr bool kKeepsShape = true;  ///< the output has the input's shape
 };
 
 enum class PoolKind { kMax, kAverage };
@@ -58,8 +56,8 @@ struct Pool {
   Extent kernel = square(2);
   Extent stride = square(2);
   Extent padding = square(0);
-  /// Averages over the padding inside a window, too; otherwise only over the image. Positions
-  /// beyond the padding never count.
+  /// Averages over the padding inside a window, too; otherwise only over the image. Not allowed if
+  /// windows reach beyond the padding.
   bool counts_padding = false;
   /// Adds a partial window at the end for leftover elements, unless it would lie in padding alone
   /// (the ceil mode of PyTorch and Caffe); otherwise drops them.

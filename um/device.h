@@ -89,8 +89,7 @@ struct Faults {
   Nanoseconds time{20'000};        ///< of each, beside the page's transfer; 20 to 50 us are a GPU's
   bool spare_overwritten = false;  ///< does not fetch a page for a task that declared to overwrite
                                    ///< it whole (Hints::begin_use)
-  bool evict_by_use =
-      false;  ///< evicts the page used longest ago, otherwise the one fetched longest ago
+  bool evict_by_use = false;       ///< evicts the least recently used page, otherwise the oldest
 };
 
 /// Faults of the host device. The time was measured on two machines with pages of 2 MiB.

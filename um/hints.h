@@ -56,8 +56,8 @@ class Hints {
   /// the prefetches before it launches.
   [[nodiscard]] virtual bool lets_launches_wait(Range /*range*/) { return false; }
 
-  /// Gives `range` near memory without its content (discard and prefetch). Serves ranges that the
-  /// next launch overwrites, and launches enqueued from now on.
+  /// Gives `range` near memory without its content (discard and prefetch), for a launch that will
+  /// overwrite it. Only launches enqueued from now on may use that memory.
   virtual void populate(Range range) = 0;
 
   /// Announces a discard(): no launch enqueued from now on needs the content of `range`. The

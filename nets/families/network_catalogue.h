@@ -13,11 +13,10 @@ namespace spillway::nets {
 
 /// Settings of a built-in network that a user may change.
 struct NetworkOptions {
-  std::optional<Shape> image;  ///< default: the catalogue entry's
-  std::optional<std::size_t>
-      classes;                   ///< default: the catalogue entry's; for texts, the vocabulary
-  std::optional<float> dropout;  ///< default: the network's (set_dropout())
-  bool auxiliary_heads = false;  ///< with the auxiliary losses of its paper
+  std::optional<Shape> image;          ///< default: the catalogue entry's
+  std::optional<std::size_t> classes;  ///< default: the catalogue entry's; texts: vocabulary
+  std::optional<float> dropout;        ///< default: the network's (set_dropout())
+  bool auxiliary_heads = false;        ///< with the auxiliary losses of its paper
 };
 
 /// A built-in network under the name that users type.

@@ -81,8 +81,8 @@ class LearnedPrefetch {
   const PieceSize size_;
   const prefetch::LearnOptions options_;
 
-  mutable std::mutex
-      mutex_;  // guards the members below and the order of hints; locked before all other mutexes
+  /// Guards the members below and the order of hints; locked before all other mutexes.
+  mutable std::mutex mutex_;
   prefetch::Replayer replayer_;
   um::Nanoseconds last_{0};
   std::uint64_t told_since_ = 0;  // number of waits begun before the program's latest report

@@ -102,7 +102,7 @@ class CudaDevice final : public Device {
   /// Returns the free memory less the margin kept for other uses than unified memory.
   [[nodiscard]] Bytes available_memory() const override;
 
-  /// Not measured.
+  /// Returns defaults, since nothing was measured.
   [[nodiscard]] Faults faults() const override { return {}; }
 
   /// Returns false: a driver evicts only when the whole GPU is full.

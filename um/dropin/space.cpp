@@ -173,8 +173,7 @@ void Space::reclaim() {
 bool Space::wait_for_room() {
   if (leaving_.empty()) return false;
   leaving_.front().event->wait();
-  if (!leaving_.front().event->has_fired())
-    return false;  // the driver failed: the memory may be in use
+  if (!leaving_.front().event->has_fired()) return false;  // failed: perhaps still in use
   const Bytes offset = leaving_.front().offset;
   leaving_.erase(leaving_.begin());
   give_back(offset);
@@ -249,8 +248,7 @@ bool Space::start_move(const void* address, Bytes size, MemoryTier tier, Complet
                                  moves_.end(tier);
                                  done(std::move(failure));
                                });
-  } catch (
-      const OutOfMemory&) {  // a GPU's ledger refuses now; the host refuses later, page by page
+  } catch (const OutOfMemory&) {  // a GPU's ledger refuses now; the host later, page by page
     counters_.moves.refused_hints += pages.size() / options_.page.count();
     return false;
   }

@@ -84,8 +84,8 @@ class CudaManagedSpace final : public ManagedSpace, private Hints {
   Slab slab_;
   FarRange far_side_;  // pages in the host's memory, which the processor may access there
 
-  mutable std::mutex
-      mutex_;  // guards the members below and the order of calls that provide near memory
+  // Guards the members below and the order of calls that provide near memory.
+  mutable std::mutex mutex_;
   std::condition_variable dropped_;
   SlabPages pages_;
   std::vector<Range> dropping_;   // away, but not yet discarded by the driver

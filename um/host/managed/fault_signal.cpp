@@ -160,9 +160,8 @@ FaultRegistration::~FaultRegistration() {
 
 namespace {
 
-constexpr std::size_t kGuard = 64U << 10U;  // at least the page size of any Linux
-constexpr std::size_t kForHandlers = 256U
-                                     << 10U;  // in addition to the registers that the kernel saves
+constexpr std::size_t kGuard = 64U << 10U;         // at least the page size of any Linux
+constexpr std::size_t kForHandlers = 256U << 10U;  // beside the registers that the kernel saves
 
 constexpr const char* kNoStack = "cannot make a stack for page-fault handlers";
 

@@ -99,7 +99,7 @@ void MemfdSegv::unmap(PageIndex page, SlotIndex /*slot*/) noexcept {
   }
 }
 
-// The kernel also joins neighbours of the file into one mapping.
+// Maps the empty file at matching offsets, so that the kernel joins adjacent gaps into one mapping.
 bool MemfdSegv::map_nothing(std::size_t offset, std::size_t size) const noexcept {
   return mmap(region_.data() + offset, size, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
               nothing_, static_cast<off_t>(offset)) != MAP_FAILED;

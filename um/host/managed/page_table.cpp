@@ -162,8 +162,7 @@ void PageTable::unmap_released(PageIndex index) {
 }
 
 void PageTable::begin_use(std::span<const Use> operands, const PageGrid& grid) {
-  for (const Use& use : operands)
-    static_cast<void>(grid.touched(use.range));  // checks all before any changes
+  for (const Use& use : operands) static_cast<void>(grid.touched(use.range));  // all or none
   for (const Use& use : operands) {
     const PageSpan pages = grid.touched(use.range);
     for (PageIndex index = pages.begin; index < pages.end; ++index) {

@@ -199,8 +199,7 @@ std::exception_ptr Residency::fetch(PageSpan pages) noexcept {
   Batch batch{[&](const Move& move) { moves_.finish_filling(lock, move, Cause::kHint); }};
   for (PageIndex index = pages.begin; index < pages.end; ++index) {
     Page& page = table_[index];
-    if (!page.is_settled())
-      batch.finish_down_to(0);  // the thread that moves it may wait for this batch
+    if (!page.is_settled()) batch.finish_down_to(0);  // its mover may wait for this batch
     table_.wait_until_settled(lock, page);
     if (page.state == PageState::kResident) {
       table_.renew(index);
