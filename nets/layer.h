@@ -105,8 +105,9 @@ struct Crop {
 struct Flatten {};
 
 /// Mean of -log softmax(x)[label] over all positions in the batch with a label that is not
-/// negative. There is one position for (C, 1, 1), or one label per pixel. The last layer; each
-/// auxiliary head has one, too, and training minimises the weighted sum of all losses.
+/// negative. There is one position for (C, 1, 1), or one label per pixel. The last layer is
+/// such a loss; each auxiliary head has one, too, and training minimises the weighted sum of all
+/// losses.
 struct SoftmaxCrossEntropy {
   float weight = 1;
 };
@@ -119,7 +120,7 @@ struct Gelu {
   bool tanh = false;  ///< uses the approximation
 };
 
-/// Returns row `t` of a table for each token t: (vocabulary, features) weights.
+/// Looks up row `t` of a table for each token t: (vocabulary, features) weights.
 struct Embedding {
   std::size_t vocabulary;
   std::size_t features;
@@ -192,7 +193,7 @@ struct FirstToken {
 
 /// Mean of -log softmax(W x + b)[label] over tokens with a label that is not negative. Combines a
 /// linear layer to a whole vocabulary with the loss, so that not all logits exist at once. A second
-/// input, an Embedding, lends its table as W. The last layer.
+/// input, an Embedding, lends its table as W. Always the last layer.
 struct VocabularyLoss {
   std::size_t vocabulary;
   bool bias = false;

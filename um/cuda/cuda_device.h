@@ -132,7 +132,7 @@ class CudaDevice final : public Device {
   [[nodiscard]] const CudaFacts& facts() const { return facts_; }
   /// The driver interface, for private streams of a caller.
   [[nodiscard]] CudaApi& api() { return *api_; }
-  /// Null unless CudaOptions asked for them.
+  /// Returns null unless CudaOptions asked for counters.
   [[nodiscard]] DriverCounters* driver_counters() { return counters_.get(); }
 
  private:
