@@ -105,9 +105,8 @@ struct Crop {
 struct Flatten {};
 
 /// Mean of -log softmax(x)[label] over all positions in the batch with a label that is not
-/// negative. There is one position for (C, 1, 1), or one label per pixel. The last layer is
-/// such a loss; each auxiliary head has one, too, and training minimises the weighted sum of all
-/// losses.
+/// negative. There is one position for (C, 1, 1), or one label per pixel. Ends the network or an
+/// auxiliary head; training minimises the weighted sum of all losses.
 struct SoftmaxCrossEntropy {
   float weight = 1;
 };
