@@ -12,14 +12,13 @@ namespace spillway::nets {
 
 /// Builds a network layer by layer and infers every shape.
 ///
-/// Each function adds one layer that reads `x` and returns its id.
-/// Throws: um::Error that names the layer and the shapes when the layer does not fit what it reads,
-/// or when the name was used before.
+/// Each function adds a layer that reads `x`, and returns its id. Throws: um::Error that names the
+/// layer and the shapes when the layer does not fit its inputs or its name is taken.
 class Builder {
  public:
   Builder(std::string name, Shape image);
 
-  /// The image.
+  /// Returns the node of the image.
   [[nodiscard]] NodeId input() const { return NodeId{0}; }
 
   NodeId add(std::string name, Layer layer, std::vector<NodeId> inputs);
@@ -51,14 +50,14 @@ class Builder {
   NodeId concat(std::string name, std::vector<NodeId> parts) {
     return add(std::move(name), Concat{}, std::move(parts));
   }
-  /// `x` cropped to the height and width of `like`.
+  /// Crops `x` to the height and width of `like`.
   NodeId crop(std::string name, NodeId x, NodeId like, Crop layer = {}) {
     return add(std::move(name), layer, {x, like});
   }
   NodeId flatten(std::string name, NodeId x) { return add(std::move(name), Flatten{}, {x}); }
 
-  /// Ends an auxiliary head with a loss that counts `weight` times. Its logits have a position for
-  /// each that those of build() have.
+  /// Ends an auxiliary head with a loss of weight `weight`. Requires: `logits` has the same
+  /// positions as the logits of build().
   NodeId auxiliary_loss(std::string name, NodeId logits, float weight) {
     return add(std::move(name), SoftmaxCrossEntropy{.weight = weight}, {logits});
   }
@@ -67,8 +66,8 @@ class Builder {
 
   /// Adds the loss on `logits` and returns the network. The builder is empty afterwards.
   [[nodiscard]] Network build(NodeId logits);
-  /// Likewise, a loss over a vocabulary, of the tokens `x`. `table` is an Embedding; without one,
-  /// the loss has a table of its own.
+  /// As above, with a loss over a vocabulary on the tokens `x`. `table` is an Embedding; without
+  /// one, the loss has its own table.
   [[nodiscard]] Network build(NodeId x, VocabularyLoss loss, std::optional<NodeId> table,
                               std::string name = "loss");
 

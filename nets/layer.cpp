@@ -7,7 +7,7 @@ std::string across(const Extent& extent) {
   return std::to_string(extent.height) + "x" + std::to_string(extent.width);
 }
 
-// ", stride 2"; with two numbers where the two differ.
+// Returns ", stride 2", or both numbers if they differ.
 std::string labelled(const std::string& label, const Extent& extent) {
   return ", " + label + " " +
          (extent.height == extent.width ? std::to_string(extent.height) : across(extent));

@@ -9,7 +9,7 @@
 
 namespace spillway::nets {
 
-/// What the layers of a network are, as data: hyper-parameters only, no weights and no arithmetic.
+/// Layers as data: hyper-parameters only, no weights and no arithmetic.
 
 /// y = W * x + b. Weights (channels, input channels / groups, kernel height, kernel width).
 struct Convolution {
@@ -18,24 +18,24 @@ struct Convolution {
   Extent stride = square(1);
   Extent padding = square(0);  ///< zeros on both sides
   bool bias = true;
-  Extent dilation = square(1);  ///< distance between neighbours under the kernel
-  /// Input and output channels fall into so many groups; each output reads its own group only.
+  Extent dilation = square(1);  ///< distance between kernel elements
+  /// Splits input and output channels into groups; an output reads only its own group.
   std::size_t groups = 1;
 };
 
-/// The adjoint of a convolution that makes x of y: it makes larger images. A pixel of x adds its
-/// multiple of the kernel to y, at its place times the stride less the padding. Weights (input
-/// channels, channels / groups, kernel height, kernel width); sizes are (n - 1) stride - 2 padding
-/// + dilation (kernel - 1) + 1 + output padding (PyTorch's ConvTranspose2d).
+/// The adjoint of the convolution from y to x, which enlarges images. A pixel of x adds a multiple
+/// of the kernel to y, at its position times the stride less the padding. Weights (input channels,
+/// channels / groups, kernel height, kernel width). Output size: (n - 1) stride - 2 padding +
+/// dilation (kernel - 1) + 1 + output padding (PyTorch's ConvTranspose2d).
 struct TransposedConvolution {
   std::size_t channels;
   Extent kernel = square(1);
   Extent stride = square(1);
-  Extent padding = square(0);  ///< cut off from y on both sides
+  Extent padding = square(0);  ///< cropped from y on both sides
   bool bias = true;
-  Extent dilation = square(1);        ///< distance between neighbours of the kernel
+  Extent dilation = square(1);        ///< distance between kernel elements
   std::size_t groups = 1;             ///< as in a convolution
-  Extent output_padding = square(0);  ///< rows and columns more below and right; under the stride
+  Extent output_padding = square(0);  ///< extra rows below, columns right; less than the stride
 };
 
 /// Per channel: y = gamma (x - mean) / sqrt(variance + epsilon) + beta, statistics over the batch.
@@ -46,7 +46,7 @@ struct BatchNorm {
 
 struct Relu {
   static constexpr std::string_view kText = "ReLU";
-  static constexpr bool kKeepsShape = true;  ///< makes what it reads, element by element
+  static constexpr bool kKeepsShape = true;  ///< the output has the input's shape
 };
 
 enum class PoolKind { kMax, kAverage };
@@ -56,11 +56,11 @@ struct Pool {
   Extent kernel = square(2);
   Extent stride = square(2);
   Extent padding = square(0);
-  /// An average is over all positions of its window; otherwise over those inside the image. Not of
-  /// windows that reach beyond the padding.
+  /// Averages over the padding inside a window, too; otherwise only over the image. Not allowed if
+  /// windows reach beyond the padding.
   bool counts_padding = false;
-  /// A rest that fills no window gets one that sticks out behind, unless it would lie in padding
-  /// alone (PyTorch's and Caffe's ceil mode); otherwise the rest is dropped.
+  /// Adds a partial window at the end for leftover elements, unless it would lie in padding alone
+  /// (the ceil mode of PyTorch and Caffe); otherwise drops them.
   bool rounds_up = false;
 };
 
@@ -68,8 +68,8 @@ struct Pool {
 struct GlobalAveragePool {};
 
 /// y = x / (k + alpha / size * s)^beta, where s is the sum of squares of the `size` channels around
-/// the element's (Krizhevsky et al., 2012, section 3.3; as in PyTorch, and unlike there, alpha is
-/// divided by the size).
+/// the element's channel (Krizhevsky et al., 2012, section 3.3). As in PyTorch, and unlike the
+/// paper, alpha is divided by the size.
 struct LocalResponseNorm {
   std::size_t size = 5;  ///< odd
   float alpha = 1e-4F;
@@ -77,13 +77,13 @@ struct LocalResponseNorm {
   float k = 1;
 };
 
-/// y = W x + b over all elements of x; of a sequence, over those of each token.
+/// y = W x + b over all elements of x; in a sequence, over the elements of each token.
 struct Linear {
   std::size_t features;
   bool bias = true;
 };
 
-/// Zeroes each element with this probability while training and scales the others by 1 / (1 - p).
+/// Zeroes each element with this probability during training and scales the others by 1 / (1 - p).
 struct Dropout {
   float probability = 0.5F;
 };
@@ -91,22 +91,22 @@ struct Dropout {
 /// x1 + x2, of equal shapes.
 struct Add {};
 
-/// The channels of x1, those of x2, and so on; of two inputs or more, of equal heights and widths.
+/// Concatenates the channels of two or more inputs of equal heights and widths.
 struct Concat {};
 
-/// The pixels of x1 in a window as high and wide as x2, whose content is not looked at (Long et
-/// al., 2015, crop the upsampled scores to the image).
+/// Crops x1 to a window of x2's height and width; ignores the values of x2 (Long et al., 2015, crop
+/// the upsampled scores to the image).
 struct Crop {
-  bool is_centred = true;     ///< of an odd rest, one more is cut off below and right
-  Extent offset = square(0);  ///< otherwise: rows and columns cut off above and left
+  bool is_centred = true;     ///< crops one more below and to the right if the difference is odd
+  Extent offset = square(0);  ///< otherwise: rows and columns cropped at the top and left
 };
 
 /// (C, H, W) to (C H W, 1, 1).
 struct Flatten {};
 
-/// Mean of -log softmax(x)[label] over the positions of the batch's images that have a label that
-/// is not negative: one position each for (C, 1, 1), or one label for each pixel. The last layer;
-/// auxiliary heads have one each, and training minimises the sum of the weighted losses.
+/// Mean of -log softmax(x)[label] over all positions in the batch with a label that is not
+/// negative. There is one position for (C, 1, 1), or one label per pixel. Ends the network or an
+/// auxiliary head; training minimises the weighted sum of all losses.
 struct SoftmaxCrossEntropy {
   float weight = 1;
 };
@@ -116,70 +116,70 @@ struct SoftmaxCrossEntropy {
 struct Gelu {
   static constexpr std::string_view kText = "GELU";
   static constexpr bool kKeepsShape = true;
-  bool tanh = false;  ///< the approximation
+  bool tanh = false;  ///< uses the approximation
 };
 
-/// Row `t` of a table, for each token t: (vocabulary, features) weights.
+/// Looks up row `t` of a table for each token t: (vocabulary, features) weights.
 struct Embedding {
   std::size_t vocabulary;
   std::size_t features;
 };
 
 /// Adds row i of a table to token i of each sequence: (positions, channels) weights. Sequences have
-/// at most so many tokens; exactly so many where the number is left open. With segments, there are
-/// (segments, channels) more, of which the first row is added to all tokens: BERT's token types, of
-/// text that is all one segment.
+/// at most `positions` tokens; 0 requires exactly as many as the network's input has. Segments add
+/// (segments, channels) weights; the first row is added to all tokens. These are BERT's token types
+/// for text of one segment.
 struct PositionEmbedding {
   std::size_t positions = 0;  ///< 0: as many as a sequence has tokens
   std::size_t segments = 0;
 
-  /// Of sequences like `x`.
+  /// Returns the rows of the table for sequences like `x`.
   [[nodiscard]] constexpr std::size_t rows(const Shape& x) const {
     return positions == 0 ? x.height : positions;
   }
 };
 
-/// Of each token: y = gamma (x - mean) / sqrt(variance + epsilon) + beta, over its channels (Ba et
-/// al., 2016).
+/// Per token: y = gamma (x - mean) / sqrt(variance + epsilon) + beta, over its channels (Ba et al.,
+/// 2016).
 struct LayerNorm {
   static constexpr std::string_view kText = "layer norm";
   float epsilon = 1e-5F;
 };
 
-/// Of each token: y = gamma x / sqrt(mean of x^2 + epsilon) (Zhang and Sennrich, 2019).
+/// Per token: y = gamma x / sqrt(mean of x^2 + epsilon) (Zhang and Sennrich, 2019).
 struct RmsNorm {
   static constexpr std::string_view kText = "RMS norm";
   float epsilon = 1e-5F;
 };
 
-/// Of each token, which is a gate g and behind it as many values v: y = v g / (1 + exp(-g))
-/// (Shazeer, 2020: SwiGLU).
+/// Per token, which holds a gate g followed by as many values v: y = v g / (1 + exp(-g)) (Shazeer,
+/// 2020: SwiGLU).
 struct Swiglu {
   static constexpr std::string_view kText = "SwiGLU";
 };
 
-/// Turns pairs of channels of each query and key by an angle that grows with the token's place i
-/// (Su et al., 2021): channels j and j + d / 2 of a head of d, by i base^(-2 j / d). A token's
-/// channels are the queries of all heads, then the keys of the key heads, then their values, all of
-/// one width d. Each key head serves as many heads as another, the first one the first.
+/// Rotates pairs of channels of each query and key by an angle that grows with the token's position
+/// i (Su et al., 2021). Channels j and j + d / 2 of a head of width d rotate by i base^(-2 j / d).
+/// A token's channels are the queries of all heads, then the keys of the key heads, then their
+/// values, all of width d. Each key head serves equally many consecutive heads.
 struct Rotary {
   std::size_t heads;
-  std::size_t kv_heads = 0;  ///< key heads; 0: as many as heads
+  std::size_t kv_heads = 0;  ///< number of key heads; 0: as many as heads
   float base = 10000;
 };
 
-/// Of each head: y = softmax(Q K^T / sqrt(d)) V, over the tokens of the sequence (Vaswani et al.,
-/// 2017), with `causal` over those up to the token's own. The channels that it reads are in
-/// Rotary's order; those it makes are the heads', one after the other.
+/// Per head: y = softmax(Q K^T / sqrt(d)) V, over the tokens of the sequence (Vaswani et al.,
+/// 2017). With `causal`, only over tokens up to its own. The input channels are in Rotary's order;
+/// the output concatenates the heads.
 struct Attention {
   std::size_t heads;
-  std::size_t kv_heads = 0;  ///< key heads; 0: as many as heads
+  std::size_t kv_heads = 0;  ///< number of key heads; 0: as many as heads
   bool causal = true;
-  float dropout = 0;  ///< the probability of each weight to be dropped, while training
+  float dropout = 0;  ///< probability of dropping each attention weight during training
 };
 
-/// An image as a sequence: a token for each pixel, row by row, with `class_token` behind one that
-/// is trained, the same for all images: (channels) weights.
+/// Turns an image into a sequence: one token per pixel, row by row. `class_token` puts a trained
+/// token in front, the same for all images: (channels) weights.
 struct ImageTokens {
   static constexpr std::string_view kText = "image as tokens";
   bool class_token = true;
@@ -190,9 +190,9 @@ struct FirstToken {
   static constexpr std::string_view kText = "first token";
 };
 
-/// The mean of -log softmax(W x + b)[label] over the tokens whose label is not negative: a linear
-/// layer to a whole vocabulary and the loss in one, so that the logits are never there all at
-/// once. With a second input, an Embedding, W is that one's table. The last layer.
+/// Mean of -log softmax(W x + b)[label] over tokens with a label that is not negative. Combines a
+/// linear layer to a whole vocabulary with the loss, so that not all logits exist at once. A second
+/// input, an Embedding, lends its table as W. Always the last layer.
 struct VocabularyLoss {
   std::size_t vocabulary;
   bool bias = false;
@@ -204,13 +204,13 @@ using Layer =
                  SoftmaxCrossEntropy, Gelu, Embedding, PositionEmbedding, LayerNorm, RmsNorm,
                  Swiglu, Rotary, Attention, ImageTokens, FirstToken, VocabularyLoss>;
 
-/// Key heads of a layer that has heads.
+/// Returns the number of key heads of a layer with heads.
 template <class Headed>
 [[nodiscard]] constexpr std::size_t key_heads(const Headed& layer) {
   return layer.kv_heads == 0 ? layer.heads : layer.kv_heads;
 }
 
-/// What a layer does, for sentences: "max pool 2x2, stride 2", "convolution 3x3, 64 channels".
+/// Describes a layer for messages: "max pool 2x2, stride 2", "convolution 3x3, 64 channels".
 [[nodiscard]] std::string to_string(const Layer& layer);
 
 }  // namespace spillway::nets

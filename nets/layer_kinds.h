@@ -13,12 +13,12 @@
 
 namespace spillway::nets {
 
-/// A hyper-parameter of the layer `L`, by the word that stands for it in a network file.
+/// A hyper-parameter of layer `L` and its name in network files.
 template <typename L, typename T>
 struct LayerField {
   std::string_view word;
   T L::*member;
-  bool has_default;  ///< layer.h's, which files leave out
+  bool has_default;  ///< a default in layer.h, which files leave out
 };
 
 template <typename L, typename T>
@@ -31,7 +31,7 @@ template <typename L, typename T>
   return {.word = word, .member = member, .has_default = true};
 }
 
-/// How many layers a layer reads.
+/// The allowed number of a layer's inputs.
 struct InputCount {
   std::size_t min = 1;
   std::size_t max = 1;
@@ -41,7 +41,7 @@ inline constexpr InputCount kOneOrTwoInputs{.min = 1, .max = 2};
 inline constexpr InputCount kTwoInputs{.min = 2, .max = 2};
 inline constexpr InputCount kSeveralInputs{.min = 2, .max = SIZE_MAX};
 
-/// A layer, by the word that stands for it in a network file.
+/// A kind of layer and its name in network files.
 template <typename L, typename... T>
 struct LayerKind {
   using Type = L;
@@ -58,14 +58,14 @@ template <typename L, typename... T>
   return {.word = word, .inputs = inputs, .fields = {fields...}};
 }
 
-/// The words of an enumeration's values, in their order.
+/// The names of an enumeration's values, in order.
 template <typename Enumeration>
 inline constexpr std::tuple<> kWordsOf{};
 template <>
 inline constexpr std::array<std::string_view, 2> kWordsOf<PoolKind>{"max", "average"};
 
-/// Every layer and every field of it, as network files spell them, in the order of Layer. This is
-/// all that files know of layers: a new layer is an entry here, a new field a line.
+/// Every layer and its fields as network files spell them, in the order of Layer. The file code
+/// knows layers only from here: add an entry for a new layer, a line for a new field.
 inline constexpr std::tuple kLayerKinds{
     layer_kind<Convolution>("convolution", kOneInput,                        //
                             required("channels", &Convolution::channels),    //
@@ -141,7 +141,7 @@ inline constexpr std::tuple kLayerKinds{
                                required("vocabulary", &VocabularyLoss::vocabulary),  //
                                with_default("bias", &VocabularyLoss::bias))};
 
-/// The entry of the layer `L`.
+/// Returns the entry of layer `L`.
 template <typename L>
 [[nodiscard]] constexpr const auto& kind_of() {
   constexpr auto kFind = []<typename... Kind>(const std::tuple<Kind...>& /*kinds*/) {
@@ -152,7 +152,7 @@ template <typename L>
   return std::get<kFind(kLayerKinds)>(kLayerKinds);
 }
 
-/// How many layers `layer` reads.
+/// Returns how many inputs `layer` has.
 [[nodiscard]] inline InputCount input_count(const Layer& layer) {
   return std::visit([]<typename L>(const L& /*own*/) { return kind_of<L>().inputs; }, layer);
 }
@@ -169,12 +169,12 @@ constexpr void for_each_field(const Kind& kind, Visit visit) {
   std::apply([&](const auto&... field) { (visit(field), ...); }, kind.fields);
 }
 
-/// Whether kLayerKinds leaves nothing out of layer.h.
+/// Checks that kLayerKinds covers all of layer.h.
 namespace coverage {
 
 struct Anything {
   template <typename T>
-  constexpr operator T() const;  // only for the compiler to count with
+  constexpr operator T() const;  // declared only: the compiler counts with it
 };
 
 template <typename L, typename... Field>

@@ -12,7 +12,7 @@
 namespace spillway::nets {
 namespace {
 
-// Of a layer in its network.
+// Checks one layer's role in its network.
 class Role {
  public:
   Role(const Network& network, const Node& node, const std::vector<bool>& is_read,
@@ -56,7 +56,7 @@ class Role {
                       std::to_string(network_.classes()));
   }
 
-  // Else the way back would get to a layer with no gradient.
+  // Otherwise backpropagation would reach a layer without a gradient.
   void operator()(const Crop& /*crop*/) const {
     const NodeId like = node_.inputs[1];
     refuse_unless(
@@ -105,7 +105,7 @@ namespace {
 
 std::size_t index_of(NodeId node) { return static_cast<std::size_t>(node); }
 
-// By node: layers on the longest way from the image.
+// Returns, per node, the number of layers on the longest path from the image.
 std::vector<std::size_t> depths_of(const Network& network) {
   std::vector<std::size_t> depths;
   for (const Node& node : network.nodes) {
@@ -116,7 +116,7 @@ std::vector<std::size_t> depths_of(const Network& network) {
   return depths;
 }
 
-// By node: how often layers read it.
+// Returns, per node, how often layers read it.
 std::vector<std::size_t> readers_of(const Network& network) {
   std::vector<std::size_t> readers(network.nodes.size());
   for (const Node& node : network.nodes) {

@@ -9,10 +9,10 @@
 namespace spillway::nets {
 namespace {
 
-// Trainable numbers of one layer that reads `x`.
+// Counts the trainable weights of a layer that reads `x`.
 struct Count {
   Shape x;
-  bool has_table;  // another layer's
+  bool has_table;  // uses another layer's table
 
   std::size_t operator()(const Convolution& layer) const {
     const std::size_t weights =
@@ -48,7 +48,7 @@ struct Count {
     return 0;
   }
 
-  // `outputs` numbers, each made with so many weights.
+  // Counts `outputs` elements of `weights` weights each, plus biases.
   static std::size_t with_bias(std::size_t outputs, std::size_t weights, bool bias) {
     return saturated_product({outputs, saturated_sum({weights, bias ? 1U : 0U})});
   }
@@ -110,7 +110,7 @@ std::optional<float> dropout_of(const Network& network) {
 
 Network without_auxiliary_heads(const Network& network) {
   std::vector<bool> is_needed(network.nodes.size(), false);
-  is_needed.front() = true;  // the image, whatever reads it
+  is_needed.front() = true;  // the image, even if no layer reads it
   is_needed.back() = true;
   for (std::size_t i = network.nodes.size(); i-- > 0;) {
     for (const NodeId input : network.nodes[i].inputs) {

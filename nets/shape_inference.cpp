@@ -11,7 +11,7 @@
 namespace spillway::nets {
 namespace {
 
-// The shape each layer makes of `inputs`, or an Error.
+// Returns a layer's output shape for `inputs`, or throws Error.
 class Inference {
  public:
   Inference(const std::string& name, const Layer& layer, const std::vector<Shape>& inputs)
@@ -238,7 +238,8 @@ class Inference {
         "needs a kernel, a stride and a dilation of at least 1");
   }
 
-  // What a layer with a window, a stride and a padding makes, `count` windows along each side.
+  // Returns the output shape of a layer with a sliding window; `count` computes the windows along
+  // each side.
   template <class Sliding>
   [[nodiscard]] Shape slide(std::size_t channels, const Extent& kernel, const Sliding& layer,
                             std::size_t (*count)(std::size_t, const Window&)) const {

@@ -41,7 +41,7 @@ Bytes choose_page(const TaskGraph& graph) {
     }
     for (std::size_t i = 0; i < graph.data.size(); ++i) {
       const Bytes size = block_sizes.size(DataId(i));
-      // A small one, pinned, shares its bytes with nobody: count it as lost room too.
+      // A small pinned block shares its bytes with no other; they count as lost, too.
       const bool may_leave = graph.data[i].may_leave();
       rounded += size > Bytes{} ? size : (may_leave ? 2 * graph.data[i].size : Bytes{});
     }

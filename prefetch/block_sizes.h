@@ -11,12 +11,11 @@ namespace spillway::prefetch {
 /// Alignment of pinned blocks; their sizes are rounded to it.
 inline constexpr um::Bytes kNearAlignment{64};
 
-/// The pages there may be: powers of two between these.
+/// Possible pages: powers of two between these bounds.
 inline constexpr um::Bytes kSmallestPage{4ULL << 10U};
 inline constexpr um::Bytes kLargestPage{2ULL << 20U};
 
-/// The largest block that always stays near in pages of that size: moving it would waste most of
-/// a page.
+/// Returns the largest block that is pinned near: moving it would waste most of a page.
 [[nodiscard]] constexpr um::Bytes largest_small(um::Bytes page) {
   return um::Bytes{(page.count() - 1) / 4};
 }
@@ -31,18 +30,19 @@ class BlockSizes {
   BlockSizes(const TaskGraph& graph, um::Bytes page);
 
   [[nodiscard]] um::Bytes page() const { return page_; }
-  /// Bytes of everything that is never moved: state, small tensors, the small-workspace buffer.
+  /// Returns the bytes of everything that never moves: state, small tensors, the small-workspace
+  /// buffer.
   [[nodiscard]] um::Bytes pinned() const { return pinned_; }
   [[nodiscard]] um::Bytes small_workspace() const { return small_workspace_; }
 
   [[nodiscard]] bool is_movable(DataId id) const { return size(id) > um::Bytes{}; }
-  /// Whole pages of a movable block; zero for a pinned one.
+  /// Returns whole pages of a movable block; zero for a pinned one.
   [[nodiscard]] um::Bytes size(DataId id) const { return sizes_[static_cast<std::size_t>(id)]; }
-  /// Whole pages that `workspace` takes while its task runs; zero for a small one.
+  /// Returns the whole pages that `workspace` takes while its task runs; zero for a small one.
   [[nodiscard]] um::Bytes workspace_size(um::Bytes workspace) const;
 
-  /// Bytes for movable blocks and workspaces that a budget leaves beside pinned(), in whole
-  /// pages; no more than all of them together, whatever the budget: nothing could use it.
+  /// Returns the bytes that a budget leaves for movable blocks and workspaces beside pinned(), in
+  /// whole pages; at most their sum.
   [[nodiscard]] um::Bytes pool(um::Bytes budget) const {
     const um::Bytes left = um::saturating_difference(budget, pinned_);
     return std::min(um::round_down(left, page_), movable_);
@@ -58,11 +58,11 @@ class BlockSizes {
   std::vector<um::Bytes> sizes_;
 };
 
-/// The largest page with which rounding to pages adds little to the tensors of `graph`: at most
-/// 20 % for 2 MiB, which the processor maps as one huge page, at most 5 % below, down to 4 KiB:
-/// small networks still have budgets worth the name. Steps of smaller pages are slower than their
-/// tasks were alone, and each move costs more: GoogLeNet at batch 32 and 40 % takes 1.29 s by
-/// `capacity`, as predicted, in pages of 2 MiB, and 1.48 s instead of 1.26 s in pages of 512 KiB.
+/// Returns the largest page with little rounding loss over the tensors of `graph`: at most 20 % for
+/// 2 MiB, which is one huge page, otherwise at most 5 %, down to 4 KiB. Small networks thus keep
+/// useful budgets. Smaller pages are slower in steps, and moves cost more. Example: GoogLeNet,
+/// batch 32, 40 %, `capacity`: 1.29 s in pages of 2 MiB as predicted; in pages of 512 KiB 1.48 s
+/// instead of 1.26 s.
 [[nodiscard]] um::Bytes choose_page(const TaskGraph& graph);
 
 }  // namespace spillway::prefetch

@@ -17,7 +17,7 @@ bool holds(const Ids& ids, DataId id) {
   return std::ranges::find(ids, id) != ids.end();
 }
 
-// A task's use of a block.
+// The use of a block by a task.
 struct TaskUse {
   std::uint32_t task;
   bool reads;
@@ -52,7 +52,7 @@ class Candidates {
     return found_[task];
   }
 
-  // True when all who write the parameters are such updates, and all others read them before.
+  // Returns true when only such updates write the parameters, and all other tasks read them before.
   [[nodiscard]] bool are_only_read_before(DataId parameters) const {
     bool is_updated = false;
     for (const TaskUse& use : uses(parameters)) {
@@ -72,7 +72,7 @@ class Candidates {
     return graph_[id].kind == DataKind::kState && block_sizes_.is_movable(id);
   }
 
-  // The task alone, as an update on the far side.
+  // Returns the task as an update on the far side, if it can be one by itself.
   [[nodiscard]] std::optional<FarUpdate> as_far_update(std::uint32_t t) const {
     const Task& task = graph_.tasks[t];
     if (task.phase != Phase::kUpdate || !task.updates_once.empty()) return std::nullopt;
@@ -99,7 +99,7 @@ class Candidates {
     return update;
   }
 
-  // A tensor made once, whose last use is the update.
+  // Returns true for a tensor that is made once and last used by the update.
   [[nodiscard]] bool is_gradient(DataId id, std::uint32_t update) const {
     if (graph_[id].kind != DataKind::kTensor || !block_sizes_.is_movable(id)) return false;
     const std::vector<TaskUse>& all = uses(id);
@@ -131,7 +131,8 @@ std::vector<TaskId> far_updatable(const TaskGraph& graph, um::Bytes page) {
 
 TaskGraph with_far_updates(TaskGraph graph, std::span<const TaskId> updates) {
   um::expects(graph.exchanges.empty(), "a step of one rank");
-  const Candidates candidates{graph, kSmallestPage};  // what moves in a page moves in smaller ones
+  const Candidates candidates{graph,
+                              kSmallestPage};  // a block that moves in a page moves in smaller ones
   std::vector<bool> is_far(graph.tasks.size(), false);
   for (const TaskId task : updates) {
     const auto& update = candidates[static_cast<std::size_t>(task)];
@@ -152,7 +153,7 @@ TaskGraph with_far_updates(TaskGraph graph, std::span<const TaskId> updates) {
 }
 
 um::Bytes far_traffic(const TaskGraph& graph, const FarUpdate& update) {
-  um::Bytes part = graph[update.gradient].size;  // of the parameters, which is as large as numbers
+  um::Bytes part = graph[update.gradient].size;  // of the parameters; optimizer state is as large
   um::Bytes in_place;
   for (const DataId id : update.numbers) in_place += graph[id].size;
   if (!update.numbers.empty()) {
@@ -173,7 +174,7 @@ std::vector<um::Nanoseconds> far_update_times(const TaskGraph& graph, const Link
 
 namespace {
 
-// By block: how many moves have ended when its last one has.
+// Returns by block how many moves have ended when its last move has.
 std::vector<std::uint32_t> ends_of(const std::vector<Move>& moves) {
   std::vector<std::uint32_t> ends;
   for (std::uint32_t i = 0; i < moves.size(); ++i) {

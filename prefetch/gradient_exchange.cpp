@@ -19,11 +19,11 @@ struct Gradient {
   TaskId complete;
 };
 
-// In the order in which they are complete.
+// Returns the gradients in the order in which they are complete.
 std::vector<Gradient> find_gradients(const TaskGraph& graph) {
   std::vector<bool> is_made(graph.data.size(), false);          // before updates
   std::vector<bool> is_read(graph.data.size(), false);          // by an update
-  std::vector<bool> is_read_forward(graph.data.size(), false);  // so that it is no gradient
+  std::vector<bool> is_read_forward(graph.data.size(), false);  // which excludes a gradient
   std::vector<TaskId> last(graph.data.size());
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
@@ -46,8 +46,8 @@ std::vector<Gradient> find_gradients(const TaskGraph& graph) {
   return gradients;
 }
 
-// By block: whether nothing but the update that writes the new parameters into its memory touches
-// it after it is complete, so that a slice of the sum is enough.
+// Returns by block whether a slice of the sum is enough: after completion only the update touches
+// the block, and writes the new parameters into its memory.
 std::vector<bool> find_divided(const TaskGraph& graph) {
   std::vector<int> updates(graph.data.size(), 0);
   for (const Task& task : graph.tasks) {
@@ -66,7 +66,7 @@ std::vector<bool> find_divided(const TaskGraph& graph) {
 std::vector<GradientExchange> fill_buckets(const TaskGraph& graph, const BucketRule& rule) {
   std::vector<GradientExchange> buckets;
   um::Bytes filled;
-  um::Bytes full;  // of the bucket at hand
+  um::Bytes full;  // size at which the current bucket is full
   for (const Gradient& gradient : find_gradients(graph)) {
     if (buckets.empty() || filled >= full) {
       full = buckets.empty() ? rule.first : rule.others;
@@ -88,7 +88,7 @@ void divide(const std::vector<bool>& is_divided, GradientExchange& bucket) {
   if (!bucket.divided.empty()) bucket.collective = Collective::kReduceScatter;
 }
 
-// Of the parameters that lie in gradients, a bucket for each of theirs: ready when the last slice
+// Returns an all-gather for the parameters in each bucket of gradients, ready when the last slice
 // is updated.
 std::vector<GradientExchange> gather_parameters(const TaskGraph& graph,
                                                 std::span<const GradientExchange> buckets) {

@@ -10,33 +10,33 @@
 
 namespace spillway::prefetch {
 
-/// How gradients are put into buckets, each of which is one exchange: in the order in which they
-/// are complete. A bucket is full when it has at least so many bytes. The defaults are those of
-/// PyTorch's DistributedDataParallel: a small first one, so that the exchange begins early.
+/// Rules for putting gradients into buckets in the order of completion. Each bucket is one
+/// exchange, and is full when it has at least this size. The defaults are those of PyTorch's
+/// DistributedDataParallel: the first bucket is small, so that the exchange begins early.
 struct BucketRule {
   um::Bytes first{1ULL << 20U};
   um::Bytes others{25ULL << 20U};
   friend bool operator==(const BucketRule&, const BucketRule&) = default;
 };
 
-/// The same step as one rank's of several: with TaskGraph::exchanges of all gradients: what updates
-/// read and what is made going backward, or by a loss, where no forward task reads it; sums of
-/// sub-batches, too. They become state that is always near, as DDP's buckets are; what makes them
-/// is not run again. Where updated parameters lie in a gradient (DataBlock::lies_in), which their
-/// update alone reads, a rank gets its slice of the sum, and each bucket is followed by one that
-/// gathers the parameters of its blocks. Tasks stay in order: see update_order(). Throws: um::Error
-/// where there are no gradients.
+/// Returns the step of one rank of several, with all gradients in TaskGraph::exchanges. A gradient
+/// is read by an update, written by a backward task or a loss, and not read by a forward task; sums
+/// of sub-batches count, too. Gradients become state that is always near, like DDP's buckets, and
+/// their tasks are not recomputed. If updated parameters lie in a gradient (DataBlock::lies_in)
+/// which only their update reads, a rank gets its slice of the sum, and an all-gather of the
+/// bucket's parameters follows. Tasks stay in order: see update_order(). Throws: um::Error if there
+/// are no gradients.
 [[nodiscard]] TaskGraph with_exchanges(TaskGraph graph, const BucketRule& rule = {});
 
-/// How many buckets there are: gathered parameters lie in those of their gradients.
+/// Returns the number of buckets; gathered parameters share those of their gradients.
 [[nodiscard]] std::size_t count_buckets(const TaskGraph& graph);
 
-/// Gives `plan` the exchanges of `graph` in order, each as soon as it is ready, and has the runs of
-/// the plan wait for those whose gradients they use. Nothing else of it changes.
+/// Adds the exchanges of `graph` to `plan` in order, each as soon as it is ready, and lets runs
+/// wait for the gradients that they use. Changes nothing else in the plan.
 /// Complexity: O(runs with their operands); O(1) without exchanges.
 void add_exchanges(const TaskGraph& graph, Plan& plan);
 
-/// By block: the exchange that it is in, counted from 1; 0 where it is in none.
+/// Returns by block the exchange that contains it, counted from 1; 0 for none.
 [[nodiscard]] std::vector<std::uint32_t> exchange_of_blocks(const TaskGraph& graph);
 
 }  // namespace spillway::prefetch

@@ -8,7 +8,7 @@
 namespace spillway::prefetch {
 namespace {
 
-// Bytes a second that the link has room for, sent and received at the same time.
+// Returns the link's bytes per second when sending and receiving at the same time.
 double link_rate(const LinkProfile& link) {
   const double out = link.offload.bytes_per_second();
   const double in = link.prefetch.bytes_per_second();

@@ -61,7 +61,7 @@ std::span<const Life> LifeFinder::find(std::span<const TaskRun> runs) {
 std::vector<Life> find_lives(const TaskGraph& graph, std::span<const TaskRun> runs) {
   LifeFinder finder{graph};
   (void)finder.find(runs);
-  return std::move(finder.lives_);  // all of them, as it found none before
+  return std::move(finder.lives_);  // all elements are lives after a first call
 }
 
 std::vector<Bytes> demand(const TaskGraph& graph, const BlockSizes& block_sizes,

@@ -10,8 +10,8 @@
 
 namespace spillway::prefetch {
 
-/// How far a step has come: how many of the plan's runs, offloads and prefetches have ended. Each
-/// of the three sequences is executed in order, so three counts say which have.
+/// How far a step has come: the number of finished runs, offloads and prefetches of the plan. Each
+/// sequence is executed in order, so three counts identify the finished entries.
 struct Progress {
   std::uint32_t runs = 0;
   std::uint32_t offloads = 0;
@@ -30,7 +30,7 @@ struct TaskRun {
   std::uint32_t algorithm = 0;        ///< index into the task's algorithms
   bool is_recomputation = false;      ///< the task ran before in this step
   Progress after;                     ///< starts when the step has come this far
-  std::uint32_t after_exchanges = 0;  ///< and when so many of the plan's exchanges have ended
+  std::uint32_t after_exchanges = 0;  ///< and when this many of the plan's exchanges have ended
   friend bool operator==(const TaskRun&, const TaskRun&) = default;
 };
 
@@ -39,38 +39,38 @@ struct Move {
   DataId data{};
   um::Bytes offset;  ///< into the block, a multiple of the page
   um::Bytes size;    ///< a multiple of the page
-  /// Offload only: the far copy is still valid, so nothing is transferred and near memory is only
-  /// freed.
+  /// Offload only: the far copy is still valid, so near memory is freed without a transfer.
   bool is_clean = false;
   Progress after;  ///< starts when the step has come this far
-  /// Offload only: until so many runs have ended tasks may still read the block, so its room is
-  /// free only then. Counts where it is more than `after.runs`.
+  /// Offload only: tasks may read the block until this many runs have ended; its room is free
+  /// afterwards. Matters if it is more than `after.runs`.
   std::uint32_t free_after = 0;
 
-  /// How many runs have ended when its room is free, if the transfer has ended, too.
+  /// Returns how many runs have ended when the block's room is free, if the transfer has ended,
+  /// too.
   [[nodiscard]] std::uint32_t frees_after() const { return std::max(after.runs, free_after); }
   friend bool operator==(const Move&, const Move&) = default;
 };
 
-/// One update on the far side. All of them are a queue of their own, executed in order; nobody
-/// waits for it but the end of the step.
+/// One update on the far side. Far runs are a queue of their own, executed in order; only the end
+/// of the step waits for them.
 struct FarRun {
   std::uint32_t update = 0;  ///< index into TaskGraph::far_updates
   Progress after;            ///< starts when the step has come this far
   friend bool operator==(const FarRun&, const FarRun&) = default;
 };
 
-/// One exchange of gradients between ranks. All of them are a queue of their own, executed in
-/// order; who waits for it says so (TaskRun::after_exchanges).
+/// One exchange of gradients between ranks. Exchanges are a queue of their own, executed in order;
+/// runs wait for them by TaskRun::after_exchanges.
 struct ExchangeRun {
   std::uint32_t exchange = 0;    ///< index into TaskGraph::exchanges
-  std::uint32_t after_runs = 0;  ///< starts when so many runs have ended
+  std::uint32_t after_runs = 0;  ///< starts when this many runs have ended
   friend bool operator==(const ExchangeRun&, const ExchangeRun&) = default;
 };
 
-/// Who decides what is near.
+/// Decides what is near.
 enum class Residency {
-  kPlanned,  ///< this plan: nothing is near that it does not bring
+  kPlanned,  ///< this plan: everything near is moved by it
   kOnDemand  ///< page faults and the eviction they cause
 };
 
@@ -93,10 +93,11 @@ struct Plan {
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
-/// The runs of a step that recomputes nothing: every task once, in order, with its first algorithm.
+/// Returns the runs of a step without recomputation: every task once, in order, with its first
+/// algorithm.
 [[nodiscard]] std::vector<TaskRun> runs_in_order(const TaskGraph& graph);
 
-/// True when every move of the plan takes a whole block: what the copy mode can execute.
+/// Returns true when every move of the plan takes a whole block, as the copy mode requires.
 [[nodiscard]] bool moves_whole_blocks(const Plan& plan, const TaskGraph& graph);
 
 }  // namespace spillway::prefetch

@@ -17,31 +17,30 @@ struct LinkProfile {
   um::Bandwidth prefetch{1e9};  ///< far to near
   um::Nanoseconds latency{0};   ///< of one move
   bool is_duplex = true;        ///< both directions at once
-  /// A block may be copied out while tasks still read it, as a copy engine can. Where leaving means
-  /// to be unmapped, only afterwards.
+  /// True if a block may be copied out while tasks still read it, as a copy engine can. False if it
+  /// is unmapped when it leaves.
   bool copies_while_read = false;
-  /// Speed of the running task, relative to undisturbed, while one move is under way: 1 where copy
-  /// engines do the work, less where copies take a processor's time.
+  /// Speed of the running task, relative to undisturbed, during a move: 1 with copy engines, less
+  /// if copies take a processor's time.
   double compute_speed_while_moving = 1.0;
-  um::Faults faults{};  ///< where nobody hints; the default is a GPU's
-  /// Bytes that updates on the far side read and write a second. The default is that of a
-  /// processor with a few memory channels beside a GPU, whose Adam reads 16 bytes a number and
-  /// writes 12.
+  um::Faults faults{};  ///< cost of moves by page faults; the default is a GPU's
+  /// Bytes per second that updates on the far side read and write. The default is a processor with
+  /// a few memory channels beside a GPU: its Adam reads 16 bytes a number and writes 12.
   um::Bandwidth far_update{30e9};
-  /// Speed of the running task, relative to undisturbed, while an update on the far side is under
-  /// way: 1 where a processor of its own does that.
+  /// Speed of the running task, relative to undisturbed, during an update on the far side: 1 if
+  /// another processor does it.
   double compute_speed_while_updating = 1.0;
 };
 
-/// How long ranks exchange a bucket of gradients, and what of the link that takes.
+/// The time of an exchange of a bucket between ranks, and the part of the link that it takes.
 struct ExchangeTime {
-  um::Nanoseconds alone{0};  ///< when no move is under way
-  /// The part of the link's bandwidth that it takes meanwhile, near to far and far to near; 0 where
-  /// ranks have an interconnect beside the link. On a link that is not duplex at most 1 together.
+  um::Nanoseconds alone{0};  ///< while no move is in flight
+  /// Parts of the link's bandwidth that it takes, near to far and far to near; 0 with a separate
+  /// interconnect. At most 1 together on a link that is not duplex.
   double outward = 0;
   double inward = 0;
-  /// Speed of the running task, relative to undisturbed, meanwhile: 1 where a network card and a
-  /// copy engine do the work, less where a processor that computes does.
+  /// Speed of the running task during an exchange, relative to undisturbed: 1 with a network card
+  /// and a copy engine, less if a computing processor does the work.
   double compute_speed = 1;
 };
 
@@ -62,7 +61,7 @@ struct Profile {
   }
 };
 
-/// The sum of the run times of `runs`: the length of a step that never waits.
+/// Returns the sum of the durations of `runs`: the length of a step that never waits.
 [[nodiscard]] um::Nanoseconds compute_time(const Profile& profile,
                                            const std::vector<TaskRun>& runs);
 

@@ -12,11 +12,11 @@ struct Interval {
   Position last;
 };
 
-// Something that needs `size` addresses in some intervals of runs, which are in order.
+// A block or workspace that needs `size` addresses during some intervals of runs (sorted).
 struct Tenant {
   Bytes size;
   std::vector<Interval> times;
-  Bytes* offset;  // where its place is noted
+  Bytes* offset;  // receives its place
 };
 
 bool share_time(const Tenant& a, const Tenant& b) {
@@ -34,8 +34,8 @@ bool share_time(const Tenant& a, const Tenant& b) {
   return false;
 }
 
-// The lowest offset from `offset` on at which `tenant` overlaps none of `placed`, which is in order
-// of offset.
+// Returns the lowest offset from `offset` on at which `tenant` overlaps none of `placed`, which is
+// sorted by offset.
 Bytes lowest_gap(Bytes offset, const Tenant& tenant, const std::vector<Tenant>& placed) {
   for (const Tenant& other : placed) {
     if (!share_time(tenant, other)) continue;

@@ -12,18 +12,18 @@
 
 namespace spillway::prefetch {
 
-/// Where each movable block and each run's workspace lies in one slab of addresses. Blocks that
-/// never live at the same time may share addresses, also while a block that was dropped waits to be
-/// computed again; a block has the same place in all its lives. State keeps its place for ever.
+/// The place of each movable block and each run's workspace in one slab of addresses. Blocks with
+/// disjoint lives may share addresses, also while a discarded block waits for its recomputation. A
+/// block has the same place in all its lives, and state keeps its place for ever.
 struct Placement {
-  std::vector<um::Bytes> blocks;      ///< by DataId; meaningless for blocks that are not movable
-  std::vector<um::Bytes> workspaces;  ///< by position; meaningless where there is none
+  std::vector<um::Bytes> blocks;      ///< by DataId; undefined for blocks that are not movable
+  std::vector<um::Bytes> workspaces;  ///< by position; undefined if there is none
   um::Bytes extent;                   ///< bytes of the slab
 };
 
-/// State where `state` says. Everything else above its extent, greedy by size: the largest first,
-/// each in the lowest gap that is free throughout its time. All offsets are multiples of the page.
-/// Complexity: O(n^2), n lives and workspaces.
+/// Places state at `state`, and everything else above its extent, greedily by size: the largest
+/// first, each in the lowest gap that is free throughout its time. All offsets are multiples of the
+/// page. Complexity: O(n^2), n lives and workspaces.
 [[nodiscard]] Placement place(const TaskGraph& graph, const BlockSizes& block_sizes,
                               std::span<const TaskRun> runs, std::span<const Life> lives,
                               const StatePlaces& state);

@@ -13,7 +13,7 @@ bool is_offloadable_state(const DataBlock& block) {
   return block.kind == DataKind::kState && block.is_offloadable;
 }
 
-// Calls `visit` for each page of state that `move` covers, as far as the block has such pages.
+// Calls `visit` for each existing page of state that `move` covers.
 template <typename Visit>
 void for_each_page(const Move& move, const TaskGraph& graph, const BlockSizes& block_sizes,
                    const Visit& visit) {
@@ -56,7 +56,7 @@ StateHome::StateHome(const TaskGraph& graph, const BlockSizes& block_sizes, cons
     for_each_page(move, graph, block_sizes, [&](std::size_t data, std::uint64_t page) {
       if (is_moved[data][page]) return;
       is_moved[data][page] = true;
-      if (move.after.offloads > first_offload[data][page]) return;  // brings back what left
+      if (move.after.offloads > first_offload[data][page]) return;  // brings back an offloaded page
       far_pages_[data][page] = true;
       copied_pages_[data][page] = false;
       far_ += block_sizes.page();

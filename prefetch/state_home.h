@@ -9,44 +9,45 @@
 
 namespace spillway::prefetch {
 
-/// Where the pages of offloadable state are between steps under a plan, which its moves tell:
-/// - far: those whose first move is a prefetch that waits for no offload of theirs;
-/// - near with a valid far copy: those whose first move is an offload that is clean. The copy was
-///   made by the step before, after the last write, by an offload whose page came back since, or it
-///   is as old as the state where no task writes it. Before the first step, who executes the plan
-///   makes it;
-/// - near, and nowhere else: all others.
+/// The homes of offloadable state: where each page is between steps under a plan. Derived from
+/// moves:
+/// - far: the page's first move is a prefetch that waits for no offload of the page;
+/// - near with a valid far copy: the page's first move is a clean offload. The previous step made
+///   the copy by an offload after the last write, or no task writes the state. The executor of the
+///   plan makes the copy before the first step;
+/// - near without a far copy: all other pages.
+/// - near without a far copy: all other pages.
 ///
-/// What is sent (DataBlock::is_sent) is far, whatever its moves. A step must end as it began.
+/// A sent block (DataBlock::is_sent) is far, regardless of moves. A step must end as it began.
 class StateHome {
  public:
   StateHome(const TaskGraph& graph, const BlockSizes& block_sizes, const Plan& plan);
 
-  /// By page of a movable block; empty for a tensor, and for what moves to no page of it.
+  /// Returns by page whether it is far; empty for a tensor or a pinned block.
   [[nodiscard]] const std::vector<bool>& far_pages(DataId data) const {
     return far_pages_[static_cast<std::size_t>(data)];
   }
-  /// All of them together, but for what is sent: the content with which the step begins.
+  /// Returns the bytes of all far pages without sent blocks: the far content when the step begins.
   [[nodiscard]] um::Bytes far() const { return far_; }
-  /// By page, as far_pages(): which are near and have a valid far copy.
+  /// Returns by page whether it is near with a valid far copy, like far_pages().
   [[nodiscard]] const std::vector<bool>& copied_pages(DataId data) const {
     return copied_pages_[static_cast<std::size_t>(data)];
   }
 
  private:
   std::vector<std::vector<bool>> far_pages_;     // by block
-  std::vector<std::vector<bool>> copied_pages_;  // likewise
+  std::vector<std::vector<bool>> copied_pages_;  // by block
   um::Bytes far_;
 };
 
-/// Where the movable state of steps that share it lies in one region of addresses: the beginning of
-/// the slab (resident and managed modes) and of far memory (copy mode).
+/// The places of shared movable state in one region of addresses: the beginning of the slab
+/// (resident and managed modes) and of far memory (copy mode).
 struct StatePlaces {
-  std::vector<um::Bytes> offsets;  ///< by DataId of one graph; meaningless for other blocks
-  um::Bytes extent;                ///< of all of it, also of blocks that this graph lacks
+  std::vector<um::Bytes> offsets;  ///< by DataId of one graph; undefined for other blocks
+  um::Bytes extent;                ///< total size, including blocks that this graph lacks
 };
 
-/// Those of a graph whose state no other step shares: one block after the other in order of DataId,
+/// Places the state of a graph that no other step shares: consecutive blocks in order of DataId,
 /// each in whole pages.
 [[nodiscard]] StatePlaces place_state(const TaskGraph& graph, const BlockSizes& block_sizes);
 

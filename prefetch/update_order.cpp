@@ -13,8 +13,8 @@
 namespace spillway::prefetch {
 namespace {
 
-// For each update, as an index into tasks, the exchange without which it cannot run, itself or what
-// it follows, counted from 1.
+// Finds for each update the exchange that it needs, directly or through other tasks, counted from
+// 1.
 class Needs {
  public:
   explicit Needs(const TaskGraph& graph)
@@ -23,7 +23,7 @@ class Needs {
         of_writers_(graph.data.size(), 0),
         of_readers_(graph.data.size(), 0) {}
 
-  // To be asked of each update, in order.
+  // Requires: called for each update, in order.
   std::uint32_t of(const Task& update) {
     std::uint32_t need = 0;
     for (const DataId id : update.reads) {
@@ -39,7 +39,7 @@ class Needs {
     return need;
   }
 
-  // Throws where `task`, which follows updates, is to stay before them.
+  // Throws if `task`, which follows updates, depends on them and so cannot move before them.
   void expect_independent(const Task& task) const {
     const auto refuse = [&](DataId id) {
       throw um::Error{"task " + task.name + " comes after an update of this step and uses " +
@@ -76,14 +76,14 @@ class Needs {
   std::vector<bool> is_read_ = std::vector<bool>(of_readers_.size(), false);
 };
 
-// By block, the last task so far that touches it, and the last that writes it.
+// The last task that touches each block, and the last that writes it, among noted tasks.
 class LastUses {
  public:
   explicit LastUses(const TaskGraph& graph)
       : touched_(graph.data.size(), 0), written_(graph.data.size(), 0) {}
 
-  // How many tasks must have run before `task` may, if it is to keep its order with all that were
-  // noted and share a block with it that one of both writes.
+  // Returns how many tasks must have run before `task` to keep its dependencies on noted tasks:
+  // those that share a block with it which one of both writes.
   [[nodiscard]] std::size_t before(const Task& task) const {
     std::size_t count = 0;
     for_each_operand(
@@ -111,10 +111,10 @@ class LastUses {
 // Updates that need the same exchange.
 struct UpdateGroup {
   std::vector<TaskId> updates;
-  std::size_t not_before = 0;  // so many tasks have run, but for updates
+  std::size_t not_before = 0;  // how many other tasks must have run
 };
 
-// By what they need: 0 for no exchange, else the exchange counted from 1.
+// By exchange that they need, counted from 1; 0 for none.
 std::vector<UpdateGroup> group_updates(const TaskGraph& graph) {
   std::vector<UpdateGroup> groups(graph.exchanges.size() + 1);
   Needs needs{graph};
@@ -133,7 +133,7 @@ std::vector<UpdateGroup> group_updates(const TaskGraph& graph) {
   return groups;
 }
 
-// True when all tasks that share a block, which one of them writes, are as they were.
+// Returns true when `order` keeps the order of all tasks that depend on each other.
 bool keeps_dependencies(const TaskGraph& graph, std::span<const TaskId> order) {
   LastUses uses{graph};
   return std::ranges::all_of(order, [&](TaskId task) {
@@ -150,7 +150,7 @@ bool updates_movable_state(const TaskGraph& graph) {
   });
 }
 
-// The order of update_order(), built task by task.
+// Builds the order of update_order() task by task.
 class OrderBuilder {
  public:
   explicit OrderBuilder(const TaskGraph& graph) : graph_{graph}, groups_{group_updates(graph)} {
@@ -187,7 +187,7 @@ class OrderBuilder {
   }
 
  private:
-  // Updates that need what an all-gather gives.
+  // Updates that need the result of an all-gather.
   struct Gather {
     std::uint32_t exchange = 0;  // counted from 1
     std::size_t maker = 0;       // place in sums_ of the last group that makes some of it
@@ -208,7 +208,8 @@ class OrderBuilder {
 
   void add_sum() { add(groups_[sums_[next_sum_++]]); }
 
-  // When so many tasks have run, and so many groups follow the one that made what is gathered.
+  // Adds gather groups that may run after `tasks` tasks, if `later` groups follow the group that
+  // makes the gathered parameters.
   void add_gathers(std::size_t tasks, std::size_t later) {
     while (next_gather_ < gathers_.size()) {
       const auto& [exchange, maker] = gathers_[next_gather_];
@@ -224,7 +225,7 @@ class OrderBuilder {
 
   const TaskGraph& graph_;
   std::vector<UpdateGroup> groups_;
-  std::vector<std::uint32_t> sums_{0};  // groups: what needs no exchange, then sums of gradients
+  std::vector<std::uint32_t> sums_{0};  // groups: 0 for no exchange, then sums of gradients
   std::vector<Gather> gathers_;
   bool is_early_ = false;
   std::size_t next_sum_ = 0;
@@ -232,7 +233,7 @@ class OrderBuilder {
   std::vector<TaskId> order_;
 };
 
-// Each is ready with the last task, in this order, that makes some of it.
+// An all-gather becomes ready with the last task, in this order, that writes one of its blocks.
 void find_ready_gathers(TaskGraph& graph) {
   const std::vector<std::uint32_t> exchange = exchange_of_blocks(graph);
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {

@@ -12,40 +12,39 @@
 
 namespace spillway::um {
 
-/// Divides a range of `size` bytes into segments: best fit over a list of segments linked in
-/// address order, neighbours joined when freed. The pool of moDNN section IV and SuperNeurons
-/// section 3.2.1. Knows offsets only, touches no memory.
+/// Divides a range of `size` bytes into segments: best fit over a list of segments in address
+/// order. Freed neighbours are joined. This is the pool of moDNN section IV and SuperNeurons
+/// section 3.2.1. Handles offsets only and touches no memory.
 ///
 /// Thread safety: none.
 class Arena {
  public:
-  /// Every offset and size is rounded to `alignment`, a power of two.
+  /// Rounds every offset and size up to `alignment`, a power of two.
   Arena(Bytes size, Bytes alignment);
 
-  /// The offset of a free segment of at least `size`: the smallest that fits, the lowest of equals.
-  /// Nothing when no single segment fits. Complexity: O(log(segments)), but for free segments that
-  /// are large enough and have no aligned offset.
+  /// Returns the offset of the smallest free segment that fits, the lowest of equals. Returns
+  /// nullopt when no single segment fits. Complexity: O(log(segments)), plus the free segments that
+  /// are large enough only before alignment.
   [[nodiscard]] std::optional<Bytes> allocate(Bytes size);
-  /// The same at an offset that is a multiple of `alignment`, a power of two; less than the arena's
-  /// own means that.
+  /// As above, at a multiple of the larger of `alignment`, a power of two, and the arena's own.
   [[nodiscard]] std::optional<Bytes> allocate(Bytes size, Bytes alignment);
   /// Requires: `offset` is allocated.
   void free(Bytes offset);
 
-  /// A segment that changes place.
+  /// One segment that compact() moves.
   struct Slide {
     Bytes from;
     Bytes to;
     Bytes size;
-    /// The largest free segment, where it is above both. The segments above that slide by at least
-    /// its size, and have none.
+    /// The largest free segment if it lies above `from`, otherwise empty. Segments above it get no
+    /// spare memory, but slide by at least its size.
     Bytes spare;
     Bytes spare_size;
   };
 
-  /// Slides every allocated segment towards offset 0 so that all free bytes become one segment
-  /// (moDNN's defragmentation, without the detour over far memory). Calls `slide` for each segment
-  /// that changes place, in ascending order, so that a memmove is right.
+  /// Slides every allocated segment towards offset 0, so that all free bytes become one segment.
+  /// This is moDNN's defragmentation without the detour over far memory. Calls `slide` for each
+  /// moved segment in ascending order, so that a memmove is safe.
   void compact(const std::function<void(const Slide&)>& slide);
 
   [[nodiscard]] Bytes size() const { return size_; }
@@ -61,7 +60,7 @@ class Arena {
 
   void add_free(Segments::iterator segment);
   void remove_free(Segments::iterator segment);
-  [[nodiscard]] Segment largest_free() const;  // of size 0 when there is none
+  [[nodiscard]] Segment largest_free() const;  // size 0 when no segment is free
 
   Bytes size_;
   Bytes alignment_;

@@ -64,7 +64,7 @@ std::optional<Bytes> parse_bytes(std::string_view text) {
 
 namespace {
 
-constexpr double kSlowest = 1000;  // 9 TB then take 292 years, the most that Nanoseconds hold
+constexpr double kSlowest = 1000;  // 9 TB then take 292 years, the maximum of Nanoseconds
 
 }  // namespace
 

@@ -34,7 +34,7 @@ class Bytes {
   friend constexpr Bytes operator+(Bytes a, Bytes b) { return a += b; }
   friend constexpr Bytes operator-(Bytes a, Bytes b) { return a -= b; }
   friend constexpr Bytes operator*(std::uint64_t n, Bytes b) { return Bytes{n * b.count_}; }
-  /// How many whole `b` fit in `a`.
+  /// Returns how many whole `b` fit in `a`.
   friend constexpr std::uint64_t operator/(Bytes a, Bytes b) { return a.count_ / b.count_; }
 
  private:
@@ -51,20 +51,20 @@ class Bytes {
   return Bytes{size.count() / unit.count() * unit.count()};
 }
 
-/// `a - b`, or nothing when `b` is larger.
+/// Returns `a - b`, or zero when `b` is larger.
 [[nodiscard]] constexpr Bytes saturating_difference(Bytes a, Bytes b) {
   return a > b ? a - b : Bytes{};
 }
 
-/// For people: "512 B", "1.50 MiB", "24.0 GiB".
+/// Formats `size` for people: "512 B", "1.50 MiB", "24.0 GiB".
 [[nodiscard]] std::string to_string(Bytes size);
 
-/// Reads a number with an optional byte unit, "1.5 GiB" or "40GB", as bytes. Nothing when `text` is
-/// no finite, non-negative amount.
+/// Reads a number with an optional byte unit, "1.5 GiB" or "40GB", as bytes. Returns nullopt when
+/// `text` is not a finite, non-negative amount.
 [[nodiscard]] std::optional<double> parse_amount(std::string_view text);
 
-/// Reads what people type: "4096", "512MiB", "1.5 GiB", "40GB" (units of 1000), "64k" is refused.
-/// Nothing when `text` is no such amount, is negative, or does not fit in 64 bits.
+/// Reads what people type: "4096", "512MiB", "1.5 GiB", "40GB" (units of 1000). Refuses "64k".
+/// Returns nullopt when `text` is not an amount, is negative or does not fit in 64 bits.
 [[nodiscard]] std::optional<Bytes> parse_bytes(std::string_view text);
 
 inline namespace literals {
@@ -89,8 +89,8 @@ class Bandwidth {
 
   [[nodiscard]] constexpr double bytes_per_second() const { return bytes_per_second_; }
 
-  /// Time to move `size` at this rate, rounded up; at most 2^53 ns (104 days), so that times of
-  /// many moves can be added.
+  /// Returns the time to move `size` at this rate, rounded up. Returns at most 2^53 ns (104 days),
+  /// so that the times of many moves can be added.
   friend constexpr Nanoseconds operator/(Bytes size, Bandwidth rate) {
     const double ns = static_cast<double>(size.count()) * 1e9 / rate.bytes_per_second_;
     constexpr std::int64_t kMost = std::int64_t{1} << 53U;
@@ -105,10 +105,11 @@ class Bandwidth {
   double bytes_per_second_;
 };
 
-/// Reads "2GB/s", "500MB/s", "1.5 GiB/s". Nothing when `text` is no rate of at least 1 kB/s.
+/// Reads "2GB/s", "500MB/s", "1.5 GiB/s". Returns nullopt unless `text` is a rate of at least 1
+/// kB/s.
 [[nodiscard]] std::optional<Bandwidth> parse_bandwidth(std::string_view text);
 
-/// Bytes of one allocation.
+/// The bytes of one allocation.
 using Range = std::span<std::byte>;
 
 }  // namespace spillway::um

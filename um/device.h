@@ -13,17 +13,17 @@
 
 namespace spillway::um {
 
-/// What a managed or copy space has done since it was made. Subtract two readings for a step's.
+/// Totals of a managed or copy space since its construction. Subtract two readings to get a step's.
 struct Counters {
   std::uint64_t faults = 0;     ///< page faults resolved
-  std::uint64_t evictions = 0;  ///< pages pushed out because room was needed, not by a hint
-  /// Pages that a prefetch or populate found no room for, or that an offload left out because a
+  std::uint64_t evictions = 0;  ///< pages moved out for lack of room, not by a hint
+  /// Pages that a prefetch or populate found no room for, or that an offload skipped because a
   /// launch used them.
   std::uint64_t refused_hints = 0;
   std::uint64_t discarded_pages = 0;  ///< near pages dropped without write-back
   Bytes bytes_prefetched;             ///< far to near, by prefetch or by fault
   Bytes bytes_offloaded;              ///< near to far, by offload or by eviction
-  Nanoseconds fault_time{0};          ///< time threads spent in page faults
+  Nanoseconds fault_time{0};          ///< time that threads spent in page faults
 
   Counters& operator+=(const Counters& other) {
     faults += other.faults;
@@ -48,7 +48,7 @@ struct Counters {
   }
 };
 
-/// Near memory and a far store beside it, moved by explicit copies.
+/// Near memory and a far store, with explicit copies between them.
 class CopySpace {
  public:
   virtual ~CopySpace() = default;
@@ -56,7 +56,7 @@ class CopySpace {
   [[nodiscard]] virtual Range near() = 0;
   [[nodiscard]] virtual Copies& copies() = 0;
   [[nodiscard]] virtual Counters counters() const = 0;
-  /// For the run's summary: "far file in /scratch, direct I/O".
+  /// Describes the space for the run's summary: "far file in /scratch, direct I/O".
   [[nodiscard]] virtual std::string description() const = 0;
 };
 
@@ -64,34 +64,35 @@ class CopySpace {
 class ManagedSpace {
  public:
   virtual ~ManagedSpace() = default;
-  /// All its addresses, page-aligned. May be read and written by any thread.
+  /// Returns the whole slab, page-aligned. Any thread may read and write it.
   [[nodiscard]] virtual Range slab() = 0;
   [[nodiscard]] virtual Hints& hints() = 0;
   [[nodiscard]] virtual Counters counters() const = 0;
-  /// How many bytes of `range` are near now; on a GPU, as the hints given so far leave it: its
-  /// page faults are seen by nobody. Requires: `range` is of the slab; it may begin and end within
-  /// a page. Complexity: O(pages).
+  /// Returns how many bytes of `range` are near now. A GPU's page faults are not observed, so a GPU
+  /// reports what its hints alone made near. Requires: `range` lies in the slab; it may begin and
+  /// end within a page. Complexity: O(pages).
   [[nodiscard]] virtual Bytes near_bytes(Range range) const = 0;
-  /// For the run's summary: "uffd_move, 2 MiB pages, far RAM".
+  /// Describes the space for the run's summary: "uffd_move, 2 MiB pages, far RAM".
   [[nodiscard]] virtual std::string description() const = 0;
 };
 
-/// Gives `range` near memory for moves: populate() gives it only to what streams are told from then
-/// on, and a move would meet it. `idle` has no work. Throws: Error when the device fails.
+/// Populates `range` and waits, so that moves may use its near memory, too. populate() alone serves
+/// only launches enqueued afterwards. Requires: `idle` has no work. Throws: Error when the device
+/// fails.
 inline void populate_now(ManagedSpace& space, Range range, Stream& idle) {
   space.hints().populate(range);
   idle.synchronize();
 }
 
-/// How a device serves page faults of unified memory that nobody hints to.
+/// How a device serves page faults on unified memory that no hint moved.
 struct Faults {
   Nanoseconds time{20'000};        ///< of each, beside the page's transfer; 20 to 50 us are a GPU's
-  bool spare_overwritten = false;  ///< a page is not brought near for a task that overwrites it
-                                   ///< whole and said so (Hints::begin_use)
-  bool evict_by_use = false;  ///< what was used longest ago leaves, else what came near longest ago
+  bool spare_overwritten = false;  ///< does not fetch a page for a task that declared to overwrite
+                                   ///< it whole (Hints::begin_use)
+  bool evict_by_use = false;       ///< evicts the least recently used page, otherwise the oldest
 };
 
-/// The host device's. The time was measured on two machines, with pages of 2 MiB.
+/// Faults of the host device. The time was measured on two machines with pages of 2 MiB.
 inline constexpr Faults kHostFaults{
     .time = Nanoseconds{5'200}, .spare_overwritten = true, .evict_by_use = true};
 
@@ -99,39 +100,40 @@ inline constexpr Faults kHostFaults{
 struct Capability {
   std::string name;  ///< "uffd_move"
   bool available;
-  std::string comment;  ///< what it gives, or why it is not there
+  std::string comment;  ///< what it is good for, or why it is unavailable
 };
 
-/// A processor with its near and far memory. Makes everything that depends on the hardware.
+/// A processor with its near and far memory. A factory for everything that depends on the hardware.
 class Device {
  public:
   virtual ~Device() = default;
 
   [[nodiscard]] virtual std::string name() const = 0;
   [[nodiscard]] virtual std::vector<Capability> capabilities() const = 0;
-  /// Near bytes a run could use now, before any budget.
+  /// Returns the near bytes that a run could use now, before any budget.
   [[nodiscard]] virtual Bytes available_memory() const = 0;
 
-  /// How it serves page faults that nobody hints to; what one takes is about right.
+  /// Describes how page faults without hints are served. The time is approximate.
   [[nodiscard]] virtual Faults faults() const = 0;
 
-  /// Whether unified memory that no hint moves keeps to the near memory of its space, by evicting.
+  /// Returns whether a managed space evicts pages to stay within its near memory.
   [[nodiscard]] virtual bool evicts() const = 0;
 
-  /// To be called by each thread that runs kernels on managed memory, before it does.
+  /// Prepares the calling thread. Requires: called by each thread before it runs kernels on managed
+  /// memory.
   virtual void prepare_kernel_thread() = 0;
   [[nodiscard]] virtual std::unique_ptr<Stream> make_stream(const std::string& name) = 0;
-  /// A stream for copies of plain memory: nothing it is given waits for unified memory.
+  /// Returns a stream for copies of plain memory. Its work never waits for unified memory.
   [[nodiscard]] virtual std::unique_ptr<Stream> make_copy_stream(const std::string& name) {
     return make_stream(name);
   }
-  /// Plain near memory, never moved.
+  /// Plain near memory, which never moves.
   [[nodiscard]] virtual Memory& memory() = 0;
-  /// The space charges `ledger` for each near page while it is in use. The ledger outlives it.
-  /// Throws: Error when the far file, the paging mechanism or the memory cannot be had.
+  /// Returns a space that charges `ledger` for each near page in use. The ledger outlives the
+  /// space. Throws: Error when the far file, the paging mechanism or the memory is unavailable.
   [[nodiscard]] virtual std::unique_ptr<ManagedSpace> make_managed_space(
       const ManagedOptions& options, Ledger& ledger) = 0;
-  /// The space does not charge a ledger: the arena that divides its near memory does.
+  /// Returns a space that charges no ledger; the arena that divides its near memory does.
   [[nodiscard]] virtual std::unique_ptr<CopySpace> make_copy_space(const CopyOptions& options) = 0;
 };
 

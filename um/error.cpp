@@ -15,7 +15,7 @@ bool is_control(char byte) { return static_cast<unsigned char>(byte) < ' ' || by
 
 bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) == 0x80U; }
 
-/// The first and the last of `text`, and how many bytes are left out between them.
+/// Returns the first and last bytes of `text`, and between them the count of bytes left out.
 std::string with_ends(std::string_view text, std::size_t first, std::size_t last) {
   while (first > 0 && continues_character(text[first])) --first;
   std::size_t end = text.size() - last;

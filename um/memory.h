@@ -9,7 +9,7 @@
 
 namespace spillway::um {
 
-/// A place to allocate from. Features (a limit, a log) are Memories that wrap a Memory.
+/// A place to allocate from. A feature (a limit, a log) is a Memory that wraps a Memory.
 ///
 /// Thread safety: implementations are safe to call from several threads at once.
 class Memory {
@@ -20,7 +20,7 @@ class Memory {
   /// Throws: OutOfMemory.
   [[nodiscard]] virtual std::byte* allocate(Bytes size) = 0;
 
-  /// Gives back what `allocate(size)` returned.
+  /// Frees the result of `allocate(size)`.
   virtual void free(std::byte* address, Bytes size) noexcept = 0;
 };
 
@@ -28,7 +28,7 @@ class Memory {
 class Block {
  public:
   Block() = default;
-  /// Throws: OutOfMemory. A zero `size` owns nothing.
+  /// Allocates nothing when `size` is zero. Throws: OutOfMemory.
   Block(Memory& memory, Bytes size)
       : memory_{&memory}, data_{size == Bytes{} ? nullptr : memory.allocate(size)}, size_{size} {}
   Block(const Block&) = delete;
@@ -62,28 +62,28 @@ class Block {
 /// The two memories: the fast small one next to the processor, and the large slow one.
 enum class MemoryTier { kNear, kFar };
 
-/// Counts the near bytes in use against a budget: charged when a move or an allocation is issued,
-/// released when the memory is really free again (after the event of an offload has fired).
+/// Counts the near bytes in use against a budget. Bytes are charged when a move or an allocation is
+/// issued, and released when the memory is free again (after the event of an offload).
 ///
-/// Thread safety: every function may be called from any thread, and from a page-fault handler;
-/// reset_peak() while nobody charges.
+/// Thread safety: any thread and a page-fault handler may call every function; reset_peak() must
+/// not run beside a charge.
 class Ledger {
  public:
   explicit Ledger(Bytes limit) : limit_{limit.count()} {}
 
-  /// Counts `size` more bytes. Throws: OutOfMemory when the limit would be exceeded (nothing
-  /// counted).
+  /// Adds `size` to the bytes in use. Throws: OutOfMemory, with nothing added, when the limit would
+  /// be exceeded.
   void charge(Bytes size);
-  /// As charge(), but says no instead of throwing.
+  /// Like charge(), but returns false instead of throwing.
   [[nodiscard]] bool try_charge(Bytes size) noexcept;
-  /// Requires: at most what was charged.
+  /// Requires: `size` is at most the bytes in use.
   void release(Bytes size) noexcept { in_use_ -= size.count(); }
 
   [[nodiscard]] Bytes limit() const noexcept { return Bytes{limit_}; }
   [[nodiscard]] Bytes in_use() const noexcept { return Bytes{in_use_}; }
   /// The largest in_use() since construction or the last reset_peak().
   [[nodiscard]] Bytes peak() const noexcept { return Bytes{peak_}; }
-  /// Requires: no charge at the same time.
+  /// Requires: no concurrent charge.
   void reset_peak() noexcept { peak_ = in_use_.load(); }
 
  private:
@@ -92,8 +92,8 @@ class Ledger {
   std::atomic<std::uint64_t> peak_{0};
 };
 
-/// A Memory that charges a ledger for what it hands out, and so never exceeds the ledger's limit.
-/// Adds one rule to `upstream`, nothing else. Both must outlive it.
+/// A Memory that charges a ledger for each allocation, so that it never exceeds the ledger's limit.
+/// `upstream` and the ledger must outlive it.
 class LimitedMemory final : public Memory {
  public:
   LimitedMemory(Memory& upstream, Ledger& ledger) : upstream_{&upstream}, ledger_{&ledger} {}

@@ -13,22 +13,22 @@ namespace spillway::um {
 
 /// Far memory: other RAM, or a file.
 struct FarOptions {
-  /// Empty: RAM. Else a path that does not exist yet, or a folder to put the file in.
+  /// Empty for RAM; otherwise a path that does not exist yet, or a folder for the file.
   std::string file;
-  /// Of unified memory, the bytes that will ever be far, where that is known: a GPU's driver takes
-  /// RAM for them only as they leave, and nobody could stop then.
+  /// The bytes of unified memory that will ever be far, if known. A GPU's driver takes RAM for them
+  /// only when they leave, too late to report a lack of it.
   Bytes used;
-  /// Every 4 KiB in a file has a checksum, in RAM: what the disk spoils is found when it is read.
+  /// Keeps a checksum in RAM for every 4 KiB of a file, so that a read detects disk errors.
   bool checksums = true;
 };
 
-/// The link between near and far memory, the same each way.
+/// The link between near and far memory, with the same limits in both directions.
 struct LinkOptions {
-  std::optional<Bandwidth> bandwidth;  ///< nothing: as fast as the machine copies
+  std::optional<Bandwidth> bandwidth;  ///< nullopt: as fast as the machine copies
   Nanoseconds latency{0};              ///< added to each move of a page or copy
 };
 
-/// What a copy space is made of.
+/// Options of a copy space.
 struct CopyOptions {
   Bytes size;  ///< bytes of far memory
   Bytes near;  ///< bytes of near memory
@@ -43,58 +43,58 @@ enum class Paging {
   kMemfdSegv,  ///< a memfd and SIGSEGV (any Linux)
 };
 
-/// What only a GPU is told.
+/// Options of a GPU.
 struct GpuOptions {
-  /// Lets the slab be larger than the GPU's free memory less a margin. Drivers have been seen to
-  /// hang the GPU, for every program, when they must evict.
+  /// Lets the slab exceed the GPU's free memory less a margin. Some drivers hang the GPU for every
+  /// program when they must evict.
   bool oversubscribe = false;
-  /// Tells the driver which pages were discarded. Else they stay where they are until they are
-  /// overwritten: no calls, but an eviction would write them back. Nothing: where there may be
-  /// evictions, when oversubscribed.
+  /// Tells the driver which pages were discarded. Otherwise they stay in place until they are
+  /// overwritten: this saves calls, but an eviction writes them back. nullopt: true if
+  /// `oversubscribe`.
   std::optional<bool> discards;
-  /// A step whose blocks all have fixed places is captured once and repeated as one piece of work
-  /// (a CUDA graph); else the host launches each step anew.
+  /// Captures a step once and repeats it as a CUDA graph if all its blocks have fixed places.
+  /// Otherwise the host launches each step anew.
   bool graph = true;
 
   [[nodiscard]] bool tells_discards() const { return discards.value_or(oversubscribe); }
 };
 
-/// What a managed space is made of.
+/// Options of a managed space.
 struct ManagedOptions {
-  Bytes size;  ///< bytes of the slab, and of far memory. A multiple of `page`.
-  Bytes near;  ///< bytes of near memory it may hold. A multiple of `page`.
+  Bytes size;  ///< bytes of the slab and of far memory, a multiple of `page`
+  Bytes near;  ///< the most bytes of near memory, a multiple of `page`
   Bytes page;  ///< unit of residency: a power of two, 4 KiB to 2 MiB
   FarOptions far;
   LinkOptions link;
-  // The host device's, which does in software what a GPU does itself:
+  // Options of the host device only:
   Nanoseconds fault_latency{0};  ///< added to each page fault
   Paging paging = Paging::kAuto;
-  /// Fills what a read must not rely on (populated and discarded pages) with a pattern of NaNs, so
-  /// that a test sees a read of it.
+  /// Fills populated and discarded pages with NaNs, so that a test notices reads that must not
+  /// happen.
   bool poison = false;
-  /// Every write is declared by a use, or faults. If not, each page that has been near counts as
-  /// written, whatever brought it there and whatever advice it has, and is saved when it leaves.
+  /// Promises that every write is declared by a use or faults. If false, each page that has been
+  /// near counts as dirty, regardless of advice, and is written back when it leaves.
   bool writes_are_declared = true;
   GpuOptions gpu;
 };
 
-/// Far memory as a processor beside it reaches it: not over the link, and without near memory.
+/// Far memory as a processor beside it accesses it: without the link and without near memory.
 ///
-/// Thread safety: calls on ranges that do not overlap may run at the same time, also beside moves
-/// of other ranges.
+/// Thread safety: calls on ranges that do not overlap may run concurrently, also beside moves of
+/// other ranges.
 class FarSide {
  public:
   virtual ~FarSide() = default;
 
-  /// The same bytes where they lie, when they lie in RAM; else empty.
+  /// Returns the addresses of the bytes if they are in RAM; otherwise an empty range.
   [[nodiscard]] virtual Range addresses(Bytes /*offset*/, Bytes /*size*/) { return {}; }
   /// Return when the bytes have been copied. Requires: address, offset and size are multiples of
-  /// 4096. Throw: Error when a file cannot be read or written, or no longer holds what was written.
+  /// 4096. Throw: Error when a file cannot be read or written, or its content is corrupt.
   virtual void read(Bytes offset, Range to) = 0;
   virtual void write(Bytes offset, std::span<const std::byte> from) = 0;
 };
 
-/// Far memory in RAM where it has addresses, whoever moves what is in it.
+/// Far memory in RAM with addresses, independent of who moves its content.
 class FarRange final : public FarSide {
  public:
   explicit FarRange(Range memory) : memory_{memory} {}

@@ -13,23 +13,25 @@
 
 namespace spillway::um {
 
-/// Where work of a step goes: work of one lane runs in order, beside that of the others.
+/// A queue for work of a step. Work in one lane runs in order, concurrently with the other lanes.
 enum class Lane : std::uint8_t {
-  kCompute,  ///< the stream that the lanes belong to
+  kCompute,  ///< the stream that owns the lanes
   kIn,       ///< copies into near memory
   kOut       ///< copies out of near memory
 };
 inline constexpr std::size_t kLanes = 3;
 
-/// Work of a whole step given ahead of the device, which alone sees to its order: nothing on the
-/// host waits in between. It can be kept and done again as one piece (a CUDA graph).
+/// Submits a whole step ahead of the device, which alone keeps its order; the host does not wait in
+/// between. The step can be captured and repeated as one piece (a CUDA graph).
 ///
-/// run() and keep() call `give`, which gives the work: copies by copy(), kernels to the stream
-/// itself, and between them what waits for what. It begins when the stream's work so far has ended,
-/// and what the stream is given afterwards begins when all of it has.
+/// run() and keep() call `give`, which submits copies by copy(), kernels to the stream itself, and
+/// the dependencies between them. The submitted work begins after the stream's earlier work. Later
+/// work of the stream begins after all of it.
 ///
-/// Thread safety: none; to be called by work of the stream. Throws: Error when the driver fails;
-/// nothing of what was given is under way then. The stream outlives it.
+/// The stream outlives it.
+///
+/// Thread safety: none; called by work of the stream. Throws: Error when the driver fails; then no
+/// submitted work is in flight.
 class Lanes {
  public:
   /// A point in a lane, valid until the next run() or keep().
@@ -38,24 +40,25 @@ class Lanes {
   virtual ~Lanes() = default;
 
   virtual void run(const std::function<void()>& give) = 0;
-  /// Keeps what is given, instead of doing it, and drops what was kept before.
+  /// Captures the submitted work instead of running it, and drops what was captured before.
   virtual void keep(const std::function<void()>& give) = 0;
   [[nodiscard]] virtual bool has_kept() const = 0;
-  /// Does what was kept, once more. Requires: has_kept().
+  /// Runs the captured work once more. Requires: has_kept().
   virtual void run_kept() = 0;
 
-  // Within `give`:
+  // Called within `give`:
 
   virtual void copy(Lane lane, std::span<const std::byte> from, std::byte* to) = 0;
   [[nodiscard]] virtual Mark mark(Lane lane) = 0;
-  /// Later work of `lane` begins when the lane of `mark` has come to it.
+  /// Makes later work of `lane` wait until the lane of `mark` has reached it.
   virtual void wait(Lane lane, Mark mark) = 0;
 
-  /// When that was, since the beginning. Requires: made in a run() of which all work has ended.
+  /// Returns when the lane reached `mark`, since the beginning. Requires: `mark` was made in a
+  /// run() with all its work ended.
   [[nodiscard]] virtual Nanoseconds time(Mark mark) = 0;
 };
 
-/// A point in a Stream's work. Fires once, when all work before it has ended.
+/// A point in a Stream's work. Fires once, when all earlier work has ended.
 ///
 /// Thread safety: safe to call from several threads at once.
 class Event {
@@ -66,64 +69,64 @@ class Event {
   virtual void wait() const = 0;
 };
 
-/// Told when work has ended, and the moment at which it did.
+/// Called when work has ended, with the time at which it ended.
 using Notice = std::function<void(std::chrono::steady_clock::time_point)>;
 
-/// A queue of work that runs in order, beside the caller and beside other streams.
+/// A queue of work that runs in order, concurrently with the caller and other streams.
 ///
-/// On a host, work does something; on a GPU, it gives the GPU something to do, and has ended when
-/// the GPU has done it. "The work so far" is all work enqueued so far or, when work itself asks,
-/// what it has done or given so far.
+/// Work on a host computes; work on a GPU submits to the GPU and ends when the GPU has done it.
+/// "The work so far" is all work enqueued so far. Called by work itself, it is what that work has
+/// done or submitted so far.
 ///
-/// Its end waits for all its work; a failure that no synchronize() has thrown is dropped.
+/// The destructor waits for all work and drops a failure that synchronize() has not thrown.
 ///
 /// Thread safety: safe to call from several threads at once.
 class Stream {
  public:
   virtual ~Stream() = default;
 
-  /// Appends `work`; returns before it runs. When work throws, later work is skipped (events still
-  /// fire) and synchronize() throws what it threw.
+  /// Appends `work` and returns before it runs. When work throws, later work is skipped (events
+  /// still fire) and synchronize() rethrows.
   virtual void enqueue(std::function<void()> work) = 0;
 
-  /// An event that fires when all work so far has ended. Shared: the stream fires it, any
-  /// number of waiters keep it.
+  /// Returns an event that fires when all work so far has ended. Shared by the stream, which fires
+  /// it, and any number of waiters.
   [[nodiscard]] virtual std::shared_ptr<const Event> record() = 0;
 
-  /// Later work of this stream starts only after `event` has fired.
+  /// Delays later work of this stream until `event` has fired.
   virtual void wait(std::shared_ptr<const Event> event) = 0;
 
-  /// Blocks until all work enqueued so far has ended. Throws: the first exception of that work,
-  /// once. Notices asked for so far have been given by then.
+  /// Blocks until all work so far has ended and its notices have been called. Throws: the first
+  /// exception of that work, once.
   virtual void synchronize() = 0;
 
-  /// Calls `then` once, when the work so far has ended, also when it failed. Notices are given one
-  /// after the other, in the order in which they were asked for. `then` must be quick and must not
-  /// wait for work of this stream; what it throws is thrown by synchronize().
+  /// Calls `then` once when the work so far has ended, even if it failed. Notices are called one at
+  /// a time in the order of the calls. `then` must be quick and must not wait for this stream;
+  /// synchronize() rethrows its exceptions.
   virtual void notify(Notice then) = 0;
 
-  /// Whether a notice costs nothing: it is given at once, by the work itself.
+  /// Returns whether a notice is free: the work itself calls it, at once.
   [[nodiscard]] virtual bool has_free_notices() const { return false; }
 
-  /// Lanes beside this stream, which is their compute lane; null where work cannot be given ahead
-  /// of what it works on: on a host.
+  /// Returns lanes with this stream as their compute lane. Returns null on a host, which cannot
+  /// submit work ahead of its operands.
   [[nodiscard]] virtual std::unique_ptr<Lanes> make_lanes() { return nullptr; }
 
-  /// Copies near memory into ordinary memory when the work so far has ended, and waits for that.
+  /// Copies near memory into ordinary memory after the work so far, and waits for the copy.
   /// Requires: called by work of this stream.
   virtual void read(std::span<const std::byte> near, std::span<std::byte> into) = 0;
 
-  /// Copies ordinary memory into near memory behind the work so far; `from` stays as it is until
-  /// that has ended, too. Requires: called by work of this stream.
+  /// Copies ordinary memory into near memory after the work so far; `from` must not change until
+  /// the copy has ended. Requires: called by work of this stream.
   virtual void write(std::span<const std::byte> from, std::span<std::byte> near) = 0;
 
-  /// What work gives from now on is called `name` in the pictures of profilers; empty: nothing.
-  /// Requires: called by work of this stream.
+  /// Labels later submitted work as `name` for profilers; an empty name ends the label. Requires:
+  /// called by work of this stream.
   virtual void label(std::string_view /*name*/) {}
 };
 
-/// Called once when a move has ended, from the thread that ended it; the argument is null when the
-/// move succeeded. Must return quickly and must not throw or touch managed memory.
+/// Called once when a move has ended, by the thread that ended it. The argument is null on success.
+/// Must return quickly, must not throw and must not touch managed memory.
 using Completion = std::function<void(std::exception_ptr)>;
 
 }  // namespace spillway::um

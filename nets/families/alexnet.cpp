@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kHidden = 4096;
 constexpr Pool kPool{.kernel = square(3), .stride = square(2)};
-// The paper's 1e-4 is for each of the five channels.
+// The paper's alpha of 1e-4 applies to each of the five channels.
 constexpr LocalResponseNorm kNorm{.size = 5, .alpha = 5e-4F, .beta = 0.75F, .k = 2};
 
 NodeId add_convolution(Builder& net, NodeId x, const std::string& number,

@@ -9,7 +9,7 @@ constexpr std::size_t kSegments = 2;
 constexpr std::size_t kBertWider = 4;
 constexpr LayerNorm kBertNorm{.epsilon = 1e-12F};
 
-// Attention, then two linear layers, each added to what it reads and then normalized.
+// Attention, then two linear layers; each result is added to its input and normalized.
 NodeId add_block(Builder& net, const std::string& name, const BertSizes& sizes, NodeId x) {
   NodeId y = net.linear(name + ".attention.self.qkv", x, {.features = 3 * sizes.width});
   y = net.add(name + ".attention.self", Attention{.heads = sizes.heads, .causal = false}, {y});

@@ -10,14 +10,14 @@
 namespace spillway::nets {
 namespace {
 
-constexpr std::size_t kWiderInside = 4;  // a 1x1 convolution makes four times a layer's channels
+constexpr std::size_t kWiderInside = 4;  // a 1x1 convolution makes four times a layer's growth
 
 struct Design {
-  std::size_t growth;                 // channels that each layer adds
-  std::array<std::size_t, 4> layers;  // of each block
+  std::size_t growth;                 // channels added by each layer
+  std::array<std::size_t, 4> layers;  // per block
 };
 
-// Batch norm and ReLU before the convolution, which has no bias.
+// Batch norm and ReLU, then the convolution, which has no bias.
 NodeId add_dense_unit(Builder& net, NodeId x, const std::string& name, const std::string& number,
                       const Convolution& layer) {
   x = net.relu(name + ".relu" + number, net.batch_norm(name + ".norm" + number, x));
@@ -26,8 +26,8 @@ NodeId add_dense_unit(Builder& net, NodeId x, const std::string& name, const std
   return net.convolution(name + ".conv" + number, x, unbiased);
 }
 
-// Each layer reads the block's input and all new channels before it: a Concat of the parts
-// themselves, so that to have it again takes the parts alone.
+// Dense block: each layer reads the block's input and all earlier new channels. Concat reads the
+// original parts, so that it can be recomputed from them alone.
 NodeId add_block(Builder& net, NodeId x, const std::string& name, std::size_t layers,
                  std::size_t growth) {
   std::vector<NodeId> parts{x};
@@ -42,7 +42,7 @@ NodeId add_block(Builder& net, NodeId x, const std::string& name, std::size_t la
   return x;
 }
 
-// Half the channels, half the height and width.
+// Halves the channels, the height and the width.
 NodeId add_transition(Builder& net, NodeId x, const std::string& name) {
   x = add_dense_unit(net, x, name, "", {.channels = net.shape(x).channels / 2});
   return net.pool(name + ".pool", x, {.kind = PoolKind::kAverage});

@@ -14,7 +14,7 @@ NodeId crop(Builder& net, const std::string& name, NodeId x, NodeId like, std::s
   return net.crop(name, x, like, {.is_centred = false, .offset = square(offset)});
 }
 
-// Convolutions of 3x3 with ReLU; a max pooling ends the stage.
+// 3x3 convolutions with ReLU, then max pooling.
 NodeId add_stage(Builder& net, NodeId x, std::size_t stage, std::size_t channels) {
   const std::string number = std::to_string(stage + 1);
   for (std::size_t i = 1; i <= kDepths.at(stage); ++i) {
@@ -48,7 +48,7 @@ NodeId upsample(Builder& net, const std::string& name, NodeId x, std::size_t tim
                                      .bias = false});
 }
 
-// The scores, twice as large, and those of a pooling before.
+// Adds the upsampled scores and the scores of an earlier pooling.
 NodeId refine(Builder& net, const std::string& upsampled, NodeId scores, const std::string& pool,
               NodeId x, std::size_t offset) {
   const std::size_t classes = net.shape(scores).channels;

@@ -14,9 +14,9 @@ void expect_divided(const std::string& network, std::size_t width, std::size_t h
 namespace {
 
 constexpr std::size_t kContext = 1024;
-constexpr std::size_t kGptWider = 4;  // the width within the second half of a block, in widths
+constexpr std::size_t kGptWider = 4;  // inner width of a block's second half, in widths
 
-// Attention, then two linear layers, each on normalized tokens and added to them.
+// Attention, then two linear layers; each half normalizes its input and adds its result to it.
 NodeId add_block(Builder& net, const std::string& name, const GptSizes& sizes, NodeId x) {
   NodeId y = net.add(name + ".ln_1", LayerNorm{}, {x});
   y = net.linear(name + ".attn.c_attn", y, {.features = 3 * sizes.width});

@@ -9,13 +9,13 @@
 namespace spillway::nets {
 namespace {
 
-/// Whether a window may stick out of its image.
+/// Whether windows may extend beyond the image.
 enum class Border {
-  kSame,  ///< zeros around, half a kernel: with stride 1 the image keeps its size
-  kValid  ///< no: "V" in the figures of the Inception papers
+  kSame,  ///< pads by half a kernel: with stride 1 the image keeps its size
+  kValid  ///< does not pad: "V" in the figures of the Inception papers
 };
 
-/// Convolution without bias, batch norm and ReLU: what GoogLeNet and Inception are made of.
+/// Convolution without bias, batch norm and ReLU: the basic unit of GoogLeNet and Inception.
 struct ConvolutionUnit {
   std::size_t channels;
   Extent kernel = square(1);
@@ -25,7 +25,7 @@ struct ConvolutionUnit {
 
 constexpr BatchNorm kUnitNorm{.epsilon = 1e-3F};  // as in the published weights
 
-// Units one after the other: name.1.conv, name.1.bn, name.1.relu, name.2.conv and so on.
+// Adds consecutive units: name.1.conv, name.1.bn, name.1.relu, name.2.conv and so on.
 NodeId add_units(Builder& net, NodeId x, const std::string& name,
                  const std::vector<ConvolutionUnit>& units) {
   for (std::size_t i = 0; i < units.size(); ++i) {
@@ -53,8 +53,8 @@ NodeId shrink(Builder& net, NodeId x, const std::string& name) {
   return net.pool(name + ".pool", x, {.kernel = square(3), .stride = square(2)});
 }
 
-// Means of 3x3, then 1x1 convolutions. The published v3 counts the padding, the published v4 does
-// not.
+// Average pooling of 3x3, then a 1x1 convolution. The published v3 counts the padding; the
+// published v4 does not.
 NodeId add_mean(Builder& net, NodeId x, const std::string& name, std::size_t channels,
                 bool counts_padding) {
   const NodeId mean = net.pool(name + ".mean", x,
@@ -183,7 +183,7 @@ NodeId add_v4_c(Builder& net, NodeId x, const std::string& name) {
                            add_mean(net, x, name, 256, /*counts_padding=*/false)});
 }
 
-// On the last 17x17 grid.
+// The head on the last 17x17 grid.
 void add_auxiliary_head(Builder& net, NodeId x, std::size_t classes) {
   x = net.pool("aux.pool", x,
                {.kind = PoolKind::kAverage, .kernel = square(5), .stride = square(3)});
@@ -245,7 +245,7 @@ namespace {
 constexpr Pool kHalving{.kernel = square(3), .stride = square(2), .rounds_up = true};
 constexpr Pool kKeeping{.kernel = square(3), .stride = square(1), .padding = square(1)};
 
-/// A row of the paper's table 1: channels of each convolution of a module.
+/// A row of the paper's table 1: the channels of a module's convolutions.
 struct Module {
   std::size_t of_1x1;
   std::size_t reduce_3x3, of_3x3;
@@ -262,7 +262,7 @@ NodeId add_module(Builder& net, NodeId x, const std::string& name, const Module&
                      add_units(net, pooled, name + ".projection", {{m.pool_projection}})});
 }
 
-// The side networks of the paper's section 5.
+// The auxiliary classifiers of the paper's section 5.
 void add_auxiliary_head(Builder& net, NodeId x, const std::string& name, std::size_t classes) {
   x = net.pool(name + ".pool", x,
                {.kind = PoolKind::kAverage, .kernel = square(5), .stride = square(3)});

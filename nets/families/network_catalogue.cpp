@@ -22,7 +22,7 @@ constexpr Shape photo(std::size_t side) { return {.channels = 3, .height = side,
 constexpr Shape kDigit{.channels = 1, .height = 28, .width = 28};
 constexpr Shape kPhoto = photo(224);
 
-// Layer after layer.
+// Networks without branches.
 std::vector<CatalogueEntry> plain_networks() {
   return {
       {"lenet", "LeNet-5 with ReLU and max pooling (after LeCun et al., 1998)", kDigit, 10, lenet},
@@ -36,7 +36,7 @@ std::vector<CatalogueEntry> plain_networks() {
   };
 }
 
-// With branches.
+// Networks with branches.
 std::vector<CatalogueEntry> branched_networks() {
   return {
       {"googlenet", "GoogLeNet with batch norm (Szegedy et al., 2014)", kPhoto, 1000, googlenet,

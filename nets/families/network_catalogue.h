@@ -11,37 +11,37 @@
 
 namespace spillway::nets {
 
-/// What a user may change of a built-in network.
+/// Settings of a built-in network that a user may change.
 struct NetworkOptions {
   std::optional<Shape> image;          ///< default: the catalogue entry's
-  std::optional<std::size_t> classes;  ///< default: the catalogue entry's; of texts, the vocabulary
+  std::optional<std::size_t> classes;  ///< default: the catalogue entry's; texts: vocabulary
   std::optional<float> dropout;        ///< default: the network's (set_dropout())
-  bool auxiliary_heads = false;        ///< with the losses on the way that its paper trains with
+  bool auxiliary_heads = false;        ///< with the auxiliary losses of its paper
 };
 
-/// A built-in network, by the name users type.
+/// A built-in network under the name that users type.
 struct CatalogueEntry {
   std::string name;
   std::string description;  ///< one line: "ResNet with bottlenecks, 50 layers (He et al., 2015)"
   Shape image;              ///< default image
   std::size_t classes;      ///< default number of classes
   std::function<Network(const Shape& image, std::size_t classes)> build;
-  /// With auxiliary heads, by the name "googlenet+aux-heads"; empty where there are none.
+  /// Builds with auxiliary heads, as "googlenet+aux-heads"; empty if the network has none.
   std::function<Network(const Shape& image, std::size_t classes)> build_with_heads = nullptr;
 };
 
-/// All built-in networks that have a name of their own, in the order in which they are listed.
+/// Returns all built-in networks with a name of their own, in listing order.
 [[nodiscard]] std::span<const CatalogueEntry> catalogue();
 
-/// The entry of `name`: one of the catalogue's, or a member of a family, whose depths the name
-/// says: "resnet:6,32,100,6", "vgg:2,22,66,4,4". Throws: um::Error that lists the names there are,
-/// or says how a family's are spelt.
+/// Returns the entry of `name`: from the catalogue, or a family member with its depths in the name
+/// ("resnet:6,32,100,6", "vgg:2,22,66,4,4"). Throws: um::Error that lists the known names or
+/// explains the spelling of a family's names.
 [[nodiscard]] CatalogueEntry find_network(std::string_view name);
 
-/// Builds the network `name`. Throws: um::Error for an unknown name, an image too small for the
-/// network, or auxiliary heads where it has none.
+/// Builds the network `name`. Throws: um::Error when the name is unknown, the image is too small,
+/// or the network has no auxiliary heads.
 [[nodiscard]] Network build_network(std::string_view name, const NetworkOptions& options = {});
-/// Builds the network of `entry`. Throws: likewise.
+/// Builds the network of `entry`. Throws: as above.
 [[nodiscard]] Network build_network(const CatalogueEntry& entry,
                                     const NetworkOptions& options = {});
 

@@ -16,8 +16,8 @@ namespace {
 
 constexpr Shape kFamilyPhoto{.channels = 3, .height = 224, .width = 224};
 constexpr std::size_t kFamilyClasses = 1000;
-constexpr std::size_t kDeepest = 2048;  // of some ten layers each: fewer than kMaxLayers
-// A layer of such a width makes several times as many numbers.
+constexpr std::size_t kDeepest = 2048;  // with some ten layers each this stays below kMaxLayers
+// Layers make several times as many channels as their width.
 constexpr std::size_t kWidest = kLargestWidth / 16;
 
 constexpr NetworkFamily kResnet{
@@ -44,7 +44,7 @@ constexpr std::array kFamilies{kResnet, kVgg, kGpt, kLlama};
 template <std::size_t kNumbers>
 using Numbers = std::array<std::size_t, kNumbers>;
 
-// The numbers behind the prefix of `name`, as many as the family has.
+// Returns the numbers after the prefix of `name`, exactly as many as the family has.
 template <std::size_t kNumbers>
 Numbers<kNumbers> numbers_of(std::string_view name, const NetworkFamily& family) {
   const auto all = joined_numbers(name.substr(family.prefix.size()), ',', family.largest);

@@ -10,10 +10,10 @@ namespace {
 
 enum class BlockKind { kBasic, kBottleneck };
 
-constexpr std::size_t kWidth = 64;     // channels of the first stage; each later stage doubles them
-constexpr std::size_t kExpansion = 4;  // a bottleneck makes four times the channels it works on
+constexpr std::size_t kWidth = 64;     // channels of the first stage; doubled by each later stage
+constexpr std::size_t kExpansion = 4;  // output channels of a bottleneck per inner channel
 
-/// What the blocks of a stage share, and the stride of one of them.
+/// The settings of one block; only the stride differs within a stage.
 struct Block {
   BlockKind kind;
   std::size_t width;
@@ -24,7 +24,7 @@ struct Block {
   }
 };
 
-// A convolution without bias and its batch norm. A kernel of 3 is padded by 1, one of 7 by 3.
+// A convolution without bias, and its batch norm. Pads a kernel of 3 by 1 and a kernel of 7 by 3.
 NodeId add_unit(Builder& net, NodeId x, const std::string& convolution, const std::string& norm,
                 const Convolution& layer) {
   Convolution unbiased = layer;
@@ -33,7 +33,7 @@ NodeId add_unit(Builder& net, NodeId x, const std::string& convolution, const st
   return net.batch_norm(norm, net.convolution(convolution, x, unbiased));
 }
 
-// Unit `number` of a block: block.conv1, block.bn1.
+// Adds unit `number` of a block: block.conv1, block.bn1.
 NodeId add_inner(Builder& net, NodeId x, const std::string& block, const std::string& number,
                  const Convolution& layer) {
   return add_unit(net, x, block + ".conv" + number, block + ".bn" + number, layer);
@@ -55,7 +55,7 @@ NodeId add_bottleneck(Builder& net, NodeId x, const std::string& name, const Blo
   return add_inner(net, x, name, "3", {.channels = block.channels()});
 }
 
-// The shortcut is x itself, or a projection where the block changes the shape.
+// The shortcut is x itself, or a projection if the block changes the shape.
 NodeId add_block(Builder& net, NodeId x, const std::string& name, const Block& block) {
   const NodeId y = block.kind == BlockKind::kBasic ? add_basic(net, x, name, block)
                                                    : add_bottleneck(net, x, name, block);

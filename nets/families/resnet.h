@@ -8,16 +8,16 @@
 
 namespace spillway::nets {
 
-/// Blocks in each of the four stages.
+/// Blocks per stage, for four stages.
 using ResnetDepths = std::array<std::size_t, 4>;
 
-/// He et al., 2015, table 1, for images of any size: basic blocks of two 3x3 convolutions.
+/// ResNet with basic blocks of two 3x3 convolutions (He et al., 2015, table 1), for images of any
+/// size.
 [[nodiscard]] Network resnet18(const Shape& image, std::size_t classes);
 [[nodiscard]] Network resnet34(const Shape& image, std::size_t classes);
 
-/// Bottlenecks of 1x1, 3x3 and 1x1, with the stride on the 3x3 ("v1.5"). SuperNeurons goes deep
-/// with 6, 32, n and 6 of them (table 4).
-/// Requires: at least one block a stage.
+/// ResNet with bottlenecks of 1x1, 3x3 and 1x1 convolutions, with the stride on the 3x3 ("v1.5").
+/// SuperNeurons uses depths of 6, 32, n and 6 (table 4). Requires: at least one block per stage.
 [[nodiscard]] Network bottleneck_resnet(std::string name, const ResnetDepths& depths,
                                         const Shape& image, std::size_t classes);
 [[nodiscard]] Network resnet50(const Shape& image, std::size_t classes);

@@ -8,10 +8,10 @@
 namespace spillway::nets {
 namespace {
 
-constexpr VggDepths kWidths{64, 128, 256, 512, 512};  // channels of each stage
+constexpr VggDepths kWidths{64, 128, 256, 512, 512};  // channels per stage
 constexpr std::size_t kFeatures = 4096;
 
-// Convolutions of 3x3 with ReLU; a max pooling ends the stage.
+// 3x3 convolutions with ReLU, then max pooling.
 NodeId add_stage(Builder& net, NodeId x, const std::string& number, std::size_t convolutions,
                  std::size_t channels) {
   for (std::size_t i = 1; i <= convolutions; ++i) {

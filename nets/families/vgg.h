@@ -8,11 +8,11 @@
 
 namespace spillway::nets {
 
-/// 3x3 convolutions of each of the five stages.
+/// 3x3 convolutions per stage, for five stages.
 using VggDepths = std::array<std::size_t, 5>;
 
-/// Simonyan and Zisserman, 2014, for images of 32x32 and more.
-/// Requires: at least one convolution a stage.
+/// VGG (Simonyan and Zisserman, 2014), for images of 32x32 and more. Requires: at least one
+/// convolution per stage.
 [[nodiscard]] Network vgg(std::string name, const VggDepths& depths, const Shape& image,
                           std::size_t classes);
 
@@ -22,8 +22,8 @@ using VggDepths = std::array<std::size_t, 5>;
 [[nodiscard]] Network vgg16(const Shape& image, std::size_t classes);
 [[nodiscard]] Network vgg19(const Shape& image, std::size_t classes);
 
-/// moDNN's VGG-101. The paper is silent on its stages; here 2, 22, 66, 4 and 4 convolutions, which
-/// give the sizes of its figure 6.
+/// moDNN's VGG-101. The paper does not give its stages; 2, 22, 66, 4 and 4 convolutions reproduce
+/// the sizes in its figure 6.
 [[nodiscard]] Network vgg101(const Shape& image, std::size_t classes);
 
 }  // namespace spillway::nets

@@ -12,12 +12,12 @@ struct VitSizes {
   std::size_t layers;
   std::size_t heads;
   std::size_t width;
-  std::size_t patch = 16;  ///< height and width of what becomes a token
+  std::size_t patch = 16;  ///< height and width of a patch, which becomes a token
 };
 
-/// One of any sizes, by the names of Hugging Face's files, but that `attention.qkv` is the three of
-/// `query`, `key` and `value`, one after the other. The class is told from the first token, which
-/// is no patch. Throws: um::Error where the image holds no patch.
+/// Vision transformer of any size, with the layer names of Hugging Face's files, except that
+/// `attention.qkv` concatenates `query`, `key` and `value`. Classifies by the first token, which is
+/// not a patch. Throws: um::Error when the image is smaller than a patch.
 [[nodiscard]] Network vit(const std::string& name, const VitSizes& sizes, const Shape& image,
                           std::size_t classes);
 

@@ -18,7 +18,7 @@ constexpr std::string_view kClasses = "classes";
 constexpr std::string_view kYes = "yes";
 constexpr std::string_view kNo = "no";
 
-// Short enough for a sentence.
+// Shortens a word for a message.
 std::string cut(const std::string& word) {
   constexpr std::size_t kLongest = 60;
   return word.size() > kLongest ? word.substr(0, kLongest) + "..." : word;
@@ -34,8 +34,8 @@ std::string listed(const std::vector<std::string_view>& words, std::string_view 
   return text;
 }
 
-// ---- values: each type has a word(), an overload of read(), which leaves a value alone that it
-// cannot read, and a sentence of what it may be.
+// ---- values: each type has a word(), a description of its values, and an overload of read().
+// read() leaves the value unchanged when it fails.
 
 std::string word(std::size_t value) { return std::to_string(value); }
 std::string word(bool value) { return std::string{value ? kYes : kNo}; }
@@ -106,7 +106,7 @@ std::string what_it_may_be() {
 
 // ---- layers
 
-// The layer of one kind that `text` says.
+// Reads a layer of one kind from its text.
 template <typename Kind>
 class Reader {
  public:

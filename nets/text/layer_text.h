@@ -15,22 +15,22 @@ struct LayerParameter {
   std::string value;
 };
 
-/// What a network file says of a layer, but for its name and what it reads.
+/// A layer in a network file, without its name and inputs.
 struct LayerText {
   std::string kind;  ///< "convolution"
   std::vector<LayerParameter> parameters;
 };
 
-/// The words for `layer`, without the parameters that have the default of layer.h. `twin` is the
-/// same layer of the same network with another number of classes: a whole number in which the two
-/// differ is the number of classes, and written as the word `classes`.
+/// Returns the text of `layer`, without parameters that have the default of layer.h. `twin` is the
+/// same layer in the same network with another number of classes. A whole number that differs from
+/// `twin` is the number of classes, and is written as the word `classes`.
 [[nodiscard]] LayerText to_text(const Layer& layer, const Layer& twin);
 
-/// The layer that `text` says, with `classes` for the word. `name` is only for the sentence.
-/// Throws: um::Error that names the layer, the parameter and what it may be.
+/// Returns the layer of `text`, with `classes` for the word `classes`. `name` is used in messages
+/// only. Throws: um::Error that names the layer, the parameter and its allowed values.
 [[nodiscard]] Layer to_layer(const std::string& name, const LayerText& text, std::size_t classes);
 
-/// `word` in quotes, cut where it is long, for sentences.
+/// Returns `word` in quotes for a message, shortened if it is long.
 [[nodiscard]] std::string quoted(const std::string& word);
 
 }  // namespace spillway::nets

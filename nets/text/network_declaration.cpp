@@ -42,7 +42,7 @@ std::vector<std::string> cut_into_words(const std::string& line) {
 TextLines::TextLines(std::istream& text, std::string file)
     : text_{text},
       file_{std::move(file)},
-      buffer_(kLongestLine + 3) {}  // "\r\n", and getline()'s 0
+      buffer_(kLongestLine + 3) {}  // for "\r\n" and the 0 of getline()
 
 std::optional<TextLine> TextLines::next() {
   while (read_line()) {
@@ -57,7 +57,7 @@ std::optional<TextLine> TextLines::next() {
   return std::nullopt;
 }
 
-// False at the end.
+// Returns false at the end.
 bool TextLines::read_line() {
   if (text_.eof()) return false;
   errno = 0;
@@ -105,7 +105,7 @@ um::Error TextLines::error(const std::string& complaint) const {
 
 namespace {
 
-constexpr std::string_view kImage = "image";  // the name of what the first layer reads
+constexpr std::string_view kImage = "image";  // name of the first layer's input
 constexpr std::size_t kLongestName = 200;
 
 std::string joined(const std::vector<std::string>& words, std::size_t first) {
@@ -114,7 +114,7 @@ std::string joined(const std::vector<std::string>& words, std::size_t first) {
   return text;
 }
 
-// Names become parts of file formats and sentences.
+// Restricts names, which become parts of file formats and messages.
 bool is_name(std::string_view word) {
   constexpr std::string_view kOthers = "_-.:,/+";
   return word.size() <= kLongestName && std::ranges::all_of(word, [&](char c) {
@@ -126,7 +126,7 @@ bool is_name(std::string_view word) {
 const char* const kWhatNamesAre =
     " is no name; names have letters, digits and _-.:,/+, and at most 200 of them";
 
-// The lines in front of the layers.
+// Reads the lines before the layers.
 class Header {
  public:
   explicit Header(TextLines& lines) : lines_{lines} {}
@@ -202,7 +202,7 @@ class Header {
     declaration.classes = number->front();
   }
 
-  // The next line, which must begin with `word`. `what` belongs there.
+  // Returns the next line, which must begin with `word`. `what` describes it in messages.
   TextLine next(const std::string& what, std::string_view word = {}) {
     std::optional<TextLine> line = pending_ ? std::exchange(pending_, {}) : lines_.next();
     if (!line) {
@@ -217,10 +217,10 @@ class Header {
   }
 
   TextLines& lines_;
-  std::optional<TextLine> pending_;  // read, but not looked at
+  std::optional<TextLine> pending_;  // read, but not yet processed
 };
 
-// The lines of the layers.
+// Reads the lines of the layers.
 class Layers {
  public:
   Layers(TextLines& lines, NetworkDeclaration& declaration)
@@ -285,7 +285,7 @@ class Layers {
             "; give it one of its own");
   }
 
-  // Finds what layer `i` reads; that before it where it does not say.
+  // Resolves the inputs of layer `i`: by default the layer before it.
   void resolve(std::size_t i) {
     LayerLine& layer = layers()[i];
     if (input_names_[i].empty()) layer.inputs = {NodeId(i)};
@@ -329,7 +329,7 @@ class Layers {
     }
   }
 
-  // The last layer is the loss, and all others are read or end auxiliary heads.
+  // Checks that the last layer is a loss, and that all others are read or end auxiliary heads.
   void expect_role(std::size_t i) {
     const LayerLine& layer = layers()[i];
     const bool is_loss = nets::is_loss(checked_layer(layer));

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kLargestFile = 64ULL << 20U;  // the largest network has some thousand lines
 
-// Makes the network that a file declares, for one image and number of classes.
+// Builds the declared network for one image and number of classes.
 class Construction {
  public:
   Construction(const NetworkDeclaration& declaration, const Shape& image, std::size_t classes)
@@ -38,7 +38,7 @@ class Construction {
   }
 
  private:
-  // Says the line where `act` throws.
+  // Adds the line to errors that `act` throws.
   template <typename Act>
   void for_each_line(const Act& act) const {
     for (const LayerLine& line : declaration_.layers) {
@@ -145,7 +145,7 @@ CatalogueEntry read_network_file(const std::string& path) {
 bool is_network_file(const std::string& name_or_path) {
   if (name_or_path.find('/') != std::string::npos) return true;
   if (name_or_path.ends_with(".net") || name_or_path.ends_with(".onnx")) return true;
-  std::error_code none;  // a name that is too long for a file is no file
+  std::error_code none;  // a name too long for a file is not a file
   return !is_built_in(name_or_path) && std::filesystem::exists(name_or_path, none) &&
          !std::filesystem::is_directory(name_or_path, none);
 }

@@ -7,23 +7,23 @@
 
 namespace spillway::nets {
 
-/// The most numbers that all outputs of a network from a file may have together, for one image, and
-/// the most parameters: 4 TiB, each.
+/// The most elements of all outputs for one image in a network from a file, and the most
+/// parameters: 4 TiB each.
 inline constexpr std::size_t kMaxElements = 1ULL << 40U;
 
-/// A user's own network, as the catalogue has the built-in ones: `build` infers its shapes anew for
-/// an image of any height and width, and puts any number of classes where the text says `classes`.
-/// Then a shape that does not fit is an um::Error that names the file, the line and the layer.
-/// Throws: um::Error likewise when the text is wrong (read_declaration()) or cannot be read.
+/// Reads a user's network as a catalogue entry. `build` infers its shapes for an image of any
+/// height and width, and replaces the word `classes` by any number of classes. It throws um::Error
+/// that names the file, the line and the layer when a shape does not fit. Throws: um::Error, too,
+/// when the text is wrong (read_declaration()) or cannot be read.
 [[nodiscard]] CatalogueEntry read_network(std::istream& text, const std::string& file);
 [[nodiscard]] CatalogueEntry read_network_file(const std::string& path);
 
-/// True when `name_or_path` means a file: it has a '/', ends in ".net" or ".onnx" (which
-/// open_network() does not read: src/onnx does), or is the name of a file and of no built-in
-/// network.
+/// Returns whether `name_or_path` means a file: it has a '/', ends in ".net" or ".onnx", or names
+/// an existing file but not a built-in network. open_network() does not read ".onnx"; src/onnx
+/// does.
 [[nodiscard]] bool is_network_file(const std::string& name_or_path);
 
-/// A built-in network or one from a file. Throws: as find_network() and read_network_file() do.
+/// Opens a built-in network or a network file. Throws: like find_network() and read_network_file().
 [[nodiscard]] CatalogueEntry open_network(const std::string& name_or_path);
 
 }  // namespace spillway::nets

@@ -11,15 +11,15 @@
 namespace spillway::nets {
 namespace {
 
-// A line, in columns.
+// A line, split into columns.
 struct Row {
   std::string name;
   std::string kind;
-  std::string rest;  // what it reads, and parameters
+  std::string rest;  // inputs and parameters
   std::string shape;
 };
 
-// What a node reads, where that is not the node before it, then its parameters.
+// Returns the inputs of a node, unless it reads just the node before it, then its parameters.
 std::string rest_of(const Network& network, std::size_t index, const LayerText& text) {
   const std::vector<NodeId>& inputs = network.nodes[index].inputs;
   std::string rest;
@@ -33,8 +33,8 @@ std::string rest_of(const Network& network, std::size_t index, const LayerText& 
   return rest;
 }
 
-// `network` for one class more; itself where it has one number of classes, as a user's file without
-// the word `classes` does.
+// Returns `network` with one more class; itself if the number of classes is fixed, as in a user's
+// file without the word `classes`.
 Network twin_of(const Network& network, const CatalogueEntry& entry,
                 const NetworkOptions& options) {
   NetworkOptions more = options;
@@ -60,7 +60,7 @@ std::vector<Row> rows_of(const Network& network, const Network& twin) {
   return rows;
 }
 
-// The width of a column: its longest text, unless that is so long that it may stick out.
+// Returns the width of a column: its longest text, up to a limit that longer texts may exceed.
 std::size_t width_of(const std::vector<Row>& rows, std::string Row::*column) {
   constexpr std::size_t kWidest = 48;
   std::size_t width = 0;

@@ -11,11 +11,11 @@
 
 namespace spillway::prefetch {
 
-/// What never happens ends then.
+/// The end time of an event that never happens.
 inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// How long it takes at least until some of the bytes that become available one after another have
-/// crossed a link.
+/// Lower bound of the time until a number of bytes have crossed a link, where parts become
+/// available one after another.
 class TransferCurve {
  public:
   explicit TransferCurve(double bytes_per_second) : rate_{bytes_per_second} {}
@@ -24,10 +24,10 @@ class TransferCurve {
     parts_.push_back({.available = available, .size = size});
   }
 
-  // Bytes that need not cross.
+  // Adds bytes that need not cross.
   void add_free(double size) { free_ += size; }
 
-  // Call it once, after all add().
+  // Requires: called once, after all add().
   void finish() {
     std::ranges::stable_sort(parts_, {}, &Part::available);
     double bytes = free_;
@@ -40,7 +40,7 @@ class TransferCurve {
     }
   }
 
-  // Increases with `bytes`, and jumps where the next part is not available yet.
+  // Returns the time for `bytes`: increasing, with jumps where the next part is not yet available.
   [[nodiscard]] double time(double bytes) const {
     if (bytes <= free_) return 0;
     const auto part = std::ranges::lower_bound(totals_, bytes);
@@ -57,35 +57,35 @@ class TransferCurve {
   double rate_;
   double free_ = 0;
   std::vector<Part> parts_;
-  std::vector<double> totals_;  // bytes of the first parts together, and those that are free
-  std::vector<double> ends_;    // when they have crossed
+  std::vector<double> totals_;  // bytes of the first parts together, plus free ones
+  std::vector<double> ends_;    // when these have crossed
 };
 
-/// How long it takes at least to compute some of the dropped bytes again.
+/// Lower bound of the time to recompute a number of discarded bytes.
 ///
-/// A block takes all of its tasks, and those of its inputs that are not kept; what is kept
-/// takes room in its place. The time of a task is divided among its blocks by size, and so is a
-/// block's: whatever blocks are chosen, their tasks take no less. Of the inputs those are kept
-/// with which a byte of room costs least.
+/// A block costs the time of all its tasks, and of those of its inputs that are not kept; a kept
+/// input takes room instead. A task's time is divided among its blocks by size, and so is a
+/// block's. Any choice of blocks thus costs at least its tasks' time. Inputs are kept if that
+/// minimizes the cost per byte of room.
 class RecomputationCurve {
  public:
-  /// `times`: by task; must outlive this.
+  /// `times`: by task; must outlive this object.
   explicit RecomputationCurve(std::span<const double> times) : times_{times} {}
 
-  /// `producers`: the tasks that make the block, each once; must outlive this.
+  /// `producers`: the tasks that make the block, each once; must outlive this object.
   void add(std::span<const Position> producers, double size) {
     blocks_.push_back(
         {.producers = producers, .size = size, .first_recompute_input = recompute_inputs_.size()});
     note(producers, size);
   }
-  /// Of the block added last; must outlive this.
+  /// Adds an input of the last added block; must outlive this object.
   void add_recompute_input(RecomputeInput&&) = delete;
   void add_recompute_input(const RecomputeInput& recompute_input) {
     recompute_inputs_.push_back(&recompute_input);
     note(recompute_input.producers, recompute_input.size);
   }
 
-  // Call it once, after all add().
+  // Requires: called once, after all add().
   void finish() {
     sum_up_made();
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
@@ -123,7 +123,7 @@ class RecomputationCurve {
     std::span<const Position> producers;
     double size = 0;
     std::size_t first_recompute_input = 0;
-    double price = 0;  // seconds a byte
+    double price = 0;  // seconds per byte
   };
   struct Made {
     Position task;
@@ -134,7 +134,7 @@ class RecomputationCurve {
     for (const Position producer : producers) made_.push_back({.task = producer, .size = size});
   }
 
-  // Makes one entry of each task's, in order.
+  // Merges the entries of each task into one, in order.
   void sum_up_made() {
     std::ranges::sort(made_, {}, [](const Made& made) { return std::pair{made.task, made.size}; });
     std::size_t count = 0;
@@ -157,13 +157,13 @@ class RecomputationCurve {
     return time;
   }
 
-  // The least price over the choices of what is kept: the dearest to make again per byte come
-  // first.
+  // Returns the least price over all choices of kept inputs. Considers inputs in order of cost per
+  // byte, the most expensive first.
   [[nodiscard]] double price(const Block& block,
                              std::span<const RecomputeInput* const> recompute_inputs) const {
     double time = share(block.producers, block.size);
     double room = block.size;
-    std::vector<std::pair<double, double>> made;  // seconds a byte, bytes
+    std::vector<std::pair<double, double>> made;  // seconds per byte, bytes
     for (const RecomputeInput* recompute_input : recompute_inputs) {
       if (recompute_input->producers.empty()) {
         room -= recompute_input->size;
@@ -189,9 +189,9 @@ class RecomputationCurve {
   std::span<const double> times_;
   std::vector<Block> blocks_;
   std::vector<const RecomputeInput*> recompute_inputs_;
-  std::vector<Made> made_;      // what each task makes
+  std::vector<Made> made_;      // the bytes that each task makes
   std::vector<double> totals_;  // bytes of the first blocks together
-  std::vector<double> ends_;    // how long they take
+  std::vector<double> ends_;    // the time for these
 };
 
 }  // namespace spillway::prefetch

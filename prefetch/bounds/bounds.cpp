@@ -21,7 +21,7 @@ namespace {
 
 using um::Nanoseconds;
 
-// By exchange: the time of the tasks that use its gradients afterwards.
+// Returns by exchange the time of the tasks that use its gradients afterwards.
 std::vector<Nanoseconds> times_of_users(const TaskGraph& graph,
                                         const std::vector<Nanoseconds>& times) {
   const std::vector<std::uint32_t> exchange = exchange_of_blocks(graph);
@@ -46,7 +46,7 @@ std::vector<Nanoseconds> times_of_users(const TaskGraph& graph,
 Nanoseconds exchange_bound(const TaskGraph& graph, const Profile& profile) {
   if (graph.exchanges.empty()) return Nanoseconds{0};
   std::vector<Nanoseconds> times;
-  std::vector<Nanoseconds> ended{Nanoseconds{0}};  // by k: when the first k tasks have
+  std::vector<Nanoseconds> ended{Nanoseconds{0}};  // by k: when the first k tasks have ended
   for (const std::vector<Nanoseconds>& durations : profile.durations) {
     times.push_back(*std::ranges::min_element(durations));
     ended.push_back(ended.back() + times.back());
@@ -68,7 +68,7 @@ namespace {
 
 double to_double(um::Bytes size) { return static_cast<double>(size.count()); }
 
-// Rounded down, past what rounding errors may have added: a bound must not be too high.
+// Rounds down by more than possible rounding errors: a bound must not be too high.
 um::Nanoseconds at_least(double seconds) {
   return um::Nanoseconds{static_cast<std::int64_t>(seconds * (1 - 1e-12) * 1e9)};
 }
@@ -100,7 +100,7 @@ class StepModel {
   [[nodiscard]] double compute() const { return before_.back(); }
 
   [[nodiscard]] double beaumont() const {
-    std::vector<double> leave_free(times_.size() + 1);  // by task: more than at the one before it
+    std::vector<double> leave_free(times_.size() + 1);  // by task: increase over the previous task
     std::vector<double> stay_far(times_.size() + 1);
     for (const TimedInterval& interval : intervals_) {
       const Position first = interval.from_start ? 0 : interval.last + 1;
@@ -123,14 +123,14 @@ class StepModel {
     return longest;
   }
 
-  // A bound, and the same with what TransitionBound knows.
+  // A bound, without and with TransitionBound.
   struct Pair {
     double plain;
     double with_transition_bound;
   };
 
   // For plans that only move: no task starts before its own head, nor before its predecessor has
-  // ended; the mirror image for what follows it. With a TransitionBound, nor before what that says.
+  // ended; symmetric for tails. With a TransitionBound, no task starts before that bound either.
   [[nodiscard]] Pair head_and_tail() const {
     Ends own{.starts = std::vector<double>(times_.size()),
              .tails = std::vector<double>(times_.size())};
@@ -151,7 +151,7 @@ class StepModel {
             .with_transition_bound = bound(raised(own, &transition_bound))};
   }
 
-  // For plans that also recompute: the largest bound of one task; of many tasks, only some count.
+  // For plans that also recompute: the largest bound of one task; in long steps, of sampled tasks.
   [[nodiscard]] Pair head_and_tail_with_recomputation() const {
     const Ends none{.starts = std::vector<double>(times_.size()),
                     .tails = std::vector<double>(times_.size())};
@@ -173,13 +173,13 @@ class StepModel {
   [[nodiscard]] double out() const { return link_.offload.bytes_per_second(); }
   [[nodiscard]] double in() const { return link_.prefetch.bytes_per_second(); }
 
-  // By task: at least so much passes before it starts, and after it has ended.
+  // By task: lower bounds of the time before it starts and after it has ended.
   struct Ends {
     std::vector<double> starts;
     std::vector<double> tails;
   };
 
-  // What single tasks ask for, made to agree with what their neighbours do.
+  // Raises the bounds of single tasks so that they are consistent with their neighbours.
   [[nodiscard]] Ends raised(Ends ends, const TransitionBound* transition_bound) const {
     raise_starts(transition_bound, ends.starts);
     raise_tails(transition_bound, ends.tails);
@@ -216,11 +216,11 @@ class StepModel {
     RecomputationCurve again;
   };
 
-  // The tasks that something is missing at, of many tasks some of them; those first that most is
-  // missing at: their bounds are high, and what cannot be higher is soon seen.
+  // Returns the tasks with missing bytes (a sample of a long step), in order of decreasing missing
+  // bytes. The first ones have high bounds, which quickly rule out the others.
   [[nodiscard]] std::vector<Position> by_missing() const {
     constexpr std::size_t kMany = 2000;
-    constexpr std::size_t kMost = 400;  // of a step that is longer still
+    constexpr std::size_t kMost = 400;  // for still longer steps
     const std::size_t stride =
         times_.size() > kMany ? std::max<std::size_t>(50, times_.size() / kMost) : 1;
     std::vector<Position> order;
@@ -232,7 +232,7 @@ class StepModel {
     return order;
   }
 
-  // Of the blocks that may be away at task `t`.
+  // Returns curves over the blocks that may be away at task `t`.
   [[nodiscard]] Curves curves_at(Position t, bool with_recomputation) const {
     Curves curves{.head = TransferCurve{out()},
                   .tail = TransferCurve{in()},
@@ -254,7 +254,7 @@ class StepModel {
         for (const RecomputeInput& recompute_input : interval.recompute_inputs) {
           if (recompute_input.last >= t) continue;  // counts as a block of its own
           curves.again.add_recompute_input(recompute_input);
-          available = std::min(available, recompute_input.available);  // may be moved in its place
+          available = std::min(available, recompute_input.available);  // may be moved instead
         }
       }
       curves.head.add(available, interval.size);
@@ -265,8 +265,8 @@ class StepModel {
     return curves;
   }
 
-  // The bound of one task, the cheapest division of what is missing at it, or `min` where that is
-  // more. Before it at least `start`, after it at least `end` passes.
+  // Returns the bound of one task: the minimum over the divisions of its missing bytes, or `min` if
+  // that is larger. At least `start` passes before the task, at least `end` after it.
   [[nodiscard]] double at(Position t, const Curves& curves, double start, double end,
                           double min) const {
     const double missing = missing_[t];
@@ -283,8 +283,8 @@ class StepModel {
     return std::max(best, min);
   }
 
-  // Moved bytes among which the cheapest division is, likely ones first: between two of them both
-  // curves of a maximum are linear and none overtakes the other.
+  // Returns candidates for the moved bytes of the cheapest division, likely ones first. Between two
+  // candidates, both curves of a maximum are linear and do not cross.
   [[nodiscard]] std::vector<double> divisions(Position t, double start, double end,
                                               const TransferCurve& head, const TransferCurve& tail,
                                               const RecomputationCurve& again) const {

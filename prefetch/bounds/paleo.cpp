@@ -18,7 +18,7 @@ namespace {
 using um::Bytes;
 using um::Nanoseconds;
 
-// Times in nanoseconds, amounts in bytes.
+// Times in nanoseconds, sizes in bytes.
 struct Layer {
   double forward = 0;
   double backward = 0;
@@ -29,7 +29,7 @@ double nanoseconds(Nanoseconds duration) { return static_cast<double>(duration.c
 
 Nanoseconds rounded(double nanoseconds) { return Nanoseconds{std::llround(nanoseconds)}; }
 
-// By forward run, and one for what comes before all of them in the backward pass.
+// Returns a layer per forward run, and one for the backward runs before all of these.
 std::vector<Layer> find_layers(const TaskGraph& graph, const Profile& profile,
                                std::span<const TaskRun> runs, std::span<const FarInterval> saved) {
   std::vector<Layer> layers(runs.size() + 1);
@@ -51,7 +51,7 @@ std::vector<Layer> find_layers(const TaskGraph& graph, const Profile& profile,
   return layers;
 }
 
-// Near memory for saved blocks: what the budget leaves beside all else, at its largest.
+// Returns near memory for saved blocks: what the budget leaves beside the largest use by others.
 double find_capacity(const TaskGraph& graph, const BlockSizes& block_sizes, Bytes budget,
                      std::span<const TaskRun> runs, std::span<const FarInterval> saved) {
   const std::vector<Life> lives = find_lives(graph, runs);
@@ -78,7 +78,7 @@ class Paleo {
 
   [[nodiscard]] PaleoStep vdnn_like() const {
     double time = 0;
-    double swapped = 0;  // by the layer before
+    double swapped = 0;  // by the previous layer
     for (const Layer& layer : layers_) {
       time += std::max(layer.forward, swap_out(swapped));
       swapped = layer.buffers;
@@ -127,7 +127,7 @@ class Paleo {
   [[nodiscard]] double swap_out(double bytes) const { return swap(bytes, link_.offload); }
   [[nodiscard]] double swap_in(double bytes) const { return swap(bytes, link_.prefetch); }
 
-  // Where the last layers begin that fit together: Ca_layers of them.
+  // Returns the first of the last layers that fit together (Ca_layers).
   [[nodiscard]] std::size_t find_first_kept() const {
     double kept = 0;
     std::size_t first = layers_.size();
@@ -137,12 +137,13 @@ class Paleo {
     return first;
   }
 
-  // The time of the forward pass when the layers before `first_kept` are swapped out in order.
+  // Returns the time of the forward pass when the layers before `first_kept` are swapped out in
+  // order.
   [[nodiscard]] double forward_within(std::size_t first_kept) const {
     double time = 0;
     double near = 0;
     std::size_t leaving = 0;
-    std::vector<double> out;  // by swapped layer: when it is out
+    std::vector<double> out;  // by swapped layer: when its swap-out ends
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       near += layers_[l].buffers;
       while (near > capacity_ && leaving < std::min(l, first_kept)) {

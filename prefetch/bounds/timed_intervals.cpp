@@ -40,7 +40,7 @@ class TimedIntervalFinder {
   }
 
  private:
-  // Of state: before its first use and after its last one.
+  // For state: adds the intervals before its first use and after its last one.
   void add_around_turn(const Life& life) {
     IdleInterval idle = idle_interval_at(life, 0);
     idle.from_start = true;
@@ -67,7 +67,7 @@ class TimedIntervalFinder {
     intervals_.push_back(std::move(interval));
   }
 
-  // The tasks before `end` that write a life.
+  // Returns the tasks before `end` that write a life.
   static std::vector<Position> writers(const Life& life, Position end) {
     std::vector<Position> result;
     for (const BlockAccess& access : life.accesses) {
@@ -80,7 +80,7 @@ class TimedIntervalFinder {
                                [&](Position task) { return graph_.tasks[task].is_recomputable; });
   }
 
-  // A life that tasks to be run again read, and the last of them.
+  // By life: the last recomputed task that reads it.
   using Reads = std::map<std::size_t, Position>;
 
   void add_recompute_inputs() {
@@ -111,7 +111,7 @@ class TimedIntervalFinder {
     return graph_[id].kind == DataKind::kTensor && block_sizes_.is_movable(id);
   }
 
-  // Only what was written when `reader` read it is made again.
+  // Only writes before `reader` are repeated.
   [[nodiscard]] RecomputeInput recompute_input(const Life& life, Position reader,
                                                std::size_t users) const {
     RecomputeInput result{
@@ -123,7 +123,7 @@ class TimedIntervalFinder {
     return result;
   }
 
-  // The life of the block that task `reader` reads.
+  // Returns the life of the block that task `reader` reads.
   [[nodiscard]] std::size_t life_at(DataId id, Position reader) const {
     const std::vector<std::size_t>& candidates = lives_of_[static_cast<std::size_t>(id)];
     const auto after = std::ranges::upper_bound(candidates, reader, {},

@@ -44,7 +44,8 @@ void TransitionBound::add_arrivals(Position first) {
   }
 }
 
-// Of the blocks that are `coming` after `first` so many bytes have no room beside it.
+// Bounds the time for those of the blocks `coming` after `first` that have no room during it:
+// `bytes`.
 double TransitionBound::arrival(std::span<const TimedInterval* const> coming, Position first,
                                 double bytes, double computing) const {
   RecomputationCurve again{times_};
@@ -52,12 +53,13 @@ double TransitionBound::arrival(std::span<const TimedInterval* const> coming, Po
     if (!may_recompute_ || idle->producers.empty()) continue;
     again.add(idle->producers, idle->size);
     for (const RecomputeInput& recompute_input : idle->recompute_inputs) {
-      // What is needed later is a block of its own.
+      // an input that is needed later is a block of its own
       if (recompute_input.last < first) again.add_recompute_input(recompute_input);
     }
   }
   again.finish();
-  // Some come over the link, the others are made again by the processor: the longer of both counts.
+  // The link moves some and the processor recomputes the others, concurrently: the longer time
+  // counts.
   double low = 0;
   double high = std::min(bytes, again.total());
   for (int i = 0; i < 50; ++i) {

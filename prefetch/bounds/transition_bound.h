@@ -9,35 +9,34 @@
 
 namespace spillway::prefetch {
 
-/// What tasks that fill near memory make later ones wait for, by the room that a task has beside
+/// Lower bounds of the time between two tasks that fill near memory, from the room of each beside
 /// its own operands and least workspace.
 ///
-/// **What comes in.** Consider two tasks and the blocks that are idle during the first and used
-/// next by some task after it, up to and with the later one. While the first runs, no more of their
-/// bytes are near than it has room for. All others come over the link, or are made again, before
-/// the later task starts. What comes takes its bytes' time on the link. What is made takes the
-/// processor's time beside that of the tasks in between, as RecomputationCurve says: who makes a
-/// block again also needs what it is made of, which was near instead, came in, or is made again,
-/// too. Link and processor work at once, so the longer of both passes; the cheapest division
-/// counts. What was made again before or during the first task is near meanwhile, or comes over the
-/// link: it is no escape.
+/// **Incoming blocks.** Consider two tasks and the blocks that are idle during the first and next
+/// used by a later task, up to and including the second. During the first task, their near bytes
+/// are limited by its room. All others cross the link, or are recomputed, before the second task
+/// starts. Transfers take the link's time per byte. Recomputation takes processor time in addition
+/// to the tasks in between (RecomputationCurve): its inputs were near instead, come in, or are
+/// recomputed, too. Link and processor work concurrently, so the longer time counts, for the
+/// cheapest division. A block that was recomputed before or during the first task is near
+/// meanwhile, or crosses the link: this cannot beat the bound.
 ///
-/// **What leaves.** Blocks written since the first task began, and needed after the later one, are
-/// not near while that runs but for its room. Nothing leaves before it has been written, so the
-/// others leave in between. What may be dropped need not.
+/// **Outgoing blocks.** Consider blocks written since the first task began and needed after the
+/// second. During the second task, their near bytes are limited by its room. No block leaves before
+/// it is written, so the others leave in between. Blocks that may be discarded need not.
 ///
-/// Whatever stretches of a step do not overlap, their times add up.
+/// The bounds of disjoint stretches of a step add up.
 class TransitionBound {
  public:
   /// `rooms`: by task, bytes of near memory beside its operands and least workspace. `times`: by
-  /// task. All must outlive it. Complexity: O(tasks * kWindow * blocks of a window).
+  /// task. All arguments must outlive it. Complexity: O(tasks * kWindow * blocks of a window).
   TransitionBound(std::span<const TimedInterval> idle_intervals, std::span<const double> rooms,
                   std::span<const double> times, const LinkProfile& link, bool may_recompute);
 
-  /// How far apart two tasks are looked at: as far as a block of layers of common networks goes.
+  /// The largest distance between two considered tasks: a block of layers of common networks.
   static constexpr Position kWindow = 32;
 
-  /// At least so much time is between the end of `first` and the start of `later`, which is at most
+  /// Returns the least time between the end of `first` and the start of `later`, which is at most
   /// kWindow tasks after it. Never less than the tasks in between take.
   [[nodiscard]] double between(Position first, Position later) const {
     return least_[place(first, later)];
@@ -54,8 +53,8 @@ class TransitionBound {
 
   std::span<const double> rooms_;
   std::span<const double> times_;
-  double out_;  // bytes a second
-  double in_;   // bytes a second
+  double out_;  // bytes per second
+  double in_;   // bytes per second
   bool may_recompute_;
   std::vector<std::vector<const TimedInterval*>> by_next_;     // by task
   std::vector<std::vector<const TimedInterval*>> by_written_;  // by task

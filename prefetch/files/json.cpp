@@ -117,7 +117,7 @@ void write_json(const nlohmann::json& value, const std::string& path) {
 
 namespace {
 
-// True when a sentence may hold the key.
+// Returns true if a message may quote the key.
 bool is_readable(const std::string& key) {
   constexpr std::size_t kLongest = 64;
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
@@ -128,7 +128,7 @@ bool is_readable(const std::string& key) {
 
 void expect_known_keys(const nlohmann::json& object, const JsonView& place,
                        std::span<const std::string> known) {
-  if (!object.is_object()) return;  // whoever reads it says so
+  if (!object.is_object()) return;  // the reader of the object reports it
   for (const auto& entry : object.items()) {
     const std::string& key = entry.key();
     if (std::ranges::find(known, key) != known.end()) continue;

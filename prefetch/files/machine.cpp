@@ -26,9 +26,9 @@ constexpr LinkProfile copy_engines(double gigabytes_per_second) {
           .copies_while_read = true};
 }
 
-// Peaks and efficiencies as published for the machines, those of tensor cores without sparsity;
-// a100 and h100 (SXM) by their data sheets with the efficiencies of h200; host: this project's
-// two-core build machine with oneDNN, whose bf16 convolutions reach twice the fp32 rate.
+// Published peaks and efficiencies; tensor cores without sparsity. a100 and h100 (SXM): data
+// sheets, with the efficiencies of h200. host: this project's two-core build machine with oneDNN,
+// which runs bf16 convolutions at twice the fp32 rate.
 const std::array<Machine, 6> kMachines{{
     {.name = "k40m",
      .near_memory = 12_GiB,
@@ -130,7 +130,7 @@ std::span<const Machine> built_in_machines() { return kMachines; }
 Machine find_machine(const std::string& name_or_path) {
   const auto found = std::ranges::find(kMachines, name_or_path, &Machine::name);
   if (found != kMachines.end()) return *found;
-  std::error_code none;  // a name that is too long for a file is no file
+  std::error_code none;  // a name that is too long for a path does not exist
   if (std::filesystem::exists(name_or_path, none)) return read_machine(JsonFile{name_or_path});
   std::string names;
   for (const Machine& machine : kMachines) names += machine.name + ", ";

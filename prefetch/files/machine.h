@@ -11,8 +11,8 @@
 
 namespace spillway::prefetch {
 
-/// A machine to plan for without having it: a roofline (the larger of arithmetic and memory time,
-/// each at an efficiency) and a link.
+/// A model of a machine: a roofline (the larger of arithmetic and memory time, each at an
+/// efficiency) and a link.
 struct Machine {
   std::string name;
   um::Bytes near_memory;
@@ -21,24 +21,25 @@ struct Machine {
   um::Bandwidth memory_bandwidth{1};  ///< peak
   double memory_efficiency;
   LinkProfile link;
-  /// Peaks of tensor cores, dense; nothing where there are none for these numbers.
+  /// Peaks of dense tensor cores; nullopt if the machine has none for these numbers.
   std::optional<double> tf32_flops_per_second = {};
   std::optional<double> bf16_flops_per_second = {};
   std::string precision = "fp32";  ///< "fp32", "tf32" or "bf16"
 };
 
-/// The machines that come with Spillway.
+/// Returns the machines that come with Spillway.
 [[nodiscard]] std::span<const Machine> built_in_machines();
 
-/// A built-in machine by name, or a machine file by path (JSON, see prefetch/README.md).
-/// Throws: um::Error that says what is wrong and where.
+/// Returns a built-in machine by name, or reads a machine file by path (JSON, see
+/// prefetch/README.md). Throws: um::Error that says what is wrong and where.
 [[nodiscard]] Machine find_machine(const std::string& name_or_path);
 
-/// `machine` with its peak in `precision`, one of those named there. Requires: it is in fp32.
-/// Throws: um::Error when the machine has no such peak, with those that it has.
+/// Returns `machine` with its peak in `precision`, one of those of Machine::precision. Requires:
+/// `machine` is in fp32. Throws: um::Error when the machine lacks that peak, listing those that it
+/// has.
 [[nodiscard]] Machine in_precision(Machine machine, std::string_view precision);
 
-/// The profile that `machine` gives `graph`. Algorithm 0 of a task runs at the roofline; a later
+/// Returns the modelled profile of `graph`. Algorithm 0 of a task runs at the roofline; a later
 /// one, a fast convolution that trades workspace for arithmetic, at 0.55 of its time.
 [[nodiscard]] Profile model_profile(const TaskGraph& graph, const Machine& machine);
 

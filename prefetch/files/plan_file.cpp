@@ -51,7 +51,7 @@ json to_json(const std::vector<Move>& moves, const TaskGraph& graph) {
   return all;
 }
 
-// Ids by name.
+// Maps names to ids.
 template <class Id, class Named>
 class Names {
  public:
@@ -159,7 +159,7 @@ std::vector<ExchangeRun> read_exchanges(const JsonView& entries, const TaskGraph
   return exchanges;
 }
 
-// Before the fingerprint is compared, whose complaint would not say why.
+// Precedes the comparison of fingerprints, which would not name the reason.
 void expect_as_many_ranks(const JsonView& plan, const TaskGraph& graph) {
   if (!plan.has("exchanges") || !graph.exchanges.empty()) return;
   throw plan.at("exchanges")

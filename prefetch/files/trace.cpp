@@ -21,7 +21,7 @@ namespace {
 
 using um::Bytes;
 
-// Bytes of the tensors that live on after each task: touched up to it, and again later.
+// Returns by task the bytes of tensors that stay live after it: touched up to it, and again later.
 std::vector<Bytes> live_after(const TaskGraph& graph) {
   constexpr std::size_t kNever = ~std::size_t{0};
   std::vector<std::size_t> first(graph.data.size(), kNever);
@@ -73,7 +73,7 @@ namespace {
 using um::Bytes;
 using um::Nanoseconds;
 
-// Beyond these no sum of sizes or times overflows, and no table of pages or moves exceeds memory.
+// Limits that keep sums of sizes and times, and tables of pages and moves, in range.
 constexpr std::uint64_t kMaxEntries = 1ULL << 20U;   // tasks, blocks
 constexpr std::uint64_t kMaxOperands = 1ULL << 12U;  // reads of a task; writes; algorithms
 constexpr std::uint64_t kLargestBlock = 1ULL << 42U;
@@ -96,7 +96,7 @@ constexpr std::array kDataKinds{std::pair{"weight", DataKind::kState},
 
 using Keys = std::vector<std::string>;
 
-// One of a few words.
+// Reads one of the words in `choices`.
 template <class Choices>
 auto read_choice(const JsonView& value, const Choices& choices) {
   const std::string word = value.string();
@@ -142,7 +142,7 @@ class Sum {
   std::uint64_t sum_ = 0;
 };
 
-// Gives each name that occurs more than once its index.
+// Appends its index to each name that occurs more than once.
 template <class Named>
 void make_names_unique(std::vector<Named>& all) {
   std::unordered_map<std::string, std::size_t> count;
@@ -229,7 +229,7 @@ class TraceReader {
     }
   }
 
-  // Each once, in order of their first mention.
+  // Returns each id once, in order of first occurrence.
   [[nodiscard]] std::vector<DataId> read_ids(const JsonView& entries) const {
     std::vector<DataId> result;
     for (std::size_t i = 0; i < count_of(entries, kMaxOperands); ++i) {
@@ -243,7 +243,7 @@ class TraceReader {
     return result;
   }
 
-  // The one that needs the least workspace comes first.
+  // Puts the algorithm with the least workspace first.
   void read_algorithms(const JsonView& entry, Sum& duration, Task& task) {
     std::vector<std::pair<Algorithm, Nanoseconds>> read;
     const auto add = [&](const JsonView& view, std::string name) {
@@ -275,7 +275,7 @@ class TraceReader {
     }
   }
 
-  // What is read and was not written yet comes from outside.
+  // A block that is read before it is written comes from outside the step.
   void note_operands(Task& task) {
     for (const DataId id : task.reads) {
       const auto data = static_cast<std::size_t>(id);
@@ -301,7 +301,7 @@ class TraceReader {
   Trace trace_;
   std::unordered_map<std::uint64_t, DataId> ids_;
   std::vector<bool> is_written_;              // by block
-  std::vector<std::optional<Phase>> phases_;  // by task, as far as the file says
+  std::vector<std::optional<Phase>> phases_;  // by task, if the file says it
 };
 
 }  // namespace

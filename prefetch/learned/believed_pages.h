@@ -11,47 +11,47 @@
 
 namespace spillway::prefetch {
 
-/// Neighbouring pages of a block: from `begin` up to, and without, `end`.
+/// Neighbouring pages [begin, end) of a block.
 struct PageRange {
   DataId data{};
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 };
 
-/// What learned prefetch believes of each movable page: far, near, or on its way. A page counts as
-/// near from the moment its prefetch is issued until its offload has ended, or until shrink(): the
-/// memory's own evictions are guessed.
+/// Learned prefetch's model of each movable page: far, near, or moving. A page counts as near from
+/// the issue of its prefetch until its offload has ended, or until shrink(): the memory's own
+/// evictions are estimated.
 class NearPages {
  public:
   NearPages(const TaskGraph& graph, const BlockSizes& block_sizes);
 
-  /// All that counts as near.
+  /// Returns the bytes that count as near.
   [[nodiscard]] um::Bytes near() const { return near_ * page_; }
-  /// Blocks without content are not moved: not allocated yet, freed, or never touched.
+  /// False for blocks that are not allocated, freed or never touched; these are not moved.
   [[nodiscard]] bool has_content(DataId data) const { return at(data).has_content; }
-  /// Changes when the block is released, or used while it moves: the end of a move that was issued
-  /// in an earlier life says nothing any more.
+  /// A number that changes when the block is released, or used while it moves: ends of moves from
+  /// an earlier life are ignored.
   [[nodiscard]] std::uint32_t life(DataId data) const { return at(data).life; }
 
-  /// The program uses the block: its pages come by page faults where they are not near. Returns
-  /// true unless they have content that was not near yet.
+  /// Notes that the program uses the block: far pages come by page faults. Returns false if the
+  /// block had content that was not all near.
   bool touch(DataId data);
-  /// Page faults took more than `most` near: so the memory has sent away what was used, or came,
-  /// longest ago, but for `kept`. Complexity: O(blocks) for each that went.
+  /// Estimates evictions after page faults brought more than `max` near: the least recently used or
+  /// arrived blocks have left, except `kept`. Complexity: O(blocks) per evicted block.
   void shrink(um::Bytes max, DataId kept);
-  /// The block was freed.
+  /// Notes that the block was freed.
   void release(DataId data);
 
-  /// True when pages of the range are on their way out.
+  /// True when pages of the range are leaving.
   [[nodiscard]] bool are_leaving(const PageRange& range) const;
-  /// What a prefetch of the range would add to near().
+  /// Returns the bytes that a prefetch of the range would add to near().
   [[nodiscard]] um::Bytes far(const PageRange& range) const;
-  /// A prefetch of the range is issued: returns what of it is needed, from the first page that is
-  /// far to the last; nothing when all are near.
+  /// Issues a prefetch of the range: returns the part from its first to its last far page; nullopt
+  /// when all are near.
   std::optional<PageRange> bring(const PageRange& range);
-  /// An offload likewise; nothing when no page is near.
+  /// Issues an offload of the range: returns the part that is near; nullopt when no page is near.
   std::optional<PageRange> send(const PageRange& range);
-  /// A move of the range has ended.
+  /// Note that a prefetch or an offload of the range has ended.
   void arrive(const PageRange& range);
   void leave(const PageRange& range);
 

@@ -82,18 +82,18 @@ class LookAhead {
   std::optional<EvaluatedPlan> best_;
 };
 
-// Plans a learned step by offloading: nothing can run again and there is one way to run each task,
-// so what is left of `joint` is the cover of Beaumont et al. (their section 4) with state that may
-// be far between cycles.
+// Plans a learned step by offloading only. Each task has one algorithm and cannot be recomputed, so
+// `joint` reduces to the cover of Beaumont et al. (section 4), with state that may be far between
+// cycles.
 //
-// The cover alone takes no more away than it must, so near memory is always full and a block comes
-// only when another has gone: both transfers lie between two tasks. So some of the pool is kept
-// free of blocks that are merely idle, for those that come early: covers of pools smaller by
-// several parts are made, each scheduled in the whole pool, and the fastest is taken. (The paper's
-// model has no such choice: there a transfer of any part takes effect at once.)
+// The cover makes as little far as possible, so near memory is always full and a prefetch must wait
+// for an offload: both transfers lie between two tasks. Some of the pool is therefore kept free for
+// early prefetches: covers for several smaller pools are scheduled in the whole pool, and the
+// fastest is taken. (The paper's model does not need this choice: its transfers of any part take
+// effect at once.)
 //
-// Which state is far between cycles: of the blocks that are idle longest around the cycle's turn,
-// the best number of a grid, for each of these. Pure. Complexity: that of several dozen plans.
+// State that is far between cycles: the best number on a grid of the blocks that are idle longest
+// across cycles, per pool. Pure. Complexity: that of several dozen plans.
 std::variant<Plan, Infeasible> look_ahead_plan(const Problem& problem) {
   auto best = LookAhead{problem}.search();
   if (!best) return infeasible(problem);
@@ -101,7 +101,7 @@ std::variant<Plan, Infeasible> look_ahead_plan(const Problem& problem) {
   return std::move(best->plan);
 }
 
-// Small budgets want small chunks: a sixteenth of near memory can be exchanged at a time.
+// Small budgets need small chunks: a sixteenth of near memory can be exchanged at a time.
 um::Bytes choose_chunk(const LearnOptions& options) {
   const um::Bytes sixteenth{options.budget.count() / 16};
   return std::max(options.page,

@@ -18,18 +18,18 @@ struct LearnOptions {
   um::Nanoseconds together{10'000};  ///< GroupingOptions::together
 };
 
-/// What was learned of an iteration, and how to move its blocks. Its plan is verified.
+/// A learned iteration and its moves. The plan is verified.
 struct ReplayPlan {
   LearnedStep step;
   Plan plan;
-  um::Nanoseconds computing{0};  ///< of a cycle that never waits
+  um::Nanoseconds computing{0};  ///< of a cycle without waits
   um::Nanoseconds planned{0};    ///< simulated, with the plan
-  um::Nanoseconds on_demand{0};  ///< simulated, by page faults alone
+  um::Nanoseconds on_demand{0};  ///< simulated, with page faults only
 };
 
-/// Learns from recorded cycles: makes a step of them and plans it (look_ahead_plan()).
-/// Returns NotLearned where no plan keeps the budget, or where page faults alone are as fast.
-/// Requires: at least one cycle; all agree. Pure: the caller may run it on any thread.
+/// Learns from recorded cycles: makes a step from them and plans it (look_ahead_plan()).
+/// Returns NotLearned if no plan keeps the budget, or page faults are as fast.
+/// Requires: at least one cycle; all agree. Pure: may run on any thread.
 [[nodiscard]] std::variant<ReplayPlan, NotLearned> learn(const RecordedCycles& recorded,
                                                          const LearnOptions& options);
 

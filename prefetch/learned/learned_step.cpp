@@ -15,18 +15,18 @@ using Kind = RecordedEvent::Kind;
 
 constexpr Position kNone = ~0U;
 
-// What an iteration does with one block.
+// An iteration's use of one block.
 struct Use {
   um::Bytes size;
   Position first = kNone;  // task
   Position last = kNone;   // task
-  Position freed = kNone;  // the task after whose start it is freed, kNone: never
+  Position freed = kNone;  // during this task; kNone: never
   bool is_allocated = false;
-  bool is_read_first = false;  // so somebody wrote it untold
-  bool is_carried = false;     // begins the cycle with content, and is freed and allocated in it
+  bool is_read_first = false;  // written outside the cycle's declared touches
+  bool is_carried = false;  // has content when the cycle begins, and is freed and allocated in it
 };
 
-// What happens in a cycle, one iteration after the other.
+// Events of a cycle in order, over all its iterations.
 struct CycleEvent {
   Kind kind;
   Touch touch;  // with the block's name in the cycle
@@ -68,13 +68,13 @@ class StepMaker {
   }
 
  private:
-  // When a touch, or the end, of the cycle that begins with recording `from` was.
+  // Returns the time of a touch, or of the end, of the cycle that begins with recording `from`.
   [[nodiscard]] um::Nanoseconds moment(std::size_t event, std::size_t from) const {
     if (event == events_.size()) return recorded_.iterations[from + recorded_.cycle - 1].end();
     const CycleEvent& at = events_[event];
     return recorded_.iterations[from + at.iteration].events()[at.index].touch.at;
   }
-  // The middle of the cycles' gaps between two moments.
+  // Returns the median over cycles of the gap between two events.
   [[nodiscard]] um::Nanoseconds gap(std::size_t from, std::size_t to) const {
     std::vector<um::Nanoseconds> gaps;
     for (std::size_t i = 0; i < recorded_.iterations.size(); i += recorded_.cycle) {
@@ -188,7 +188,7 @@ class StepMaker {
   um::Bytes page_;
   GroupingOptions grouping_;
   std::map<BlockName, Use> uses_;
-  std::vector<std::size_t> begins_;  // by task: its first touch's event
+  std::vector<std::size_t> begins_;  // by task: the event of its first touch
   um::Bytes in_task_;                // blocks of the last task, in whole pages
   LearnedStep step_;
 };

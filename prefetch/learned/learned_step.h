@@ -15,49 +15,50 @@
 
 namespace spillway::prefetch {
 
-/// Why an iteration cannot be learned, or is better left to page faults; a sentence for the user.
+/// The reason why an iteration cannot be learned, or is left to page faults; a sentence for the
+/// user.
 struct NotLearned {
   std::string reason;
 };
 
-/// Which touches make one task.
+/// Rules for grouping touches into tasks.
 struct GroupingOptions {
-  /// A touch that follows the one before it so soon, with no allocation or free between, belongs to
-  /// the same task: one operation that names all its operands and then computes.
+  /// A touch this soon after the previous one, without an allocation or free between, joins its
+  /// task: an operation that declares all its operands before it computes.
   um::Nanoseconds together{10'000};
-  um::Bytes max;  ///< as long as the blocks of the task take no more than this
+  um::Bytes max;  ///< limit for the blocks of a task
 };
 
-/// One touch as it is expected when the iteration repeats.
+/// A touch that is expected when the iteration repeats.
 struct ExpectedTouch {
   BlockName block;
   um::Access access = um::Access::kReadWrite;
   Position task = 0;  ///< in the order of the graph's tasks
 };
 
-/// A cycle of iterations as a step that planners understand.
+/// A cycle of iterations as a step for planners.
 struct LearnedStep {
   TaskGraph graph;
   Profile profile;
   std::vector<ExpectedTouch> touches;
   std::map<BlockName, DataId> blocks;  ///< every block that is touched
-  std::vector<std::size_t> ends;       ///< by iteration: how many touches have come by its end
-  std::uint64_t first = 0;             ///< the number of its first iteration, modulo the cycle's
+  std::vector<std::size_t> ends;       ///< by iteration: number of touches until its end
+  std::uint64_t first = 0;             ///< number of its first iteration, modulo the cycle
 };
 
-/// Makes a step of recorded cycles: a task a touch, or a group of touches; it takes the median of
-/// the gaps up to the next group.
+/// Makes a step from recorded cycles: a task per touch or group of touches. A task takes the median
+/// gap until the next group.
 ///
 /// A block that the cycle allocates, writes, and frees before the task after its last touch is a
 /// tensor: its content dies with that task. Every other block is offloadable state, which begins
-/// and ends the cycle near or far, as the planner chooses, and keeps its content all the time. So
-/// are blocks that one iteration allocates and a later one frees: their content is carried over
-/// also where the cycle begins, and each ends it where its successor in the next cycle begins it. A
-/// write may be of a part of a block, so it counts as an update in place, except a tensor's first.
-/// Blocks smaller than a page share their pages with others and stay near.
+/// and ends the cycle near or far, as the planner chooses, and always keeps its content. This
+/// includes blocks that one iteration allocates and a later one frees: their content is carried
+/// over into the next cycle, where their successors begin as they end. A write may cover a part of
+/// a block, so it counts as an update in place, except a tensor's first. Blocks smaller than a page
+/// share pages with others and stay near.
 ///
-/// Returns NotLearned where the cycle leaves blocks behind for ever, or frees what none like it has
-/// allocated: that does not repeat.
+/// Returns NotLearned if the cycle leaks blocks, or frees blocks without matching allocations: it
+/// does not repeat.
 /// Requires: at least one cycle; all agree.
 /// Complexity: O(recordings * events * log).
 [[nodiscard]] std::variant<LearnedStep, NotLearned> learn_step(const RecordedCycles& recorded,

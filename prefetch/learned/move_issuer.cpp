@@ -9,7 +9,7 @@
 namespace spillway::prefetch {
 namespace {
 
-// The first run from `from` on that uses each block.
+// Finds the first run from `from` on that uses each block.
 class NextUse {
  public:
   NextUse(const TaskGraph& graph, const Plan& plan) : uses_(graph.data.size()) {
@@ -40,7 +40,7 @@ MoveTerms::MoveTerms(const TaskGraph& graph, const Plan& plan)
   for (const Move& move : offloads) {
     offload_uses.push_back(next(move.data, move.frees_after()));
   }
-  // It brings back what the last of its block's offloads that it waits for took away.
+  // A prefetch returns what the last preceding offload of its block took away.
   std::vector<Position> freed(graph.data.size());
   std::vector<std::uint32_t> seen(graph.data.size());
   for (const Move& move : prefetches) {
@@ -80,7 +80,7 @@ std::optional<MoveWalk::Step> MoveWalk::next(NearPages& near, const std::vector<
     const Progress before = progress_;
     if (auto step = next_offload(near, used)) return step;
     if (auto step = next_prefetch(near, used)) return step;
-    if (progress_ == before) return std::nullopt;  // nothing was dropped that others wait for
+    if (progress_ == before) return std::nullopt;  // no move was dropped that others wait for
   }
 }
 
@@ -181,7 +181,7 @@ std::vector<PrefetchCommand> MoveIssuer::issue() {
   if (is_stopped_) return commands;
   if (tail_) {
     take(*tail_, current_id_ - 1, used_, commands);
-    // What it still waits for will not happen: the room that it needs is in use.
+    // Its remaining moves cannot start: the room that they need is in use.
     if (tail_->is_through() || flights_.empty()) tail_.reset();
   }
   if (!tail_) take(current_, current_id_, none_, commands);

@@ -17,7 +17,7 @@
 
 namespace spillway::prefetch {
 
-/// A plan's moves and when they are too late. Fixed once the plan is.
+/// A plan's moves and their deadlines. Constant after construction.
 struct MoveTerms {
   static constexpr Position kNever = ~0U;
 
@@ -25,16 +25,16 @@ struct MoveTerms {
 
   std::vector<Move> offloads;
   std::vector<Move> prefetches;
-  /// By move: the run that uses its block next; kNever when none in this step does.
+  /// By move: the next run that uses its block; kNever when none in this step does.
   std::vector<Position> offload_uses;
   std::vector<Position> prefetch_uses;
   um::Bytes page;
   um::Bytes pool;  ///< near memory for movable pages
 };
 
-/// Walks a plan's moves beside one iteration whose runs do not wait for them: as PlanWalker's
-/// queues, but a move that comes too late is dropped, and a prefetch is held back while near memory
-/// has no room for it, since what it counts on need not have happened.
+/// Walks a plan's moves beside one iteration with runs that do not wait for them. Works like
+/// PlanWalker's queues, but drops a move that is too late, and delays a prefetch while near memory
+/// has no room, since the moves that it counts on may not have happened.
 class MoveWalk {
  public:
   /// One move to issue.
@@ -46,13 +46,13 @@ class MoveWalk {
 
   explicit MoveWalk(const MoveTerms& terms);
 
-  /// So many runs have ended; the next one begins.
+  /// Notes that `runs` runs have ended, and the next one begins.
   void advance(Position runs) { progress_.runs = runs; }
-  /// The next move whose condition holds, which is noted in `near` as issued; drops what is too
-  /// late or moves nothing. `used`: blocks that were used after the walk's last run (for a walk
-  /// whose iteration has ended; else none), by index.
+  /// Returns the next move that may start, and notes it in `near` as issued; drops moves that are
+  /// too late or move nothing. `used`: by index, blocks used after the walk's last run (if the
+  /// iteration has ended; otherwise empty).
   std::optional<Step> next(NearPages& near, const std::vector<bool>& used);
-  /// A move has ended.
+  /// Notes that a move has ended.
   void end(um::MemoryTier to, std::uint32_t index);
   /// True when every move was issued or dropped.
   [[nodiscard]] bool is_through() const;
@@ -73,9 +73,9 @@ class MoveWalk {
   Queue prefetches_;
 };
 
-/// A move that the caller is to issue now, and whose end it reports by its ticket.
+/// A move for the caller to issue now; its end is reported by ticket.
 struct PrefetchCommand {
-  std::uint64_t ticket = 0;  ///< no two commands have the same
+  std::uint64_t ticket = 0;  ///< unique among commands
   um::MemoryTier to = um::MemoryTier::kNear;
   BlockName name;           ///< in the replay plan
   std::uint64_t block = 0;  ///< its owner's id (Replayer)
@@ -85,38 +85,37 @@ struct PrefetchCommand {
 
 /// Issues the moves of a replay plan, cycle after cycle.
 ///
-/// It keeps account of the pages that are near, and never brings more near than the plan's pool
-/// holds. It does not see what the memory evicts; it takes it that what page faults bring near
-/// beyond the pool has sent away what was used longest ago (as the host device does, and GPUs'
-/// drivers nearly). Otherwise it would hold back all that comes once the program is ahead of it.
-/// What the last run of a cycle lets go is moved when the next cycle has begun, before that one's
-/// moves.
+/// Counts near pages, and never brings more near than the plan's pool holds. It does not see
+/// evictions. It assumes that page faults beyond the pool have evicted the least recently used
+/// blocks (as the host device does, and nearly as GPU drivers do); otherwise it would hold back all
+/// prefetches once the program is ahead of it. Offloads after the last run of a cycle are issued
+/// when the next cycle has begun, before that cycle's moves.
 class MoveIssuer {
  public:
-  /// Tickets count on from `first_ticket`.
+  /// Tickets are consecutive from `first_ticket`.
   MoveIssuer(const ReplayPlan& replay_plan, std::uint64_t first_ticket);
-  MoveIssuer(const MoveIssuer&) = delete;  // its walks refer to its terms
+  MoveIssuer(const MoveIssuer&) = delete;  // walks refer to terms_
   MoveIssuer& operator=(const MoveIssuer&) = delete;
   ~MoveIssuer() = default;
 
-  /// A block that has content as the first cycle begins: it may be anywhere; it counts as used just
-  /// now.
+  /// Adds a block that has content when the first cycle begins. It may be near or far; it counts as
+  /// just used.
   void adopt(BlockName block, um::Bytes size) { static_cast<void>(touch(block, size)); }
 
-  /// A cycle begins. Where the one before was not followed to its end, what should be far is
-  /// sent there first.
+  /// Begins a cycle. If the previous one was not followed to its end, first sends blocks far that
+  /// should be.
   void begin(bool was_followed);
-  /// Task `task` of the replay plan begins, and those before it have ended.
+  /// Notes that task `task` of the replay plan begins, and the tasks before it have ended.
   void reach(Position task) { current_.advance(task); }
-  /// All commands that may be issued by now. Complexity: O(commands and their pages).
+  /// Returns all commands that may be issued now. Complexity: O(commands and their pages).
   std::vector<PrefetchCommand> issue();
-  /// No more commands until begin().
+  /// Issues no more commands until begin().
   void stop() { is_stopped_ = true; }
 
-  /// The program uses a block. True unless it knows the block and not all of it was near.
+  /// Notes that the program uses a block. Returns false if a known block was not all near.
   bool touch(BlockName block, um::Bytes size);
   void release(BlockName block);
-  /// A command has been carried out. Tickets of another issuer are ignored.
+  /// Notes that a command has ended. Ignores tickets of another issuer.
   void complete(std::uint64_t ticket);
 
   [[nodiscard]] um::Bytes near() const { return near_.near(); }
@@ -128,7 +127,7 @@ class MoveIssuer {
     um::Bytes size;
   };
   struct Flight {
-    std::uint64_t walk = 0;  // 0: settles
+    std::uint64_t walk = 0;  // 0: a settling command
     std::uint32_t index = 0;
     um::MemoryTier to = um::MemoryTier::kNear;
     PageRange pages;
@@ -150,9 +149,9 @@ class MoveIssuer {
 
   MoveWalk current_;
   std::uint64_t current_id_ = 1;
-  std::optional<MoveWalk> tail_;  // of the cycle before
+  std::optional<MoveWalk> tail_;  // of the previous cycle
   std::vector<bool> used_;        // by block: since the cycle began
-  std::vector<bool> none_;        // as long
+  std::vector<bool> none_;        // all false, as long as used_
   std::vector<PrefetchCommand> settling_;
   std::map<std::uint64_t, Flight> flights_;  // by ticket
   std::uint64_t next_ticket_;

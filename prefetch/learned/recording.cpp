@@ -5,7 +5,7 @@
 namespace spillway::prefetch {
 namespace {
 
-// In an iteration that came `later` than the other one.
+// Compares events when `b` belongs to an iteration `later` iterations after that of `a`.
 bool is_same(const RecordedEvent& a, const RecordedEvent& b, std::uint64_t later) {
   BlockName name = a.touch.block;
   if (name.is_fresh) name.born += later;
@@ -13,7 +13,7 @@ bool is_same(const RecordedEvent& a, const RecordedEvent& b, std::uint64_t later
   return a.kind != RecordedEvent::Kind::kTouch || a.touch.access == b.touch.access;
 }
 
-// Iterations since the birth of the oldest fresh block.
+// Returns the iterations since the birth of the oldest fresh block.
 std::uint64_t oldest(const Recording& recording) {
   std::uint64_t age = 0;
   for (const RecordedEvent& event : recording.events()) {

@@ -12,9 +12,8 @@
 
 namespace spillway::prefetch {
 
-/// How learned prefetch knows a block from one iteration to the next: what an iteration allocates
-/// by that iteration and its ordinal among the allocations there, what is older by the id that its
-/// owner gave it.
+/// The identity of a block across iterations. A recently allocated block is identified by its
+/// iteration and its ordinal among the allocations there; an older block by its owner's id.
 struct BlockName {
   bool is_fresh = false;   ///< allocated in this iteration, or in one of the last few
   std::uint64_t id = 0;    ///< the ordinal, or the owner's id
@@ -28,8 +27,8 @@ struct Touch {
   BlockName block;
   um::Bytes size;  ///< of the whole block
   um::Access access = um::Access::kReadWrite;
-  /// On a clock that stands still while the memory serves page faults, so that the gap to the next
-  /// touch is what the program computes with everything near.
+  /// On a clock that stops during page faults: the gap to the next touch is the program's compute
+  /// time with everything near.
   um::Nanoseconds at{0};
 };
 
@@ -37,23 +36,23 @@ struct Touch {
 struct RecordedEvent {
   enum class Kind { kAllocate, kFree, kTouch };
   Kind kind = Kind::kTouch;
-  Touch touch;  ///< of the others only block and size (of a free only the block) count
+  Touch touch;  ///< kAllocate: only block and size count; kFree: only block
 };
 
-/// What a program did between two iteration marks, in order.
+/// The events of a program between two iteration marks, in order.
 ///
-/// Memory: at most `max_events` events; after that it keeps nothing more and is too long.
-/// Thread safety: none; the caller's lock.
+/// Memory: at most `max_events` events; a longer recording drops the rest and is too long.
+/// Thread safety: none; use the caller's lock.
 class Recording {
  public:
-  /// `iteration`: its number, as BlockName::born counts them.
+  /// `iteration`: its number, as in BlockName::born.
   explicit Recording(std::size_t max_events, std::uint64_t iteration = 0)
       : max_events_{max_events}, iteration_{iteration} {}
 
   void allocate(BlockName block, um::Bytes size);
   void free(BlockName block);
   void touch(const Touch& touch);
-  /// The iteration ended.
+  /// Ends the iteration.
   void end(um::Nanoseconds at) { end_ = at; }
 
   [[nodiscard]] bool is_too_long() const { return is_too_long_; }
@@ -71,20 +70,20 @@ class Recording {
   bool is_too_long_ = false;
 };
 
-/// True when both are complete and did the same with the same blocks in the same order, whatever
-/// the time it took. Fresh blocks are the same when they were born as long before.
+/// True when both are complete and have the same events with the same blocks in the same order,
+/// regardless of times. Fresh blocks are equal if they were born equally many iterations ago.
 /// Complexity: O(events).
 [[nodiscard]] bool agree(const Recording& a, const Recording& b);
 
-/// Iterations recorded one after another that repeat: each agrees with the one `cycle` before it.
+/// Consecutive iterations that repeat: each agrees with the one `cycle` before it.
 struct RecordedCycles {
   std::vector<Recording> iterations;  ///< whole cycles, at least one
   std::size_t cycle = 1;              ///< iterations
 };
 
-/// The shortest cycle, of at most `longest` iterations, that the last `2 * cycle` of `iterations`
-/// go through twice, and in which no block lives so long that its successor of the next cycle comes
-/// before it is freed. Complexity: O(longest * events).
+/// Returns the shortest cycle, of at most `longest` iterations, that the last `2 * cycle` of
+/// `iterations` repeat twice. No block may live until its successor in the next cycle is allocated.
+/// Complexity: O(longest * events).
 [[nodiscard]] std::optional<RecordedCycles> find_cycle(std::span<const Recording> iterations,
                                                        std::size_t longest);
 

@@ -218,7 +218,7 @@ std::vector<PrefetchCommand> Replayer::touch(const BlockUse& use) {
     ++counters_.unguided;
     if (state_ == State::kRecording) current_->touch(touch);
   }
-  // First what may come for this very task: one move is faster than faults.
+  // Issues moves for this task first: one move is faster than faults.
   std::vector<PrefetchCommand> commands = issue();
   if (issuer_ && !issuer_->touch(touch.block, touch.size)) ++counters_.late;
   return commands;
@@ -230,7 +230,7 @@ void Replayer::match(const Touch& touch) {
   const bool is_hit = found == expected_ && touches[*found].access == touch.access;
   ++(is_hit ? counters_.hits : counters_.misses);
   if (found) {
-    misses_ += *found - expected_;  // what was left out
+    misses_ += *found - expected_;  // skipped touches
     expected_ = *found + 1;
     issuer_->reach(touches[*found].task);
   }

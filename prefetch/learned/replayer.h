@@ -15,11 +15,11 @@
 
 namespace spillway::prefetch {
 
-/// Names the blocks that live: what was allocated since the first iteration mark by its birth, for
-/// as long as it is younger than kOld iterations; all else by its owner's id.
+/// Names live blocks: a block allocated since the first iteration mark, by its birth while it is
+/// younger than kOld iterations; any other block by its owner's id.
 class LiveBlocks {
  public:
-  /// Iterations after which a block counts as one that was always there.
+  /// Age in iterations from which a block counts as permanent.
   static constexpr std::uint64_t kOld = 4;
 
   struct Block {
@@ -33,14 +33,14 @@ class LiveBlocks {
   }
   [[nodiscard]] std::uint64_t iteration() const { return iteration_; }
 
-  /// Complexity of each: O(log blocks).
+  /// Complexity of each function: O(log blocks).
   void allocate(std::uint64_t block, um::Bytes size);
   void free(std::uint64_t block) { blocks_.erase(block); }
-  /// The block is in use: one that was there before the first mark shows itself so.
+  /// Notes a use of a block, which reveals blocks from before the first mark.
   void see(std::uint64_t block, um::Bytes size);
   [[nodiscard]] BlockName name(std::uint64_t block) const;
 
-  /// All that are known, by the owner's id; their births are not forgotten.
+  /// Returns all known blocks by the owner's id, with their births.
   [[nodiscard]] const std::map<std::uint64_t, Block>& all() const { return blocks_; }
 
  private:
@@ -49,20 +49,20 @@ class LiveBlocks {
   std::map<std::uint64_t, Block> blocks_;
 };
 
-/// Which live block is which block of a replay plan: of a cycle of so many iterations, those
-/// allocated in the same iteration of it by the same ordinal follow one another under one name.
+/// Maps live blocks to blocks of a replay plan. Blocks with the same ordinal in the same iteration
+/// of a cycle succeed one another under one name.
 class ReplayNames {
  public:
   explicit ReplayNames(std::uint64_t cycle) : cycle_{cycle} {}
 
   struct Claim {
     BlockName name;              ///< in the replay plan, if it has that block
-    bool has_displaced = false;  ///< another live block had the name until now
+    bool has_displaced = false;  ///< another live block had the name before
   };
-  /// What the block of this name is called from now on: as long as it lives, or until another one
-  /// claims its name. Complexity of each: O(log blocks).
+  /// Assigns a name to the block, until its release or until another block claims the name.
+  /// Complexity of each function: O(log blocks).
   Claim claim(std::uint64_t block, const BlockName& name);
-  /// The block is no more. Returns what it was called.
+  /// Removes the block. Returns its name.
   std::optional<BlockName> release(std::uint64_t block);
   [[nodiscard]] std::optional<std::uint64_t> owner(const BlockName& name) const;
 
@@ -75,14 +75,14 @@ class ReplayNames {
 struct ReplayerOptions {
   std::size_t max_events = 20'000;  ///< of an iteration; a longer one is not learned
   std::size_t max_misses = 16;      ///< of an iteration; with more it is abandoned
-  std::size_t look_ahead = 8;       ///< touches that may be left out at a time
-  std::size_t longest_cycle = 4;    ///< iterations after which it all repeats; at least 1
-  std::uint64_t relearn_after = 4;  ///< iterations abandoned one after another
-  std::uint64_t retry_after = 32;   ///< iterations before it tries again what it could not learn
+  std::size_t look_ahead = 8;       ///< touches that may be skipped at once
+  std::size_t longest_cycle = 4;    ///< in iterations; at least 1
+  std::uint64_t relearn_after = 4;  ///< consecutive abandoned iterations
+  std::uint64_t retry_after = 32;   ///< iterations before a new attempt after a failure
 };
 
-/// What a replayer has seen. Each iteration that has ended counts once: iterations == recorded +
-/// followed + abandoned + idle. Each touch counts once: touches == hits + misses + unguided.
+/// Counters of a replayer. Each ended iteration counts once: iterations == recorded + followed +
+/// abandoned + idle. Each touch counts once: touches == hits + misses + unguided.
 struct ReplayerCounters {
   std::uint64_t iterations = 0;
   std::uint64_t recorded = 0;
@@ -91,15 +91,15 @@ struct ReplayerCounters {
   std::uint64_t idle = 0;  ///< waited for a replay plan, or paused
   std::uint64_t replay_plans = 0;
   std::uint64_t touches = 0;
-  std::uint64_t hits = 0;      ///< touches that were the expected ones
-  std::uint64_t misses = 0;    ///< others while an iteration was followed
-  std::uint64_t unguided = 0;  ///< while none was
-  std::uint64_t late = 0;      ///< touches of blocks that were not all near (as it believes)
+  std::uint64_t hits = 0;      ///< expected touches
+  std::uint64_t misses = 0;    ///< unexpected touches while an iteration was followed
+  std::uint64_t unguided = 0;  ///< touches while none was followed
+  std::uint64_t late = 0;      ///< touches of blocks that were not all near (estimated)
   std::uint64_t prefetches = 0;
   std::uint64_t offloads = 0;
 };
 
-/// One declared use of a block, which its owner calls by an id that no other live block has.
+/// A declared use of a block, identified by an id that is unique among live blocks.
 struct BlockUse {
   std::uint64_t block = 0;
   um::Bytes size;  ///< of the whole block
@@ -107,45 +107,45 @@ struct BlockUse {
   um::Nanoseconds at{0};  ///< Touch::at
 };
 
-/// Follows a program that repeats its iterations, or a cycle of a few: records them until they have
-/// gone through a cycle twice, has it learned, and from then on says at each touch which blocks to
-/// move. A stencil that swaps two arrays has a cycle of two; so has a loop that allocates its new
-/// state before it frees the old one.
+/// Follows a program that repeats its iterations, or a cycle of a few. Records them until they have
+/// repeated a cycle twice, lets the caller learn it, and from then on returns at each touch the
+/// moves to issue. A stencil that swaps two arrays has a cycle of two, as has a loop that allocates
+/// its new state before it frees the old one.
 ///
-/// It never waits and never changes a result: commands are hints. A touch that is not the expected
-/// one is a miss; after ReplayerOptions::max_misses the iteration is abandoned: no more commands
-/// until a cycle begins. When so many are abandoned in succession it learns anew.
+/// Never blocks and never changes a result: commands are hints. An unexpected touch is a miss;
+/// after ReplayerOptions::max_misses the iteration is abandoned: no more commands until a cycle
+/// begins. After ReplayerOptions::relearn_after consecutive abandoned iterations it learns anew.
 ///
-/// The same idea as runtime/PlanWalker, whose runs wait for their moves; here nobody waits, so
-/// that the proof of the plan does not hold by itself, and every prefetch is admitted by account
-/// (MoveIssuer). The conditions are shared: they are the plan's.
+/// Similar to runtime/PlanWalker with the plan's conditions. There runs wait for their moves; here
+/// they do not, so the plan's proof does not apply, and MoveIssuer checks the room for each
+/// prefetch.
 ///
-/// Thread safety: none, no clock, no thread: the caller's lock.
+/// Thread safety: none; use the caller's lock. Has neither clock nor thread.
 class Replayer {
  public:
   explicit Replayer(const ReplayerOptions& options = {}) : options_{options} {}
 
-  /// The iteration ended, and the next begins; what came before the first mark is no iteration.
+  /// Ends the iteration and begins the next; events before the first mark are not an iteration.
   [[nodiscard]] std::vector<PrefetchCommand> mark(um::Nanoseconds at);
-  /// The program allocated a block. What it allocated before the first mark need not be told.
+  /// Notes an allocation. Optional before the first mark.
   void allocate(std::uint64_t block, um::Bytes size);
   [[nodiscard]] std::vector<PrefetchCommand> free(std::uint64_t block);
-  /// The program is about to use a block.
+  /// Notes that the program is about to use a block.
   [[nodiscard]] std::vector<PrefetchCommand> touch(const BlockUse& use);
-  /// The move of a command has ended, or was refused. Requires: once for each command.
+  /// Notes that a command's move has ended, or was refused. Requires: called once per command.
   [[nodiscard]] std::vector<PrefetchCommand> complete(std::uint64_t ticket);
 
-  /// True when a cycle was recorded: the caller runs learn(recorded(), …) here or elsewhere, on a
-  /// copy of it, and hands the result to load(). Until then nothing is recorded or moved.
+  /// True when a cycle was recorded: the caller runs learn(recorded(), …), here or on a copy
+  /// elsewhere, and passes the result to load(). Until then it neither records nor moves.
   [[nodiscard]] bool is_ready() const { return state_ == State::kReady; }
   [[nodiscard]] const RecordedCycles& recorded() const { return recorded_; }
-  /// Requires: is_ready(). Following begins at the next mark at which the cycle does.
+  /// Requires: is_ready(). Following begins at the next mark at which a cycle begins.
   void load(std::variant<ReplayPlan, NotLearned> result);
 
   [[nodiscard]] const ReplayerCounters& counters() const { return counters_; }
-  /// What it is doing, or why it does nothing, for the user: one clause.
+  /// Returns its current activity, or why it is inactive, for the user: one clause.
   [[nodiscard]] std::string description() const;
-  /// Movable bytes that count as near while a replay plan is followed.
+  /// Returns the movable bytes that count as near while a replay plan is followed.
   [[nodiscard]] um::Bytes near() const { return issuer_ ? issuer_->near() : um::Bytes{}; }
 
  private:
@@ -157,7 +157,7 @@ class Replayer {
   void forget_replay_plan();
   void begin_recording();
   void pause(std::string reason);
-  /// Where the program is in the plan's cycle: 0 as it begins.
+  /// Returns the program's place in the plan's cycle: 0 at its beginning.
   [[nodiscard]] std::size_t phase() const;
   BlockName claim(std::uint64_t block);
   void match(const Touch& touch);
@@ -169,8 +169,8 @@ class Replayer {
   State state_ = State::kIdle;
   LiveBlocks live_;
 
-  std::vector<Recording> recordings_;  // the last ones
-  RecordedCycles recorded_;            // when ready
+  std::vector<Recording> recordings_;  // the latest
+  RecordedCycles recorded_;            // valid when ready
   std::optional<Recording> current_;
   std::uint64_t pause_left_ = 0;
   std::string refusal_;

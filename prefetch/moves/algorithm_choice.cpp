@@ -12,8 +12,8 @@ namespace {
 
 using um::Bytes;
 
-// Runs whose algorithm is not the first and whose demand exceeds the pool: where a workspace costs
-// moves. The most expensive workspace per nanosecond saved comes first.
+// Returns runs with another than the first algorithm that exceed the pool: their workspace costs
+// moves. The one with the most workspace per nanosecond saved comes first.
 std::vector<Position> suspects(const Problem& problem, const std::vector<TaskRun>& runs) {
   const BlockSizes block_sizes{problem.graph, problem.page};
   const std::vector<Bytes> live =

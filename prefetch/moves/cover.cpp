@@ -10,16 +10,16 @@ namespace {
 
 using um::Bytes;
 
-// Bytes of a block that may be far in an idle interval, from `taken` up to, and without, `end`.
+// Bytes [taken, end) of a block that may be far in an idle interval.
 struct Candidate : IdleInterval {
   Bytes taken;
   Bytes end;
-  bool goes_before = false;  // others, however long ago they were used
-  Position age = 0;          // less for what was used longer ago, or in mirror image will be
+  bool goes_before = false;  // leaves before others, regardless of age
+  Position age = 0;          // smaller for a less recent last use (or mirrored, a later next use)
   Preference preference = Preference::kInOrder;
 };
 
-// Orders candidates: those that leave first come last.
+// Orders candidates: the ones to leave first come last.
 class LeavesLater {
  public:
   LeavesLater(const std::vector<Candidate>& candidates, const BlockSizes& block_sizes,
@@ -55,7 +55,7 @@ class LeavesLater {
   CoverOrder order_;
 };
 
-// Finds, in order of `last`, where blocks may be far.
+// Finds the candidates for far intervals, in order of `last`.
 class CandidateFinder {
  public:
   CandidateFinder(const BlockSizes& block_sizes, std::size_t runs, const CoverOptions& options)
@@ -73,7 +73,7 @@ class CandidateFinder {
   }
 
  private:
-  // What has a valid far copy, and what has none.
+  // Splits the block into the part with a valid far copy and the part without.
   void add_parts(const IdleInterval& idle, Bytes begin) {
     const Bytes size = block_sizes_.size(idle.data);
     const Bytes copied = idle.is_written ? begin : options_.home(idle.data).with_far_copy();
@@ -100,7 +100,7 @@ class CandidateFinder {
                            by_next_use ? runs_ - std::min(runs_, idle.next) : idle.last});
   }
 
-  // Gives candidates the preferences of the idle intervals whose parts they are.
+  // Applies preferences to the candidates that are parts of the named idle intervals.
   void prefer(std::vector<IdleInterval> between_uses) {
     std::map<std::pair<DataId, std::uint32_t>, Preference> by_number;
     for (const MovePreference& each : options_.preferences) {
@@ -108,7 +108,7 @@ class CandidateFinder {
     }
     std::ranges::stable_sort(between_uses, {}, &IdleInterval::last);
     std::map<std::pair<DataId, Position>, Preference> by_last_use;
-    std::map<DataId, std::uint32_t> passed;  // idle intervals
+    std::map<DataId, std::uint32_t> passed;  // idle intervals so far
     for (const IdleInterval& idle : between_uses) {
       const auto preferred = by_number.find({idle.data, passed[idle.data]++});
       if (preferred != by_number.end()) by_last_use[{idle.data, idle.last}] = preferred->second;
@@ -137,7 +137,7 @@ class Cover {
         open_{LeavesLater{candidates_, block_sizes, options.order}} {
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
       const Candidate& candidate = candidates_[i];
-      // The last run before its next use: any other may need the room sooner.
+      // The last run before its next use: another choice may take the room too early.
       if (candidate.preference == Preference::kAlways) wanted_[candidate.next - 1].push_back(i);
       const auto blocks = static_cast<std::size_t>(candidate.data) + 1;
       if (far_copies_.size() < blocks) far_copies_.resize(blocks);
@@ -145,8 +145,8 @@ class Cover {
     }
   }
 
-  // Makes room for run `position`, which needs `demand` when nothing is away. False when that
-  // cannot be done.
+  // Makes room for run `position`, which needs `demand` when nothing is away. Returns false when
+  // that is impossible.
   bool make_room(Position position, Bytes demand, Bytes pool) {
     away_ -= returning_[position];
     for (const std::size_t i : wanted_[position]) {
@@ -168,7 +168,7 @@ class Cover {
     return true;
   }
 
-  // What must have left when `runs` runs have ended, whether or not a run counts on its room.
+  // Marks state that must be far at the end, even if no run counts on its room.
   void finish(Position runs) {
     for (Candidate& candidate : candidates_) {
       if (candidate.to_end && candidate.taken < candidate.end) take(candidate, candidate.end, runs);
@@ -178,7 +178,7 @@ class Cover {
   std::vector<FarInterval> take_result() { return std::move(far_intervals_); }
 
  private:
-  // For what comes early, while something is idle between two uses.
+  // Makes room for early prefetches while a block is idle between two uses.
   void make_spare_room(Position position, Bytes demand, Bytes pool) {
     while (demand + options_.spare > pool + away_) {
       while (!open_.empty() && is_used_up(open_.top(), position)) open_.pop();
@@ -204,7 +204,7 @@ class Cover {
     FarCopy& copy = far_copies_[static_cast<std::size_t>(idle.data)];
     if (copy.made_after < idle.written) copy = {.made_after = idle.written, .size = {}};
     while (taken < end) {
-      // Cut where the far copy ends: the first part need not be transferred again.
+      // Cut at the end of the far copy: the first part need not be transferred again.
       Bytes part = taken < copy.size ? std::min(end, copy.size) - taken : end - taken;
       if (!options_.whole_blocks) part = std::min(part, options_.chunk);
       far_intervals_.push_back({idle, taken, part, position, leaves_always || is_spare});
@@ -215,7 +215,7 @@ class Cover {
     returning_[idle.next] += amount;
   }
 
-  // The leading bytes of a block that went away after it was last written.
+  // The leading bytes of a block that were offloaded after its last write.
   struct FarCopy {
     Position made_after;
     Bytes size;
@@ -223,12 +223,13 @@ class Cover {
 
   const CoverOptions& options_;
   std::vector<Candidate> candidates_;
-  std::vector<Bytes> returning_;                  // by position: bytes that are away no more
-  std::vector<std::vector<std::size_t>> wanted_;  // by position: candidates to be far by then
-  std::vector<FarCopy> far_copies_;               // by block
+  std::vector<Bytes> returning_;  // by position: bytes that return
+  std::vector<std::vector<std::size_t>>
+      wanted_;                       // by position: candidates that must be far by then
+  std::vector<FarCopy> far_copies_;  // by block
   std::vector<FarInterval> far_intervals_;
   Bytes away_;
-  std::size_t next_ = 0;  // the candidate to open next
+  std::size_t next_ = 0;  // the next candidate to open
   std::priority_queue<std::size_t, std::vector<std::size_t>, LeavesLater> open_;
 };
 

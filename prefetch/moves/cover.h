@@ -15,23 +15,23 @@ namespace spillway::prefetch {
 struct FarInterval : IdleInterval {
   um::Bytes offset;
   um::Bytes size;
-  /// The first run that counts on their room: last < needed < next. Where nothing leaves it is 0,
-  /// where nothing comes back and no run counts on the room it is the number of runs.
+  /// The first run that counts on their room: last < needed < next. It is 0 without an offload. It
+  /// is the number of runs if no run counts on the room and no prefetch follows.
   Position needed = 0;
-  /// It is far even where no run counts on its room: others may come back sooner.
+  /// Far even if no run counts on its room: other blocks may return earlier.
   bool is_wanted = false;
-  /// State that is far when the step begins: nothing leaves.
+  /// State that is far when the step begins, without an offload.
   bool starts_far = false;
-  /// Leaves and comes back for its far copy: no run counts on its room.
+  /// Leaves and returns only to renew its far copy: no run counts on its room.
   bool is_renewal = false;
 };
 
-/// `demand` without the pages that are far, each from `needed` up to, and without, `next`.
+/// Returns `demand` minus the pages that are far, each in [needed, next).
 [[nodiscard]] std::vector<um::Bytes> without(std::span<const um::Bytes> demand,
                                              std::span<const FarInterval> far_intervals);
 
-/// Where a block of state is between steps, see StateHome: its first `far` bytes are far, the
-/// `copied` bytes after them near with a valid far copy, all others near.
+/// The home of a block of state between steps (see StateHome): its first `far` bytes are far, the
+/// next `copied` bytes near with a valid far copy, all others near.
 struct HomeBytes {
   um::Bytes far;
   um::Bytes copied;
@@ -39,17 +39,17 @@ struct HomeBytes {
   [[nodiscard]] um::Bytes with_far_copy() const { return far + copied; }
 };
 
-/// Whether a block leaves in one of its idle intervals.
+/// Whether a block leaves in an idle interval.
 enum class Preference : std::uint8_t {
-  kInOrder,     ///< when its turn comes
+  kInOrder,     ///< in the usual order
   kFirst,       ///< before all others
-  kFirstWhole,  ///< before all others, and whole
-  kAlways,      ///< the same, even where no run counts on its room
-  kLast         ///< where nothing else is idle
+  kFirstWhole,  ///< before all others, and the whole block
+  kAlways,      ///< as kFirstWhole, even if no run counts on its room
+  kLast         ///< only if no other block is idle
 };
 
-/// A preference that is not kInOrder: of the `interval`-th idle interval of a block between two
-/// uses, in order of time.
+/// A preference other than kInOrder for the `interval`-th idle interval of a block between two
+/// uses.
 struct MovePreference {
   DataId data{};
   std::uint32_t interval = 0;
@@ -57,26 +57,28 @@ struct MovePreference {
   friend bool operator==(const MovePreference&, const MovePreference&) = default;
 };
 
-/// Which of the blocks that are idle leaves first.
+/// Which idle block leaves first.
 enum class CoverOrder : std::uint8_t {
-  kLongestUnused,  ///< the one used longest ago, of equals the one that lasts longest
-  kLatestNext,     ///< the one whose next use is latest (Belady)
-  kLargest         ///< the largest, of equals the one used longest ago
+  kLongestUnused,  ///< least recently used; among equals the longest interval
+  kLatestNext,     ///< the latest next use (Belady)
+  kLargest         ///< the largest; among equals the least recently used
 };
 
-/// How cover() may cut blocks, what it may count on, and which it takes.
+/// Options of cover(): how to cut blocks, which room to count on, which blocks to take.
 struct CoverOptions {
   um::Bytes chunk;               ///< largest single far interval; a multiple of the page
-  bool whole_blocks = false;     ///< a block leaves whole or not at all
-  std::vector<HomeBytes> homes;  ///< by DataId, of state, in whole pages; empty: all is near
-  /// What leaves without being copied goes before all others of the same preference.
+  bool whole_blocks = false;     ///< a block leaves completely or not at all
+  std::vector<HomeBytes> homes;  ///< state by DataId, in whole pages; empty: all near
+  /// Among equal preferences, blocks that leave without a copy go first.
   bool free_first = false;
-  /// Of the pool: kept free for what comes early, as far as something leaves without being copied.
+  /// Part of the pool that is kept free for early prefetches, as far as blocks leave without a
+  /// copy.
   um::Bytes kept_free;
-  /// Of the pool: kept free at each run for what comes early, as far as something is idle.
+  /// Part of the pool that is kept free at each run for early prefetches, as far as blocks are
+  /// idle.
   um::Bytes spare{};
   CoverOrder order = CoverOrder::kLongestUnused;
-  std::vector<MovePreference> preferences{};  ///< at most one for each idle interval
+  std::vector<MovePreference> preferences{};  ///< at most one per idle interval
 
   [[nodiscard]] HomeBytes home(DataId data) const {
     const auto index = static_cast<std::size_t>(data);
@@ -84,19 +86,19 @@ struct CoverOptions {
   }
 };
 
-/// Chooses what is far so that no run needs more than `pool` bytes for movable blocks: at each run
-/// in order, whatever is missing is taken from the blocks that are idle, by `options.preferences`
-/// and then in `options.order`. The one used longest ago first, in parts of blocks this is the
-/// fractional greedy, which is optimal for offloading (Beaumont et al., section 4); with whole
-/// blocks it is the capacity-based strategy of UM-Chainer, section 3.5.
+/// Chooses far intervals so that no run needs more than `pool` bytes for movable blocks. At each
+/// run in order, missing bytes are taken from idle blocks by `options.preferences`, then in
+/// `options.order`. Taking parts of blocks, least recently used first, is the fractional greedy,
+/// which is optimal for offloading (Beaumont et al., section 4). Taking whole blocks is the
+/// capacity-based strategy of UM-Chainer, section 3.5.
 ///
-/// `options.spare` takes away more than that, where it can: it is wanted, whoever counts on its
-/// room.
+/// `options.spare` makes more blocks far if possible: these intervals are wanted even if no run
+/// counts on their room.
 ///
-/// What is far between steps by `options.homes` has left when the step ends; the room that it
-/// leaves to runs counts as any other does. How it came near is not looked at.
+/// State that `options.homes` puts far has left when the step ends; its room counts as any other.
+/// How it became near is not considered.
 ///
-/// `demand` as from demand(). Nothing when some run does not fit. The result is in order of
+/// `demand` as from demand(). Returns nullopt when some run does not fit. The result is in order of
 /// `needed`. Complexity: O((runs + idle intervals) log(idle intervals) + far intervals).
 [[nodiscard]] std::optional<std::vector<FarInterval>> cover(const BlockSizes& block_sizes,
                                                             std::span<const um::Bytes> demand,

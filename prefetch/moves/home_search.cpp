@@ -40,7 +40,7 @@ std::vector<HomeBytes> homes_for_far_updates(const TaskGraph& graph,
 
 namespace {
 
-// Up to the first use of state.
+// Returns the interval up to the first use of state.
 IdleInterval at_start(const Life& life) {
   return {.data = life.data,
           .next = life.accesses.front().position,
@@ -80,7 +80,7 @@ std::vector<FarInterval> copies_from_start(std::span<const Life> lives,
 std::vector<Swap> renewals(std::span<const FarInterval> far_intervals, std::span<const Life> lives,
                            std::span<const double> before, double out,
                            const CoverOptions& options) {
-  std::vector<Bytes> end(options.homes.size());  // by block: of the bytes that leave uncopied
+  std::vector<Bytes> end(options.homes.size());  // by block: end of the bytes that leave uncopied
   for (const FarInterval& each : far_intervals) {
     if (each.is_written || each.starts_far || options.home(each.data).copied == Bytes{}) continue;
     Bytes& max = end[static_cast<std::size_t>(each.data)];
@@ -153,20 +153,20 @@ OffloadOptions HomeSearch::options_of(const Shares& shares) const {
   return result;
 }
 
-// Where the parts end that are so many of kAll together.
+// Returns the end of the parts that sum to `shares` of kAll.
 Bytes HomeSearch::end_of(int shares) const {
   return um::round_up(part_of(state_, shares, kAll), block_sizes_.page());
 }
 
-// So many bytes of a block that begins at `begin` are from `from` up to `to`. A block that may not
-// be cut is where it begins.
+// Returns how many bytes of a block at `begin` lie in [from, to). An uncuttable block lies where it
+// begins.
 Bytes HomeSearch::within(Bytes begin, Bytes size, Bytes from, Bytes to) const {
   if (start_.whole_blocks) return from <= begin && begin < to ? size : Bytes{};
   const Bytes first = std::max(begin, from);
   return um::saturating_difference(std::min(begin + size, to), first);
 }
 
-// The ends first, then ever finer: only some of it may be evaluated.
+// Returns the extremes first, then ever finer points: only some may be evaluated.
 std::vector<HomeSearch::Shares> HomeSearch::grid() {
   constexpr std::array<int, 9> kEighths{0, 8, 4, 2, 6, 1, 3, 5, 7};
   std::vector<Shares> shares;
@@ -228,7 +228,7 @@ void HomeSearch::descend(Found& best) {
   }
 }
 
-// Changes several numbers at a time, at random, as long as there are evaluations.
+// Changes several numbers at a time, at random, while evaluations are left.
 void HomeSearch::wander(Found& best) {
   constexpr int kScales = 4;
   std::mt19937_64 generator{0};
@@ -257,7 +257,7 @@ OffloadOptions HomeSearch::search(const Evaluation& evaluate, int evaluations,
   good_enough_ = good_enough;
   Found best;
   improve(grid(), best);
-  // One valley is that of the grid's best point, another one has far copies of all state.
+  // Descends from the grid's best point, and from far copies of all state: two local minima.
   const int quarter = left_ / 4;
   left_ = quarter;
   descend(best);

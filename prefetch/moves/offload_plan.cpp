@@ -18,7 +18,7 @@ namespace spillway::prefetch {
 
 namespace {
 
-// By run, and for the end: the seconds of all runs before it.
+// Returns by run, and for the end, the seconds of all runs before it.
 std::vector<double> time_before(const Profile& profile, std::span<const TaskRun> runs) {
   std::vector<double> before{0};
   before.reserve(runs.size() + 1);
@@ -163,7 +163,7 @@ std::vector<Swap> OffloadPlanner::renewals_of(const Sequence& sequence,
                   problem_.profile.link.offload.bytes_per_second(), options);
 }
 
-// Far intervals from the step's start, and those of cover(): with room kept free where that is
+// Returns far intervals from the step's start, and those of cover(), with room kept free if
 // possible.
 std::optional<std::vector<FarInterval>> OffloadPlanner::cover_state_first(
     std::span<const um::Bytes> live, std::span<const Life> lives,
@@ -200,7 +200,7 @@ void OffloadPlanner::choose_homes(std::vector<TaskRun> runs) {
   options_ =
       search.search(evaluate, static_cast<int>(evaluations), compute_time(problem_.profile, runs));
   if (!waits_for_exchanges()) return;
-  // Who takes them to cost nothing may find better homes.
+  // A search that ignores the cost of exchanges may find better homes.
   const Problem unaware{.graph = problem_.graph,
                         .profile = without_exchanges_,
                         .budget = problem_.budget,

@@ -16,60 +16,60 @@
 
 namespace spillway::prefetch {
 
-/// A plan and the length that simulate() gives it.
+/// A plan and its makespan by simulate().
 struct EvaluatedPlan {
   Plan plan;
   um::Nanoseconds makespan{0};
 };
 
-/// Verifies `plan` for `problem`, and only then simulates it: the simulator takes plans that
-/// verify. Returns nothing where verify() refuses the plan.
+/// Verifies `plan` for `problem`, then simulates it; the simulator requires verified plans. Returns
+/// nullopt if verify() refuses the plan.
 [[nodiscard]] std::optional<EvaluatedPlan> evaluated(const Problem& problem, Plan plan);
 
-/// What is decided about the moves of a plan.
+/// Decisions about the moves of a plan.
 struct MoveDecisions {
   CoverOrder order = CoverOrder::kLongestUnused;
-  bool whole_blocks = false;  ///< no block is cut, even where the problem allows it
-  /// Of 64 parts of the pool so many are kept free for what comes early (CoverOptions::spare).
+  bool whole_blocks = false;  ///< never cuts a block, even if the problem allows it
+  /// 64ths of the pool to keep free for early prefetches (CoverOptions::spare).
   std::uint32_t spare = 0;
   std::vector<MovePreference> preferences{};
   MoveOrder move_order{};
   friend bool operator==(const MoveDecisions&, const MoveDecisions&) = default;
 };
 
-/// Makes plans for one problem, which must outlive it, from sequences of runs.
+/// Makes plans from sequences of runs for one problem, which must outlive it.
 ///
-/// Where offloadable state is between steps is decided when it is made, by HomeSearch, evaluated
-/// with every task once, and again by choose_homes(). Thread safety: plan() may be called by
-/// several threads at once.
+/// The constructor decides by HomeSearch where offloadable state is between steps, evaluated with
+/// every task once; choose_homes() decides again. Thread safety: plan() may be called by several
+/// threads at once.
 class OffloadPlanner {
  public:
   explicit OffloadPlanner(const Problem& problem);
 
-  /// The plan that executes `runs` within the problem's budget by offloading alone: cover(), then
-  /// schedule_in_time() and simulate(); with offloadable state also return_early() and add_moves(),
-  /// with exchanges also schedule_in_time() as if they took no time, of which the fastest is taken,
-  /// each with its renewals(). Nothing when some run does not fit.
-  /// The `after` of `runs` is not looked at.
+  /// Returns the plan that executes `runs` within the problem's budget by offloading alone:
+  /// cover(), then schedule_in_time() and simulate(). With offloadable state, also tries
+  /// return_early() and add_moves(); with exchanges, also schedule_in_time() as if they took no
+  /// time. Takes the fastest, each with its renewals(). Returns nullopt when some run does not fit.
+  /// Ignores the `after` of `runs`.
   [[nodiscard]] std::optional<EvaluatedPlan> plan(std::vector<TaskRun> runs) const;
-  /// The same for who plans thousands of sequences, with one finder of the problem's graph for each
+  /// As plan(runs), for thousands of sequences: reuses a finder of the problem's graph, one per
   /// thread.
   [[nodiscard]] std::optional<EvaluatedPlan> plan(std::vector<TaskRun> runs,
                                                   LifeFinder& finder) const;
-  /// The same, where `moves` says what leaves.
+  /// As plan(runs, finder), with decisions about moves.
   [[nodiscard]] std::optional<EvaluatedPlan> plan(std::vector<TaskRun> runs, LifeFinder& finder,
                                                   const MoveDecisions& moves) const;
 
-  /// Decides where state is between steps for `runs`, beside which another choice than for every
-  /// task once may be best.
+  /// Decides where state is between steps for `runs`; the best choice may differ from that for
+  /// every task once.
   void choose_homes(std::vector<TaskRun> runs);
 
  private:
-  // Homes of state are for `runs`.
+  // Chooses the homes of state for `runs`.
   OffloadPlanner(const Problem& problem, std::vector<TaskRun> runs);
   [[nodiscard]] bool waits_for_exchanges() const;
   [[nodiscard]] um::Bytes spare_room(std::uint32_t parts) const;
-  struct Sequence;  // of runs, and what they need
+  struct Sequence;  // runs with their lives and demands
   [[nodiscard]] std::optional<EvaluatedPlan> plan(std::vector<TaskRun> runs,
                                                   const OffloadOptions& options, LifeFinder& finder,
                                                   const MoveOrder& order = {}) const;
@@ -91,11 +91,11 @@ class OffloadPlanner {
   BlockSizes block_sizes_;
   bool has_offloadable_state_;
   OffloadOptions options_;
-  Profile without_exchanges_;  // the problem's, where ranks exchange in no time
+  Profile without_exchanges_;  // the problem's profile, with exchanges that take no time
 };
 
-/// A plan with `runs` and everything but moves, for `problem`: the frame that planners fill. Runs
-/// wait for exchanges between ranks; planners give them their other conditions (TaskRun::after).
+/// Returns a plan with `runs` and everything except moves, for planners to fill. Runs wait for
+/// exchanges between ranks; planners add their other conditions (TaskRun::after).
 [[nodiscard]] Plan empty_plan(const Problem& problem, std::vector<TaskRun> runs);
 
 }  // namespace spillway::prefetch

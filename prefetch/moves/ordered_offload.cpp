@@ -12,7 +12,7 @@ namespace {
 
 using um::Bytes;
 
-// Blocks on their way out, the one that the forward pass is done with first at the front.
+// Returns the leaving blocks; the one that the forward pass is done with first comes first.
 std::vector<IdleInterval> in_order_of_leaving(const std::vector<IdleInterval>& saved,
                                               const std::vector<bool>& chosen) {
   std::vector<IdleInterval> queue;
@@ -62,7 +62,7 @@ std::optional<std::vector<bool>> OrderedOffload::extended(std::vector<bool> chos
   };
   std::size_t enough = saved_.size();
   if (!fits(with(enough))) return std::nullopt;
-  for (std::size_t low = 0; low < enough;) {  // more far never needs more near: bisect
+  for (std::size_t low = 0; low < enough;) {  // more far blocks never need more near memory: bisect
     const std::size_t middle = low + (enough - low) / 2;
     if (fits(with(middle))) {
       enough = middle;
@@ -73,7 +73,7 @@ std::optional<std::vector<bool>> OrderedOffload::extended(std::vector<bool> chos
   return with(enough);
 }
 
-// Each run that needs more than there is waits for the next blocks in the queue.
+// Each run that exceeds near memory waits for the next blocks in the queue.
 std::vector<FarInterval> OrderedOffload::far_intervals(const std::vector<bool>& chosen) const {
   const std::vector<IdleInterval> queue = in_order_of_leaving(saved_, chosen);
   std::vector<FarInterval> result;
@@ -84,7 +84,7 @@ std::vector<FarInterval> OrderedOffload::far_intervals(const std::vector<bool>& 
     away -= come_back[p];
     for (; demand_[p] > pool_ + away; ++front) {
       const IdleInterval& block = queue[front];
-      if (block.next <= p) continue;  // was never missed
+      if (block.next <= p) continue;  // back without being missed
       const Bytes size = block_sizes_.size(block.data);
       result.push_back({block, {}, size, p});
       away += size;

@@ -16,7 +16,7 @@ namespace {
 
 bool is_forward(const Task& task) { return task.phase == Phase::kForward; }
 
-// The forward tasks that write each block, in order.
+// Returns the forward tasks that write each block, in order.
 std::vector<std::vector<TaskId>> find_writers(const TaskGraph& graph) {
   std::vector<std::vector<TaskId>> writers(graph.data.size());
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
@@ -28,7 +28,7 @@ std::vector<std::vector<TaskId>> find_writers(const TaskGraph& graph) {
   return writers;
 }
 
-// One sequence in the making.
+// Builds one sequence.
 class Insertion {
  public:
   Insertion(const TaskGraph& graph, const std::vector<std::vector<TaskId>>& writers,
@@ -44,7 +44,7 @@ class Insertion {
     }
   }
 
-  // Nothing where there are more than `max` runs.
+  // Returns nullopt when there are more than `max` runs.
   std::optional<std::vector<TaskRun>> insert(std::size_t max) {
     result_.reserve(std::min(max, 2 * runs_.size()));
     for (const TaskRun& run : runs_) {
@@ -60,15 +60,15 @@ class Insertion {
  private:
   static std::size_t index(DataId id) { return static_cast<std::size_t>(id); }
 
-  // A block in the making: the next of its writers, and the next of what that reads.
+  // A block being recomputed: its next writer, and the next input of that writer.
   struct Making {
     DataId data;
     std::size_t writer = 0;
     std::size_t read = 0;
   };
 
-  // Makes what `reader` reads and is missing, each block after all that it is made of. Blocks in
-  // the making lie on a stack of their own: a chain of any length may be made of one another.
+  // Recomputes the missing inputs of `reader`, each block after its own inputs. Uses an explicit
+  // stack, since the chain of inputs may have any length.
   void make_present(const Task& reader) {
     for (const DataId id : reader.reads) {
       if (!is_missing_[index(id)]) continue;
@@ -83,7 +83,7 @@ class Insertion {
     making_.push_back({.data = id});
   }
 
-  // Begins with one more of what the last block is made of, or else runs its next writer.
+  // Pushes the next missing input of the last block, or runs the block's next writer.
   void go_on_making() {
     Making& last = making_.back();
     const std::vector<TaskId>& writers = writers_[index(last.data)];
@@ -105,7 +105,7 @@ class Insertion {
     last.read = 0;
   }
 
-  // `reader` is the task that the borrowed blocks were made again for.
+  // Drops the borrowed blocks that were recomputed for `reader`.
   void give_back(const Task& reader) {
     for (const DataId id : borrowed_) {
       const bool intervals = reuse_[index(id)] == Reuse::kOnceRead && reads(reader, id);
@@ -128,13 +128,13 @@ class Insertion {
   const std::vector<TaskRun>& runs_;
   std::vector<bool> is_missing_;  // by block
   std::vector<Reuse> reuse_;      // by block
-  std::vector<DataId> borrowed_;  // made again for the run at hand
-  std::vector<Making> making_;    // each for the one before it
+  std::vector<DataId> borrowed_;  // recomputed for the current run
+  std::vector<Making> making_;    // a stack: each is an input of the one before
   std::vector<TaskRun> result_;
 };
 
-// Whether the backward pass may read the block, which makes dropping it worth a thought: a backward
-// task does, or the rerun of a task that makes such a block.
+// Returns by block whether the backward pass may read it, which makes it a candidate for dropping:
+// a backward task reads it, or the rerun of a task that makes such a block.
 std::vector<bool> find_saved(const TaskGraph& graph) {
   std::vector<bool> saved(graph.data.size(), false);
   const auto is_saved = [&](DataId id) -> bool { return saved[static_cast<std::size_t>(id)]; };
@@ -147,7 +147,7 @@ std::vector<bool> find_saved(const TaskGraph& graph) {
   return saved;
 }
 
-// The backward tasks that make it necessary to run tasks again: the first and the last of them.
+// The first and the last backward task that requires a recomputation.
 struct Reruns {
   std::size_t first = std::numeric_limits<std::size_t>::max();
   std::size_t last = 0;
@@ -158,7 +158,7 @@ struct Reruns {
   }
 };
 
-// Which tasks can run again without harm, whatever else is dropped.
+// Finds the tasks that can safely run again, whatever else is dropped.
 class Rerun {
  public:
   Rerun(const TaskGraph& graph, const std::vector<std::vector<TaskId>>& writers)
@@ -184,15 +184,15 @@ class Rerun {
     }
   }
 
-  // By block: the backward tasks that may make it necessary to run the block's tasks again, because
-  // they read the block, or one that is made of it; nothing where those must not run again.
+  // Returns by block the backward tasks that may require its recomputation, because they read the
+  // block or one that is made from it; nullopt if its tasks must not run again.
   [[nodiscard]] std::vector<std::optional<Reruns>> find() const {
     std::vector<std::optional<Reruns>> found(graph_.data.size());
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < graph_.data.size(); ++i) {
       if (!writers_[i].empty()) order.push_back(i);
     }
-    // What is made last first: what is made of a block comes before it.
+    // Reverse order of production: users of a block come before it.
     std::ranges::stable_sort(order, std::ranges::greater{},
                              [&](std::size_t i) { return writers_[i].back(); });
     for (const std::size_t i : order) {
@@ -211,9 +211,9 @@ class Rerun {
   static std::size_t index(DataId id) { return static_cast<std::size_t>(id); }
   static std::size_t index(TaskId id) { return static_cast<std::size_t>(id); }
 
-  // True when the tasks that write `data` can run again before each of `reruns`: they have run, no
-  // other task has written it since, they make nothing that another task finishes, and what they
-  // read still holds what they read.
+  // Returns true when the tasks that write `data` can run again before each of `reruns`: they have
+  // run, no other task has overwritten the block since, they make nothing that another task
+  // finishes, and their inputs still hold the same values.
   [[nodiscard]] bool is_harmless(DataId data, const Reruns& reruns) const {
     if (graph_[data].kind == DataKind::kState) return false;
     const std::vector<TaskId>& tasks = writers_[index(data)];
@@ -223,7 +223,7 @@ class Rerun {
              finds_its_inputs(id, data, reruns.last);
     });
   }
-  // A second update of state would be one too many.
+  // A second update of state would be wrong.
   [[nodiscard]] bool finishes_its_outputs(TaskId id, const std::vector<TaskId>& tasks,
                                           const Reruns& reruns) const {
     return std::ranges::all_of(graph_[id].writes, [&](DataId written) {
@@ -232,8 +232,8 @@ class Rerun {
              reruns.last <= overwritten_[index(written)];
     });
   }
-  // Tensors must never be written again; state, which is updated after the backward pass of its
-  // layer, not before the rerun.
+  // Tensors must never be written again. State may be, but only after the rerun: it is updated
+  // after its layer's backward pass.
   [[nodiscard]] bool finds_its_inputs(TaskId id, DataId data, std::size_t latest) const {
     return std::ranges::all_of(graph_[id].reads, [&](DataId read) {
       const std::vector<std::size_t>& writes = writes_[index(read)];
@@ -292,7 +292,7 @@ namespace {
 
 using um::Bytes;
 
-// Bytes that are left at each task, at the run of it where least is left, without its workspace.
+// Returns the bytes left at each task without its workspace, at its run with the least left.
 std::vector<Bytes> find_room(const Problem& problem, const BlockSizes& block_sizes,
                              const std::vector<TaskRun>& runs) {
   const Bytes pool = block_sizes.pool(problem.budget);

@@ -15,7 +15,7 @@ namespace {
 
 using um::Bytes;
 
-// Bytes of the first k moves, for every k, and of what was moved before all of them.
+// Returns for every k the bytes of the first k moves, plus `before`.
 std::vector<Bytes> running_total(const std::vector<Move>& moves, Bytes before) {
   std::vector<Bytes> total{before};
   total.reserve(moves.size() + 1);
@@ -23,7 +23,7 @@ std::vector<Bytes> running_total(const std::vector<Move>& moves, Bytes before) {
   return total;
 }
 
-// The largest of ranges of numbers (a segment tree).
+// Finds values above a limit in ranges (a segment tree of maxima).
 class LatestAbove {
  public:
   explicit LatestAbove(const std::vector<std::int64_t>& values)
@@ -33,13 +33,13 @@ class LatestAbove {
     for (std::size_t i = leaves_ - 1; i > 0; --i) max_[i] = std::max(max_[2 * i], max_[2 * i + 1]);
   }
 
-  // The last of those from `begin` up to, and without, `end` that is more than `limit`; `end` where
-  // none is. Complexity: O(log values).
+  // Returns the last index in [begin, end) with a value above `limit`; `end` if there is none.
+  // Complexity: O(log values).
   [[nodiscard]] std::size_t find(std::size_t begin, std::size_t end, std::int64_t limit) const {
     if (begin >= end) return end;
-    std::size_t node = leaves_ + end - 1;  // of a range that ends where the one searched does
+    std::size_t node = leaves_ + end - 1;  // of a range that ends where the searched one does
     std::size_t size = 1;
-    while (max_[node] <= limit) {  // to the range before it, as large as may be
+    while (max_[node] <= limit) {  // to the preceding range, as large as possible
       while (node % 2 == 0 && node > 1) {
         node /= 2;
         size *= 2;
@@ -57,7 +57,7 @@ class LatestAbove {
   std::vector<std::int64_t> max_;  // a binary heap: the children of node i are 2 i and 2 i + 1
 };
 
-// Finds what each run waits for, run by run.
+// Finds the conditions of each run, in order.
 class RunConditions {
  public:
   RunConditions(Plan& plan, std::span<const Bytes> demand, Bytes pool, Bytes far)
@@ -81,7 +81,7 @@ class RunConditions {
   }
 
  private:
-  // By k: offloads that have ended when the first k prefetches have started.
+  // Returns by k the number of offloads that have ended when the first k prefetches have started.
   static std::vector<std::uint32_t> offloads_before(const std::vector<Move>& prefetches) {
     std::vector<std::uint32_t> before{0};
     before.reserve(prefetches.size() + 1);
@@ -91,7 +91,7 @@ class RunConditions {
     return before;
   }
 
-  // By k: what the first k prefetches have taken of the room that was made before them.
+  // Returns by k the bytes that the first k prefetches have taken beyond the room made before them.
   [[nodiscard]] std::vector<std::int64_t> taken() const {
     std::vector<std::int64_t> result(prefetched_.size());
     for (std::size_t k = 0; k < result.size(); ++k) {
@@ -101,8 +101,8 @@ class RunConditions {
   }
   static std::int64_t signed_bytes(Bytes size) { return static_cast<std::int64_t>(size.count()); }
 
-  // Offloads that run p must wait for, whichever prefetches beyond the sure ones have started. The
-  // last number of prefetches for which too little has left by then asks for most.
+  // Returns the offloads that run p must wait for, however many optional prefetches have started.
+  // The last number of prefetches with too few offloads before it requires the most.
   [[nodiscard]] std::uint32_t offloads_for(Position p, const Progress& sure) {
     for (; may_start_ < plan_.prefetches.size(); ++may_start_) {
       if (plan_.prefetches[may_start_].after.runs > p) break;
@@ -114,7 +114,7 @@ class RunConditions {
                          sure.offloads) -
         offloads_before_.begin());
     std::size_t worst = taken_.find(begin, end, signed_bytes(pool_) - signed_bytes(demand_[p]));
-    if (worst == end) worst = begin - 1;  // of those with no more room than is sure
+    if (worst == end) worst = begin - 1;  // among those with no more room than is guaranteed
     const auto away = std::ranges::lower_bound(
         offloaded_, um::saturating_difference(demand_[p] + prefetched_[worst], pool_));
     um::expects(away != offloaded_.end(), "an execution keeps within its pool");
@@ -128,7 +128,7 @@ class RunConditions {
   std::vector<Bytes> prefetched_;
   std::vector<std::uint32_t> offloads_before_;
   LatestAbove taken_;
-  std::size_t may_start_ = 0;  // prefetches that may have started before the run at hand
+  std::size_t may_start_ = 0;  // prefetches that may have started before the current run
 };
 
 }  // namespace

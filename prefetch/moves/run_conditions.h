@@ -8,15 +8,15 @@
 
 namespace spillway::prefetch {
 
-/// Gives each run of a plan that has its moves the fewest conditions with which it keeps within
-/// `pool` under any timing: the prefetches of its operands, and as many offloads as it needs so
-/// that it fits whichever of the prefetches that may have started by then have started.
+/// Gives each run of a plan with moves the fewest conditions that keep it within `pool` under any
+/// timing: the prefetches of its operands, and enough offloads for any set of prefetches that may
+/// have started.
 ///
-/// `demand` as from demand(); `landed[p]`: so many prefetches must have ended because run p uses
-/// what they bring; `far`: bytes of state that are far when the step begins.
+/// `demand` as from demand(); `landed[p]`: the number of prefetches that must have ended because
+/// run p uses their blocks; `far`: bytes of state that are far when the step begins.
 ///
-/// Requires: some execution that starts the moves no earlier than their conditions say, the runs
-/// and moves each in order, keeps within `pool`.
+/// Requires: some execution keeps within `pool` that runs the runs and moves each in order, and
+/// starts each move no earlier than its conditions allow.
 /// Complexity: O((runs + moves) log moves).
 void add_run_conditions(std::span<const um::Bytes> demand, um::Bytes pool, um::Bytes far,
                         std::span<const std::uint32_t> landed, Plan& plan);

@@ -12,40 +12,40 @@
 
 namespace spillway::prefetch {
 
-/// The number of forward tasks before the first task of another phase: where the forward pass ends.
+/// Returns the number of forward tasks before the first task of another phase: the forward pass.
 [[nodiscard]] Position forward_end(const TaskGraph& graph);
 
-/// The idle intervals at forward_end() of the movable blocks that are needed on both sides of it:
-/// the activations. They are in order of production, and some may hold no run.
+/// Returns the activations: the idle intervals at forward_end() of movable blocks that are used on
+/// both sides of it. In order of production; some may be empty.
 /// Requires: `lives` are of all tasks in order. Complexity: O(accesses).
 [[nodiscard]] std::vector<IdleInterval> find_activations(const TaskGraph& graph,
                                                          const BlockSizes& block_sizes,
                                                          std::span<const Life> lives);
 
-/// The blocks that forward tasks use first and other tasks then use again: what the papers call
-/// feature maps. Each is far, whole, from the run after its last forward use on. A block with
-/// several forward readers counts as the last one's (vDNN's reference count for forks). They are in
-/// order of their last forward use, and some may hold no run.
+/// Returns the blocks that forward tasks use first and other tasks use again: the papers' feature
+/// maps. Each is far as a whole from the run after its last forward use. A block with several
+/// forward readers counts as the last one's (vDNN's reference count for forks). In order of their
+/// last forward use; some may be empty.
 /// Requires: every task runs once, in order. Complexity: O(accesses).
 [[nodiscard]] std::vector<FarInterval> find_saved_blocks(const TaskGraph& graph,
                                                          const BlockSizes& block_sizes,
                                                          std::span<const TaskRun> runs);
 
-/// Each of them away for its whole idle interval: it leaves at once and comes back only when it is
-/// used. Those that hold no run are left out. In order of `last`.
+/// Returns swaps that keep each block away for its whole idle interval: it leaves at once and
+/// returns only when it is used. Omits empty intervals. In order of `last`.
 [[nodiscard]] std::vector<Swap> away_until_used(std::span<const FarInterval> saved);
 
 /// Consecutive backward runs of one layer.
 struct BackwardLayer {
   Position layer = 0;  ///< the run of its forward task
   Position begin = 0;  ///< its first backward run
-  Position end = 0;    ///< after its last
+  Position end = 0;    ///< behind its last backward run
 };
 
-/// The backward pass, layer by layer. A layer is a forward task and the backward tasks that read
-/// its inputs; names are not looked at. A backward run that reads inputs of several layers belongs
-/// to the first of these, one that reads none to the layer of the run before it; layers never go up
-/// again. What comes before all of them (a loss) is a layer after the last forward task.
+/// Returns the backward pass, layer by layer. A layer is a forward task and the backward tasks that
+/// read its inputs; names do not matter. A run that reads inputs of several layers belongs to the
+/// first of these; one that reads none belongs to the previous run's layer. Layers never increase.
+/// Runs before all of them (a loss) form a layer after the last forward task.
 /// Requires and complexity: as find_saved_blocks().
 [[nodiscard]] std::vector<BackwardLayer> find_backward_layers(const TaskGraph& graph,
                                                               std::span<const TaskRun> runs,

@@ -11,13 +11,13 @@ namespace {
 
 using um::Bytes;
 
-// Bytes near during each run, as far intervals end.
+// Bytes near during each run while far intervals are shortened.
 class EarlyRoom {
  public:
   EarlyRoom(std::span<const Bytes> demand, Bytes pool, std::span<const FarInterval> far_intervals)
       : near_{without(demand, far_intervals)}, pool_{pool} {}
 
-  // The earliest position from which on its pages could be near up to their next use.
+  // Returns the earliest position from which its pages could be near up to their next use.
   [[nodiscard]] Position earliest(const FarInterval& far_interval) const {
     Position p = far_interval.next;
     while (p > far_interval.needed && near_[p - 1] + far_interval.size <= pool_) --p;
@@ -33,7 +33,7 @@ class EarlyRoom {
   Bytes pool_;
 };
 
-// Which parts of blocks have a far copy, swap after swap.
+// Tracks which parts of blocks have a valid far copy, swap after swap.
 class FarCopies {
  public:
   FarCopies(std::span<const FarInterval> far_intervals, std::span<const FarInterval> copies) {
@@ -51,7 +51,7 @@ class FarCopies {
   }
 
   enum class Copied { kNothing, kInPart, kWhole };
-  // What of `far_interval` was copied after its block was last written.
+  // Returns how much of `far_interval` was copied after its block was last written.
   [[nodiscard]] Copied copied_of(const FarInterval& far_interval) const {
     const Bytes end = far_interval.offset + far_interval.size;
     Bytes covered = far_interval.offset;  // in order of offset: one pass
@@ -65,7 +65,7 @@ class FarCopies {
     return overlaps ? Copied::kInPart : Copied::kNothing;
   }
 
-  // No earlier one of its block will be asked about.
+  // Forgets outdated copies; no earlier interval of the block will be queried.
   void forget_before(const FarInterval& far_interval) {
     std::erase_if(copies_[static_cast<std::size_t>(far_interval.data)],
                   [&](const FarInterval& copy) { return !is_valid(copy, far_interval); });
@@ -90,9 +90,9 @@ Move move_of(const FarInterval& far_interval) {
   return {.data = far_interval.data, .offset = far_interval.offset, .size = far_interval.size};
 }
 
-// Adds `move` to a queue, or makes the last move longer by it where both start under the same
-// conditions and move neighbouring pages: each copy costs latency. Nobody may wait for the last one
-// alone.
+// Appends `move` to a queue, or extends the last move if both have the same conditions and
+// neighbouring pages: each copy costs latency. Requires for merging: nothing waits for the last
+// move alone.
 void append(const Move& move, bool may_merge, std::vector<Move>& queue) {
   if (may_merge && !queue.empty()) {
     Move& last = queue.back();
@@ -106,20 +106,21 @@ void append(const Move& move, bool may_merge, std::vector<Move>& queue) {
   queue.push_back(move);
 }
 
-// How many entries of a queue must have ended before each run, from how many it needs itself.
+// Turns the number of queue entries that each run needs itself into a running maximum.
 void accumulate_needs(std::vector<std::uint32_t>& needs) {
   std::partial_sum(needs.begin(), needs.end(), needs.begin(),
                    [](std::uint32_t a, std::uint32_t b) { return std::max(a, b); });
 }
 
-// How many runs have ended when its offload may start, and `early` already while it is read.
+// Returns how many runs have ended when its offload may start; with `early`, while it is still
+// read.
 Position leaves_after(const FarInterval& each, bool early) {
   if (each.from_start) return 0;
   return 1 + (early && !each.is_renewal ? each.written : each.last);
 }
 
-// Offloads in the order of the runs that count on their room. What leaves for no run's sake goes
-// before the first of them that cannot start sooner.
+// Offloads in the order of the runs that count on their room. Offloads without such a run go before
+// the first one that cannot start sooner.
 class OffloadQueue {
  public:
   OffloadQueue(std::span<const FarInterval> far_intervals, const LinkProfile& link,
@@ -144,7 +145,8 @@ class OffloadQueue {
     });
   }
 
-  // Calls `note` with each far interval and how many offloads have ended when its own has.
+  // Calls `note` with each far interval and the number of offloads that have ended when its own
+  // has.
   template <typename Note>
   void add_all(const Note& note) {
     for (const std::size_t i : wanted_) {
@@ -157,7 +159,8 @@ class OffloadQueue {
  private:
   using Copied = FarCopies::Copied;
 
-  // How many runs have ended when its offload may start: not before what was away of it is back.
+  // Returns how many runs have ended when its offload may start; its previously far part must be
+  // back.
   [[nodiscard]] Position start(const FarInterval& each) const {
     return leaves_after(each, copies_while_read_ && copies_.copied_of(each) != Copied::kInPart);
   }
@@ -223,7 +226,7 @@ std::vector<Swap> return_early(std::span<const FarInterval> far_intervals,
       room.take_back(far_interval, earliest);
       continue;
     }
-    previous = std::max(previous, earliest);  // in order: it cannot start before its predecessor
+    previous = std::max(previous, earliest);  // in order: not before its predecessor
     room.take_back(far_interval, previous);
     swaps.push_back({far_interval, previous});
   }

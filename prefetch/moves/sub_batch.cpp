@@ -18,7 +18,7 @@ Bytes largest(const std::vector<Bytes>& sizes) {
   return sizes.empty() ? Bytes{} : *std::ranges::max_element(sizes);
 }
 
-// Eq. 3, at most `batch`.
+// Returns the next size by Eq. 3, at most `batch`.
 std::size_t next_size(std::size_t size, std::size_t batch, const SubBatchNeed& need, Bytes budget) {
   const Bytes room = um::saturating_difference(budget, need.weights);
   if (need.fastest == Bytes{}) return batch;
@@ -72,7 +72,7 @@ std::optional<SubBatches> search_sub_batches(std::size_t batch, const TrySubBatc
   int in_vain = 0;
   for (std::size_t steps = 1; steps <= batch && in_vain < kPatience; ++steps) {
     const SubBatches candidate = cut(batch, (batch + steps - 1) / steps);
-    if (candidate.steps != steps) continue;  // the same size as fewer steps
+    if (candidate.steps != steps) continue;  // same size as with fewer steps
     const SubBatchTrial trial = attempt(candidate);
     if (best && trial.bound >= shortest) break;
     if (!trial.total) continue;

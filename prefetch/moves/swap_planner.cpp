@@ -87,7 +87,7 @@ void SwapPlanner::leave_when_needed(std::span<const TaskRun> runs, std::span<Swa
   const std::vector<Bytes> live = demand(problem_.graph, block_sizes_, runs, lives_);
   std::vector<Bytes> come_back(live.size() + 1);  // by run
   Bytes away;
-  std::size_t oldest = 0;  // of those that may still stay
+  std::size_t oldest = 0;  // among those that may still stay
   for (Position p = 0; p < live.size(); ++p) {
     away -= come_back[p];
     while (live[p] > pool + away && oldest < swaps.size() && swaps[oldest].last < p) {

@@ -152,13 +152,13 @@ class TimedExecution {
 
  private:
   struct Leaving {
-    Position read_until = 0;  // so many runs have ended when nobody uses it any more
+    Position read_until = 0;  // number of ended runs after which it is unused
     Position needed = 0;
     Position next = 0;
   };
 
   bool start_something() {
-    // All are tried: one of them may be what another waits for.
+    // Tries all: one of them may be what another waits for.
     const bool exchanges = exchange_.start(ended_);
     const bool runs = start_run();
     const bool comes_first = order_.prefetches_first && start_prefetch();
@@ -199,19 +199,19 @@ class TimedExecution {
   [[nodiscard]] um::Nanoseconds time_of(const Move& move) const {
     return move.is_clean ? um::Nanoseconds{0} : link_.latency + move.size / link_.offload;
   }
-  // So many runs have ended when it can begin.
+  // Returns how many runs have ended when it can begin.
   [[nodiscard]] Position begin_of(std::uint32_t offload) const {
     const Move& move = to_leave_[offload];
     return link_.copies_while_read ? move.after.runs : move.frees_after();
   }
 
-  // The first one that can begin, and may go before those that it overtakes: rooms become free in
-  // the order of offloads, so its own must be free before theirs are counted on.
+  // Returns the first offload that can begin without delaying those that it overtakes. Rooms become
+  // free in the order of offloads, so its own must be free before theirs are counted on.
   [[nodiscard]] std::vector<std::uint32_t>::iterator choose_offload() {
     constexpr std::size_t kOvertaken = 16;  // at most
     const double computed = begin_of_[ended_] + (compute_.is_busy ? compute_done() : 0);
     Position counted_on = std::numeric_limits<Position>::max();
-    double idle = std::numeric_limits<double>::infinity();  // until one of those could begin
+    double idle = std::numeric_limits<double>::infinity();  // until an overtaken one could begin
     const std::size_t tried = std::min(pending_.size() - front_, kOvertaken + 1);
     const auto end = first_pending() + static_cast<std::ptrdiff_t>(tried);
     for (auto each = first_pending(); each != end; ++each) {
@@ -227,7 +227,7 @@ class TimedExecution {
   [[nodiscard]] std::vector<std::uint32_t>::iterator first_pending() {
     return pending_.begin() + static_cast<std::ptrdiff_t>(front_);
   }
-  // Of the run under way, in time undisturbed by moves.
+  // Returns how much of the current run is done, in undisturbed time.
   [[nodiscard]] double compute_done() const {
     return begin_of_[ended_ + 1] - begin_of_[ended_] - compute_.left;
   }
@@ -237,7 +237,7 @@ class TimedExecution {
     return start_next(returning_, begun_) || start_next(renewed_, renewals_begun_);
   }
 
-  // Starts the next prefetch of those `to_come`, of which so many have `begun`.
+  // Starts the next of the prefetches `to_come`; `begun` have begun.
   bool start_next(const std::vector<std::size_t>& to_come, std::size_t& begun) {
     if (begun == to_come.size() || !has_room(far_intervals_[to_come[begun]])) return false;
     Move move{.data = far_intervals_[to_come[begun]].data,
@@ -262,19 +262,19 @@ class TimedExecution {
     return true;
   }
 
-  // Whether it has left, and has room from now on up to its use.
+  // Returns true if the block has left, and has room from now until its use.
   [[nodiscard]] bool has_room(const FarInterval& each) const {
     const auto index = static_cast<std::size_t>(&each - far_intervals_.data());
     if (!each.starts_far && freed_by_[places_[index] - 1] > freed_) {
       return false;
     }
-    // Between two runs no more is live than during the next one.
+    // Between two runs, live blocks are those of the next run at most.
     const Bytes live = ended_ < demand_.size() ? demand_[ended_] : at_end_;
     if (signed_bytes(live) - away_ + signed_bytes(each.size) > signed_bytes(pool_)) return false;
     return room_.has(each.size, pool_, ended_, each.next);
   }
 
-  // Goes to the next end of anything; what ends at the same moment ends together.
+  // Advances to the next end of anything; simultaneous ends are handled together.
   void advance() {
     const double moving = link_.compute_speed_while_moving;
     const LinkShares shares = exchange_.shares(offload_.is_busy, prefetch_.is_busy);
@@ -293,7 +293,7 @@ class TimedExecution {
     free_rooms();
   }
 
-  // Counts those whose transfer and whose readers have ended.
+  // Counts offloads that are transferred and no longer read.
   void free_rooms() {
     for (; freed_ < offloaded_ && leaving_[left_[freed_]].read_until <= ended_; ++freed_) {
       const Leaving& leaving = leaving_[left_[freed_]];
@@ -311,21 +311,21 @@ class TimedExecution {
   LinkProfile link_;
   MoveOrder order_;
   Plan& plan_;
-  Room room_;  // with what runs count on, and what has left or begun to come back, by now
+  Room room_;  // with counted-on room, and blocks that have left or begun to return by now
   std::vector<FarInterval> far_intervals_;  // in order of next use
   std::vector<std::uint32_t> counted_on_;
   std::vector<std::uint32_t> places_;    // by far interval: its offload in to_leave_, and one
   std::vector<Move> to_leave_;           // all offloads, in order of need
   std::vector<Leaving> leaving_;         // by offload in to_leave_
   std::vector<std::uint32_t> pending_;   // offloads in to_leave_ that have not begun
-  std::size_t front_ = 0;                // of those in pending_, which keeps the others, too
-  std::vector<std::uint32_t> left_;      // those that have, in that order
+  std::size_t front_ = 0;                // index into pending_, which keeps started ones, too
+  std::vector<std::uint32_t> left_;      // started offloads, in that order
   std::vector<std::uint32_t> freed_by_;  // by offload in to_leave_: how many are free with it
-  std::vector<double> begin_of_;         // by run: when it begins if none ever waits
-  std::vector<std::size_t> returning_;   // far intervals that come back
-  std::vector<std::size_t> renewed_;     // those that come back for no run
-  std::vector<std::uint32_t> uses_;      // by run: far intervals that must have come back by then
-  std::vector<std::uint32_t> landed_;    // by run: prefetches that must have ended by then
+  std::vector<double> begin_of_;         // by run: when it begins if no run waits
+  std::vector<std::size_t> returning_;   // far intervals that return
+  std::vector<std::size_t> renewed_;     // renewals, which return for no run
+  std::vector<std::uint32_t> uses_;      // by run: far intervals that must be back
+  std::vector<std::uint32_t> landed_;    // by run: prefetches that must have ended
   Bytes far_;                            // when the step begins
   Signed away_ = 0;                      // now
   VirtualLane compute_;
@@ -335,7 +335,7 @@ class TimedExecution {
   double now_ = 0;
   Position ended_ = 0;           // runs
   std::uint32_t offloaded_ = 0;  // offloads that have ended
-  std::uint32_t freed_ = 0;      // and whose room is free
+  std::uint32_t freed_ = 0;      // offloads with free room
   std::size_t begun_ = 0;        // far intervals on the way back, or back
   std::size_t renewals_begun_ = 0;
   std::size_t returned_ = 0;  // far intervals that are back

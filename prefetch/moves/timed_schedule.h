@@ -13,20 +13,20 @@
 
 namespace spillway::prefetch {
 
-/// Which move goes first where several could.
+/// Which move goes first if several could.
 struct MoveOrder {
   /// An idle link takes the first offload that can begin, even if one that is needed sooner could
-  /// begin before it has ended.
+  /// begin before it ends.
   bool is_eager = false;
-  /// On a link that is not duplex prefetches go before offloads.
+  /// On a link that is not duplex, prefetches go before offloads.
   bool prefetches_first = false;
-  /// Each part of a block leaves as a move of its own, at the cost of its latency: its room is free
-  /// before the next part has left, and what comes in its place need not wait for the whole block.
+  /// Each part of a block leaves as a separate move, at the cost of its latency. Its room is free
+  /// before the next part has left, so an incoming block need not wait for the whole block.
   bool in_parts = false;
   friend bool operator==(const MoveOrder&, const MoveOrder&) = default;
 };
 
-/// What the runs of a step need, and what there is for it.
+/// The needs of the runs of a step, and the room for them.
 struct NearDemand {
   std::span<const um::Bytes> runs;  ///< by run, see demand()
   um::Bytes at_end;                 ///< see demand_at_end()
@@ -34,20 +34,20 @@ struct NearDemand {
 };
 
 /// Adds the moves of `far_intervals` to a plan without moves, and gives `plan.runs` their
-/// conditions, as a virtual execution that takes the profile's times begins them:
-/// - offloads as early as they can, in order of `needed` (add_offloads()), but one that can begin
-///   goes before others that cannot yet, where it does not make them wait (MoveOrder::is_eager:
-///   even then) and its room does not come later than they are counted on; on a link that is not
-///   duplex they go before prefetches (MoveOrder::prefetches_first: after them);
-/// - prefetches in order of `next`, each at the moment from which on every run up to its use has
-///   room for it, counting as away what has left by then and what that run counts on. So a prefetch
-///   follows the offload that makes its room, even while a run goes on. Renewals come back when no
-///   other prefetch can begin.
+/// conditions. A virtual execution with the profile's times decides when moves begin:
+/// - offloads as early as possible, in order of `needed` (add_offloads()). One that can begin goes
+///   before others that cannot yet, if it does not delay them (MoveOrder::is_eager: even then) and
+///   its room is free before theirs are counted on. On a link that is not duplex they go before
+///   prefetches (MoveOrder::prefetches_first: after them);
+/// - prefetches in order of `next`, each from the moment at which every run up to its use has room
+///   for it. Blocks count as away if they have left by then, or if that run counts on them. A
+///   prefetch thus follows the offload that makes its room, even during a run. Renewals return when
+///   no other prefetch can begin.
 ///
-/// A far interval whose room turns out to be free all the time is left out (needed_of()). `copies`
-/// have a valid far copy as the step begins, and are near. Neighbouring parts of a block that move
-/// under the same conditions become one move (but for offloads by MoveOrder::in_parts). The
-/// conditions that come of it keep memory within the pool under any timing.
+/// Omits far intervals with room that is free all the time (needed_of()). `copies` are near with a
+/// valid far copy when the step begins. Neighbouring parts of a block that move under the same
+/// conditions become one move (except offloads by MoveOrder::in_parts). The resulting conditions
+/// keep memory within the pool under any timing.
 ///
 /// Requires: `far_intervals` cover `demand` down to its pool; renewals have `needed` and `next`
 /// when the step ends; `plan.runs` is filled. Complexity: O((runs + far intervals) log (runs
@@ -56,26 +56,25 @@ void schedule_in_time(std::span<const FarInterval> far_intervals, const NearDema
                       const Profile& profile, const MoveOrder& order, Plan& plan,
                       std::span<const FarInterval> copies = {});
 
-/// Near memory in use at each run of a sequence: ranges of runs can be asked for the most, and
-/// given more or less, in logarithmic time (a segment tree).
+/// Near memory in use at each run of a sequence: queries the maximum of a range of runs and changes
+/// ranges in logarithmic time (a segment tree).
 class Room {
  public:
   /// `near`: bytes in use during each run.
   explicit Room(std::span<const um::Bytes> near);
 
-  /// True when `size` more bytes keep each run from `begin` up to, and without, `end` within
-  /// `pool`.
+  /// Returns true when `size` more bytes keep each run in [begin, end) within `pool`.
   [[nodiscard]] bool has(um::Bytes size, um::Bytes pool, Position begin, Position end) const;
 
-  /// So many more bytes are in use during the runs from `begin` up to, and without, `end`.
+  /// Adds `size` bytes in use to the runs in [begin, end).
   void take(um::Bytes size, Position begin, Position end);
-  /// So many fewer.
+  /// Subtracts `size` bytes from the runs in [begin, end).
   void give(um::Bytes size, Position begin, Position end);
 
  private:
   using Signed = std::int64_t;
   struct Node {
-    Signed most = 0;  // of its runs, with `all` and without what is in use above
+    Signed most = 0;  // maximum of its runs, with `all`, without the parents' `all`
     Signed all = 0;   // in use during all its runs
   };
   struct Span {
@@ -91,9 +90,9 @@ class Room {
   std::vector<Node> nodes_;  // a binary heap: the children of node i are 2 i and 2 i + 1
 };
 
-/// Those of `far_intervals` that some run needs, in order of next use: with the others, which take
-/// room, there would be room anyway. What is wanted, what starts far and what stays far is kept.
-/// Requires: `room` is in use without() all of them.
+/// Returns the `far_intervals` that some run needs, in order of next use; without the others there
+/// is room anyway. Keeps intervals that are wanted, start far or stay far. Requires: `room` is in
+/// use without() all of them.
 /// Complexity: O(far intervals * log(runs + far intervals)).
 [[nodiscard]] std::vector<FarInterval> needed_of(std::span<const FarInterval> far_intervals,
                                                  um::Bytes pool, Room& room);

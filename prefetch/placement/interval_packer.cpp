@@ -16,7 +16,8 @@ Progress furthest(const Progress& a, const Progress& b) {
           .prefetches = std::max(a.prefetches, b.prefetches)};
 }
 
-// What has surely ended when each entry of a plan begins, by executing its conditions.
+// Finds what is guaranteed to have ended when each entry of a plan begins, by executing its
+// conditions.
 class Beginnings {
  public:
   explicit Beginnings(const Plan& plan) {
@@ -33,7 +34,8 @@ class Beginnings {
 
   [[nodiscard]] const Progress& of_run(std::size_t run) const { return runs_[run]; }
   [[nodiscard]] const Progress& of_prefetch(std::size_t move) const { return prefetches_[move]; }
-  /// The first run that begins only when `ended` has been reached; all runs when none does.
+  /// Returns the first run that begins only after `ended` is reached; the number of runs if none
+  /// does.
   [[nodiscard]] Position first_run_after(const Progress& ended) const {
     const auto is_before = [&](const Progress& begun) { return !begun.reaches(ended); };
     return static_cast<Position>(std::ranges::partition_point(runs_, is_before) - runs_.begin());
@@ -46,15 +48,15 @@ class Beginnings {
     const std::size_t before = begun.size();
     while (begun.size() < queue.size() && now.reaches(queue[begun.size()].after)) {
       Progress sure = implied_by(queue[begun.size()].after);
-      if (!begun.empty()) sure = furthest(sure, begun.back());  // it began after the one before it
-      if (count == &Progress::runs) sure.runs = now.runs;       // and runs have ended by then, too
+      if (!begun.empty()) sure = furthest(sure, begun.back());  // begins after its predecessor
+      if (count == &Progress::runs) sure.runs = now.runs;       // these have ended, too
       begun.push_back(sure);
       ++(now.*count);
     }
     return begun.size() != before;
   }
 
-  // What ended last had begun, and so on.
+  // Adds what the last ended entries had waited for.
   [[nodiscard]] Progress implied_by(const Progress& after) const {
     Progress sure = after;
     if (after.runs > 0) sure = furthest(sure, runs_[after.runs - 1]);
@@ -99,7 +101,8 @@ namespace {
 
 constexpr std::size_t kLeafSize = 64;
 
-// What decides when a near interval may begin, or has ended.
+// Returns true if the near interval that ends at `ended` has ended before the one that begins at
+// `begun`.
 bool reaches(const Progress& begun, const Progress& ended) {
   return begun.runs >= ended.runs && begun.offloads >= ended.offloads;
 }
@@ -230,7 +233,7 @@ bool IntervalPacker::pass(std::uint32_t index, const Leaf& leaf, std::uint64_t& 
   std::array<std::uint32_t, kLeafSize> is_beside;  // NOLINT: the loop fills what is read
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t other = leaf.indices[i];
-    // Below run_begun_ the difference wraps around, so that it is no smaller than any number.
+    // Below run_begun_ the difference wraps around to a large number.
     const bool may_begin = (other < run_begun_end) | (other - run_begun_ < prefetch_begun);
     is_beside[i] = static_cast<std::uint32_t>(may_begin & (index < ends[i]));
   }

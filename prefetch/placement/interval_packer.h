@@ -11,50 +11,51 @@
 
 namespace spillway::prefetch {
 
-/// When a near interval is, as far as the conditions of a plan say so. One that spans steps is from
-/// the beginning of a step until `ended`, and from `begun` to its end; one that is always near
-/// never ends.
+/// The time of a near interval, as far as a plan's conditions determine it. If it spans steps, it
+/// lasts from the beginning of a step until `ended`, and from `begun` to the step's end. If it is
+/// always near, it never ends.
 struct IntervalSpan {
-  Progress begun;  ///< has surely been reached when the near interval begins
-  Progress ended;  ///< the near interval has surely ended when this has been reached
-  /// The runs from `begin` up to, and without, `end` are those beside which it may be.
+  Progress begun;  ///< guaranteed progress when the near interval begins
+  Progress ended;  ///< progress that guarantees that the near interval has ended
+  /// Runs in [begin, end) may be concurrent with it.
   Position begin = 0;
   Position end = 0;
   bool spans_steps = false;
 };
 
-/// The spans of `intervals`. What an entry of the plan waits for waited for something itself:
-/// `begun` holds all of that. Moves of one direction begin in order, but may be under way together.
+/// Returns the spans of `intervals`. `begun` includes transitive conditions: what the entries
+/// waited for had waited for others. Moves of one direction begin in order, but may be in flight
+/// together.
 ///
-/// Requires: `plan` verifies; `intervals` are its. Complexity: O(runs + moves + near intervals *
-/// log runs).
+/// Requires: `plan` verifies; `intervals` belong to it. Complexity: O(runs + moves + near intervals
+/// * log runs).
 [[nodiscard]] std::vector<IntervalSpan> find_spans(const Plan& plan,
                                                    std::span<const NearInterval> intervals);
 
-/// Puts near intervals, one after the other, in the lowest gap that is free throughout their time.
+/// Places near intervals one by one in the lowest gap that is free throughout their time.
 ///
-/// What is placed lies in leaves of neighbouring offsets. A leaf knows whether any of its near
-/// intervals, or all of them, may be beside another, and how wide its widest gap is: most leaves
-/// are passed over as a whole, the others by a loop without branches. What spans steps, which is
-/// little, lies beside the leaves; whatever shares its addresses must lie in the gap in which it is
-/// away.
+/// Placed intervals are stored in leaves by offset. A leaf knows whether any or all of its near
+/// intervals may be concurrent with another one, and the width of its widest gap. Most leaves are
+/// skipped as a whole, the others scanned by a branchless loop. The few intervals that span steps
+/// are stored beside the leaves; an interval that shares their addresses must lie in the gap in
+/// which they are away.
 class IntervalPacker {
  public:
-  /// Requires: `intervals` as find_near_intervals() orders them, `spans` theirs.
+  /// Requires: `intervals` in the order of find_near_intervals(), with their `spans`.
   IntervalPacker(std::span<const NearInterval> intervals, std::span<const IntervalSpan> spans);
 
-  /// Forgets what was placed.
+  /// Removes all placed intervals.
   void clear() {
     leaves_.clear();
     spanning_.clear();
   }
-  /// Places a near interval, of that index, and gives its offset. Complexity: O(placed / 64), and
-  /// where leaves are partly beside it O(placed).
+  /// Places the near interval `index` and returns its offset. Complexity: O(placed / 64), or
+  /// O(placed) if leaves are partly concurrent with it.
   um::Bytes place(std::uint32_t index);
 
  private:
-  // Near intervals that runs begin come first, in order, then those that prefetches begin, in
-  // order. Of each kind all before some index may begin before a tenant has ended, no later one.
+  // Near intervals begun by runs come first, in order, then those begun by prefetches, in order. In
+  // each group, exactly those before some index may begin before a tenant has ended.
   struct Tenant {
     std::uint64_t size = 0;
     std::uint32_t run_begun_end = 0;
@@ -69,7 +70,7 @@ class IntervalPacker {
     std::vector<std::uint64_t> ends;
     std::vector<std::uint32_t> run_begun_ends;
     std::vector<std::uint32_t> prefetch_begun_ends;
-    // Of all of them:
+    // Over all of them:
     std::uint32_t first_run_begun = kNever;
     std::uint32_t last_run_begun = 0;  // one past it
     std::uint32_t first_prefetch_begun = kNever;
@@ -84,21 +85,21 @@ class IntervalPacker {
   enum class Beside : std::uint8_t { kNone, kSome, kAll };
 
   [[nodiscard]] Beside beside(std::uint32_t index, const Leaf& leaf) const;
-  // One that spans steps, placed.
+  // A placed interval that spans steps.
   struct Spanning {
     std::uint32_t index;
     std::uint64_t offset;
   };
 
   [[nodiscard]] std::uint64_t lowest_gap(std::uint32_t index) const;
-  // From `offset` on, beside what lies in leaves: of one that does not span steps, and of one that
-  // does.
+  // Return the lowest gap from `offset` on among the leaves, for an interval that does not span
+  // steps, and for one that does.
   [[nodiscard]] std::uint64_t gap_in_leaves(std::uint32_t index, std::uint64_t offset) const;
   [[nodiscard]] std::uint64_t gap_of_spanning(std::uint32_t index, std::uint64_t offset) const;
-  // `offset`, or behind what spans steps and is in the way there.
+  // Returns `offset`, or the end of a step-spanning interval in the way.
   [[nodiscard]] std::uint64_t past_spanning(std::uint32_t index, std::uint64_t offset) const;
   [[nodiscard]] bool may_begin_before_end(std::uint32_t other, std::uint32_t index) const;
-  // Goes on from `offset` past those of the leaf that may be beside; true when a gap is found.
+  // Advances `offset` past concurrent intervals of the leaf; returns true when a gap is found.
   [[nodiscard]] bool pass(std::uint32_t index, const Leaf& leaf, std::uint64_t& offset) const;
   void insert(std::uint32_t index, std::uint64_t offset);
   void insert_into(Leaf& leaf, std::uint32_t index, std::uint64_t offset) const;
@@ -106,7 +107,7 @@ class IntervalPacker {
   void count_anew(Leaf& leaf) const;
 
   std::vector<Tenant> tenants_;
-  std::uint32_t run_begun_ = 0;  // how many near intervals runs begin
+  std::uint32_t run_begun_ = 0;  // number of near intervals begun by runs
   std::vector<Leaf> leaves_;     // by offset, none empty
   std::vector<Spanning> spanning_;
 };

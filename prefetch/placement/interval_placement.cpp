@@ -15,7 +15,7 @@ namespace spillway::prefetch {
 namespace {
 
 using um::Bytes;
-using Order = std::vector<std::uint32_t>;  // near intervals, in the order in which they are placed
+using Order = std::vector<std::uint32_t>;  // near intervals in order of placement
 
 template <typename Key>
 Order sorted_by(std::size_t count, const Key& key) {
@@ -25,10 +25,10 @@ Order sorted_by(std::size_t count, const Key& key) {
   return order;
 }
 
-// By run: its rank among all runs, when those beside which most bytes may be near come last.
+// Returns by run its rank among all runs by bytes that may be near with it, ascending.
 std::vector<std::uint64_t> breadth_ranks(std::span<const NearInterval> intervals,
                                          std::span<const IntervalSpan> spans, std::size_t runs) {
-  std::vector<std::uint64_t> breadth(runs + 1);  // differences first: unsigned sums wrap around
+  std::vector<std::uint64_t> breadth(runs + 1);  // first differences: unsigned sums wrap around
   for (std::size_t i = 0; i < intervals.size(); ++i) {
     breadth[spans[i].begin] += intervals[i].size.count();
     breadth[spans[i].end] -= intervals[i].size.count();
@@ -40,7 +40,7 @@ std::vector<std::uint64_t> breadth_ranks(std::span<const NearInterval> intervals
   return ranks;
 }
 
-// The largest of a range of numbers.
+// Finds the maximum of a range of numbers.
 class RangeMax {
  public:
   explicit RangeMax(std::vector<std::uint64_t> values) : levels_{std::move(values)} {
@@ -52,14 +52,14 @@ class RangeMax {
     }
   }
 
-  // Of those from `begin` up to, and without, `end`, of which there are some.
+  // Returns the maximum in [begin, end). Requires: begin < end.
   [[nodiscard]] std::uint64_t operator()(std::size_t begin, std::size_t end) const {
     const auto level = static_cast<std::size_t>(std::bit_width(end - begin)) - 1;
     return std::max(levels_[level][begin], levels_[level][end - (std::size_t{1} << level)]);
   }
 
  private:
-  std::vector<std::vector<std::uint64_t>> levels_;  // of 1, 2, 4 ... numbers each
+  std::vector<std::vector<std::uint64_t>> levels_;  // maxima of 1, 2, 4 ... numbers each
 };
 
 std::vector<Order> orders_to_try(std::span<const NearInterval> intervals,
@@ -85,21 +85,21 @@ std::vector<Order> orders_to_try(std::span<const NearInterval> intervals,
           })};
 }
 
-// An order that was tried.
+// A tried order.
 struct Trial {
   Order order;
   IntervalPlacement placement;
-  std::uint64_t excess;  // bytes of near intervals beyond the room: says more than the extent alone
+  std::uint64_t excess;  // bytes of near intervals beyond the room: finer than the extent
 };
 
-// Looks for an order in which all near intervals lie within `room`.
+// Searches an order in which all near intervals lie within `room`.
 class OrderSearch {
  public:
   OrderSearch(std::span<const NearInterval> intervals, std::span<const IntervalSpan> spans,
               Bytes room)
       : intervals_{intervals}, packer_{intervals, spans}, room_{room} {}
 
-  // Tries `orders`, then variations of those that exceed the room least.
+  // Tries `orders`, then variations of those with the least excess.
   IntervalPlacement search(std::vector<Order> orders) {
     std::vector<Trial> trials;
     for (Order& order : orders) {
@@ -146,7 +146,7 @@ class OrderSearch {
     }
   }
 
-  // Moves near intervals that reach beyond the room, or now and then any others, to other places.
+  // Moves near intervals that exceed the room, and sometimes others, to other places in the order.
   Order vary(const Trial& trial) {
     std::vector<std::size_t> high;
     for (std::size_t place = 1; place < trial.order.size(); ++place) {

@@ -11,7 +11,7 @@
 namespace spillway::prefetch {
 namespace {
 
-// The moves of one block that are not yet part of a near interval.
+// The moves of one block that do not yet belong to a near interval.
 struct BlockMoves {
   std::vector<std::uint32_t> offloads;
   std::vector<std::uint32_t> prefetches;
@@ -29,7 +29,7 @@ std::vector<BlockMoves> moves_by_block(const TaskGraph& graph, const Plan& plan)
   return moves;
 }
 
-// Cuts a life where the block is away: a whole block that leaves comes back before its next use.
+// Splits a life at its swaps: a whole block that leaves returns before its next use.
 void add_intervals(const Life& life, um::Bytes size, const Plan& plan, BlockMoves& moves,
                    std::vector<NearInterval>& intervals) {
   NearInterval interval{
@@ -48,7 +48,7 @@ void add_intervals(const Life& life, um::Bytes size, const Plan& plan, BlockMove
   intervals.push_back(interval);
 }
 
-// A gradient of an update on the far side, which leaves after its last use, and perhaps before.
+// Adds intervals of a far update's gradient, which leaves after its last use, and possibly before.
 void add_sent_intervals(const Life& life, um::Bytes size, const BlockMoves& moves,
                         std::vector<NearInterval>& intervals) {
   NearInterval interval{.data = life.data,
@@ -63,8 +63,8 @@ void add_sent_intervals(const Life& life, um::Bytes size, const BlockMoves& move
   }
 }
 
-// State comes before it leaves where it is far between steps. Else it leaves first, and what its
-// last prefetch begins goes on in the next step.
+// State that is far between steps is prefetched before it is offloaded. Other state leaves first,
+// and its last near interval continues in the next step.
 void add_state_intervals(const Life& life, um::Bytes size, bool is_far, const BlockMoves& moves,
                          std::vector<NearInterval>& intervals) {
   NearInterval interval{.data = life.data, .size = um::round_up(size, kSmallestPage)};

@@ -16,7 +16,7 @@ namespace {
 
 using um::Bytes;
 
-// How far a plan can come although some run, or some offload, does not end.
+// Computes how far a plan can proceed while one run or one offload does not end.
 class Withheld {
  public:
   explicit Withheld(const Plan& plan)
@@ -24,7 +24,8 @@ class Withheld {
         without_run_{furthest(&Progress::runs, plan.runs.size())},
         without_offload_{furthest(&Progress::offloads, plan.offloads.size())} {}
 
-  /// True when both may be near at one time. One that spans steps ends, and begins again.
+  /// Returns true when both may be near at once. An interval that spans steps ends and begins
+  /// again.
   [[nodiscard]] bool may_meet(const NearInterval& one, const NearInterval& other) const {
     if (one.spans_steps && other.spans_steps) return true;  // between steps
     const bool is_one_first = may_begin_beside(other, one);
@@ -33,7 +34,7 @@ class Withheld {
                                                 : is_one_first && is_other_first;
   }
 
-  /// True when `other` can begin while `interval` has not ended.
+  /// Returns true when `other` can begin before `interval` has ended.
   [[nodiscard]] bool may_begin_beside(const NearInterval& other,
                                       const NearInterval& interval) const {
     if (interval.spans_steps && !interval.is_offloaded) return true;
@@ -44,7 +45,8 @@ class Withheld {
   }
 
  private:
-  // For each entry of the queue that `held` counts: how far all three come while it does not end.
+  // Returns for each entry of the queue counted by `held` the furthest progress while it does not
+  // end.
   [[nodiscard]] std::vector<Progress> furthest(std::uint32_t Progress::*held,
                                                std::size_t entries) const {
     std::vector<Progress> result;
@@ -65,7 +67,7 @@ class Withheld {
     return static_cast<std::uint32_t>(queue.size());
   }
 
-  // Ends whatever can end, up to `most`.
+  // Advances `now` as far as possible, at most to `max`.
   void go_on(Progress& now, const Progress& max) const {
     const auto advance = [&](const auto& queue, std::uint32_t Progress::*count) {
       const std::uint32_t before = now.*count;
@@ -80,7 +82,7 @@ class Withheld {
     }
   }
 
-  // No prefetch is withheld, so one that can begin has ended.
+  // A prefetch that can begin also ends, since prefetches are not withheld.
   [[nodiscard]] bool can_begin(const NearInterval& interval, const Progress& now) const {
     if (interval.is_prefetched) return now.prefetches > interval.first;
     return now.runs > interval.first ||
@@ -92,20 +94,19 @@ class Withheld {
   std::vector<Progress> without_offload_;
 };
 
-// Goes through the addresses from low to high. The near intervals that lie at one address must come
-// one after the other, those that span steps, of which there are few, in the gaps of others. Coming
-// after one another is transitive: what cannot begin before another has begun cannot begin before
-// what that waits for has ended. So each one is compared with those that it meets on its way to its
-// place among them.
+// Scans the addresses from low to high. The near intervals at one address must follow one another;
+// the few that span steps lie in the gaps of others. Following is transitive: what cannot begin
+// before another has begun cannot begin before the condition of that other. Each interval is
+// therefore compared only with those on the path to its place in the chain.
 class SharedAddresses {
  public:
-  using Pair = std::pair<std::size_t, std::size_t>;  // indices, the one that lies lower first
+  using Pair = std::pair<std::size_t, std::size_t>;  // indices, lower address first
 
   SharedAddresses(const Plan& plan, std::span<const NearInterval> intervals,
                   const IntervalPlacement& placement)
       : withheld_{plan}, intervals_{intervals}, placement_{placement} {}
 
-  // Two that may be at the same time, if there are any.
+  // Returns two that share addresses and may be concurrent, if there are any.
   std::optional<Pair> find() {
     if (const auto pair = find_beside_spanning()) return pair;
     const auto offset = [&](std::size_t i) { return placement_.offsets[i]; };
@@ -129,7 +130,7 @@ class SharedAddresses {
   }
 
  private:
-  // The same of those that span steps, each beside each other.
+  // Checks each pair with an interval that spans steps.
   [[nodiscard]] std::optional<Pair> find_beside_spanning() const {
     const auto overlap = [&](std::size_t one, std::size_t other) {
       return placement_.offsets[one] < placement_.offsets[other] + intervals_[other].size &&
@@ -147,7 +148,7 @@ class SharedAddresses {
     return std::nullopt;
   }
 
-  // Of two that can only come one after the other, the one that comes first.
+  // Orders two intervals that cannot be concurrent by time.
   struct ComesBefore {
     SharedAddresses* owner;
     bool operator()(std::size_t one, std::size_t other) const {
@@ -169,8 +170,8 @@ class SharedAddresses {
   std::span<const NearInterval> intervals_;
   const IntervalPlacement& placement_;
   std::size_t newcomer_ = 0;
-  std::optional<std::size_t> met_;  // in the chain already, and may be beside the one that comes in
-  Chain chain_{ComesBefore{this}};  // what lies at the address at hand
+  std::optional<std::size_t> met_;  // in the chain, possibly concurrent with the newcomer
+  Chain chain_{ComesBefore{this}};  // intervals at the current address
 };
 
 std::string name_of(const NearInterval& interval, const TaskGraph& graph, const Plan& plan) {
@@ -215,7 +216,7 @@ std::optional<Violation> check_placement(const TaskGraph& graph, const Plan& pla
 
 namespace {
 
-// How many of `intervals`, which are in order, begin before entry `first` of the queue.
+// Returns how many of the sorted `intervals` begin before entry `first` of the queue.
 std::size_t begun_before(std::span<const NearInterval> intervals, bool is_prefetched,
                          std::uint32_t first) {
   const auto is_before = [&](const NearInterval& interval) {

@@ -15,40 +15,39 @@
 
 namespace spillway::prefetch {
 
-/// Where everything movable lies while a step runs in an arena with fixed places.
+/// The fixed places of all movable memory in an arena during a step.
 struct PlacedStep {
   std::vector<NearInterval> intervals;
   IntervalPlacement placement;
-  bool fits = false;  ///< the places lie in the room there is; else they are of no use
+  bool fits = false;  ///< false: the places exceed the arena and are unusable
 
-  /// The near intervals that begin with run `position`, as indices from first on. Those of state
-  /// that is always near are with the first run's.
+  /// The indices of near intervals that begin with run `position`. State that is always near begins
+  /// with the first run.
   struct Range {
     std::size_t begin;
     std::size_t end;
   };
   [[nodiscard]] Range begun_by_run(Position position) const;
-  /// The near interval that begins with prefetch `index` of the plan, as an index.
+  /// Returns the index of the near interval that begins with prefetch `index` of the plan.
   [[nodiscard]] std::size_t begun_by_prefetch(std::uint32_t index) const;
-  /// The near interval of a block of state that is near between steps, as an index.
+  /// Returns the index of the near interval of a block of state that is near between steps.
   [[nodiscard]] std::size_t between_steps(DataId data) const;
-  /// The bytes of all such blocks.
+  /// Returns the total size of these blocks.
   [[nodiscard]] um::Bytes size_between_steps() const;
 };
 
-/// Finds the near intervals of a step, places them within `room` if it can, and has that checked.
+/// Finds the near intervals of a step, tries to place them within `room`, and checks the result.
 /// Requires: as find_near_intervals(). Complexity: as place_intervals() and check_placement().
 [[nodiscard]] PlacedStep place_step(const TaskGraph& graph, const Plan& plan, um::Bytes room);
 
-/// Proves that no two of `intervals` that may be at the same time share addresses, whatever the
-/// timing of `plan`, and that all lie within the placement's extent; or says which do not.
+/// Proves that no two concurrent `intervals` share addresses under any timing of `plan`, and that
+/// all lie within the placement's extent. Otherwise returns the violation.
 ///
-/// Shares nothing with place_intervals(): for each end of a near interval it lets everything else
-/// of the plan go on without it for ever; what begins nevertheless may be beside that near
-/// interval.
+/// Shares no code with place_intervals(). For each end of a near interval, executes the rest of the
+/// plan as if it never happened; intervals that begin nevertheless may be concurrent.
 ///
-/// Requires: `plan` verifies; `intervals` are its. Complexity: O(runs + moves + n log n), n near
-/// intervals.
+/// Requires: `plan` verifies; `intervals` belong to it. Complexity: O(runs + moves + n log n), n
+/// near intervals.
 [[nodiscard]] std::optional<Violation> check_placement(const TaskGraph& graph, const Plan& plan,
                                                        std::span<const NearInterval> intervals,
                                                        const IntervalPlacement& placement);

@@ -34,7 +34,7 @@ void normalize(std::vector<double>& scores) {
   for (double& score : scores) score /= largest;
 }
 
-// Chooses blocks until the budget is kept. The swaps are of all blocks that may be swapped.
+// Chooses blocks until the budget is kept. `all` has the swaps of all candidates.
 class Selection {
  public:
   Selection(const Problem& problem, const SwapPlanner& planner, std::span<const TaskRun> runs,
@@ -48,7 +48,7 @@ class Selection {
     normalize(weighted_);
   }
 
-  // In order of `last`, as `all` is. Requires: `all` keeps the budget.
+  // Returns the choice, in order of `last` like `all`. Requires: `all` keeps the budget.
   [[nodiscard]] std::vector<Swap> choose(const Weights& weights) const {
     std::vector<Bytes> load = load_;
     std::vector<bool> is_chosen(all_.size(), false);
@@ -83,7 +83,7 @@ class Selection {
     normalize(far_areas_);
   }
 
-  // By block: the integral of load - budget over its far interval.
+  // Returns by block the integral of load - budget over its far interval.
   [[nodiscard]] std::vector<double> weighted_durations(std::span<const Bytes> load) const {
     std::vector<double> sums{0};
     for (std::size_t p = 0; p < load.size(); ++p) {
@@ -99,10 +99,11 @@ class Selection {
     return result;
   }
 
-  // The next block to swap; nothing when no run exceeds the budget.
+  // Returns the next block to swap; nullopt when no run exceeds the budget.
   [[nodiscard]] std::optional<std::size_t> best(const Weights& weights, std::span<const Bytes> load,
                                                 const std::vector<bool>& is_chosen) const {
-    std::vector<std::uint32_t> exceeding{0};  // how many runs before each exceed the budget
+    std::vector<std::uint32_t> exceeding{
+        0};  // by run: number of earlier runs that exceed the budget
     for (const Bytes bytes : load) exceeding.push_back(exceeding.back() + (bytes > pool_ ? 1 : 0));
     if (exceeding.back() == 0) return std::nullopt;
     std::vector<double> submodular = weighted_durations(load);
@@ -125,12 +126,12 @@ class Selection {
   std::vector<Bytes> load_;  // by run, when nothing moves
   Bytes pool_;
   std::vector<double> durations_;      // by run, ns
-  std::vector<double> far_durations_;  // this and what follows: by block, normalised
+  std::vector<double> far_durations_;  // scores by block, normalised
   std::vector<double> far_areas_;
   std::vector<double> weighted_;
 };
 
-// Proposes weights: corners, centre, then in turns anywhere and near the best so far.
+// Proposes weights: corners and centre, then alternately uniform draws and draws near the best.
 class WeightSearch {
  public:
   [[nodiscard]] Weights next(const Weights& best) {

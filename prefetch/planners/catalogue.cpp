@@ -24,8 +24,8 @@ namespace {
 
 using Strategy = std::function<std::variant<Plan, Infeasible>(const Problem&)>;
 
-// The same problem, whose chunks are so large that all blocks together have no more than these: the
-// work of planners grows with their number, and a step may have terabytes.
+// Returns the problem with larger chunks, so that all blocks together have at most kChunks:
+// planners' work grows with their number, and a step may have terabytes.
 Problem in_few_chunks(Problem problem) {
   constexpr std::uint64_t kChunks = 8'192;
   const BlockSizes block_sizes{problem.graph, problem.page};
@@ -37,15 +37,15 @@ Problem in_few_chunks(Problem problem) {
 
 constexpr std::size_t kAnyNumber = std::numeric_limits<std::size_t>::max();
 
-// What callers ask about a strategy.
+// Properties of a strategy.
 struct Traits {
   SubBatchRule rule = SubBatchRule::kSearch;
   bool moves_state = false;
   bool updates_far = false;
-  std::size_t max_tasks = kAnyNumber;  // where its work grows as their square, or faster
+  std::size_t max_tasks = kAnyNumber;  // limit for work that grows at least with the square
 };
 
-// A strategy with the name that its plans carry.
+// A strategy with the name for its plans.
 class NamedStrategy final : public Planner {
  public:
   NamedStrategy(std::string name, std::string_view description, Strategy strategy,
@@ -87,8 +87,8 @@ constexpr const char* kSuperNeurons =
     "offloads convolutions' outputs, recomputes cheap layers (SuperNeurons); "
     "superneurons:no-offload,no-cache,no-recompute,no-workspace switches parts off";
 
-// The largest steps, in tasks, for which a strategy is asked whether it knows better than joint: it
-// takes a fraction of joint's own time up to there. What tries many plans takes longest.
+// The largest steps, in tasks, for which joint also asks a strategy: below them it takes a fraction
+// of joint's own time. Strategies that try many plans take longest.
 constexpr std::size_t kTriesMany = 1000;
 constexpr std::size_t kFollowsARule = 10000;
 
@@ -99,8 +99,8 @@ struct Row {
   Traits traits{};
 };
 
-// AutoSwap scores all blocks anew after each choice; moDNN looks through all of near memory before
-// each task, once for each task that it looks ahead.
+// AutoSwap scores all blocks again after each choice. moDNN scans all of near memory before each
+// task, once per task of look-ahead.
 constexpr std::size_t kMaxAutoswapTasks = 15'000;
 constexpr std::size_t kMaxModnnTasks = 5'000;
 
@@ -181,7 +181,7 @@ constexpr std::array kRows{
         {.rule = SubBatchRule::kWorkingSet}},
 };
 
-// Page faults are no plan that joint could take; all others are.
+// Joint can adopt the plans of all rows except page faults.
 std::variant<Plan, Infeasible> plan_joint_beside_all(const Problem& problem) {
   static const std::vector<StartingStrategy> others = [] {  // constant data
     std::vector<StartingStrategy> result;

@@ -8,11 +8,11 @@
 
 namespace spillway::prefetch {
 
-/// Every planner there is, in the order in which help texts list them.
+/// Returns every planner, in the order of help texts.
 [[nodiscard]] const std::vector<std::unique_ptr<const Planner>>& planners();
 
-/// The planner called `name`; after a colon a name may say what of the planner is switched off
-/// ("superneurons:no-cache"). Throws: um::Error that lists what there is.
+/// Returns the planner called `name`. Switches after a colon turn parts of it off
+/// ("superneurons:no-cache"). Throws: um::Error that lists the planners.
 [[nodiscard]] const Planner& find_planner(std::string_view name);
 
 }  // namespace spillway::prefetch

@@ -12,12 +12,12 @@
 namespace spillway::prefetch {
 namespace {
 
-// The swap of a block that the backward pass of `layers[use]` is the first to use. It comes back
-// after it has left: the layer before may lie before the forward task that reads it last.
+// Returns the swap of a block that the backward pass of `layers[use]` uses first. It returns after
+// it has left: the previous layer may lie before the forward task that reads it last.
 Swap one_layer_ahead(const FarInterval& block, std::span<const BackwardLayer> layers,
                      std::size_t use) {
   Swap swap{block, std::max(layers[use > 0 ? use - 1 : 0].begin, block.needed)};
-  swap.written = swap.last;       // swapped out when its layer is concluded
+  swap.written = swap.last;       // swapped out at the end of its layer
   swap.next = layers[use].begin;  // synchronous: the whole layer waits
   return swap;
 }

@@ -16,7 +16,8 @@ namespace {
 
 using um::Bytes;
 
-// The swaps of `all` that are left when the largest blocks stay that fit in `pool` beside `near`.
+// Returns the swaps of `all` that remain when the largest blocks that fit in `pool` beside `near`
+// stay.
 std::vector<Swap> without_the_largest(const std::vector<Swap>& all, std::vector<Bytes> near,
                                       Bytes pool) {
   std::vector<std::size_t> order(all.size());

@@ -13,8 +13,8 @@ namespace {
 
 using um::Bytes;
 
-// Executes the runs with a near memory of whole blocks and least-recently-used eviction, and notes
-// the moves that this takes.
+// Executes the runs with a near memory of whole blocks and least-recently-used eviction, and
+// records the moves.
 class Swapper {
  public:
   Swapper(const TaskGraph& graph, const BlockSizes& block_sizes, Bytes pool, Plan& plan)
@@ -85,7 +85,7 @@ class Swapper {
     in_use_ -= block_sizes_.size(id);
   }
 
-  // State is not overwritten in far memory: it comes near even to be written whole.
+  // State is not overwritten in far memory: it is brought near even to be overwritten.
   [[nodiscard]] bool needs_content(const Task& task, DataId id) const {
     return graph_[id].kind == DataKind::kState || std::ranges::count(task.reads, id) > 0;
   }

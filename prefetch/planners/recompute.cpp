@@ -15,14 +15,14 @@ namespace {
 
 using um::Bytes;
 
-// A choice for each droppable block, and what it needs.
+// A policy for each droppable block, and the resulting need.
 struct Choice {
   std::vector<RetentionPolicy> policies;
   std::vector<TaskRun> runs;
   um::Nanoseconds time{0};
   Bytes peak;                 // of movable blocks
-  std::size_t peak_runs = 0;  // how many runs need so much
-  Position peak_at = 0;       // the first of them
+  std::size_t peak_runs = 0;  // runs with this peak
+  Position peak_at = 0;       // the first of these
 };
 
 bool needs_less(const Choice& a, const Choice& b) {
@@ -42,7 +42,7 @@ class Search {
         min_{evaluate(std::vector<RetentionPolicy>(order_.size(), RetentionPolicy::kKeep),
                       in_order_)} {}
 
-  // Runs that fit, or the sequence that needs least.
+  // Returns runs that fit, or the sequence that needs least.
   Choice find() {
     if (fits(min_)) return min_;
     auto best = best_prefix();
@@ -55,7 +55,7 @@ class Search {
   }
 
  private:
-  // Nothing where that takes more runs than are worth looking at, or than are left to the search.
+  // Returns nullopt if the sequence is too long, or exceeds the search's remaining runs.
   [[nodiscard]] std::optional<Choice> try_out(std::vector<RetentionPolicy> policies) {
     constexpr std::size_t kLongest = std::size_t{1}
                                      << 17U;  // and 8 times the tasks of longer steps
@@ -100,7 +100,7 @@ class Search {
     return best;
   }
 
-  // From the choice that needs least, lowers the peak until it fits.
+  // Lowers the peak from the choice that needs least, until it fits.
   std::optional<Choice> descend() {
     evaluations_left_ = 512;
     while (!fits(min_)) {
@@ -109,7 +109,7 @@ class Search {
     return min_;
   }
 
-  // The first change of a block's policy, among those live at the peak, with which less is needed.
+  // Applies the first change of a policy, among blocks live at the peak, that lowers the need.
   bool lower_peak() {
     const std::vector<bool> live = live_at_peak();
     for (std::size_t i = 0; i < order_.size(); ++i) {
@@ -176,9 +176,9 @@ class Search {
   RecomputationInserter inserter_;
   std::vector<TaskRun> in_order_;
   std::vector<Recomputable> order_;  // cheapest per byte first
-  Choice min_;                       // the one that needs least of all tried
+  Choice min_;                       // the tried choice that needs least
   int evaluations_left_ = 0;
-  std::size_t runs_left_ = std::size_t{3} << 22U;  // in all sequences that are tried, together
+  std::size_t runs_left_ = std::size_t{3} << 22U;  // over all tried sequences
 };
 
 }  // namespace

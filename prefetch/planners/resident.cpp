@@ -13,7 +13,7 @@ std::variant<Plan, Infeasible> plan_resident(const Problem& problem) {
   const um::Bytes pool = block_sizes.pool(problem.budget);
   std::vector<TaskRun> runs = fastest_that_fit(problem);
   const std::vector<Life> lives = find_lives(problem.graph, runs);
-  // A fast algorithm whose workspace would raise the peak above the budget is not taken.
+  // Rejects a fast algorithm if its workspace would raise the peak above the budget.
   const std::vector<um::Bytes> live = demand(problem.graph, block_sizes, runs, lives);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (live[i] > pool) runs[i].algorithm = 0;

@@ -13,7 +13,7 @@ namespace {
 
 using um::Bytes;
 
-// Budgets as numbers of pages; the first lies below all of them.
+// Counts budgets in pages above `search.always`; -1 is below all of them.
 class PageSearch {
  public:
   PageSearch(const BudgetSearch& search, const std::function<bool(Bytes)>& works)

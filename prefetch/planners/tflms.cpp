@@ -15,7 +15,7 @@
 namespace spillway::prefetch {
 namespace {
 
-// How many tensors the configurations offload: the longer the step, the fewer of them are tried.
+// Returns the numbers of tensors that configurations offload: fewer for longer steps.
 std::vector<std::size_t> tensor_counts(std::size_t all, std::size_t tasks) {
   constexpr std::size_t kSteps = 32;
   constexpr std::size_t kManyTasks = 20'000;
@@ -27,8 +27,8 @@ std::vector<std::size_t> tensor_counts(std::size_t all, std::size_t tasks) {
   return counts;
 }
 
-// Brings each block back `distance` layers before the one that uses it, but not before it has left:
-// backward layers may lie before the forward task that reads it last.
+// Returns each block `distance` layers before its use, but not before it has left: backward layers
+// may lie before the forward task that reads it last.
 void prefetch_ahead(std::span<Swap> swaps, std::span<const BackwardLayer> layers,
                     std::size_t distance) {
   for (Swap& swap : swaps) {

@@ -38,7 +38,7 @@ namespace {
 
 using um::Bytes;
 
-constexpr Bytes kAlignment{4096};  // what a far file with direct I/O asks for
+constexpr Bytes kAlignment{4096};  // alignment for far files with direct I/O
 
 }  // namespace
 

@@ -17,14 +17,14 @@
 
 namespace spillway::prefetch {
 
-/// Where a block or the workspace lies in the arena of the copy mode, while it does.
+/// The room of a block or of the workspace in the copy mode's arena, while allocated.
 struct CopySegment {
   bool is_allocated = false;
   um::Bytes offset;
   um::Bytes size;
 };
 
-/// The segments of a step: one for each block, and one for the workspace of the current run.
+/// The segments of a step: one per block, and one for the workspace of the current run.
 class CopySegments {
  public:
   explicit CopySegments(std::size_t blocks) : segments_(blocks + 1) {}
@@ -43,38 +43,38 @@ class CopySegments {
   std::vector<CopySegment> segments_;
 };
 
-/// Gives segments room in the near memory of the copy mode, and charges it to a ledger.
+/// Allocates segments in the near memory of the copy mode, and charges a ledger for them.
 ///
 /// Thread safety: one thread at a time. Throws: um::OutOfMemory beyond the ledger's limit.
 class CopyArena {
  public:
-  /// What a prefetch found.
+  /// The result of an allocation for a prefetch.
   enum class Room : std::uint8_t {
     kFound,
     kInPieces,  ///< no piece is large enough before compact()
-    kTouched,   ///< runs under way may still touch it
+    kTouched,   ///< runs in flight may still touch it
   };
 
   virtual ~CopyArena() = default;
 
-  /// Gives room to a block of state that is near between steps. No step is under way.
+  /// Allocates a block of state that is near between steps. Requires: no step is in flight.
   virtual void begin_state(DataId id) = 0;
-  /// Gives room to what begins with run `position`. False: compact(), then repeat the call.
+  /// Allocates what begins with run `position`. If false, call compact() and repeat the call.
   [[nodiscard]] virtual bool begin_run(Position position) = 0;
-  /// Gives room to the block that prefetch `index` of the plan brings back.
+  /// Allocates the block that prefetch `index` of the plan brings back.
   [[nodiscard]] virtual Room begin_prefetch(std::uint32_t index) = 0;
-  /// Takes back the room of a block that has left, in a step or between steps.
+  /// Frees the segment of a block that has been offloaded, in a step or between steps.
   virtual void release(CopySegment& segment) = 0;
-  /// Takes back room that runs launched up to `run` may still touch: later runs may have it.
+  /// Frees a segment that runs launched up to `run` may still touch; later runs may reuse it.
   virtual void retire(CopySegment& segment, Position run) = 0;
-  /// The runs up to `run` have ended: prefetches may have what they touched.
+  /// Notes that runs up to `run` have ended: prefetches may reuse what they touched.
   virtual void end_run(Position run) = 0;
-  /// Makes all free bytes one piece; `slide` moves what lies in the way.
+  /// Compacts the arena: all free bytes become one piece. Moves segments with `slide`.
   virtual void compact(const std::function<void(const um::Arena::Slide&)>& slide) = 0;
 };
 
-/// Every near interval of the step at the place that place_step() worked out for it. What was there
-/// before has left: check_placement() proves that. All arguments outlive it.
+/// Keeps every near interval of the step at the place that place_step() computed. check_placement()
+/// proves that the previous content of the place has left. All arguments must outlive it.
 class FixedArena final : public CopyArena {
  public:
   /// Requires: `placed.fits`.
@@ -97,11 +97,11 @@ class FixedArena final : public CopyArena {
   um::Ledger& ledger_;
 };
 
-/// Segments allocated as they come. The arena is compacted when no piece is large enough although
-/// there is room (moDNN section IV, defragmentation). All arguments outlive it.
+/// Allocates segments dynamically. Compacts the arena when enough bytes are free but no piece is
+/// large enough (moDNN section IV, defragmentation). All arguments must outlive it.
 ///
-/// Runs execute in order, so a later run may have a block's room once its last run is launched. A
-/// prefetch may have that room only when the run has ended.
+/// Runs execute in order, so a later run may reuse a block's room once the block's last run is
+/// launched. A prefetch may reuse the room only after that run has ended.
 class CompactedArena final : public CopyArena {
  public:
   CompactedArena(const StepLayout& layout, um::Bytes size, CopySegments& segments,
@@ -116,14 +116,14 @@ class CompactedArena final : public CopyArena {
   void compact(const std::function<void(const um::Arena::Slide&)>& slide) override;
 
  private:
-  /// Room that was given back, and that runs launched up to `run` may still touch.
+  /// Freed room that runs launched up to `run` may still touch.
   struct Retired {
     Position run;
     um::Bytes offset;
     um::Bytes size;
   };
 
-  /// True when `segment` has room, also when it had it before.
+  /// Returns true when `segment` has room, also if it was allocated before.
   [[nodiscard]] bool allocate(CopySegment& segment, um::Bytes size);
   [[nodiscard]] bool is_touched_by_a_run(const CopySegment& segment) const;
 
@@ -134,13 +134,13 @@ class CompactedArena final : public CopyArena {
   std::deque<Retired> retired_;
 };
 
-/// Where everything is in a step of which each run and each move finds all it touches at the same
-/// addresses every time: such a step can be given ahead, as a StepProgram.
+/// Fixed addresses of everything that each run and each move of a step touches. Such a step can be
+/// submitted ahead, as a StepProgram.
 ///
 /// Thread safety: none.
 class FixedPlaces {
  public:
-  /// What a move copies; nothing from nowhere when no bytes need to go.
+  /// The source and target of a move; null and empty when no bytes need to move.
   struct Copy {
     std::span<const std::byte> from;
     std::byte* to = nullptr;
@@ -148,17 +148,17 @@ class FixedPlaces {
 
   virtual ~FixedPlaces() = default;
 
-  /// The address of an operand of the run at `position`.
+  /// Returns the address of an operand of the run at `position`.
   [[nodiscard]] virtual std::byte* address(Position position, DataId id) const = 0;
-  /// The workspace of that run; null when its algorithm needs none.
+  /// Returns the workspace of that run; null when its algorithm needs none.
   [[nodiscard]] virtual std::byte* workspace(Position position) const = 0;
   [[nodiscard]] virtual Copy offload(std::uint32_t index) const = 0;
   [[nodiscard]] virtual Copy prefetch(std::uint32_t index) const = 0;
 
-  /// A step is about to use these places. Blocks until state is where it begins.
-  /// Throws: um::OutOfMemory; what moves throw.
+  /// Prepares the places for a step. Blocks until state is at its initial places. Throws:
+  /// um::OutOfMemory; what moves throw.
   virtual void begin_step() = 0;
-  /// It uses them no more.
+  /// Ends the use of the places by the step.
   virtual void end_step() noexcept = 0;
 };
 

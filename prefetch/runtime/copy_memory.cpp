@@ -14,7 +14,7 @@ namespace {
 
 using um::Bytes;
 
-// By DataId: whether the step writes it.
+// Returns by DataId whether the step writes the block.
 std::vector<bool> written_blocks(const StepLayout& layout) {
   std::vector<bool> written(layout.graph.data.size(), false);
   for (const RunLayout& run : layout.runs) {
@@ -26,7 +26,7 @@ std::vector<bool> written_blocks(const StepLayout& layout) {
   return written;
 }
 
-// A charge for as long as it lives.
+// Charges a ledger from construction to destruction.
 class Charge {
  public:
   Charge(um::Ledger& ledger, Bytes size) : ledger_{ledger}, size_{size} { ledger_.charge(size_); }
@@ -123,7 +123,7 @@ void CopiedState::use_alone(std::span<const DataId> ids, um::Access access,
   use_at(ids, places, access, use);
 }
 
-// What is written is also in far memory afterwards.
+// Copies written blocks back to far memory.
 void CopiedState::use_at(std::span<const DataId> ids, std::span<const um::Range> places,
                          um::Access access, const StepMemory::StateUse& use) {
   std::vector<std::byte*> addresses;
@@ -141,7 +141,7 @@ namespace {
 
 using um::Bytes;
 
-// A copy that cannot even start has ended.
+// Calls `end` with the exception if a copy cannot even start.
 template <class Start>
 void end_if_it_throws(const um::Completion& end, const Start& start) {
   try {
@@ -202,7 +202,7 @@ void CopyMemory::begin_step() {
   walker_.begin_step();
 }
 
-// State may come back when the last run has ended.
+// Prefetches of state may still run after the last run.
 void CopyMemory::end_step() {
   position_ = static_cast<Position>(layout_.plan.runs.size());
   if (wants_compaction_) compact();
@@ -311,7 +311,7 @@ void CopyMemory::begin_segments(Position position) {
   {
     std::unique_lock lock{mutex_};
     if (arena_->begin_run(position)) return;
-    compact(lock);  // no prefetch may come in between and cut the one free piece
+    compact(lock);  // prevents a prefetch from splitting the one free piece
     um::expects(arena_->begin_run(position), "a verified plan leaves room for every run");
   }
   walker_.nudge();
@@ -325,8 +325,8 @@ void CopyMemory::compact() {
   walker_.nudge();
 }
 
-// Waits for the runs and copies under way, since their segments may not change place; the moves
-// that this keeps from starting need a nudge afterwards.
+// Waits for runs and copies in flight, since their segments must not move. Meanwhile no move
+// starts; nudge the walker afterwards.
 void CopyMemory::compact(std::unique_lock<std::mutex>& lock) {
   is_paused_ = true;
   lock.unlock();

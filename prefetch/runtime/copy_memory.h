@@ -25,31 +25,32 @@
 namespace spillway::prefetch {
 
 /// Movable state in the copy mode between the steps of a plan: each block at its place in far
-/// memory, or in the arena. In far memory its content is right whenever no step has written it
-/// since it was brought, or the step renews its far copy.
+/// memory or in the arena. The far copy is valid until a step writes the near one, unless the step
+/// renews the far copy.
 ///
-/// Thread safety: one thread at a time, while no step is under way. Throws: what copies throw;
+/// Thread safety: one thread at a time, while no step is in flight. Throws: what copies throw;
 /// um::OutOfMemory.
 class CopiedState {
  public:
-  /// All but `layout`'s plan are the memory's own; all outlive it. `near` is the arena's memory.
+  /// `near` is the arena's memory. All arguments must outlive this; all but `layout` belong to the
+  /// CopyMemory.
   CopiedState(const StepLayout& layout, const FarPlacement& far, um::Range near, um::Copies& copies,
               CopySegments& segments, CopyArena& arena, um::Ledger& ledger);
 
-  /// Brings what is near between steps into the arena, unless it is there.
+  /// Copies the state that is near between steps into the arena, unless it is there.
   void bring_home();
-  /// Sends it all to far memory.
+  /// Copies all state to far memory.
   void send_far();
-  /// A step is about to begin: brings all home. Afterwards it may be written.
+  /// Brings state home before a step, which may write it.
   void begin_step();
-  /// Calls `use` with the addresses of blocks: in the arena where all are near between steps. Else
-  /// everything is sent far, and they are brought to the beginning of the arena alone.
+  /// Calls `use` with the addresses of blocks, in the arena if all are near between steps.
+  /// Otherwise sends all state far, and brings only these blocks to the beginning of the arena.
   void use(std::span<const DataId> ids, um::Access access, const StepMemory::StateUse& use);
 
  private:
   struct NearBlock {
     DataId data;
-    bool goes_stale;  // its far copy, in a step
+    bool goes_stale;  // true if a step invalidates its far copy
   };
 
   void use_alone(std::span<const DataId> ids, um::Access access, const StepMemory::StateUse& use);
@@ -74,15 +75,15 @@ class CopiedState {
   bool has_had_steps_ = false;  // since it came home
 };
 
-/// Explicit swapping: blocks live in an arena of near memory and are copied to and from far memory
-/// as the plan says. Each lies at a place fixed before the first step (FixedArena) where all near
-/// intervals of the step fit so. Else the arena is compacted when it must be (CompactedArena). What
-/// leaves is copied while runs may still read it; its room is free when they have ended. Movable
-/// state waits between steps where the plan has it, near or far.
+/// Explicit swapping: copies blocks between an arena of near memory and far memory as the plan
+/// says. Blocks lie at fixed places if all near intervals of the step fit that way (FixedArena);
+/// otherwise the arena is compacted on demand (CompactedArena). Runs may still read a block while
+/// it is offloaded; its room is free after they have ended. Between steps, movable state stays near
+/// or far as planned.
 class CopyMemory final : public StepMemory {
  public:
-  /// The plan moves whole blocks. `near` is the arena's memory; near bytes in use are charged to
-  /// `ledger`. All must outlive this.
+  /// `near` is the arena's memory; near bytes in use are charged to `ledger`. All arguments must
+  /// outlive this. Requires: the plan moves whole blocks.
   CopyMemory(const StepLayout& layout, const PinnedBlocks& pinned, um::Range near,
              um::Copies& copies, um::Ledger& ledger);
   CopyMemory(const CopyMemory&) = delete;
@@ -110,13 +111,13 @@ class CopyMemory final : public StepMemory {
   void end_step() override;
   [[nodiscard]] Timeline moves() const override { return walker_.moves(); }
 
-  /// The near intervals of the step; each has a fixed place where they fit.
+  /// Returns the near intervals of the step, with fixed places if they fit.
   [[nodiscard]] const PlacedStep& placed() const { return placed_; }
-  /// How often the arena was compacted.
+  /// Returns how often the arena was compacted.
   [[nodiscard]] std::uint64_t compactions() const { return compactions_; }
 
  private:
-  // A block that is far, but which runs until then may still read in near memory.
+  // A block that is far, but that runs before `frees_after` may still read in near memory.
   struct ReadOn {
     std::uint32_t frees_after;
     CopySegment* block;
@@ -137,21 +138,22 @@ class CopyMemory final : public StepMemory {
   um::Copies& copies_;
   FarPlacement far_;
   PlacedStep placed_;
-  std::unique_ptr<PlacedBlocks> places_;  // null where the arena is compacted, or far has none
+  std::unique_ptr<PlacedBlocks>
+      places_;  // null if the arena is compacted, or far memory has no addresses
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable idle_;
   CopySegments segments_;
   const std::unique_ptr<CopyArena> arena_;
-  CopiedState state_;  // used without the mutex: between steps nobody else is there
+  CopiedState state_;  // needs no mutex: only one thread uses it between steps
   std::vector<ReadOn> read_on_;
-  std::uint32_t ended_ = 0;  // how many runs, in this step
+  std::uint32_t ended_ = 0;  // runs of this step
   std::uint32_t copies_under_way_ = 0;
   bool is_paused_ = false;  // no copy may start: the arena is about to be compacted
 
   std::atomic<bool> wants_compaction_ = false;  // a prefetch found room, but not in one piece
   std::uint64_t compactions_ = 0;
-  std::atomic<Position> launched_ = 0;  // how many runs, in this step
+  std::atomic<Position> launched_ = 0;  // runs of this step
   Position position_ = 0;
   PlanWalker walker_;
 };

@@ -13,7 +13,7 @@ namespace {
 
 using um::Lane;
 
-// How many pieces of each lane's work have ended, by lane.
+// Number of finished pieces of work by lane.
 using Counts = std::array<std::uint32_t, um::kLanes>;
 
 constexpr std::size_t index_of(Lane lane) { return static_cast<std::size_t>(lane); }
@@ -44,7 +44,7 @@ class ProgramMaker {
   }
 
   StepProgram make() {
-    // Moves first, each as early as can be; a verified plan never gets stuck.
+    // Moves first, each as early as possible; a verified plan never deadlocks.
     while (given_ != lengths_) {
       const bool moved = give_next(Lane::kOut) || give_next(Lane::kIn) || give_next(Lane::kCompute);
       um::expects(moved, "a plan in which something can always start");
@@ -65,7 +65,7 @@ class ProgramMaker {
     return plan_.runs[index].after;
   }
 
-  // What must have ended before it starts. Its own lane is in order in any case.
+  // Returns what must have ended before the piece starts, besides earlier work of its own lane.
   [[nodiscard]] Counts needed(Lane lane, std::uint32_t index) const {
     Counts counts = counts_of(after(lane, index));
     if (lane != Lane::kOut) {
@@ -94,7 +94,7 @@ class ProgramMaker {
     return true;
   }
 
-  // Those of `needed` that a lane that knows of `known` does not know yet.
+  // Returns the waits for `needed` that a lane which knows of `known` still has to make.
   std::vector<StepProgram::Wait> waits(const Counts& needed, Counts& known) {
     std::vector<StepProgram::Wait> made;
     for (const Lane other : {Lane::kOut, Lane::kIn, Lane::kCompute}) {
@@ -107,7 +107,7 @@ class ProgramMaker {
     return made;
   }
 
-  // Of the last one of a lane's first `count` pieces of work.
+  // Returns the entry of the last of a lane's first `count` pieces of work.
   template <class T>
   [[nodiscard]] const T& at(const std::array<std::vector<T>, um::kLanes>& of_lanes, Lane lane,
                             std::uint32_t count) const {
@@ -116,13 +116,14 @@ class ProgramMaker {
 
   const Plan& plan_;
   std::uint32_t first_;
-  // How many runs have ended when the room of the first so many offloads is free.
+  // By number of offloads: how many runs have ended when the room of all these offloads is free.
   std::vector<std::uint32_t> frees_after_{0};
   Counts lengths_{};
   Counts given_{};
   std::array<Counts, um::kLanes> known_{};                   // by lane
   std::array<std::vector<Counts>, um::kLanes> known_after_;  // by lane and index
-  std::array<std::vector<std::size_t>, um::kLanes> places_;  // in the program, likewise
+  std::array<std::vector<std::size_t>, um::kLanes>
+      places_;  // by lane and index: place in the program
   StepProgram program_;
 };
 
@@ -136,7 +137,7 @@ namespace {
 
 using um::Lane;
 
-// Near memory counts as in use from when the step is given until all of it is.
+// Charges near memory from when submission of the step begins until it is complete.
 class PlacesInUse {
  public:
   explicit PlacesInUse(FixedPlaces& places) : places_{places} { places_.begin_step(); }
@@ -170,7 +171,7 @@ void GivenStep::repeat() {
 }
 
 void GivenStep::give(const StepProgram& program, const Launch& launch, std::vector<Marks>* marks) {
-  // The mark behind the first so many pieces of each lane's work.
+  // By lane and count: the mark behind the lane's first `count` pieces of work.
   std::array<std::map<std::uint32_t, um::Lanes::Mark>, um::kLanes> ends;
   const auto ends_of = [&](Lane lane) -> auto& { return ends[static_cast<std::size_t>(lane)]; };
   const auto wait = [&](Lane lane, const std::vector<StepProgram::Wait>& waits) {

@@ -12,36 +12,36 @@
 
 namespace spillway::prefetch {
 
-/// A plan as work for three lanes, in an order in which each piece comes after all that it waits
-/// for: what is to be given ahead, by somebody who never waits himself.
+/// A plan as work for three lanes, in topological order: each piece comes after all that it waits
+/// for. Work can thus be submitted ahead by a thread that never blocks.
 struct StepProgram {
-  /// The first so many pieces of `lane`'s work.
+  /// Waits for the first `count` pieces of `lane`'s work.
   struct Wait {
     um::Lane lane;
     std::uint32_t count;
     friend bool operator==(const Wait&, const Wait&) = default;
   };
-  /// A run, an offload or a prefetch, by its lane.
+  /// A run, an offload or a prefetch, depending on its lane.
   struct Command {
     um::Lane lane;
     std::uint32_t index;  ///< in the plan's sequence
-    /// What is not sure anyway when it starts: work of its own lane before it, and what that and
-    /// other waits have waited for. Who waits for an offload waits for its last readers, too.
+    /// Waits that are not implied by earlier work of its own lane or by other waits (transitively).
+    /// A wait for an offload includes its last readers.
     std::vector<Wait> waits;
-    bool is_awaited = false;  ///< some command waits for just this one
+    bool is_awaited = false;  ///< some command waits for exactly this one
   };
   std::vector<Command> commands;
 };
 
-/// From run `first` on: those before it have ended when the work begins, and are left out.
+/// Makes the program from run `first` on: earlier runs have ended before, and are left out.
 /// Complexity: O(runs + moves). Requires: `plan` verifies.
 [[nodiscard]] StepProgram make_program(const Plan& plan, std::uint32_t first = 0);
 
-/// Runs the steps of a plan by giving a device all the work of a step ahead, in the order of a
-/// StepProgram: the device waits where something must wait, and the host does not. What it gave
-/// once it can keep and repeat.
+/// Runs the steps of a plan by submitting all work of a step ahead, in the order of a StepProgram.
+/// The device waits for dependencies; the host does not. A submitted step can be captured and
+/// replayed.
 ///
-/// To be used by work of the stream that the lanes belong to. All arguments outlive it.
+/// To be used by the thread that submits to the lanes' stream. All arguments must outlive it.
 class GivenStep {
  public:
   /// Enqueues the kernel of a run.
@@ -50,16 +50,17 @@ class GivenStep {
   /// Requires: `plan` verifies.
   GivenStep(const Plan& plan, FixedPlaces& places, um::Lanes& lanes);
 
-  /// Gives the whole step, with marks where everything begins and ends. Throws: what `launch`
-  /// throws; um::CudaError. After that only destruction is allowed.
+  /// Submits the whole step, with events at each begin and end. Throws: what `launch` throws;
+  /// um::CudaError. After that only destruction is allowed.
   void run(const Launch& launch);
-  /// When that was. Requires: run() was the last call, and all work has ended.
+  /// Returns the times of the last run(). Requires: run() was the last call, and all work has
+  /// ended.
   [[nodiscard]] Timeline timeline();
 
-  /// Keeps the step from run `first` on. Throws: as run().
+  /// Captures the step from run `first` on. Throws: as run().
   void keep(Position first, const Launch& launch);
   [[nodiscard]] bool has_kept() const { return lanes_.has_kept(); }
-  /// Gives what was kept; the runs before it must have been given. Requires: has_kept().
+  /// Submits the captured work; the runs before it must have been submitted. Requires: has_kept().
   /// Throws: um::CudaError.
   void repeat();
 

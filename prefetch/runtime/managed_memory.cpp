@@ -11,8 +11,8 @@ namespace {
 
 using um::MemoryTier;
 
-// By page of the region of all state: whether it is near between steps. What the step does not use,
-// or does not know, is not.
+// Returns for each page of the state region whether it is near between steps. Pages that the step
+// does not use are far.
 std::vector<bool> near_pages(const StepLayout& layout) {
   const um::Bytes page = layout.block_sizes.page();
   std::vector<bool> near(layout.state.extent / page, false);
@@ -36,7 +36,7 @@ std::vector<um::Range> ranges_where(const std::vector<bool>& pages, bool value, 
   return ranges;
 }
 
-// A use of ranges for as long as it lives.
+// Declares a use of ranges from construction to destruction.
 class DeclaredUse {
  public:
   DeclaredUse(um::Hints& hints, std::span<const um::Range> ranges, um::Access access)
@@ -152,8 +152,8 @@ void ManagedMemory::begin_step() {
   walker_.begin_step();
 }
 
-// A prefetch has its room when it is issued: only what is launched must wait for its end. The room
-// of an offload is counted here, on the host, when it has ended.
+// A prefetch allocates near memory when it is issued, so only the kernel must wait for its end.
+// Room freed by an offload is counted on the host, after the offload has ended.
 void ManagedMemory::begin_run(Position position) {
   position_ = position;
   walker_.wait_for_moves({.offloads = layout_.plan.runs[position].after.offloads});

@@ -17,20 +17,20 @@
 
 namespace spillway::prefetch {
 
-/// Movable state in unified memory between the steps of a plan. Where nobody plans, page faults
-/// bring it.
+/// Movable state in unified memory between the steps of a plan. Without a plan, page faults move
+/// it.
 ///
 /// Thread safety: one thread at a time. Throws: what moves throw.
 class ManagedState {
  public:
-  /// `layout` and `hints` outlive it.
+  /// `layout` and `hints` must outlive it.
   ManagedState(const StepLayout& layout, const SlabAddress& address, um::Hints& hints);
 
-  /// Nobody knows where it is: another step has had it.
+  /// Forgets where the state is, because another step has moved it.
   void lose() { is_home_ = false; }
-  /// Brings each page to its home, near or far, unless it is there.
+  /// Moves each page to its home, near or far, unless it is there.
   void bring_home();
-  /// Calls `use` with the addresses of blocks, all near. What is in their way is sent far.
+  /// Calls `use` with the addresses of blocks, all near. Sends other state far to make room.
   void use(std::span<const DataId> ids, um::Access access, const StepMemory::StateUse& use);
 
  private:
@@ -40,14 +40,14 @@ class ManagedState {
   const StepLayout& layout_;
   const SlabAddress address_;
   um::Hints& hints_;
-  std::vector<um::Range> near_;  // between steps: in order, as few as can be
-  std::vector<um::Range> far_;   // likewise
+  std::vector<um::Range> near_;  // between steps: sorted, as few ranges as possible
+  std::vector<um::Range> far_;   // as near_
   bool is_home_ = false;
 };
 
-/// Unified memory driven by a plan's hints: prefetch and offload as the plan says, near memory for
-/// what a run overwrites, discard of what nobody needs any more. A plan of Residency::kOnDemand
-/// gives no hints at all: its pages come by faults.
+/// Unified memory driven by a plan's hints: prefetches and offloads as the plan says, near memory
+/// for blocks that a run overwrites, discard of dead blocks. A plan of Residency::kOnDemand gives
+/// no hints: its pages are moved by page faults.
 class ManagedMemory final : public StepMemory {
  public:
   /// `address` lies in the slab that `hints` manages. `layout` and `hints` must outlive this.

@@ -9,7 +9,7 @@
 namespace spillway::prefetch {
 namespace {
 
-// Which near interval of a block a run finds it in.
+// Finds the near interval in which a run finds a block.
 class IntervalsOfBlocks {
  public:
   IntervalsOfBlocks(const StepLayout& layout, const PlacedStep& placed)
@@ -20,7 +20,7 @@ class IntervalsOfBlocks {
     }
   }
 
-  /// `prefetched`: how many prefetches have ended for sure when the run at `position` starts.
+  /// `prefetched`: the number of prefetches that are guaranteed to have ended when the run starts.
   [[nodiscard]] std::size_t at_run(DataId id, Position position, std::uint32_t prefetched) const {
     const auto& intervals = of_block_[static_cast<std::size_t>(id)];
     const auto found = std::ranges::find_if(intervals, [&](std::size_t i) {

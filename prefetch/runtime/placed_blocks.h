@@ -13,13 +13,14 @@
 
 namespace spillway::prefetch {
 
-/// The places of the copy mode where all near intervals of a step have one: in the arena, and in
-/// far memory that has addresses. Charges the whole extent of the arena while a step runs, and
-/// counts its copies when it has.
+/// The places of the copy mode if all near intervals of a step fit at fixed places, and far memory
+/// has addresses. Charges the whole arena while a step runs, and counts the step's copies at its
+/// end.
 class PlacedBlocks final : public FixedPlaces {
  public:
-  /// `bring_state` brings what is near between steps to its places before each step, and charges
-  /// it. All outlive it. Requires: `placed.fits`, and `copies.far()` is not empty.
+  /// `bring_state` copies the state that is near between steps to its places before each step, and
+  /// charges it. All arguments must outlive it. Requires: `placed.fits`, and `copies.far()` is not
+  /// empty.
   PlacedBlocks(const StepLayout& layout, const PinnedBlocks& pinned, const PlacedStep& placed,
                const FarPlacement& far, um::Range near, um::Copies& copies, um::Ledger& ledger,
                std::function<void()> bring_state);

@@ -8,9 +8,9 @@
 namespace spillway::prefetch {
 namespace {
 
-// Of the arena's one slot. Where the process has one processor, oneTBB has no worker to spare, and
-// warns of an arena that asks for one. An arena that is its caller's alone gets a thread all the
-// same, for tasks that are enqueued.
+// Returns how many slots of the arena are reserved for the caller. On one processor, oneTBB has no
+// worker to spare and warns about an arena that asks for one. An arena reserved for its caller
+// still gets a thread for enqueued tasks.
 unsigned reserved_slots() { return oneapi::tbb::info::default_concurrency() == 1 ? 1 : 0; }
 
 }  // namespace
@@ -112,12 +112,12 @@ Timeline PlanWalker::moves() const {
 }
 
 void PlanWalker::enqueue(void (PlanWalker::*task)()) {
-  // TSan does not see how TBB hands a task over, so what is read of the task itself is not watched.
+  // TSan does not see how TBB hands a task over, so reads of the task itself are excluded.
   arena_.enqueue([ this, task ]() __attribute__((no_sanitize("thread"))) { (this->*task)(); });
 }
 
 void PlanWalker::schedule_advance() noexcept {
-  // Beside one advance that may be running, one that has not started yet sees everything up to now.
+  // One running advance and one that has not started yet see all events up to now.
   if (is_stopped_ || advances_pending_ > 1) return;
   ++advances_pending_;
   try {
@@ -165,7 +165,7 @@ bool PlanWalker::issue_next(Queue& queue) {
     const std::lock_guard lock{mutex_};
     if (!is_accepted) {
       --queue.issued;
-    } else if (step == step_) {  // the step may be through when its last move ends at once
+    } else if (step == step_) {  // the step may have ended if its last move ended at once
       queue.accepted = index + 1;
       changed_.notify_all();
     }
@@ -182,7 +182,7 @@ bool PlanWalker::may_start(const Move& move) const {
 }
 
 void PlanWalker::complete(Queue& queue, std::uint32_t index, std::exception_ptr error) {
-  // Everything under the lock: once it is released the destructor may be through.
+  // Everything under the lock: after its release the destructor may run.
   const std::lock_guard lock{mutex_};
   if (error != nullptr && error_ == nullptr) error_ = std::move(error);
   queue.has_ended[index] = true;

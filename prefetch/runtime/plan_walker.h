@@ -16,55 +16,55 @@
 
 namespace spillway::prefetch {
 
-/// Walks a plan's moves beside the running step: issues each move as soon as its condition holds,
-/// in order, from a oneTBB arena of its own, and lets the executor wait for moves.
+/// Issues a plan's moves beside the running step, in order, each as soon as its condition holds,
+/// from a oneTBB arena of its own. Lets the executor wait for moves.
 ///
 /// Thread safety: completions, end_run(), fail(), nudge() and wait_for() may come from any thread;
 /// the other functions are for the executor's thread.
 class PlanWalker {
  public:
   /// Issues move `index` of its sequence, and arranges that `done` is called when it has ended.
-  /// Returns false when it cannot be issued now; it is tried again after the next event or nudge().
-  /// May throw instead, without `done` being called: then the move has failed with that.
-  /// Called from the arena, never twice at once. Moves may end in any order: a move counts once all
-  /// before it have ended too.
+  /// Returns false if the move cannot be issued now; retried after the next event or nudge(). If it
+  /// throws, `done` must not be called, and the move has failed. Called from the arena, never
+  /// concurrently. Moves may end in any order: a move counts once all earlier ones have ended.
   using Issue = std::function<bool(std::uint32_t index, um::Completion done)>;
 
   /// `copies_while_read`: offloads are copies, which are issued while tasks still read their block,
-  /// and count once their readers have ended, too. Else they are issued then.
+  /// and count once their readers have ended, too. Otherwise they are issued after the readers.
   ///
   /// Starts the arena's thread, which inherits the affinity of the caller: construct it on a thread
   /// that is not bound to the processors of the kernels.
   PlanWalker(const Plan& plan, Issue offload, Issue prefetch, bool copies_while_read = false);
   PlanWalker(const PlanWalker&) = delete;
   PlanWalker& operator=(const PlanWalker&) = delete;
-  /// Stops issuing and waits for the moves under way.
+  /// Stops issuing and waits for the moves in flight.
   ~PlanWalker();
 
   void begin_step();
-  /// Blocks until the step has come as far as `after`. Throws: what a failed move failed with.
+  /// Blocks until the step has reached `after`. Throws: the error of a failed move.
   void wait_for(const Progress& after) { wait_for(after, never); }
-  /// As wait_for(), but also returns (false) once `interrupted` holds; it is looked at after every
+  /// As wait_for(), but also returns (false) once `interrupted` holds, which is checked after every
   /// event and nudge().
   bool wait_for(const Progress& after, const std::function<bool()>& interrupted);
-  /// As wait_for(), of the moves of `after` alone: for what is enqueued after the runs before it.
+  /// As wait_for(), for the moves of `after` only; for work submitted after the earlier runs.
   bool wait_for_moves(const Progress& after, const std::function<bool()>& interrupted = never) {
     return wait_for({.offloads = after.offloads, .prefetches = after.prefetches}, interrupted);
   }
-  /// Blocks until so many prefetches of the step have been issued: Issue has returned. Throws: what
-  /// a failed move failed with.
+  /// Blocks until `prefetches` prefetches of the step have been issued: Issue has returned. Throws:
+  /// the error of a failed move.
   void wait_until_issued(std::uint32_t prefetches);
-  /// The next run of the plan has ended. It may have ended earlier, but is told in order.
+  /// Notes that the next run of the plan has ended. Runs may end earlier, but are reported in
+  /// order.
   void end_run();
-  /// The step cannot go on: who waits throws `error`, unless something failed before.
+  /// Aborts the step: waiting calls throw `error`, unless something failed before.
   void fail(std::exception_ptr error);
   /// Blocks until every run and every move has ended. Returns and throws as wait_for().
   bool end_step(const std::function<bool()>& interrupted = never);
 
-  /// Tries again what could not be issued, and wakes wait_for().
+  /// Retries moves that could not be issued, and wakes wait_for().
   void nudge();
 
-  /// When the moves of the current step began and ended.
+  /// Returns when the moves of the current step began and ended.
   [[nodiscard]] Timeline moves() const;
 
  private:
@@ -77,9 +77,9 @@ class PlanWalker {
     std::uint32_t Progress::*ended;
     std::vector<Interval> Timeline::*intervals;
     std::uint32_t issued = 0;     // Issue has been called
-    std::uint32_t accepted = 0;   // and has returned true
-    std::uint32_t completed = 0;  // and the move has ended
-    std::vector<bool> has_ended;  // by move; those that count are a prefix
+    std::uint32_t accepted = 0;   // Issue has returned true
+    std::uint32_t completed = 0;  // the move has ended
+    std::vector<bool> has_ended;  // by move; moves that count are a prefix
     std::vector<um::Nanoseconds> ended_at;
   };
 
@@ -88,7 +88,7 @@ class PlanWalker {
   void begin(Queue& queue);          // requires the lock
   void schedule_advance() noexcept;  // requires the lock
   void enqueue(void (PlanWalker::*task)());
-  void advance();  // what the arena runs: a move that throws has failed
+  void advance();  // runs in the arena: a move that throws has failed
   void end_advance();
   bool issue_next(Queue& queue);
   [[nodiscard]] bool may_start(const Move& move) const;  // requires the lock

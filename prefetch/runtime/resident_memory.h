@@ -30,7 +30,7 @@ class ResidentPlaces final : public FixedPlaces {
   SlabAddress address_;
 };
 
-/// Everything near all the time: nothing to wait for, nothing to move.
+/// Everything is near all the time: no waits, no moves.
 class ResidentMemory final : public StepMemory {
  public:
   explicit ResidentMemory(const SlabAddress& address) : places_{address} {}

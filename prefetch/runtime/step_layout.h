@@ -21,52 +21,52 @@ struct Operand {
   um::Access access;
 };
 
-/// What one run does to movable memory.
+/// The movable memory that one run touches.
 struct RunLayout {
   std::vector<Operand> operands;
-  std::vector<DataId> begins;  ///< blocks whose life begins here: near memory without content
-  std::vector<DataId> ends;    ///< blocks nobody needs after it
+  std::vector<DataId> begins;  ///< blocks that become live here, without content
+  std::vector<DataId> ends;    ///< blocks that are dead after it
   um::Bytes workspace;         ///< whole pages; zero when the workspace is small or absent
   bool has_small_workspace = false;
 };
 
-/// A plan made ready to execute: what a StepMemory needs to know, worked out once. `graph` and
-/// `plan` must outlive it.
+/// A plan prepared for execution: the precomputed inputs of a StepMemory. `graph` and `plan` must
+/// outlive it.
 struct StepLayout {
-  /// Its movable state lies where place_state() says. Requires: `plan` verifies against `graph`.
+  /// Places movable state by place_state(). Requires: `plan` verifies against `graph`.
   StepLayout(const TaskGraph& graph, const Plan& plan);
-  /// Its movable state lies where `state` says, which all steps that share it agree on.
-  /// Requires: offsets are multiples of the plan's page, and whole blocks lie apart in the extent.
+  /// Places movable state at `state`, common to all steps that share the state. Requires: offsets
+  /// are multiples of the plan's page, and blocks do not overlap in the extent.
   StepLayout(const TaskGraph& graph, const Plan& plan, StatePlaces state);
 
-  /// Movable state that some run of the step uses. All other state is far the whole step long.
+  /// Returns the movable state that some run uses. All other state is far during the whole step.
   [[nodiscard]] const std::vector<DataId>& used_state() const { return used_state_; }
 
   const TaskGraph& graph;
   const Plan& plan;
   BlockSizes block_sizes;
   std::vector<RunLayout> runs;  ///< by position
-  StatePlaces state;            ///< in the slab, and in far memory
-  StateHome home;               ///< where its pages are between steps
+  StatePlaces state;            ///< in the slab and in far memory
+  StateHome home;               ///< of state pages between steps
   Placement placement;          ///< in the slab of the resident and managed modes
 
  private:
   std::vector<DataId> used_state_;
 };
 
-/// The addresses of what is never moved: state, small tensors, and the buffer that small workspaces
-/// share.
+/// The addresses of blocks that never move: pinned state, small tensors, and the buffer that small
+/// workspaces share.
 class PinnedBlocks {
  public:
-  /// Bytes that the small tensors and the small-workspace buffer of a graph take.
+  /// Returns the bytes of a graph's small tensors and small-workspace buffer.
   [[nodiscard]] static um::Bytes buffer_size(const TaskGraph& graph, const BlockSizes& block_sizes);
 
-  /// `state` holds the address of every state block, by DataId (null for tensors); `buffer` has at
-  /// least buffer_size().
+  /// `state` holds the address of every state block by DataId (null for tensors).
+  /// Requires: `buffer` has at least buffer_size() bytes.
   PinnedBlocks(const TaskGraph& graph, const BlockSizes& block_sizes,
                std::span<std::byte* const> state, um::Range buffer);
 
-  /// Null for a movable block.
+  /// Returns null for a movable block.
   [[nodiscard]] std::byte* address(DataId id) const {
     return addresses_[static_cast<std::size_t>(id)];
   }
@@ -77,25 +77,25 @@ class PinnedBlocks {
   std::byte* small_workspace_ = nullptr;
 };
 
-/// Addresses of a step whose movable blocks lie at fixed places in one slab: the resident and
-/// managed modes. All must outlive it.
+/// The addresses of a step with movable blocks at fixed places in one slab: the resident and
+/// managed modes. All arguments must outlive it.
 class SlabAddress {
  public:
-  /// Workspaces that fit in `workspaces` lie there, at its begin, and not in the slab.
-  /// Requires: `slab` has at least `layout.placement.extent` bytes.
+  /// Workspaces that fit in `workspaces` lie at its beginning instead of in the slab. Requires:
+  /// `slab` has at least `layout.placement.extent` bytes.
   SlabAddress(const StepLayout& layout, const PinnedBlocks& pinned, um::Range slab,
               um::Range workspaces = {});
 
   [[nodiscard]] std::byte* block(DataId id) const;
-  /// The workspace of the run at `position`; null when it needs none.
+  /// Returns the workspace of the run at `position`; null when it needs none.
   [[nodiscard]] std::byte* workspace(Position position) const;
 
-  /// All pages of a movable block, or some of them.
+  /// Returns all pages of a movable block, or those that `move` moves.
   [[nodiscard]] um::Range pages(DataId id) const;
   [[nodiscard]] um::Range pages(const Move& move) const;
-  /// The pages of all movable state, also of what this step lacks.
+  /// Returns the pages of all movable state, including state that this step does not use.
   [[nodiscard]] um::Range state() const { return slab_.first(layout_.state.extent.count()); }
-  /// The pages of the slab that the workspace of the run at `position` takes; empty when none.
+  /// Returns the slab pages of the run's workspace; empty when it has none in the slab.
   [[nodiscard]] um::Range workspace_pages(Position position) const;
 
  private:
@@ -105,11 +105,11 @@ class SlabAddress {
   um::Range workspaces_;
 };
 
-/// Where the blocks that a plan offloads lie in far memory: state at the places of
-/// StepLayout::state, everything else behind it.
+/// The places of offloaded blocks in far memory: state as in StepLayout::state, all other blocks
+/// behind it.
 struct FarPlacement {
   explicit FarPlacement(const StepLayout& layout);
-  std::vector<um::Bytes> offsets;  ///< by DataId; meaningless for tensors that stay near
+  std::vector<um::Bytes> offsets;  ///< by DataId; undefined for tensors that stay near
   um::Bytes extent;
 };
 

@@ -138,7 +138,8 @@ class Trace {
     }
   }
 
-  // Each holder of near memory: its name, what it is for, and from which moment on it has how much.
+  // Returns each holder of near memory: its name, its purpose, and how much it holds from which
+  // moment on.
   [[nodiscard]] json holders(const Timeline& timeline) const {
     std::map<std::pair<NearPurpose, std::uint32_t>, json> found;
     std::map<std::pair<NearPurpose, std::uint32_t>, std::int64_t> near;

@@ -10,17 +10,17 @@
 
 namespace spillway::prefetch {
 
-/// One execution of a plan, with the name it goes by: "predicted", "measured".
+/// One execution of a plan, named "predicted" or "measured".
 struct NamedTimeline {
   std::string name;
   Timeline timeline;
 };
 
-/// Executions of one plan as a Chrome trace, which Perfetto and chrome://tracing open: for each
-/// timeline a process with lanes for compute, waiting, offload and prefetch, for updates on the far
-/// side and for exchanges between ranks where there are some, and its near memory over time beside
-/// the budget. The member "spillway", which viewers pass over, has the planner,
-/// the budget and, for each process, who holds near memory when (near_changes()).
+/// Returns executions of one plan as a Chrome trace for Perfetto and chrome://tracing. Each
+/// timeline is a process with lanes for compute, waiting, offload and prefetch, lanes for far
+/// updates and rank exchanges if there are any, and its near memory over time beside the budget.
+/// The member "spillway", which viewers ignore, has the planner, the budget and, for each process,
+/// the holders of near memory over time (near_changes()).
 [[nodiscard]] nlohmann::json to_chrome_trace(const TaskGraph& graph, const Plan& plan,
                                              const std::vector<NamedTimeline>& timelines);
 

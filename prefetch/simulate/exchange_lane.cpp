@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kHalf = 0.5;
 
-// Of the speed that it has alone, where it takes this part of a direction that a move uses too.
+// Returns the relative speed of an exchange that takes `part` of a direction shared with a move.
 double fair_speed(double part) { return part > kHalf ? kHalf / part : 1; }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 namespace spillway::prefetch {
 
-/// What does one thing at a time in a virtual execution.
+/// A lane of a virtual execution, which does one thing at a time.
 struct VirtualLane {
   bool is_busy = false;
   double left = 0;  ///< nanoseconds of undisturbed work
@@ -19,7 +19,7 @@ struct VirtualLane {
     is_busy = true;
     left = static_cast<double>(time.count());
   }
-  /// So much of the work is done; true when that ends it.
+  /// Does `work` nanoseconds of the work; returns true when that ends it.
   bool pass(double work) {
     constexpr double kRounding = 1e-6;  // of a nanosecond
     if (!is_busy) return false;
@@ -30,7 +30,7 @@ struct VirtualLane {
   }
 };
 
-/// How fast an exchange, and the moves and the task beside it go, relative to each of them alone.
+/// Speeds of an exchange, and of moves and the task beside it, relative to each of them alone.
 struct LinkShares {
   double exchange = 1;
   double offload = 1;
@@ -38,33 +38,33 @@ struct LinkShares {
   double compute = 1;
 };
 
-/// An exchange and a move in the same direction share the link fairly: what both ask for together
-/// beyond its bandwidth, each of them gets half of it, or one all that it asks for and the other
-/// the rest. An exchange sends as fast as it receives, so the slower direction counts. On a link
-/// that is not duplex its two directions and the move share one.
+/// An exchange and a move in the same direction share the link fairly. If both demand more than its
+/// bandwidth, each gets half, or one its whole demand and the other the rest. An exchange sends as
+/// fast as it receives, so its slower direction counts. On a link that is not duplex both its
+/// directions and the move share one.
 [[nodiscard]] LinkShares link_shares(const ExchangeTime& exchange, bool is_duplex, bool offloads,
                                      bool prefetches);
 
-/// The exchanges of a plan in a virtual execution, one after the other.
+/// The exchanges of a plan in a virtual execution, in sequence.
 class ExchangeLane {
  public:
-  /// Both must outlive it.
+  /// Both arguments must outlive it.
   ExchangeLane(const Plan& plan, const Profile& profile) : plan_{plan}, profile_{profile} {}
 
   [[nodiscard]] bool is_busy() const { return lane_.is_busy; }
   [[nodiscard]] bool is_done() const { return ended_ == plan_.exchanges.size(); }
-  /// How many have ended; that one is under way, or next.
+  /// Returns how many have ended: the index of the current or next exchange.
   [[nodiscard]] std::uint32_t ended() const { return ended_; }
 
-  /// Begins the next one if so many `runs` have ended that it may; false where it may not.
+  /// Begins the next exchange if `runs` ended runs suffice; returns false otherwise.
   bool start(std::uint32_t runs);
-  /// How fast everything goes now; all 1 when no exchange is under way.
+  /// Returns the current speeds; all 1 when no exchange is in flight.
   [[nodiscard]] LinkShares shares(bool offloads, bool prefetches) const;
-  /// Nanoseconds until the one under way has ended, at this speed. Requires: is_busy().
+  /// Returns nanoseconds until the exchange in flight ends, at this speed. Requires: is_busy().
   [[nodiscard]] double time_left(const LinkShares& shares) const {
     return lane_.left / shares.exchange;
   }
-  /// So many nanoseconds pass at this speed; true when an exchange ends.
+  /// Lets `time` nanoseconds pass at this speed; returns true when an exchange ends.
   bool pass(double time, const LinkShares& shares);
 
  private:

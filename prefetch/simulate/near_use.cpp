@@ -13,7 +13,7 @@ namespace {
 
 std::int64_t signed_count(um::Bytes size) { return static_cast<std::int64_t>(size.count()); }
 
-// By block.
+// Returns the purpose of each block.
 std::vector<NearPurpose> find_purposes(const TaskGraph& graph) {
   std::vector<NearPurpose> purposes(graph.data.size(), NearPurpose::kGradient);
   for (const Task& task : graph.tasks) {

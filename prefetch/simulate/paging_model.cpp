@@ -34,10 +34,10 @@ using um::Bytes;
 
 double nanoseconds(um::Nanoseconds time) { return static_cast<double>(time.count()); }
 
-// What a run does to the pages that it touches.
+// A run's access to its pages.
 enum class Touch { kRead, kUpdate, kOverwrite };
 
-// Returns how many pages there are, where their states fit in memory beside a program.
+// Returns the number of pages. Throws if their states would take too much memory.
 std::uint64_t expect_few_pages(Bytes extent, Bytes page) {
   constexpr std::uint64_t kMostPages = 1U << 25U;
   const std::uint64_t pages = extent / page;
@@ -48,13 +48,13 @@ std::uint64_t expect_few_pages(Bytes extent, Bytes page) {
                   " are followed; use another planner than on-demand, or a smaller batch"};
 }
 
-// Pages of one slab of addresses, of which only so many are near.
+// Pages of one slab of addresses, of limited number near.
 class PagedSlab {
  public:
   PagedSlab(Bytes extent, Bytes pool, Bytes page, const LinkProfile& link)
       : pages_(expect_few_pages(extent, page)), room_{pool / page}, page_{page}, link_{link} {}
 
-  // The running task touches the addresses; returns how long that stalls, in nanoseconds.
+  // Lets the running task touch the addresses; returns its stall in nanoseconds.
   double touch(Bytes offset, Bytes size, Touch how) {
     double stall = 0;
     for (std::uint64_t i = offset / page_; i < (offset + size) / page_; ++i) {
@@ -66,19 +66,19 @@ class PagedSlab {
     return stall;
   }
 
-  // The task that is about to run will touch the addresses.
+  // Declares that the next task will touch the addresses.
   void begin_use(Bytes offset, Bytes size) {
     if (!link_.faults.evict_by_use) return;
     for (std::uint64_t i = offset / page_; i < (offset + size) / page_; ++i) hold(i);
   }
 
-  // The running task ends.
+  // Ends the running task.
   void end_use() {
     for (const std::uint64_t i : held_) enqueue(i);
     held_.clear();
   }
 
-  // Counts from now on.
+  // Restarts the counts.
   void reset_counts() { faults_ = fetched_ = written_back_ = 0; }
   [[nodiscard]] std::size_t faults() const { return faults_; }
   [[nodiscard]] Bytes fetched() const { return fetched_ * page_; }
@@ -91,7 +91,7 @@ class PagedSlab {
     bool is_dirty = false;
     bool has_far_copy = false;             // it was near before
     bool is_held = false;                  // by the running task
-    std::optional<Order::iterator> place;  // among those that may leave
+    std::optional<Order::iterator> place;  // in order_, if it may leave
   };
 
   double fault(Page& page, Touch how) {
@@ -121,7 +121,7 @@ class PagedSlab {
     return nanoseconds(page_ / link_.offload);
   }
 
-  // Until the running task ends, the page stays.
+  // Keeps the page near until the running task ends.
   void hold(std::uint64_t index) {
     Page& page = pages_[index];
     if (page.is_held) return;
@@ -137,7 +137,7 @@ class PagedSlab {
   }
 
   std::vector<Page> pages_;
-  Order order_;                      // in which pages leave
+  Order order_;                      // eviction order
   std::vector<std::uint64_t> held_;  // in the order of the operands
   std::uint64_t near_ = 0;
   std::uint64_t room_;
@@ -158,7 +158,7 @@ class PagedSteps {
                          place_state(graph, block_sizes_))},
         slab_{placement_.extent, block_sizes_.pool(plan.budget), plan.page, profile.link} {}
 
-  // One step whose runs compute for `times`.
+  // Simulates one step with the given compute times of its runs.
   PagedStep step(const std::vector<double>& times) {
     slab_.reset_counts();
     PagedStep result;

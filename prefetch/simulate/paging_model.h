@@ -11,18 +11,18 @@
 
 namespace spillway::prefetch {
 
-/// What may vary in a simulation.
+/// Variation of a simulation.
 struct SimulateOptions {
   double noise =
       0;  ///< each run's time is multiplied by a number drawn from [1 - noise, 1 + noise]
   std::uint64_t seed = 0;
 };
 
-/// How long each run of `plan` computes, in nanoseconds, under the options' noise.
+/// Returns the compute time of each run of `plan` in nanoseconds, with the options' noise.
 [[nodiscard]] std::vector<double> run_times(const Plan& plan, const Profile& profile,
                                             const SimulateOptions& options);
 
-/// What page faults did in one step.
+/// The page faults of one step.
 struct PagedStep {
   Timeline timeline;  ///< a run begins when its faults are served: the gap before it is the stall
   std::size_t faults = 0;
@@ -30,20 +30,20 @@ struct PagedStep {
   um::Bytes written_back;  ///< over the link, near to far
 };
 
-/// Predicts unified memory that nobody hints to: the steady state, one step after another.
+/// Predicts unified memory without hints: the steady state of consecutive steps.
 ///
-/// Blocks and workspaces lie at the addresses that place() gives them, and near memory has
-/// `plan.budget`, what is always near included. A run touches the pages of its operands and its
-/// workspace in order. A page that is far faults: the time of the link's `faults`, and its
-/// transfer, since a driver does not know that a write-only or dead page need not come; where the
-/// device knows the former (`spare_overwritten`), those that are not overwritten whole. Where there
-/// is no room the page that came near longest ago leaves, whatever its use, or the one that no
-/// running task uses and that was used longest ago (`evict_by_use`); it is written back when it was
-/// written since it came. Nothing overlaps with computing or with another fault.
+/// Blocks and workspaces lie at the addresses of place(), and near memory has `plan.budget`,
+/// including everything that is always near. A run touches the pages of its operands and its
+/// workspace in order. A far page costs the time of the link's `faults` and its transfer, even if
+/// it is write-only or dead, which a driver does not know; with `spare_overwritten` completely
+/// overwritten pages are not transferred. If room is short, the page that became near first is
+/// evicted; with `evict_by_use`, the least recently used page that no running task uses. A page
+/// that was written since it came is written back. Faults overlap neither with computing nor with
+/// each other.
 ///
-/// No published time is known for a group of faults of a GPU; here each page of the plan, at most 2
-/// MiB, is one group. Without `evict_by_use` a page may leave while its run still computes; it does
-/// not come back for it.
+/// The time of a GPU's group of faults is not published; here each page of the plan, at most 2 MiB,
+/// is one group. Without `evict_by_use` a page may leave while its run still computes; it does not
+/// return for that run.
 ///
 /// Requires: `plan` is of Residency::kOnDemand and verifies.
 /// Throws: um::Error for a step of more than 2^25 pages.

@@ -14,8 +14,7 @@ namespace {
 
 using um::Nanoseconds;
 
-// A queue whose entry `next` is either waiting or has `left` nanoseconds_of of undisturbed work to
-// do.
+// A queue with entry `next` either waiting or with `left` nanoseconds of undisturbed work.
 struct Queue {
   std::vector<double> work;  // by entry
   std::vector<Progress> after;
@@ -42,8 +41,8 @@ struct Queue {
 
 double nanoseconds_of(Nanoseconds duration) { return static_cast<double>(duration.count()); }
 
-// As the runtime starts a move: what leaves beside its readers where the link copies, else after
-// them.
+// Returns the start condition of a move as in the runtime: beside its readers if the link copies
+// while tasks read, otherwise after them.
 Progress start_of(const Move& move, const LinkProfile& link) {
   Progress start = move.after;
   if (!link.copies_while_read) start.runs = move.frees_after();
@@ -136,7 +135,7 @@ class Simulation {
            (far_.is_busy ? link_.compute_speed_while_updating : 1);
   }
 
-  // Goes to the next end of anything; what ends at the same moment ends together.
+  // Advances to the next end of anything; simultaneous ends are handled together.
   void advance() {
     const LinkShares shares = exchange_.shares(offload_.is_busy, prefetch_.is_busy);
     const double speed = compute_speed() * shares.compute;
@@ -161,7 +160,7 @@ class Simulation {
     if (queue.left <= kRounding) queue.end(time());
   }
 
-  // Slow links and large graphs may take longer than there are nanoseconds_of.
+  // Slow links and large graphs may exceed the range of nanoseconds.
   [[nodiscard]] Nanoseconds time() const {
     constexpr double kEnd = 0x1p62;
     // NOLINTNEXTLINE(bugprone-incorrect-roundings): never negative, and called for every entry

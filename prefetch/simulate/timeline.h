@@ -9,14 +9,14 @@
 
 namespace spillway::prefetch {
 
-/// When something began and ended, from the start of the step.
+/// Begin and end, from the start of the step.
 struct Interval {
   um::Nanoseconds begin{0};
   um::Nanoseconds end{0};
   friend bool operator==(const Interval&, const Interval&) = default;
 };
 
-/// When everything in a plan happened: predicted by simulate(), or measured by the runtime.
+/// The times of everything in a plan: predicted by simulate(), or measured by the runtime.
 struct Timeline {
   std::vector<Interval> runs;
   std::vector<Interval> offloads;
@@ -24,8 +24,8 @@ struct Timeline {
   std::vector<Interval> far_runs;
   std::vector<Interval> exchanges;
 
-  /// Length of the step: when its last run ended, its last move (state leaves after its last use),
-  /// its last update on the far side, and its last exchange.
+  /// Returns the length of the step: the end of its last run, move (state leaves after its last
+  /// use), far update or exchange.
   [[nodiscard]] um::Nanoseconds makespan() const {
     um::Nanoseconds end{0};
     for (const auto* queue : {&runs, &offloads, &prefetches, &far_runs, &exchanges}) {
@@ -35,7 +35,7 @@ struct Timeline {
   }
 };
 
-/// Time in which ranks exchanged gradients, and of it, in which a task ran, too.
+/// The time in which ranks exchanged gradients, and the part of it in which a task ran, too.
 struct ExchangeShare {
   um::Nanoseconds exchanging{0};
   um::Nanoseconds beside_runs{0};
@@ -43,14 +43,14 @@ struct ExchangeShare {
 
 [[nodiscard]] ExchangeShare exchange_share(const Timeline& timeline);
 
-/// Near memory in use from one moment on.
+/// Near memory in use from `time` on.
 struct MemorySample {
   um::Nanoseconds time{0};
   um::Bytes near;
 };
 
-/// Near memory over the step when `plan` runs as `timeline` says, everything that is always near
-/// included. For a plan that pages on demand: the live blocks, whether near or not.
+/// Returns near memory over the step when `plan` runs as `timeline` says, including everything that
+/// is always near. For a plan that pages on demand: live blocks, near or not.
 /// Requires: `timeline` has an interval for each of the plan's runs.
 [[nodiscard]] std::vector<MemorySample> memory_curve(const TaskGraph& graph, const Plan& plan,
                                                      const Timeline& timeline);

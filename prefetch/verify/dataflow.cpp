@@ -12,22 +12,24 @@
 namespace spillway::prefetch {
 namespace {
 
-// Which content a block holds: a number of its own for each state block at the start of the step
-// and for each write of each task.
+// The content of a block: a unique number for each state block at the start of the step, and for
+// each write of each task.
 using Version = std::uint32_t;
 constexpr Version kNothing = 0;
-constexpr Version kOverwritten = std::numeric_limits<Version>::max();  // by a block in its memory
+constexpr Version kOverwritten =
+    std::numeric_limits<Version>::max();  // by another block in the same memory
 
-// By block: those in the same memory, whose content is lost where it is written.
+// By block: other blocks in the same memory, which lose their content when it is written.
 using Overlaps = std::vector<std::vector<DataId>>;
 
-// What every task once, in order, reads and writes.
+// The reads and writes of every task once, in order.
 struct Reference {
-  std::vector<Version> initial;               // by block
-  std::vector<Version> final;                 // by block
-  std::vector<std::vector<Version>> reads;    // by task, as Task::reads
-  std::vector<std::vector<Version>> updates;  // by task, as Task::updates_once: before it
-  std::vector<Version> first_written;         // by task: its writes have consecutive versions
+  std::vector<Version> initial;             // by block
+  std::vector<Version> final;               // by block
+  std::vector<std::vector<Version>> reads;  // by task, as in Task::reads
+  std::vector<std::vector<Version>>
+      updates;                         // by task, as in Task::updates_once: before the update
+  std::vector<Version> first_written;  // by task: its writes have consecutive versions
   Overlaps overlaps;
 };
 
@@ -56,7 +58,7 @@ std::vector<Version> versions_of(const std::vector<DataId>& ids, const std::vect
   return versions;
 }
 
-// Gives what `task` writes the versions from `next` on; returns the one after the last.
+// Gives the writes of `task` consecutive versions from `next` on; returns the next free version.
 Version write(const Task& task, bool is_recomputation, Version next, const Overlaps& overlaps,
               std::vector<Version>& held) {
   const auto write_one = [&](DataId written) {
@@ -88,8 +90,8 @@ Reference number_in_order(const TaskGraph& graph) {
   return reference;
 }
 
-// Follows the sequence of runs. As long as every run reads what its task reads in order, it writes
-// what its task writes in order, so a version remains the name of one content.
+// Replays the sequence of runs. While every run reads the versions of the reference, it writes
+// those of the reference, so a version always identifies one content.
 class Replayer {
  public:
   Replayer(const TaskGraph& graph, const Reference& reference)
@@ -108,7 +110,7 @@ class Replayer {
     return std::nullopt;
   }
 
-  // State outlives the step.
+  // Checks that state, which outlives the step, has its final versions.
   [[nodiscard]] std::optional<Violation> finish() const {
     for (std::size_t i = 0; i < held_.size(); ++i) {
       if (graph_.data[i].kind == DataKind::kState && held_[i] != reference_.final[i]) {
@@ -171,7 +173,7 @@ std::optional<Violation> check_order(const TaskGraph& graph, std::span<const Tas
   return std::nullopt;
 }
 
-// A recomputation runs the algorithm of the first run: another one rounds differently.
+// A recomputation must use the algorithm of the first run: another one rounds differently.
 std::optional<Violation> check_algorithms(const TaskGraph& graph, std::span<const TaskRun> runs) {
   std::vector<std::uint32_t> algorithm(graph.tasks.size());
   for (const TaskRun& run : runs) {

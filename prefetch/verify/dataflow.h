@@ -9,14 +9,14 @@
 
 namespace spillway::prefetch {
 
-/// Checks that the sequence `runs` computes what running every task once, in order, computes: each
-/// task runs exactly once in its place, every run, first or repeated, reads the values that its
-/// task reads in that order, and all state ends the step with the same values.
+/// Checks that the sequence `runs` computes the same as every task once, in order. Each task runs
+/// first exactly once, in order. Every run, also a recomputation, reads the values that its task
+/// reads in that order. All state ends the step with the same values.
 ///
-/// Works by numbering values: in the order of the tasks every write gives its block a number of its
-/// own. A run that reads the right numbers writes its task's numbers again, so a recomputation that
-/// brings back an older value of a block is seen where that block is read next. A write also ends
-/// what the blocks in the same memory (DataBlock::lies_in) hold. No arithmetic is looked at.
+/// Works by value numbering: in task order every write gives its block a unique number. A run that
+/// reads the right numbers writes its task's numbers again. A recomputation that restores an
+/// outdated value is thus detected at the block's next read. A write also invalidates blocks in the
+/// same memory (DataBlock::lies_in). Arithmetic is not examined.
 [[nodiscard]] std::optional<Violation> check_dataflow(const TaskGraph& graph,
                                                       std::span<const TaskRun> runs);
 

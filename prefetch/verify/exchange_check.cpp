@@ -49,7 +49,7 @@ class RunCheck {
     }
   }
 
-  // To be called for all runs in order.
+  // Requires: called for all runs in order.
   std::optional<Violation> check(std::uint32_t position) {
     const TaskRun& run = plan_.runs[position];
     const Task& task = graph_[run.task];
@@ -78,7 +78,7 @@ class RunCheck {
   const TaskGraph& graph_;
   const Plan& plan_;
   std::vector<std::uint32_t> exchange_;  // by block, counted from 1
-  std::vector<std::uint32_t> place_;     // by exchange: in the plan's queue
+  std::vector<std::uint32_t> place_;     // by exchange: place in the plan's queue
   std::vector<std::uint32_t> ready_{0};  // by k: runs that have ended when the first k have begun
   std::uint32_t awaited_ = 0;            // by the runs so far
 };
@@ -101,7 +101,7 @@ std::optional<Violation> check_exchanges(const TaskGraph& graph, const Plan& pla
 
 namespace {
 
-// By block, what tasks do with it.
+// The use of blocks by tasks.
 struct Touched {
   std::vector<bool> used;
   std::vector<bool> written;

@@ -10,13 +10,13 @@
 namespace spillway::prefetch {
 
 /// Checks that each exchange of `graph` takes place once, when its gradients are complete and near,
-/// that no run uses one of them meanwhile, and that nobody waits for an exchange for ever.
+/// that no run uses these meanwhile, and that no run deadlocks on an exchange.
 /// Complexity: O(runs with their operands).
 [[nodiscard]] std::optional<Violation> check_exchanges(const TaskGraph& graph, const Plan& plan);
 
-/// Checks that the far side runs each far update once, on far memory that has all it needs and that
-/// nobody reads meanwhile: its gradient and its parameters have left for the last time, and are far
-/// as the step begins and ends; tasks only read the parameters, and use none of its numbers.
+/// Checks that the far side runs each far update once, when all its inputs are far and no task
+/// reads its blocks. Its gradient and its parameters have left for the last time, and are far when
+/// the step begins and ends. Tasks only read the parameters, and do not use the optimizer state.
 ///
 /// Requires: the plan passed check_residency().
 [[nodiscard]] std::optional<Violation> check_far_runs(const TaskGraph& graph,

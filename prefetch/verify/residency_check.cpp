@@ -12,9 +12,9 @@ namespace {
 
 using um::Bytes;
 
-// What took a page away, beside offloads.
-constexpr std::uint32_t kNear = ~0U;       // nothing: it is near
-constexpr std::uint32_t kAlwaysFar = ~1U;  // it was far already when the step began
+// Reasons besides offloads in `away_`.
+constexpr std::uint32_t kNear = ~0U;       // not away
+constexpr std::uint32_t kAlwaysFar = ~1U;  // far since the step began
 
 // Follows the pages of one block through its lives.
 class BlockResidency {
@@ -27,9 +27,9 @@ class BlockResidency {
         count_{block_sizes.size(data) / block_sizes.page()} {}
 
   std::vector<std::uint32_t> offloads;    // of this block, as indices into the plan
-  std::vector<std::uint32_t> prefetches;  // likewise
+  std::vector<std::uint32_t> prefetches;  // as offloads
 
-  // `prefetched[q]`: how many prefetches have ended when run q starts.
+  // `prefetched[q]`: the number of prefetches that have ended when run q starts.
   std::optional<Violation> follow(const Life& life, std::span<const std::uint32_t> prefetched,
                                   const StateHome& home) {
     if (life.outlives_step() || !offloads.empty() || !prefetches.empty()) look_at_pages();
@@ -78,14 +78,15 @@ class BlockResidency {
     return Pages{.begin = begin / page, .end = (begin + size) / page};
   }
 
-  // A block that nothing moves is near as a whole: there may be more pages than memory to tell of.
+  // Allocates per-page data. A block that never moves is near as a whole, and its pages may exceed
+  // memory.
   void look_at_pages() {
     away_.resize(count_, kNear);
     is_far_valid_.resize(count_, false);
     returns_.resize(count_);
   }
 
-  // State is where it is between steps, and comes, or leaves and comes, before its first use.
+  // Starts state at its home; it returns, or leaves and returns, before its first use.
   std::optional<Violation> begin_step(const Life& life, std::span<const std::uint32_t> prefetched,
                                       const StateHome& home) {
     is_far_valid_ = home.copied_pages(life.data);
@@ -117,8 +118,8 @@ class BlockResidency {
     return std::nullopt;
   }
 
-  // Applies the offloads whose room is free between two uses of the block: when `begin` runs have
-  // ended or later, before run `next`.
+  // Applies the offloads with room that is free between two uses of the block: after `begin` ended
+  // runs, before run `next`.
   std::optional<Violation> leave(Position begin, Position next) {
     for (; next_offload_ < offloads.size(); ++next_offload_) {
       const std::uint32_t index = offloads[next_offload_];
@@ -145,14 +146,14 @@ class BlockResidency {
     return std::nullopt;
   }
 
-  // Whether the page has come back for sure when the step has come so far.
+  // True if the page is guaranteed to be back at progress `now`.
   [[nodiscard]] bool is_back(std::size_t page, const Progress& now) const {
     const Return& last = returns_[page];
     return now.prefetches >= last.prefetches || now.runs > last.use;
   }
 
-  // Applies the prefetches that bring back what is away; `ended` of them have ended at the next
-  // use, which is run `use`.
+  // Applies the prefetches that bring back far pages; `ended` of them have ended at the next use,
+  // run `use`.
   std::optional<Violation> come_back(std::uint32_t ended, Position use) {
     for (; next_prefetch_ < prefetches.size(); ++next_prefetch_) {
       const std::uint32_t index = prefetches[next_prefetch_];
@@ -173,7 +174,7 @@ class BlockResidency {
     return std::nullopt;
   }
 
-  // When a page came back: so many prefetches had ended, or that run had started.
+  // When a page came back: `prefetches` had ended, or run `use` had started.
   struct Return {
     std::uint32_t prefetches = 0;
     Position use = 0;
@@ -183,10 +184,10 @@ class BlockResidency {
   const Plan& plan_;
   Bytes page_;
   std::size_t count_;                // of its pages
-  std::vector<std::uint32_t> away_;  // by page: the offload that took it away, or kNear
+  std::vector<std::uint32_t> away_;  // by page: the offload that took it away, or a reason above
   std::vector<bool> is_far_valid_;
   std::vector<Return> returns_;  // by page: the last one
-  Position valid_from_ = 0;  // so many runs have ended when its content is what was written last
+  Position valid_from_ = 0;      // runs that have ended when its last write is complete
   std::size_t next_offload_ = 0;
   std::size_t next_prefetch_ = 0;
 };
@@ -234,14 +235,14 @@ using Signed = std::int64_t;
 
 Signed signed_count(Bytes size) { return static_cast<Signed>(size.count()); }
 
-// Bytes moved by the first k moves, for every k.
+// Returns the bytes of the first k moves, for every k.
 std::vector<Signed> running_total(const std::vector<Move>& moves) {
   std::vector<Signed> total{0};
   for (const Move& move : moves) total.push_back(total.back() + signed_count(move.size));
   return total;
 }
 
-// What must hold before the first k prefetches can all have started, for every k.
+// Returns for every k the condition for the first k prefetches to have started.
 std::vector<Progress> running_condition(const std::vector<Move>& prefetches) {
   std::vector<Progress> condition{{}};
   for (const Move& move : prefetches) {
@@ -254,15 +255,15 @@ std::vector<Progress> running_condition(const std::vector<Move>& prefetches) {
 
 class WorstCase {
  public:
-  // `far` bytes of state are far when the step begins.
+  // `far`: bytes of state that are far when the step begins.
   WorstCase(const Plan& plan, Bytes far)
       : far_{signed_count(far)},
         offloaded_{running_total(plan.offloads)},
         prefetched_{running_total(plan.prefetches)},
         started_{running_condition(plan.prefetches)} {}
 
-  // `live` bytes are live while `runs` runs have ended. Every prefetch that may have started by now
-  // is tried.
+  // Considers `live` live bytes while `runs` runs have ended, for every possible number of started
+  // prefetches.
   void consider(Bytes live, Position runs) {
     for (std::size_t k = sure_.prefetches; k < started_.size() && started_[k].runs <= runs; ++k) {
       const std::uint32_t away = std::max(sure_.offloads, started_[k].offloads);
@@ -270,7 +271,7 @@ class WorstCase {
     }
   }
 
-  // From now on everything in `after` has ended.
+  // Notes that everything in `after` has ended from now on.
   void wait_for(const Progress& after) {
     sure_.prefetches = std::max(sure_.prefetches, after.prefetches);
     sure_.offloads =
@@ -288,7 +289,7 @@ class WorstCase {
   Signed peak_ = 0;
 };
 
-// Bytes of the blocks that live across the boundary before each run, and after the last.
+// Returns the bytes of blocks that live across the boundary before each run, and after the last.
 std::vector<Bytes> live_between(const BlockSizes& block_sizes, std::size_t runs,
                                 std::span<const Life> lives) {
   std::vector<Bytes> begins(runs + 1);

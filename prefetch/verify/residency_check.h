@@ -12,19 +12,19 @@
 
 namespace spillway::prefetch {
 
-/// Checks, page by page, that what a run reads or updates is near when it starts: each offload lies
-/// between two uses of its block, each byte that left comes back before the next use, waits for its
-/// own offload, and is waited for; a clean offload has a valid far copy; nothing moves that nobody
-/// needs; each page of offloadable state ends the step where it began, and with a valid far copy
-/// where it began with one.
+/// Checks, page by page, that the reads and updates of a run are near when it starts. Each offload
+/// lies between two uses of its block. Each page that left returns before the next use, after its
+/// own offload, and the run waits for it. A clean offload has a valid far copy. No move is
+/// unnecessary. Each page of offloadable state ends the step where it began, and with a valid far
+/// copy if it began with one.
 [[nodiscard]] std::optional<Violation> check_residency(const TaskGraph& graph,
                                                        const BlockSizes& block_sizes,
                                                        const Plan& plan,
                                                        std::span<const Life> lives);
 
-/// The most near memory that `plan` can ever use, whatever the timing: at every run, and between
-/// runs, for every number of prefetches that may have started by then, counting as away only those
-/// offloads that must have ended.
+/// Returns the most near memory that `plan` can use under any timing: at and between runs, for
+/// every possible number of started prefetches, counting as away only offloads that must have
+/// ended.
 ///
 /// Requires: the plan passed check_dataflow() and check_residency().
 [[nodiscard]] um::Bytes worst_case_peak(const TaskGraph& graph, const BlockSizes& block_sizes,

@@ -17,8 +17,8 @@ namespace {
 
 using um::Bytes;
 
-// Executes the conditions alone: whichever queue can go on goes on, until all have ended or none
-// can.
+// Executes the conditions alone: each queue proceeds as far as it can, until all have ended or none
+// can proceed.
 std::optional<Violation> check_progress(const Plan& plan) {
   Progress now;
   const auto advance = [&now](const auto& queue, std::uint32_t Progress::*count) {
@@ -41,10 +41,10 @@ std::optional<Violation> check_progress(const Plan& plan) {
                    std::to_string(now.prefetches)};
 }
 
-// Who waits for an offload counts on its room, so the block's last readers must have ended by then,
-// which the end of the transfer alone does not say.
+// A wait for an offload counts on its room, so it must include the block's last readers, which the
+// end of the transfer alone does not guarantee.
 std::optional<Violation> check_room(const TaskGraph& graph, const Plan& plan) {
-  std::vector<std::uint32_t> free_after{0};  // by how many offloads have ended
+  std::vector<std::uint32_t> free_after{0};  // by number of ended offloads
   for (const Move& move : plan.offloads) {
     const std::uint32_t read_on = move.free_after > move.after.runs ? move.free_after : 0;
     free_after.push_back(std::max(free_after.back(), read_on));

@@ -71,7 +71,7 @@ void add_checkpoint_command(CLI::App& app) {
   command->require_subcommand(1);
   CLI::App* const verifying = command->add_subcommand(
       "verify", "Compare every file of every checkpoint with its digest, and change nothing");
-  const auto flags = std::make_shared<CheckpointVerifyFlags>();  // shared: the callback keeps it
+  const auto flags = std::make_shared<CheckpointVerifyFlags>();  // shared with the callback
   verifying->add_option("folder", flags->folder, "Folder of train --checkpoint")
       ->required()
       ->type_name("DIR");

@@ -4,7 +4,7 @@
 
 namespace spillway::cli {
 
-/// Adds `spillway checkpoint`, which looks at the checkpoints in a folder.
+/// Adds `spillway checkpoint`, which inspects the checkpoints in a folder.
 void add_checkpoint_command(CLI::App& app);
 
 }  // namespace spillway::cli

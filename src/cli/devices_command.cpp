@@ -18,7 +18,7 @@
 namespace spillway::cli {
 namespace {
 
-// Capabilities as people call them; programs read their names.
+// Capabilities in words for people; programs read their names.
 const std::map<std::string, std::string> kLabels{{"uffd_move", "unified memory, userfaultfd"},
                                                  {"memfd_segv", "unified memory, SIGSEGV"},
                                                  {"huge_pages", "transparent huge pages"},
@@ -36,7 +36,7 @@ std::string label_of(const um::Capability& capability) {
   return found == kLabels.end() ? capability.name : found->second;
 }
 
-// What there is to say about one device; about one that cannot be used, why.
+// Facts about one device, or why it cannot be used.
 struct Found {
   std::string name;     // as --device takes it
   std::string trouble;  // empty when it can be used
@@ -73,7 +73,7 @@ um::Capability bf16_capability() {
   return {.name = "bf16", .available = false, .comment = "takes AVX-512"};
 }
 
-// Also where it can have no kernels, which is what the user looks for then.
+// Describes the host even without kernels, which is when users look it up.
 Found find_host() {
   Found found;
   found.name = "host";
@@ -163,7 +163,7 @@ void show(const std::string& json_path) {
 void add_devices_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand(
       "devices", "List devices, their capabilities, and why a device cannot be used");
-  const auto json = std::make_shared<std::string>();  // shared: the callback keeps it
+  const auto json = std::make_shared<std::string>();  // shared with the callback
   command->add_option("--json", *json,
                       "Write the list as JSON to this file, - for standard output");
   command->footer("Example: spillway devices");

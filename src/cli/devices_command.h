@@ -4,7 +4,7 @@
 
 namespace spillway::cli {
 
-/// `spillway devices`: what was found, what it can do, and why not more.
+/// Adds `spillway devices`: lists devices, their capabilities, and why others cannot be used.
 void add_devices_command(CLI::App& app);
 
 }  // namespace spillway::cli

@@ -21,7 +21,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// A subcommand as the user types it, "bench train", and what may follow.
+// A subcommand as the user types it, "bench train", and its definition.
 struct Context {
   std::string path;
   const CLI::App& command;
@@ -40,7 +40,7 @@ std::vector<Context> contexts_of(const CLI::App& app) {
   return all;
 }
 
-// The members in "TEXT:{copy,managed,resident}".
+// Returns the members in "TEXT:{copy,managed,resident}".
 Words listed_words(const std::string& type) {
   const std::size_t begin = type.find('{');
   const std::size_t end = type.find('}');
@@ -55,7 +55,7 @@ Words names_of(const Range& range, const Name& name) {
   return names;
 }
 
-// What may stand behind `option`, where that is known; else files may.
+// Returns the possible values of `option` where they are known; otherwise files complete.
 Words values_of(const CLI::Option& option) {
   const std::string name = option.get_name(option.get_positional());
   if (name == "--net" || name == "name") {
@@ -71,7 +71,7 @@ Words values_of(const CLI::Option& option) {
   return listed_words(option.get_type_name());
 }
 
-// What may come next but the value of an option.
+// Returns the words that may come next, except values of an option.
 Words next_words(const CLI::App& command) {
   Words words;
   for (const CLI::App* const inner : command.get_subcommands({})) {
@@ -88,14 +88,14 @@ Words next_words(const CLI::App& command) {
   return words;
 }
 
-// `cases` of a shell's case statement: the words that may follow each option of each subcommand.
+// Returns the cases of a shell's case statement: words after each option of each subcommand.
 std::string value_cases(const std::vector<Context>& contexts) {
   std::string cases;
   for (const auto& [path, command] : contexts) {
     for (const CLI::Option* const option : command.get_options()) {
       if (option->get_positional() || option->get_expected_max() == 0) continue;
       Words words = values_of(*option);
-      if (option->get_expected_min() == 0) {  // it may stand alone
+      if (option->get_expected_min() == 0) {  // its value is optional
         const Words next = next_words(command);
         words.insert(words.end(), next.begin(), next.end());
       }
@@ -114,7 +114,7 @@ std::string next_cases(const std::vector<Context>& contexts) {
   return cases;
 }
 
-// The subcommands of those that have some, as a pattern of a shell's case statement.
+// Returns the subcommands that have subcommands, as a pattern of a shell's case statement.
 std::string groups(const std::vector<Context>& contexts) {
   Words names;
   for (const auto& [path, command] : contexts) {
@@ -123,9 +123,9 @@ std::string groups(const std::vector<Context>& contexts) {
   return fmt::format("{}", fmt::join(names, "|"));
 }
 
-// A function of both shells that prints what may come next. Its arguments are the last word before
-// the cursor, and the first two behind "spillway". It prints nothing behind an option whose values
-// are not known: files complete.
+// Returns a function for both shells that prints the words that may come next. Its arguments are
+// the last word before the cursor and the first two words after "spillway". It prints nothing after
+// an option with unknown values: files complete.
 std::string choose_words(const CLI::App& app) {
   const std::vector<Context> contexts = contexts_of(app);
   return fmt::format(
@@ -136,8 +136,8 @@ std::string choose_words(const CLI::App& app) {
       groups(contexts), value_cases(contexts), next_cases(contexts));
 }
 
-// A script for bash that completes subcommands, options and their values, which are names of
-// networks, planners and machines, and the words that an option lists.
+// Returns a bash script that completes subcommands, options and their values: names of networks,
+// planners and machines, and words that an option lists.
 std::string bash_completions(const CLI::App& app) {
   return choose_words(app) +
          "_spillway() {\n"
@@ -148,7 +148,7 @@ std::string bash_completions(const CLI::App& app) {
          "complete -o default -F _spillway spillway\n";
 }
 
-// The same for zsh.
+// Returns the same for zsh.
 std::string zsh_completions(const CLI::App& app) {
   return "#compdef spillway\n" + choose_words(app) +
          "_spillway() {\n"
@@ -159,8 +159,8 @@ std::string zsh_completions(const CLI::App& app) {
          "_spillway \"$@\"\n";
 }
 
-// Without what roff would read as its own: backslashes, hyphens that could be cut at the end of a
-// line, and a dot or a quote that begins a line.
+// Escapes what roff would interpret: backslashes, hyphens where lines may break, and a dot or a
+// quote at the beginning of a line.
 std::string roff(std::string_view text) {
   std::string escaped;
   bool begins_line = true;
@@ -173,7 +173,7 @@ std::string roff(std::string_view text) {
   return escaped;
 }
 
-// Its lines as they are.
+// Keeps the line breaks of `text`.
 std::string roff_lines(const std::string& text) { return ".nf\n" + roff(text) + "\n.fi\n"; }
 
 std::string entry(const CLI::Option& option) {
@@ -203,7 +203,7 @@ std::string section(const CLI::App& command, const std::string& name) {
   return text;
 }
 
-// The manual page of `app`, as roff: each subcommand with its options and examples.
+// Returns the manual page of `app` as roff: each subcommand with its options and examples.
 std::string man_page(const CLI::App& app) {
   std::string text = fmt::format(
       ".TH SPILLWAY 1\n.SH NAME\nspillway \\- {}\n.SH SYNOPSIS\n.B spillway\n"
@@ -226,7 +226,7 @@ void add_document_command(CLI::App& app) {
       {"man", man_page}, {"bash", bash_completions}, {"zsh", zsh_completions}};
   CLI::App* const command =
       app.add_subcommand("document", "Print the manual page, or completions for a shell");
-  const auto format = std::make_shared<std::string>();  // shared: the callback keeps it
+  const auto format = std::make_shared<std::string>();  // shared with the callback
   command->add_option("format", *format, "man (roff), bash or zsh")
       ->required()
       ->check(CLI::IsMember{writers});

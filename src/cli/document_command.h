@@ -4,8 +4,8 @@
 
 namespace spillway::cli {
 
-/// `spillway document`: prints the manual page or a shell's completions, which cmake --install
-/// installs. Both are made from what the subcommands of `app` declare.
+/// Adds `spillway document`: prints the manual page or a shell's completions, which cmake --install
+/// installs. Both are made from the subcommands of `app`.
 void add_document_command(CLI::App& app);
 
 }  // namespace spillway::cli

@@ -42,17 +42,17 @@ struct ExportFlags {
   std::string to;
   std::string file;
   bool is_best = false;
-  bool wants_weights = false;  // rather than their averages
+  bool wants_weights = false;  // rather than moving averages
   std::string json;
 };
 
-// "resnet50" of "resnet50 3x224x224, 10 classes"
+// Returns "resnet50" for "resnet50 3x224x224, 10 classes".
 std::string network_of(const CheckpointManifest& manifest) {
   const std::string& text = manifest.checkpoint.key.network;
   return text.substr(0, text.find(' '));
 }
 
-// A link is followed, as everywhere; where it leads, a file may be replaced, but nothing else.
+// Returns the path to write, with links resolved. It may replace only a regular file.
 fs::path place_for(const ExportFlags& flags) {
   if (flags.file == "-") throw um::Error{"export writes a file, not standard output"};
   fs::path place = um::place_of(flags.file);
@@ -70,7 +70,7 @@ fs::path place_for(const ExportFlags& flags) {
   return place;
 }
 
-// What stands in a file that was written.
+// A summary of a written file.
 struct WrittenFile {
   std::string network;
   std::uint64_t step = 0;
@@ -148,7 +148,7 @@ void add_export_command(CLI::App& app) {
       "export",
       "Write a checkpoint's weights by the names of Hugging Face or torchvision, or its network as "
       "ONNX");
-  const auto flags = std::make_shared<ExportFlags>();  // shared: the callback keeps it
+  const auto flags = std::make_shared<ExportFlags>();  // shared with the callback
   command
       ->add_option("checkpoint", flags->folder,
                    "Folder of train --checkpoint; its newest checkpoint that verifies is written")

@@ -4,7 +4,7 @@
 
 namespace spillway::cli {
 
-/// `spillway export`: writes the weights of a checkpoint by the names of another library.
+/// Adds `spillway export`: writes a checkpoint's weights under the names of another library.
 void add_export_command(CLI::App& app);
 
 }  // namespace spillway::cli

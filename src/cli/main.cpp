@@ -43,7 +43,7 @@
 namespace spillway::cli {
 namespace {
 
-// "spillway bench train"
+// Returns "spillway bench train".
 std::string command_line_of(const CLI::App& command) {
   const CLI::App* const parent = command.get_parent();
   return parent == nullptr ? command.get_name()
@@ -70,8 +70,8 @@ std::string misspelt_subcommand(const CLI::App& command, const std::string& wron
                              : fmt::format("there are {}", fmt::join(names, ", ")));
 }
 
-// After `app` refused a command line: the sentence about the first subcommand or option in it that
-// does not exist, with the nearest name; nothing where all of them exist.
+// Returns a sentence about the first unknown subcommand or option of a refused command line, with
+// the nearest name; nothing if all are known.
 std::optional<std::string> misspelling(const CLI::App& app) {
   const CLI::App* command = &app;
   while (!command->get_subcommands().empty()) command = command->get_subcommands().back();
@@ -90,10 +90,10 @@ constexpr const char* kCompiler = "Clang " __clang_version__;
 constexpr const char* kCompiler = "GCC " __VERSION__;
 #endif
 
-constexpr const char* kCuda = SPILLWAY_CUDA_VERSION;  // empty without the CUDA side
+constexpr const char* kCuda = SPILLWAY_CUDA_VERSION;  // empty without CUDA support
 
-// What `spillway --version` prints: the version, the commit, the compiler, oneDNN and CUDA, a line
-// each.
+// Returns the output of `spillway --version`: version, commit, compiler, oneDNN and CUDA, one per
+// line.
 std::string version_text() {
   const std::string commit = build_commit();
   return fmt::format("spillway {}\ncommit {}\n{}\n{}\n{}{}", build_version(),
@@ -110,14 +110,14 @@ namespace {
 constexpr int kFailure = 1;
 constexpr int kBadUsage = 2;
 
-// The arguments of a training, with what its recipe says.
+// Returns the arguments of a training with those of its recipe.
 std::vector<std::string> with_recipe(const CLI::App& app, std::vector<std::string> arguments) {
   if (arguments.empty() || arguments.front() != "train") return arguments;
   return spillway::cli::expand_recipe(*app.get_subcommand("train"), std::move(arguments));
 }
 
-// Ranks that a launcher started mostly fail alike before they have joined. The first one says why,
-// and its end has the launcher end the others: so each sentence is told once, and none is lost.
+// Waits on all ranks except the first. Ranks usually fail alike before they have joined. Rank 0
+// reports the failure and exits, and the launcher ends the others: each message appears once.
 void let_first_rank_tell() noexcept {
   if (!spillway::is_started_first()) std::this_thread::sleep_for(std::chrono::seconds{2});
 }
@@ -147,7 +147,7 @@ int run(int argc, char** argv) {
       "Each subcommand explains itself: spillway train --help\n"
       "Example: spillway train --net resnet50 --batch 32 --steps 20 --budget 40%");
   try {
-    // CLI11 takes them from the last to the first.
+    // CLI11 takes arguments in reverse.
     std::vector<std::string> arguments = with_recipe(app, {argv + 1, argv + argc});
     std::ranges::reverse(arguments);
     app.parse(std::move(arguments));
@@ -168,7 +168,7 @@ int run(int argc, char** argv) {
   return 0;
 }
 
-// The system refused something that the code at hand has no sentence for.
+// Returns a message for a system error that no other code handles.
 std::string sentence_of(const std::system_error& error) {
   if (std::ferror(stdout) != 0) {
     return "cannot write to standard output: " + error.code().message();
@@ -180,7 +180,7 @@ std::string sentence_of(const std::system_error& error) {
   return std::string{"the system refuses: "} + error.what();
 }
 
-// Tells what `sentence()` answers. There may be no memory for that, and it must not end in main.
+// Prints the result of `sentence()`. Memory may be exhausted, and no exception may leave main().
 template <typename Sentence>
 void explain(const Sentence& sentence) noexcept {
   try {
@@ -220,8 +220,8 @@ int run_and_explain(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of its write
-  std::signal(SIGPIPE, SIG_IGN);  // and so is a pipe that nobody reads any more
+  std::signal(SIGXFSZ, SIG_IGN);  // writing beyond the size limit fails instead
+  std::signal(SIGPIPE, SIG_IGN);  // so does writing to a closed pipe
   spillway::cli::open_missing_streams();
   return run_and_explain(argc, argv);
 }

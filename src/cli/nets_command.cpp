@@ -40,13 +40,13 @@ namespace spillway::cli {
 
 /// The flag --dump: writes a network as a file that --net reads.
 struct NetworkDump {
-  std::string path;  ///< empty: it is not wanted; "-" is standard output
+  std::string path;  ///< empty: write nothing; "-": standard output
 
-  /// Returns the option.
+  /// Adds the flag and returns it.
   CLI::Option* add_to(CLI::App& app);
 
   [[nodiscard]] bool is_wanted() const { return !path.empty(); }
-  /// Throws: um::Error when it cannot be written, or the network cannot be built.
+  /// Throws: um::Error when the file cannot be written or the network cannot be built.
   void write(const nets::CatalogueEntry& entry, const nets::NetworkOptions& options) const;
 };
 
@@ -72,7 +72,7 @@ constexpr const char* kClassesNote =
     "These figures are for the published number of classes. Other subcommands use 10 classes by\n"
     "default; nets --classes 10 shows the figures for these.\n";
 
-// What a network takes at one batch on this machine.
+// Memory that a network needs at one batch on this machine.
 struct BatchNeed {
   std::size_t batch;
   prefetch::NearNeed need;
@@ -82,8 +82,8 @@ struct NetworkFacts {
   nets::Network network;
   std::string description;
   std::size_t parameters;
-  Bytes saved_activations;  // forward tensors that the way back reads, of one image or text
-  double forward_flops;     // of one image or text
+  Bytes saved_activations;  // forward tensors that the backward pass reads, per image or text
+  double forward_flops;     // per image or text
   std::vector<BatchNeed> needs;
 };
 
@@ -193,7 +193,7 @@ struct NetsFlags {
   std::string json;
   NetworkDump dump;
 
-  // What the user changes of a network.
+  // Returns the user's changes to a network.
   [[nodiscard]] nets::NetworkOptions changes_of(const nets::CatalogueEntry& entry) const {
     nets::NetworkOptions changes = sizes.changes_of(entry);
     changes.auxiliary_heads = auxiliary_heads;
@@ -206,7 +206,7 @@ nets::CatalogueEntry open_one(const NetsFlags& flags) {
   return open_named_network(flags.name).entry;
 }
 
-// All that have a name, with heads those that have heads, and a member of each family.
+// Returns all named networks and a member of each family, with auxiliary heads if wanted.
 std::vector<NetworkFacts> gather_all(const NetsFlags& flags, const SizeModel& size_model) {
   constexpr std::array<std::size_t, 2> kBatches{1, 32};
   std::vector<NetworkFacts> all;
@@ -262,7 +262,7 @@ void list(const NetsFlags& flags) {
 void add_nets_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand(
       "nets", "List networks: parameters, activation bytes and smallest feasible budgets");
-  const auto flags = std::make_shared<NetsFlags>();  // shared: the callback keeps it
+  const auto flags = std::make_shared<NetsFlags>();  // shared with the callback
   CLI::Option* const name = command
                                 ->add_option("name", flags->name,
                                              "Network to describe: a name, resnet:6,32,100,6, or a "

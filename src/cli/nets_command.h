@@ -4,8 +4,8 @@
 
 namespace spillway::cli {
 
-/// `spillway nets`: parameters, activation bytes and smallest feasible budgets of the built-in
-/// networks.
+/// Adds `spillway nets`: lists parameters, activation bytes and smallest feasible budgets of the
+/// built-in networks.
 void add_nets_command(CLI::App& app);
 
 }  // namespace spillway::cli

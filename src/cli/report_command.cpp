@@ -28,12 +28,12 @@ namespace fs = std::filesystem;
 struct ReportFlags {
   std::vector<std::string> inputs;
   std::string output = "report.html";
-  std::string csv;       // empty: none
-  bool has_page = true;  // --csv alone makes none
+  std::string csv;       // empty: write none
+  bool has_page = true;  // false with --csv alone
 };
 
-// An old page stays as it is until the new one is whole. What is no regular file, /dev/stdout for
-// one, is refused: it would be replaced.
+// Writes the page and replaces an old one atomically. Refuses other than regular files, such as
+// /dev/stdout, as they would be replaced.
 void write_page(const std::string& page, const std::string& path) {
   std::error_code ignored;
   if (path != "-" && fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
@@ -42,7 +42,7 @@ void write_page(const std::string& page, const std::string& path) {
   write_text(page, path);
 }
 
-// A folder of measurements, or a slip of the pen, must not cost one of them.
+// Protects inputs from being overwritten by mistake.
 void expect_no_input_replaced(const ReportFlags& flags) {
   for (const std::string& input : flags.inputs) {
     std::error_code ignored;
@@ -95,7 +95,7 @@ void add_report_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand(
       "report",
       "Make one HTML page of trainings, measurements, plans and timelines; needs no device");
-  const auto flags = std::make_shared<ReportFlags>();  // shared: the callback keeps it
+  const auto flags = std::make_shared<ReportFlags>();  // shared with the callback
   command
       ->add_option(
           "inputs", flags->inputs,

@@ -4,7 +4,8 @@
 
 namespace spillway::cli {
 
-/// `spillway report`: one HTML page from measurements, plans and timelines; needs no device.
+/// Adds `spillway report`: makes an HTML page from measurements, plans and timelines; needs no
+/// device.
 void add_report_command(CLI::App& app);
 
 }  // namespace spillway::cli

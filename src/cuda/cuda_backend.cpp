@@ -42,14 +42,14 @@ std::string device_name() {
   return properties.name;
 }
 
-// cuDNN 9 counts 10000, 100, 1.
+// cuDNN 9 encodes its version as major * 10000 + minor * 100 + patch.
 std::string cudnn_version() {
   const std::size_t version = cudnnGetVersion();
   return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
          std::to_string(version % 100);
 }
 
-// Of the floats of a part, in bytes.
+// Returns where a part begins in its block, in bytes.
 std::size_t part_offset(const ParameterLayout& layout, const ParameterPart& part) {
   return float_bytes(layout.cuts().range(part).begin).count();
 }

@@ -15,20 +15,20 @@
 
 namespace spillway::cuda {
 
-/// How a CudaBackend computes.
+/// Settings of a CudaBackend.
 struct CudaBackendOptions {
   Precision precision = Precision::kFp32;
-  bool deterministic = false;  ///< only engines that give the same bits each time
-  um::Bytes max_workspace;     ///< cuDNN's algorithms that need more are not offered
-  /// Where batches are: best pinned. It outlives the backend.
+  bool deterministic = false;  ///< use only engines that give the same bits in each run
+  um::Bytes max_workspace;     ///< cuDNN algorithms with larger workspaces are not offered
+  /// Memory of the batches, preferably pinned; outlives the backend.
   std::pmr::memory_resource* batch_memory = std::pmr::new_delete_resource();
 };
 
-/// Kernels on the current CUDA device, made of cuDNN, cuBLASLt and kernels of ours.
+/// A backend for the current CUDA device, with cuDNN, cuBLASLt and our own kernels.
 class CudaBackend final : public Backend {
  public:
-  /// All work goes to `stream`, which outlives the backend. Throws: um::CudaError, LibraryError
-  /// when the device or a library cannot be used.
+  /// Submits all work to `stream`, which outlives the backend. Throws: um::CudaError or
+  /// LibraryError if the device or a library cannot be used.
   CudaBackend(cudaStream_t stream, const CudaBackendOptions& options);
   CudaBackend(const CudaBackend&) = delete;
   CudaBackend& operator=(const CudaBackend&) = delete;
@@ -42,7 +42,8 @@ class CudaBackend final : public Backend {
                                                const ParameterPart& part) const override;
   [[nodiscard]] um::Bytes saved_bytes(const Operation& operation) const override;
   [[nodiscard]] std::vector<AlgorithmInfo> algorithms(const Operation& operation) const override;
-  /// Where asked for, and not in bf16: the far side does not make the copy that kernels read.
+  /// Returns kOnRequest, but not in bf16, since far updates do not make the bfloat16 copy that
+  /// kernels read.
   [[nodiscard]] FarUpdateSupport far_update_support() const override;
   [[nodiscard]] um::Bytes smallest_page() const override;
   [[nodiscard]] std::string description() const override;
@@ -55,11 +56,11 @@ class CudaBackend final : public Backend {
   void begin_step(const StepContext& context) const override;
   [[nodiscard]] std::unique_ptr<Kernel> prepare_updates(
       std::span<const Operation> updates) const override;
-  /// On the processor, with its arithmetic: bits may differ from those of the device's kernel.
+  /// Returns a kernel that runs on the CPU; its bits may differ from those of the device's kernel.
   [[nodiscard]] std::unique_ptr<FarKernel> prepare_far(const Operation& update) const override;
   void clear(um::Range block) const override;
-  /// Behind what was enqueued before; return when the copies are made. `parts` are memory of the
-  /// device.
+  /// Copy after all work enqueued before, and return when the copies are done. `parts` are device
+  /// memory.
   void import_parameters(const ParameterSpec& spec, std::span<const float> values,
                          std::span<std::byte* const> parts) const override;
   void export_parameters(const ParameterSpec& spec, std::span<std::byte* const> parts,

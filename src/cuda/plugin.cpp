@@ -20,8 +20,8 @@ namespace {
 
 using um::Bytes;
 
-// What a convolution or an attention may take beside its operands, as a part of the GPU's memory.
-// More buys convolutions no time on the shapes tried, and cuDNN offers engines with gigabytes.
+// Largest workspace of a convolution or attention is the GPU's memory divided by this. Larger
+// workspaces saved no time on the shapes tried, and cuDNN offers engines with gigabytes.
 constexpr std::uint64_t kWorkspacePart = 16;
 
 }  // namespace
@@ -32,7 +32,7 @@ ExecutionContext open_context(const CudaRequest& request) {
       ordinal, {.is_shared = request.is_shared, .counts_faults = request.counts_faults});
   expect_kernels_for_this_gpu(open.device->facts());
   const Bytes memory = open.device->facts().memory;
-  // Made before anything moves: where it fails, the stream still has its device at its end.
+  // Created before any move: if this throws, the stream is destroyed while its device still exists.
   auto backend = std::make_unique<CudaBackend>(
       open.compute->native(),
       CudaBackendOptions{.precision = request.precision,

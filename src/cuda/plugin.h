@@ -5,8 +5,8 @@
 
 namespace spillway::cuda {
 
-/// A GPU with its kernels and stream; the calling thread uses it from then on. Throws: um::Error
-/// when there is no such GPU, or it or a library cannot be used.
+/// Opens a GPU with its kernels and stream; the calling thread uses it from then on. Throws:
+/// um::Error if the GPU does not exist, or if it or a library cannot be used.
 [[nodiscard]] ExecutionContext open_context(const CudaRequest& request);
 
 }  // namespace spillway::cuda

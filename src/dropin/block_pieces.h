@@ -6,18 +6,19 @@
 
 namespace spillway::dropin {
 
-/// How learned prefetch cuts allocations into blocks, which it records and moves as wholes.
+/// The sizes by which learned prefetch cuts allocations into blocks, the units it records and
+/// moves.
 struct PieceSize {
-  um::Bytes page;   ///< what is smaller is left alone: it shares its pages with others
+  um::Bytes page;   ///< smaller allocations are ignored: they share their pages
   um::Bytes piece;  ///< a multiple of the page
 };
 
-/// Pieces that are a small part of near memory, and large enough to be moved well.
+/// Chooses pieces that are a small part of near memory, but large enough to move efficiently.
 [[nodiscard]] PieceSize choose_pieces(um::Bytes near, um::Bytes page);
 
-/// The pieces of `allocation` that `part` has bytes of, in order of address: the last piece also
-/// has what is left over, less than a page. Requires: `part` lies in `allocation`.
-/// Complexity: O(pieces).
+/// Returns the pieces of `allocation` that `part` overlaps, in order of address. The last piece
+/// includes a rest of less than a page. Requires: `part` lies in `allocation`. Complexity:
+/// O(pieces).
 [[nodiscard]] std::vector<um::Range> pieces_of(um::Range allocation, um::Range part,
                                                const PieceSize& size);
 

@@ -1,6 +1,4 @@
-// The functions of spillway_um.h on spaces.
-// The functions of spillway_um.h on far memory alone.
-// The functions of spillway_um.h that tell what learned prefetch does.
+// The C functions of spillway_um.h on spaces, far memory and learned prefetch.
 #include <pthread.h>
 
 #include <algorithm>
@@ -41,11 +39,11 @@ T& given(T* pointer, const char* name) {
   return *pointer;
 }
 
-/// Does `action` with the open space.
+/// Calls `action` with the open space.
 template <class Action>
 spillway_um_status in_space(spillway_um_space space, const Action& action) noexcept {
   return guarded([&] {
-    const auto open = live_spaces().at(space.id);  // held while the action runs
+    const auto open = live_spaces().at(space.id);  // keeps the space alive during the action
     action(*open);
   });
 }
@@ -130,7 +128,7 @@ spillway_um_status spillway_um_allocate(spillway_um_space space, size_t bytes, s
                                         void** address) {
   return guarded([&] {
     void*& made = given(address, "address");
-    made = nullptr;  // also when there is no such space
+    made = nullptr;  // also if the space does not exist
     made = live_spaces().at(space.id)->allocate(Bytes{bytes}, Bytes{alignment});
   });
 }
@@ -141,7 +139,7 @@ spillway_um_status spillway_um_free(spillway_um_space space, void* address) {
   });
 }
 
-// What a stream is done with is given out only when it is: so the memory is any stream's.
+// Any stream may use the memory, since memory freed on a stream is reused only after that stream.
 spillway_um_status spillway_um_allocate_async(spillway_um_space space, size_t bytes,
                                               size_t alignment, void* /*stream*/, void** address) {
   return spillway_um_allocate(space, bytes, alignment, address);
@@ -222,7 +220,7 @@ spillway_um_status spillway_um_set_default(const spillway_um_options* options) {
 spillway_um_status spillway_um_default(spillway_um_space* space) {
   return guarded([&] {
     spillway_um_space& found = given(space, "space");
-    found.id = 0;  // also when there is none
+    found.id = 0;  // also without a default space
     found.id = default_space().handle();
   });
 }
@@ -232,15 +230,16 @@ spillway_um_status spillway_um_default(spillway_um_space* space) {
 namespace spillway::dropin {
 namespace {
 
-/// Far memory without addresses that the process has, by handles, which are never used twice. After
-/// a fork the child has none: both would write to one file.
+/// The far memory of the process by handle. Handles are never reused. A child of a fork has none,
+/// since parent and child would write to one file.
 ///
-/// Thread safety: every function may be called from any thread.
+/// Thread safety: any thread may call every function.
 class LiveFar {
  public:
   /// Throws: um::Error.
   [[nodiscard]] std::uint64_t make(const um::FarOptions& options, um::Bytes size);
-  /// Shared: what is destroyed ends when the last call inside it has returned. Throws: um::Misuse.
+  /// Returns a shared pointer, which keeps destroyed far memory until the last running call has
+  /// returned. Throws: um::Misuse.
   [[nodiscard]] std::shared_ptr<um::FarStore> at(std::uint64_t id);
   /// Throws: um::Misuse.
   void end(std::uint64_t id);
@@ -251,16 +250,16 @@ class LiveFar {
   friend LiveFar& live_far();
   LiveFar();
 
-  /// Requires: the mutex is held. Throws: um::Misuse.
+  /// Requires: the caller holds the mutex. Throws: um::Misuse.
   [[nodiscard]] Stores::iterator found(std::uint64_t id);
 
   std::mutex mutex_;
   std::uint64_t last_id_ = 0;
   Stores stores_;
-  std::vector<Stores> of_parents_;  // never touched
+  std::vector<Stores> of_parents_;  // never accessed
 };
 
-/// The process's own, never destroyed, as live_spaces() is.
+/// Returns the instance of the process, which is never destroyed, like live_spaces().
 [[nodiscard]] LiveFar& live_far();
 
 LiveFar& live_far() {
@@ -301,7 +300,7 @@ LiveFar::Stores::iterator LiveFar::found(std::uint64_t id) {
 }
 
 void LiveFar::end(std::uint64_t id) {
-  Stores::node_type ending;  // it ends outside the mutex
+  Stores::node_type ending;  // destroyed after the mutex is released
   const std::lock_guard lock{mutex_};
   ending = stores_.extract(found(id));
 }
@@ -324,7 +323,7 @@ void expect_aligned(std::uint64_t number, const char* what) {
                    std::to_string(kFarAlignment) + "; far memory moves in such blocks"};
 }
 
-/// Throws: um::Misuse unless the copy is one that `far` can make.
+/// Throws: um::Misuse unless the copy is valid for `far`.
 void expect_copy(const um::FarStore& far, std::uint64_t offset, const void* address,
                  std::size_t bytes) {
   if (address == nullptr) throw um::Misuse{"the address is NULL; pass ordinary memory"};
@@ -346,7 +345,7 @@ spillway_um_status spillway_um_far_create(const char* folder, uint64_t bytes,
                                           spillway_um_far* far) {
   return guarded([&] {
     if (far == nullptr) throw um::Misuse{"far is NULL; pass where to put it"};
-    far->id = 0;  // also when there is none
+    far->id = 0;  // also if no far memory can be made
     if (bytes == 0) throw um::Misuse{"far memory of no bytes; ask for some"};
     expect_aligned(bytes, "size");
     um::FarOptions options;

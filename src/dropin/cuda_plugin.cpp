@@ -1,4 +1,4 @@
-// libspillway_um_cuda.so: GPUs as src/dropin/um_cuda_plugin.h describes them.
+// libspillway_um_cuda.so: the GPUs, as src/dropin/um_cuda_plugin.h describes.
 #include <memory>
 #include <utility>
 

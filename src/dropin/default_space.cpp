@@ -1,4 +1,4 @@
-// The default space as PyTorch and CuPy want it.
+// The default space for PyTorch and CuPy.
 #include "src/dropin/default_space.h"
 
 #include <pthread.h>
@@ -24,15 +24,15 @@ DefaultSpace& default_space() {
 
 namespace {
 
-// Made, and live_spaces() with it, when the library is loaded: a child of a fork in the middle of
-// the first call would wait for ever for a thread that it does not have.
+// Makes the default space's object and live_spaces() when the library is loaded. A child of a fork
+// during the first call would otherwise wait for ever for a thread that it lacks.
 [[maybe_unused]] const DefaultSpace& made_at_load = default_space();
 
 }  // namespace
 
-// fork() locks in the reverse order of preparation: this mutex before that of live_spaces(), as
-// handle() does, and after what the first space prepares for page faults. So handle() makes none
-// while it has this one.
+// fork() locks in the reverse order of preparation: this mutex before that of live_spaces(), like
+// handle(), and after that of the page-fault handlers, which the first space prepares. handle()
+// therefore makes no space while it holds this mutex.
 DefaultSpace::DefaultSpace() {
   static_cast<void>(live_spaces());
   const int failure =
@@ -43,7 +43,7 @@ DefaultSpace::DefaultSpace() {
 
 void DefaultSpace::forget_in_child() {
   is_being_made_ = false;
-  std::construct_at(&changed_);  // it may have waiters, which are the parent's
+  std::construct_at(&changed_);  // its waiters exist only in the parent
   mutex_.unlock();
 }
 
@@ -93,9 +93,9 @@ using spillway::dropin::live_spaces;
 using spillway::dropin::OpenSpace;
 using spillway::um::Bytes;
 
-constexpr Bytes kAlignment{512};  // what frameworks assume of CUDA's allocators
+constexpr Bytes kAlignment{512};  // frameworks assume this of CUDA's allocators
 
-/// On the host every device is the same.
+/// Returns the space of `handle`. On the host every device is the same.
 std::shared_ptr<OpenSpace> space_on(int device, std::uint64_t handle) {
   auto open = live_spaces().at(handle);
   if (open->ordinal() >= 0 && open->ordinal() != device) {
@@ -106,7 +106,7 @@ std::shared_ptr<OpenSpace> space_on(int device, std::uint64_t handle) {
   return open;
 }
 
-/// There is nobody else to tell: these functions have no status.
+/// Writes a failure to standard error, because these functions return no status.
 void report(spillway_um_status status, const char* function) {
   if (status != SPILLWAY_UM_OK) std::fprintf(stderr, "%s: %s\n", function, last_failure());
 }
@@ -124,7 +124,8 @@ void* allocate(std::size_t bytes, int device, const char* function) {
 void free_in_order(void* address, int device, void* stream, const char* function) {
   if (address == nullptr) return;
   report(guarded([&] {
-           // None is made in order to free what cannot be its own: in a child of fork(), say.
+           // Does not make a space for a free, which could not own the memory, as in a child of
+           // fork().
            const auto open = space_on(device, default_space().last_handle());
            open->free_after(address, open->ordinal() < 0 ? nullptr : open->record(stream));
          }),

@@ -9,24 +9,24 @@
 
 namespace spillway::dropin {
 
-/// The space of frameworks that pass no handle, made when it is first asked for.
+/// The space of frameworks that pass no handle. It is made on first use.
 ///
-/// Thread safety: every function may be called from any thread.
+/// Thread safety: any thread may call every function.
 class DefaultSpace {
  public:
-  /// What it is to be made of; without this, the environment says. Throws: um::Misuse when it is
-  /// there already.
+  /// Sets the options of the space; otherwise the environment gives them. Throws: um::Misuse when
+  /// the space already exists.
   void set(const SpaceRequest& request);
-  /// Its handle. Makes it, also again when it was destroyed. Throws: um::Error.
+  /// Returns the handle. Makes the space if it does not exist or was destroyed. Throws: um::Error.
   [[nodiscard]] std::uint64_t handle();
-  /// The last one that it had, alive or not; 0 before the first.
+  /// Returns the latest handle, alive or not; 0 before the first.
   [[nodiscard]] std::uint64_t last_handle();
 
  private:
   friend DefaultSpace& default_space();
   DefaultSpace();
 
-  /// Of the thread that did not come along into the child of a fork().
+  /// Resets the state of a thread that does not exist in the child of a fork().
   void forget_in_child();
 
   std::mutex mutex_;
@@ -36,7 +36,7 @@ class DefaultSpace {
   std::uint64_t id_ = 0;
 };
 
-/// The process's own, never destroyed: as live_spaces().
+/// Returns the instance of the process, which is never destroyed, like live_spaces().
 [[nodiscard]] DefaultSpace& default_space();
 
 }  // namespace spillway::dropin

@@ -19,7 +19,7 @@ struct Name {
   std::string_view of_c;
 };
 
-// A longer name stands before one that it begins with.
+// A longer name precedes its own prefixes.
 constexpr std::array kNames{
     Name{.of_program = "--device host", .of_c = "the device \"host\""},
     Name{.of_program = "--memory copy, a smaller batch,", .of_c = "less capacity,"},
@@ -31,8 +31,8 @@ constexpr std::array kNames{
     Name{.of_program = "--paging", .of_c = "paging"},
     Name{.of_program = "--oversubscribe", .of_c = "oversubscribe"}};
 
-// A sentence of um's, which advises in the words of the command line, in those of spillway_um.h:
-// far_path for --far file:PATH, and so on.
+// Translates the advice of a message from command-line words to those of spillway_um.h, such as
+// --far file:PATH to far_path.
 std::string in_c_names(std::string sentence) {
   for (const Name& name : kNames) {
     for (auto at = sentence.find(name.of_program); at != std::string::npos;
@@ -43,7 +43,7 @@ std::string in_c_names(std::string sentence) {
   return sentence;
 }
 
-/// Of a fixed size: a failure may be that there is no memory.
+/// Has a fixed size, because the failure may be a lack of memory.
 thread_local std::array<char, 1024> sentence{};
 
 void keep(std::string_view what) noexcept {

@@ -4,14 +4,14 @@
 
 namespace spillway::dropin {
 
-/// Keeps the sentence of the exception that is being handled as this thread's last failure, and
-/// says which status it is. Requires: called in a handler.
+/// Stores the message of the current exception as this thread's last failure, and returns its
+/// status. Requires: called in a handler.
 [[nodiscard]] spillway_um_status note_failure() noexcept;
 
-/// The calling thread's.
+/// Returns the last failure of the calling thread.
 [[nodiscard]] const char* last_failure() noexcept;
 
-/// Does what a C function does; nothing is thrown out of it.
+/// Runs the body of a C function and turns exceptions into a status.
 template <class Action>
 [[nodiscard]] spillway_um_status guarded(const Action& action) noexcept {
   try {

@@ -15,7 +15,7 @@
 namespace spillway::dropin {
 namespace {
 
-/// What is not learned needs room, too: small allocations, and what comes by page faults.
+/// Reserves near memory for what is not learned: small allocations and page faults.
 um::Bytes budget_of(const um::Space& space) {
   const um::Bytes spare = std::max(2 * space.page(), um::Bytes{space.near_budget().count() / 16});
   return um::saturating_difference(space.near_budget(), um::round_up(spare, space.page()));
@@ -58,12 +58,12 @@ void LearnedPrefetch::tell(const Work& work) {
   follow(work);
 }
 
-/// Requires: the mutex is held. Moves under way end as they would.
+/// Requires: the caller holds the mutex. Moves in flight end normally.
 void LearnedPrefetch::switch_off(const char* why) noexcept {
   is_off_ = true;
   try {
     why_off_ = std::string{"switched off, because learning failed: "} + why;
-  } catch (const std::bad_alloc&) {  // a sentence is not worth more
+  } catch (const std::bad_alloc&) {  // a message is not worth a failure
   }
   const std::lock_guard lock{queue_mutex_};
   is_told_ = false;
@@ -73,7 +73,7 @@ void LearnedPrefetch::switch_off(const char* why) noexcept {
   changed_.notify_all();
 }
 
-// --- what the program does
+// --- events of the program
 
 um::Nanoseconds LearnedPrefetch::now() {
   const um::Nanoseconds clock = std::chrono::steady_clock::now().time_since_epoch();
@@ -81,7 +81,7 @@ um::Nanoseconds LearnedPrefetch::now() {
   return last_;
 }
 
-/// A block's id is its place in the space.
+/// Returns a block's id: its offset in the space.
 std::uint64_t LearnedPrefetch::id_of(const um::Range& block) const {
   return static_cast<std::uint64_t>(block.data() - space_.slab().data());
 }
@@ -114,7 +114,7 @@ void LearnedPrefetch::freeing(const void* address) {
   try {
     all = space_.allocation(address, um::Bytes{});
   } catch (const um::NotAllocated&) {
-    return;  // whoever frees it is told so
+    return;  // the later free reports the misuse
   }
   if (all.data() != address) return;
   tell([&] {
@@ -139,7 +139,7 @@ void LearnedPrefetch::touching(const void* address, um::Bytes size, um::Access a
 
 // --- prefetch commands
 
-/// Requires: the mutex is held.
+/// Requires: the caller holds the mutex.
 void LearnedPrefetch::issue(const std::vector<prefetch::PrefetchCommand>& commands) {
   for (const prefetch::PrefetchCommand& command : commands) {
     const Move move{.ticket = command.ticket, .since = told_since_};
@@ -156,7 +156,8 @@ void LearnedPrefetch::issue(const std::vector<prefetch::PrefetchCommand>& comman
       is_started = space_.start_move(block + command.offset.count(), command.size, command.to,
                                      [this, move](const std::exception_ptr&) { end(move); });
     } catch (const um::Error&) {
-      // Far memory that failed: the space says so to whoever uses it. Hints may be lost.
+      // Ignores failed far memory, since hints may be lost: the space reports the failure to its
+      // users.
     } catch (...) {
       end(move);
       throw;
@@ -165,7 +166,7 @@ void LearnedPrefetch::issue(const std::vector<prefetch::PrefetchCommand>& comman
   }
 }
 
-/// A move may end while it is being issued: the replayer hears of it later, in the worker.
+/// A move may end while it is being issued. The worker tells the replayer later.
 void LearnedPrefetch::end(Move move) noexcept {
   const std::lock_guard lock{queue_mutex_};
   if (is_told_) ended_.push_back(move);
@@ -196,7 +197,7 @@ void LearnedPrefetch::work() {
 
 std::vector<LearnedPrefetch::Move> LearnedPrefetch::take_ended() {
   const std::lock_guard lock{queue_mutex_};
-  std::vector<Move> moves = ended_;  // which keeps its room
+  std::vector<Move> moves = ended_;  // a copy, since ended_ must keep its capacity
   ended_.clear();
   return moves;
 }
@@ -211,7 +212,8 @@ void LearnedPrefetch::complete() {
   });
 }
 
-/// After what follows from its end was issued, so that a waiter sees that.
+/// Called after the commands that follow from the move's end were issued, so that a waiter sees
+/// them.
 void LearnedPrefetch::close(std::uint64_t since) noexcept {
   const std::lock_guard lock{queue_mutex_};
   const auto open = open_.find(since);
@@ -246,7 +248,7 @@ void LearnedPrefetch::wait() {
   });
 }
 
-// --- what has happened
+// --- counters
 
 prefetch::ReplayerCounters LearnedPrefetch::counters() const {
   const std::lock_guard lock{mutex_};

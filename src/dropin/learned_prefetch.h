@@ -19,51 +19,51 @@
 
 namespace spillway::dropin {
 
-/// Learned prefetch of one space: tells a Replayer what the program does, learns in a thread of its
-/// own, and carries out the replayer's prefetch commands as hints.
+/// Learned prefetch of one space: reports the program's actions to a Replayer, learns in a thread
+/// of its own, and issues the replayer's prefetch commands as hints.
 ///
-/// Page faults are not told: what is not touched by spillway_um_touch() is not learned.
-/// Whatever goes wrong in learning is no failure of the program's: learning is switched off then,
-/// and status() says why.
-/// Thread safety: every function may be called from any thread.
+/// Page faults are not reported: only ranges passed to spillway_um_touch() are learned. A failure
+/// of learning does not fail the program: it switches learning off, and status() says why. Thread
+/// safety: any thread may call every function.
 class LearnedPrefetch {
  public:
-  /// The space outlives it.
+  /// The space outlives this object.
   LearnedPrefetch(um::Space& space, const prefetch::LinkProfile& link);
   LearnedPrefetch(const LearnedPrefetch&) = delete;
   LearnedPrefetch& operator=(const LearnedPrefetch&) = delete;
-  /// Waits for its moves, and for a replay plan that is being made.
+  /// Waits for its moves and for a replay plan that is being made.
   ~LearnedPrefetch();
 
-  /// An iteration ends, and the next begins.
+  /// Ends an iteration and begins the next.
   void mark();
-  /// The program got an allocation.
+  /// Reports a new allocation.
   void allocated(const std::byte* address, um::Bytes size);
-  /// It frees one: called before, so that nothing moves it afterwards. What is no allocation's
-  /// first address is ignored.
+  /// Reports a free, before it happens, so that nothing moves the allocation afterwards. Ignores an
+  /// address that is not the first of an allocation.
   void freeing(const void* address);
-  /// It is about to use a range. Throws: um::NotAllocated.
+  /// Reports that the program is about to use a range. Throws: um::NotAllocated.
   void touching(const void* address, um::Bytes size, um::Access access);
 
-  /// Until what it was told so far has been learned and its moves so far have ended; also those
-  /// that follow from their end, unless another thread has told it something since.
+  /// Waits until all reports so far are learned and all moves so far have ended. Also waits for the
+  /// moves that follow from their end, unless another thread has reported something since.
   void wait();
 
   [[nodiscard]] prefetch::ReplayerCounters counters() const;
-  /// What it is doing, or why it does nothing: one clause.
+  /// Returns one clause: the current activity, or why there is none.
   [[nodiscard]] std::string status() const;
 
  private:
-  /// A move that the replayer commanded.
+  /// A move requested by the replayer.
   struct Move {
     std::uint64_t ticket;
-    std::uint64_t since;  ///< `told_since_` when it was commanded
+    std::uint64_t since;  ///< value of `told_since_` at the request
   };
 
-  /// As follow(), for what the program does. Requires: the mutex is held.
+  /// Like follow(), for actions of the program. Requires: the caller holds the mutex.
   template <typename Work>
   void tell(const Work& work);
-  /// Does `work`, unless switched off; switches off when it throws. Requires: the mutex is held.
+  /// Calls `work` unless learning is off; switches learning off when it throws. Requires: the
+  /// caller holds the mutex.
   template <typename Work>
   void follow(const Work& work);
   void switch_off(const char* why) noexcept;
@@ -81,27 +81,28 @@ class LearnedPrefetch {
   const PieceSize size_;
   const prefetch::LearnOptions options_;
 
-  mutable std::mutex mutex_;  // guards what follows, and the order of the hints; before all others
+  /// Guards the members below and the order of hints; locked before all other mutexes.
+  mutable std::mutex mutex_;
   prefetch::Replayer replayer_;
   um::Nanoseconds last_{0};
-  std::uint64_t told_since_ = 0;  // how many waits had begun when the program last told something
+  std::uint64_t told_since_ = 0;  // number of waits begun before the program's latest report
   bool is_off_ = false;
   std::string why_off_;
 
-  std::mutex queue_mutex_;  // guards what follows
+  std::mutex queue_mutex_;  // guards the members below
   std::condition_variable changed_;
-  // Moves of whose end the replayer has not been told, with room for those under way.
+  // Ended moves not yet reported to the replayer, with capacity for those in flight.
   std::vector<Move> ended_;
   std::uint64_t under_way_ = 0;
-  // How many moves there are, by Move::since, whose end the replayer has not dealt with.
+  // Moves with an end that the replayer has not processed, counted by Move::since.
   std::map<std::uint64_t, std::uint64_t> open_;
   std::uint64_t replay_plans_wanted_ = 0;
-  std::uint64_t replay_plans_over_ = 0;  // made, or not
+  std::uint64_t replay_plans_over_ = 0;  // finished, successfully or not
   bool is_closed_ = false;
-  bool is_told_ = true;                  // of ends: not when switched off
-  std::atomic<std::uint64_t> waits_{0};  // that have begun; read without the mutex
+  bool is_told_ = true;                  // whether ends are recorded; false when learning is off
+  std::atomic<std::uint64_t> waits_{0};  // waits begun; read without the mutex
 
-  std::thread worker_;  // last: starts when all else is there
+  std::thread worker_;  // last: starts when all other members exist
 };
 
 }  // namespace spillway::dropin

@@ -21,7 +21,7 @@ const UmCudaPlugin& load_cuda() {
   const std::string file = "libspillway_um_cuda.so";
   void* const library = load_plug_in(
       {.file = file,
-       .folders = {folder_of(reinterpret_cast<const void*>(&load_cuda))},  // this library's own
+       .folders = {folder_of(reinterpret_cast<const void*>(&load_cuda))},  // this library's folder
        .build_function = kUmCudaBuildFunction,
        .build = SPILLWAY_BUILD,
        .if_absent = "this build has no CUDA side (" + file +
@@ -44,7 +44,7 @@ int ordinal_in(const std::string& name) {
 }
 
 // Opens "host", "cuda" (the first GPU) or "cuda:N". Throws: um::Misuse when `name` is none of
-// these; um::Error when there is no such GPU.
+// these; um::Error when the GPU does not exist.
 DropInDevice open_device(const std::string& name) {
   if (name == "host") {
     return {.device = std::make_unique<um::HostDevice>(), .record = {}, .ordinal = -1};
@@ -109,7 +109,7 @@ bool LiveSpaces::has(std::uint64_t id) {
 }
 
 void LiveSpaces::end(std::uint64_t id) {
-  Spaces::node_type ending;  // it ends outside the mutex
+  Spaces::node_type ending;  // destroyed after the mutex is released
   const std::lock_guard lock{mutex_};
   ending = spaces_.extract(found(id));
 }

@@ -13,22 +13,21 @@
 
 namespace spillway::dropin {
 
-/// A handle that no live space has.
+/// A handle without a live space.
 class InvalidSpace final : public um::Misuse {
  public:
   using um::Misuse::Misuse;
 };
 
-/// The spaces of the process by their handles, which are never used twice. After a fork the child
-/// has none.
+/// The spaces of the process by handle. Handles are never reused. A child of a fork has no spaces.
 ///
-/// Thread safety: every function may be called from any thread.
+/// Thread safety: any thread may call every function.
 class LiveSpaces {
  public:
   /// Throws: um::Error.
   [[nodiscard]] std::uint64_t make(const SpaceRequest& request);
-  /// Shared: a space that is destroyed ends when the last call inside it has returned.
-  /// Throws: InvalidSpace.
+  /// Returns a shared pointer, which keeps a destroyed space until the last running call has
+  /// returned. Throws: InvalidSpace.
   [[nodiscard]] std::shared_ptr<OpenSpace> at(std::uint64_t id);
   [[nodiscard]] bool has(std::uint64_t id);
   /// Throws: InvalidSpace.
@@ -40,21 +39,21 @@ class LiveSpaces {
   friend LiveSpaces& live_spaces();
   LiveSpaces();
 
-  /// Requires: the mutex is held. Throws: InvalidSpace.
+  /// Requires: the caller holds the mutex. Throws: InvalidSpace.
   [[nodiscard]] Spaces::iterator found(std::uint64_t id);
-  /// The device itself, or the one that spaces on the same GPU have: what is allocated there is
-  /// checked against the GPU's memory by each device, and must be checked together.
+  /// Returns the device of existing spaces on the same GPU, otherwise `device`. Spaces must share
+  /// it because each device checks its allocations against the GPU's memory.
   [[nodiscard]] std::shared_ptr<const DropInDevice> shared(DropInDevice device);
 
   std::mutex mutex_;
   std::uint64_t last_id_ = 0;
   Spaces spaces_;
   std::map<int, std::weak_ptr<const DropInDevice>> gpus_;  // by ordinal
-  std::vector<Spaces> of_parents_;                         // never touched
+  std::vector<Spaces> of_parents_;                         // never accessed
 };
 
-/// The process's own: C functions have no object to keep it in. It is never destroyed: other
-/// programs' destructors at exit may still free their memory.
+/// Returns the instance of the process, since C functions have no object to hold it. It is never
+/// destroyed, because destructors of the program may free memory at exit.
 [[nodiscard]] LiveSpaces& live_spaces();
 
 }  // namespace spillway::dropin

@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Of one move beside its transfer: a thread that sleeps is woken.
+/// Latency of one move, without its transfer: the wake-up of a sleeping thread.
 constexpr um::Nanoseconds kLatency{20'000};
 constexpr um::Bandwidth kGuess{2e9};
 constexpr std::uint64_t kPages = 8;
@@ -36,14 +36,14 @@ um::Bandwidth speed(um::Bytes size, um::Nanoseconds time) {
   return um::Bandwidth{static_cast<double>(size.count()) / um::seconds(moving)};
 }
 
-// A link whose bandwidth is known.
+// Returns the profile of a link with known bandwidth.
 prefetch::LinkProfile link_of(um::Bandwidth bandwidth) {
   return {.offload = bandwidth, .prefetch = bandwidth, .latency = kLatency};
 }
 
-// How fast the space moves pages: takes a few of them for a moment, sends them far and brings them
-// back, the best of three. Where the space has no room, a cautious guess.
-// Takes as long as a few dozen pages do; other moves of the space go on, and count for it.
+// Measures how fast the space moves pages: allocates a few pages briefly and moves them out and in,
+// taking the best of three. Returns a cautious guess when the space has no room. Takes the time of
+// a few dozen page moves; concurrent moves continue and affect the result.
 prefetch::LinkProfile measure_link(um::Space& space) {
   prefetch::LinkProfile link = link_of(kGuess);
   const um::Bytes near = space.near_budget();
@@ -60,7 +60,7 @@ prefetch::LinkProfile measure_link(um::Space& space) {
   um::Nanoseconds out{um::Nanoseconds::max()};
   um::Nanoseconds in{um::Nanoseconds::max()};
   try {
-    // On a GPU they are far now: the first offload would move nothing.
+    // Brings the pages near: on a GPU they are still far, so a first offload would move nothing.
     static_cast<void>(time_of_move(space, pages, size, um::MemoryTier::kNear));
     for (int i = 0; i < kTimes; ++i) {
       out = std::min(out, time_of_move(space, pages, size, um::MemoryTier::kFar));
@@ -113,10 +113,10 @@ void OpenSpace::synchronize() {
 }
 
 void OpenSpace::mark_iteration() {
-  const std::lock_guard lock{first_mark_};  // marks are few
+  const std::lock_guard lock{first_mark_};  // held while measuring: marks are rare
   if (owned_ == nullptr) {
     prefetch::LinkProfile link = link_ ? link_of(*link_) : measure_link(space_);
-    if (device_->ordinal < 0) link.faults = um::kHostFaults;  // else a GPU's
+    if (device_->ordinal < 0) link.faults = um::kHostFaults;  // otherwise the default, a GPU's
     owned_ = std::make_unique<LearnedPrefetch>(space_, link);
     learned_.store(owned_.get(), std::memory_order_release);
   }

@@ -14,47 +14,47 @@
 
 namespace spillway::dropin {
 
-/// A space, its device, and learned prefetch once an iteration was marked.
+/// A space with its device and, after the first marked iteration, learned prefetch.
 ///
-/// Thread safety: every function may be called from any thread.
+/// Thread safety: any thread may call every function.
 class OpenSpace {
  public:
-  /// `device` is the request's. Throws: um::Error.
+  /// `device` must match the request. Throws: um::Error.
   OpenSpace(std::shared_ptr<const DropInDevice> device, const SpaceRequest& request);
 
-  /// For what learned prefetch need not know of.
+  /// Gives access for calls that learned prefetch need not see.
   [[nodiscard]] um::Space& space() { return space_; }
 
-  // As the space's.
+  // Like the functions of the space.
   [[nodiscard]] std::byte* allocate(um::Bytes size, um::Bytes alignment);
   void free(const void* address);
   void free_after(const void* address, std::unique_ptr<const um::Event> event);
   void touch(const void* address, um::Bytes size, um::Access access);
-  /// Waits for learned prefetch as well.
+  /// Also waits for learned prefetch.
   void synchronize();
 
-  /// The first one measures the link and begins to learn. Throws: um::Error.
+  /// Marks an iteration. The first call measures the link and starts learning. Throws: um::Error.
   void mark_iteration();
-  /// Null before the first mark.
+  /// Returns null before the first mark.
   [[nodiscard]] LearnedPrefetch* learned() const {
     return learned_.load(std::memory_order_acquire);
   }
 
-  /// Of a GPU; -1 for the host.
+  /// Returns the GPU's number; -1 for the host.
   [[nodiscard]] int ordinal() const { return device_->ordinal; }
-  /// For page faults of the calling thread. Throws: um::Error.
+  /// Prepares the calling thread for page faults. Throws: um::Error.
   void prepare_thread() const { device_->device->prepare_kernel_thread(); }
-  /// Fires when `stream` has done its work so far. Null: there is nothing to wait for.
-  /// Throws: um::Misuse when the device has no streams and `stream` is one.
+  /// Returns an event for the work so far of `stream`; null if there is nothing to wait for.
+  /// Throws: um::Misuse when the device has no streams and `stream` is not null.
   [[nodiscard]] std::unique_ptr<const um::Event> record(void* stream) const;
 
  private:
-  const std::shared_ptr<const DropInDevice> device_;  // that of all spaces on a GPU
-  std::optional<um::Bandwidth> link_;                 // as it was asked for
+  const std::shared_ptr<const DropInDevice> device_;  // shared by all spaces on a GPU
+  std::optional<um::Bandwidth> link_;                 // as requested
   um::Space space_;
 
   std::mutex first_mark_;
-  std::unique_ptr<LearnedPrefetch> owned_;  // after what it uses
+  std::unique_ptr<LearnedPrefetch> owned_;  // after the members it uses
   std::atomic<LearnedPrefetch*> learned_ = nullptr;
 };
 

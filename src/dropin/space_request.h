@@ -7,16 +7,16 @@
 
 namespace spillway::dropin {
 
-/// A space that somebody wants.
+/// A request for a space.
 struct SpaceRequest {
   std::string device;
   um::SpaceOptions options;
 };
 
-/// Throws: um::Misuse when they are null, of another version, or make no sense.
+/// Throws: um::Misuse when `options` are null, of another version, or inconsistent.
 [[nodiscard]] SpaceRequest read_options(const spillway_um_options* options);
 
-/// The default space's, of the environment. Throws: um::Misuse.
+/// Reads the default space's options from the environment. Throws: um::Misuse.
 [[nodiscard]] SpaceRequest read_environment();
 
 }  // namespace spillway::dropin

@@ -10,25 +10,24 @@ namespace spillway {
 
 /// A device of the drop-in library.
 struct DropInDevice {
-  /// An event that fires when the work so far of a stream of the program's has ended.
+  /// Returns an event that fires when the work so far of the program's `stream` has ended.
   using RecordEvent = std::function<std::unique_ptr<const um::Event>(void* stream)>;
 
   std::unique_ptr<um::Device> device;
-  RecordEvent record;  ///< empty: the device has no streams. Ends before the device.
-  int ordinal = -1;    ///< of a GPU
+  RecordEvent record;  ///< empty if the device has no streams; destroyed before the device
+  int ordinal = -1;    ///< number of the GPU
 };
 
-/// The GPUs of the drop-in library, in a library of their own (libspillway_um_cuda.so), so that the
-/// drop-in starts where CUDA is absent.
+/// The GPUs of the drop-in library, in a separate library (libspillway_um_cuda.so), so that the
+/// drop-in also starts without CUDA.
 class UmCudaPlugin {
  public:
   virtual ~UmCudaPlugin() = default;
-  /// Throws: um::Error, one sentence that says what to do, when there is no such GPU or it cannot
-  /// be used.
+  /// Throws: um::Error with advice when the GPU does not exist or cannot be used.
   [[nodiscard]] virtual DropInDevice open(int ordinal) const = 0;
 };
 
-/// What the library exports, with C linkage.
+/// The exported symbols, with C linkage.
 inline constexpr const char* kUmCudaBuildFunction = "spillway_um_cuda_build";
 inline constexpr const char* kUmCudaPluginFunction = "spillway_um_cuda_plugin";
 using UmCudaPluginFunction = const UmCudaPlugin* (*)();

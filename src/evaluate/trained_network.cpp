@@ -46,7 +46,7 @@ TrainedNetwork open_trained_network(const fs::path& folder, bool wants_best) {
   return {.network = std::move(network), .checkpoint = std::move(chosen)};
 }
 
-// The file has been verified by its digest.
+// The file's digest has been verified before.
 TensorSource weights_of(const ChosenCheckpoint& checkpoint, bool uses_weights) {
   return
       [uses_weights, file = checkpoint.tensors](const std::string& name, std::span<float> tensor) {

@@ -17,37 +17,36 @@
 
 namespace spillway {
 
-/// A network as a checkpoint has it, but for its weights.
+/// A network read from a checkpoint, without its weights.
 struct TrainedNetwork {
   nets::Network network;
   ChosenCheckpoint checkpoint;
-  bool uses_weights = false;  ///< themselves, where the checkpoint has their averages, too
+  bool uses_weights = false;  ///< true: the weights even if the checkpoint has moving averages
 };
 
-/// Reads the newest checkpoint in `folder` that verifies, or the one of the best evaluation.
-/// Throws: um::Error when there is none, it is damaged, or it does not say of which network it is.
+/// Reads the newest checkpoint in `folder` that verifies, or the one with the best evaluation.
+/// Throws: um::Error if there is none, it is damaged, or it does not name its network.
 [[nodiscard]] TrainedNetwork open_trained_network(const std::filesystem::path& folder,
                                                   bool wants_best);
 
-/// The weights in a checkpoint, or their moving averages where it has some, unless `uses_weights`,
-/// and its running statistics. What is returned throws um::Error where a tensor is missing, has
-/// another size or is not finite.
+/// Returns a source of the weights in a checkpoint and its running statistics. Moving averages
+/// replace the weights if there are any, unless `uses_weights`. The source throws um::Error if a
+/// tensor is missing, has another size or is not finite.
 [[nodiscard]] TensorSource weights_of(const ChosenCheckpoint& checkpoint, bool uses_weights);
 [[nodiscard]] inline TensorSource weights_of(const TrainedNetwork& trained) {
   return weights_of(trained.checkpoint, trained.uses_weights);
 }
 
-/// Fills `state`, of an evaluation, with the weights, or with their moving averages where the
-/// checkpoint has some. Throws: um::Error as State::load() does.
+/// Fills the evaluation's `state` as weights_of() says. Throws: um::Error as State::load() does.
 void load_weights(const TrainedNetwork& trained, State& state);
 
-/// A trained network within a memory budget, ready to judge data.
+/// Evaluates a trained network within a memory budget.
 ///
 /// Thread safety: none; a stop may be requested from any thread.
 class Evaluator {
  public:
-  /// Of `options` the network and the seed come from `trained`; what is about training is not
-  /// looked at. Measures and plans the evaluation step, and loads the weights. Throws: um::Error,
+  /// Measures and plans the evaluation step, and loads the weights. The network and the seed of
+  /// `options` are replaced by those of `trained`; training options are ignored. Throws: um::Error,
   /// one sentence for the user; Interrupted.
   Evaluator(ExecutionContext context, TrainedNetwork trained, TrainerOptions options,
             TrainerEvents events = {}, std::stop_token stop = {});

@@ -24,7 +24,7 @@ constexpr bool kIsLinear =
     std::is_same_v<Op, LinearForward> || std::is_same_v<Op, LinearBackwardData> ||
     std::is_same_v<Op, LinearBackwardWeights>;
 
-// Which may be direct or Winograd's: attention has one way here.
+// Operations that may use the direct or Winograd's algorithm. Attention has only one algorithm.
 template <class Op>
 constexpr bool kIsConvolution = Op::kRow.has_algorithms && !std::is_same_v<Op, AttentionForward> &&
                                 !std::is_same_v<Op, AttentionBackward>;

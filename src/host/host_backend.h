@@ -16,16 +16,16 @@
 
 namespace spillway::host {
 
-/// Kernels on the CPU, made of oneDNN's primitives and OpenMP loops.
+/// A backend for the CPU, with kernels of oneDNN primitives and OpenMP loops.
 class HostBackend final : public Backend {
  public:
-  /// Kernels run on `threads` threads; the bits of their results depend on the number. Throws:
-  /// um::Error when OpenMP will not give as many, or the kernels do not have `precision`.
+  /// Kernels run on `threads` threads; results depend on that number, bit by bit. Throws: um::Error
+  /// if OpenMP grants fewer threads, or if the kernels do not support `precision`.
   explicit HostBackend(std::size_t threads = usable_cpus(), Precision precision = Precision::kFp32);
 
-  /// To be called once on the thread that will run the kernels, before it does: starts its team of
-  /// threads, binds them to CPUs, and has each call `prepare`. Throws: um::Error when OpenMP gives
-  /// fewer threads; what `prepare` throws.
+  /// Starts the calling thread's team, binds its threads to CPUs, and calls `prepare` on each. Call
+  /// it once, on the thread that will run the kernels, before any kernel. Throws: um::Error if
+  /// OpenMP grants fewer threads; whatever `prepare` throws.
   void start_threads(const std::function<void()>& prepare) const;
 
   [[nodiscard]] um::Bytes tensor_bytes(const TensorShape& shape) const override;
@@ -56,16 +56,16 @@ class HostBackend final : public Backend {
   Machine machine_;
 };
 
-/// How oneDNN multiplies bfloat16 on this processor.
+/// How oneDNN multiplies bfloat16 on this CPU.
 enum class Bf16Support : std::uint8_t { kNone, kEmulated, kNative };
 [[nodiscard]] Bf16Support bf16_support();
 
-/// The library of the kernels and its version: "oneDNN 2.6.3".
+/// Returns the kernels' library and its version: "oneDNN 2.6.3".
 [[nodiscard]] std::string kernel_library();
 
-/// A processor whose kernels are oneDNN's, with its stream and its team of threads started. The
-/// context only records `deterministic`: the host's kernels always are.
-/// Throws: um::Error when there are not so many threads, or the kernels do not have `precision`.
+/// Opens a CPU with oneDNN kernels, its stream, and a started team of threads. The context only
+/// records `deterministic`, since host kernels always are. Throws: um::Error if there are not
+/// enough threads, or if the kernels do not support `precision`.
 [[nodiscard]] ExecutionContext open_context(std::unique_ptr<um::Device> device,
                                             std::size_t threads = usable_cpus(),
                                             bool deterministic = false,

@@ -32,7 +32,7 @@ void Sha256::update(std::span<const std::byte> bytes) {
 }
 
 std::string Sha256::hex() const {
-  const Sha256 copy;  // finishing a digest ends it
+  const Sha256 copy;  // OpenSSL's finish ends a digest, so use a copy
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned size = 0;
   check(EVP_MD_CTX_copy_ex(copy.context_.get(), context_.get()) == 1 &&

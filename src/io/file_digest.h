@@ -13,18 +13,18 @@ struct evp_md_ctx_st;  // OpenSSL's EVP_MD_CTX
 
 namespace spillway {
 
-/// SHA-256 of all that `file` held when it was opened, as sha256sum prints it.
-/// Throws: um::Error when it cannot be read to its end.
+/// Returns the SHA-256 of the bytes that `file` had when it was opened, as sha256sum prints it.
+/// Throws: um::Error when the file cannot be read to its end.
 [[nodiscard]] std::string sha256_of(const um::InputFile& file);
 [[nodiscard]] std::string sha256_of(std::span<const std::byte> bytes);
 [[nodiscard]] std::string sha256_of(const std::string& text);
 
-/// SHA-256 of bytes that come piece by piece.
+/// Computes the SHA-256 of bytes that come piece by piece.
 class Sha256 {
  public:
   Sha256();
   void update(std::span<const std::byte> bytes);
-  /// The digest of all bytes so far, as 64 lower-case digits. More bytes may follow.
+  /// Returns the digest of all bytes so far, as 64 lower-case digits. More bytes may follow.
   [[nodiscard]] std::string hex() const;
 
  private:
@@ -34,7 +34,7 @@ class Sha256 {
   std::unique_ptr<evp_md_ctx_st, Free> context_;
 };
 
-/// What is said of a tensor with a number that is not finite.
+/// Message about a tensor with a number that is not finite.
 inline constexpr const char* kNotFinite = "holds a number that is not finite";
 
 [[nodiscard]] inline bool is_finite(std::span<const float> numbers) {

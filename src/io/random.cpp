@@ -40,15 +40,15 @@ std::uint64_t Permutation::encipher(std::uint64_t x) const {
 
 namespace {
 
-// Uniform in (0, 1).
+// Draws a number, uniform in (0, 1).
 double uniform_inside(Random& random) {
   return (static_cast<double>(random.next() >> 12U) + 0.5) * 0x1p-52;
 }
 
-// x to the power of p, by products and square roots alone: these have the same bits everywhere,
-// which logarithms have not. Requires: 0 < x < 1, 0 <= p.
+// Returns x to the power of p. Uses only products and square roots: unlike logarithms, they have
+// the same bits on all machines. Requires: 0 < x < 1, 0 <= p.
 double power(double x, double p) {
-  constexpr double kLargest = 1e15;  // by which any such x is 0, but for those next to 1
+  constexpr double kLargest = 1e15;  // here the power is 0, unless x is close to 1
   constexpr int kFractionBits = 40;
   p = std::min(p, kLargest);
   auto whole = static_cast<std::uint64_t>(p);
@@ -68,24 +68,24 @@ double power(double x, double p) {
   return result;
 }
 
-// Joehnk (1964): U^(1/alpha) / (U^(1/alpha) + V^(1/alpha)) where the sum is at most 1, which it is
-// half of the time or more.
+// Joehnk (1964): U^(1/alpha) / (U^(1/alpha) + V^(1/alpha)) if the sum is at most 1. That holds in
+// at least half of the tries.
 double drawn_by_joehnk(double alpha, Random& random) {
   const double exponent = 1 / alpha;
   for (;;) {
     const double u = uniform_inside(random);
     const double v = uniform_inside(random);
     if (power(u, exponent) + power(v, exponent) > 1) continue;
-    // Both powers may be too small for a number, but not their ratio in the way of the smaller one.
+    // Both powers may underflow, but their ratio as a power of the quotient does not.
     if (u == v) return 0.5;
     const double ratio = power(std::min(u, v) / std::max(u, v), exponent);
     return u < v ? ratio / (1 + ratio) : 1 / (1 + ratio);
   }
 }
 
-// Ulrich (1984): (1 + sqrt(1 - s^(2 / (2 alpha - 1))) cos) / 2, with a point of the unit disc,
-// whose squared radius s is uniform and whose direction has that cosine. The point is of odd
-// numbers, so that s is exact and not 0.
+// Ulrich (1984): (1 + sqrt(1 - s^(2 / (2 alpha - 1))) cos) / 2. Draws a point of the unit disc with
+// a uniform squared radius s and that cosine. Its coordinates are odd numbers, so that s is exact
+// and not 0.
 double drawn_by_ulrich(double alpha, Random& random) {
   constexpr std::int64_t kRadius = std::int64_t{1} << 24U;
   const auto coordinate = [&] {

@@ -7,7 +7,7 @@
 
 namespace spillway {
 
-/// A bijection on 64 bits that leaves no pattern: the finalizer of SplitMix64 (Steele, Lea and
+/// A bijection on 64 bits with well mixed output: the finalizer of SplitMix64 (Steele, Lea and
 /// Flood, 2014).
 [[nodiscard]] constexpr std::uint64_t mix(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
@@ -15,8 +15,8 @@ namespace spillway {
   return x ^ (x >> 31);
 }
 
-/// A sequence of random numbers that is a function of its key alone, on every machine. (The
-/// standard library's distributions are not.)
+/// A sequence of random numbers that depends only on its key, on every machine. (The standard
+/// library's distributions differ.)
 class Random {
  public:
   constexpr Random(std::initializer_list<std::uint64_t> key) {
@@ -25,11 +25,11 @@ class Random {
 
   constexpr std::uint64_t next() { return mix(state_ += kGolden); }
 
-  /// Uniform in [0, 1).
+  /// Draws a number, uniform in [0, 1).
   constexpr float uniform() {
     return static_cast<float>(next() >> 40) * (1.0F / static_cast<float>(1U << 24));
   }
-  /// Uniform in [from, to), up to rounding.
+  /// Draws a number, uniform in [from, to), up to rounding.
   constexpr float uniform(float from, float to) { return from + (to - from) * uniform(); }
 
  private:
@@ -37,14 +37,14 @@ class Random {
   std::uint64_t state_ = 0;
 };
 
-/// A shuffling of 0 ... size-1 that needs no memory: a Feistel network over the next even number of
-/// bits, walked until it lands below `size` (Black and Rogaway, 2002).
+/// A random permutation of 0 ... size-1 that needs no memory: a Feistel network over the next even
+/// number of bits, applied until the result is below `size` (Black and Rogaway, 2002).
 class Permutation {
  public:
   /// Requires: size >= 1.
   Permutation(std::size_t size, std::uint64_t seed, std::uint64_t epoch);
 
-  /// Where `i` goes. Requires: i < size.
+  /// Returns the new place of `i`. Requires: i < size.
   [[nodiscard]] std::size_t operator()(std::size_t i) const;
 
  private:
@@ -55,7 +55,7 @@ class Permutation {
   std::array<std::uint64_t, 6> keys_{};
 };
 
-/// A number drawn from Beta(alpha, alpha), between 0 and 1, with the same bits on every machine.
+/// Draws a number from Beta(alpha, alpha), between 0 and 1, with the same bits on every machine.
 /// Requires: 0 < alpha, not infinite.
 [[nodiscard]] double drawn_beta(double alpha, Random& random);
 

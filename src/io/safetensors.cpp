@@ -25,10 +25,10 @@
 namespace spillway {
 namespace {
 
-/// The entry of a header that is of no tensor.
+/// The header's entry that does not describe a tensor.
 inline constexpr const char* kTensorMetadata = "__metadata__";
 
-/// A tensor as the header has it, and where its values lie behind the header.
+/// A tensor in the header, with the offsets of its values after the header.
 struct TensorEntry {
   std::string name;
   std::string type;  ///< "F32"
@@ -37,13 +37,13 @@ struct TensorEntry {
   std::uint64_t end = 0;
 };
 
-/// What the first part of a safetensors file says of the rest.
+/// The header of a safetensors file.
 struct SafetensorsHeader {
-  std::uint64_t end = 0;             ///< where the values begin in the file
-  std::vector<TensorEntry> entries;  ///< by place
+  std::uint64_t end = 0;             ///< offset of the values in the file
+  std::vector<TensorEntry> entries;  ///< ordered by offset
 };
 
-/// Number of values of a shape; nothing when their bytes are too many for a 64-bit number.
+/// Number of values of a shape; nothing when their bytes exceed 64 bits.
 [[nodiscard]] std::optional<std::uint64_t> count_elements(const std::vector<std::size_t>& shape);
 
 using nlohmann::json;
@@ -51,7 +51,7 @@ using nlohmann::json;
 constexpr std::uint64_t kLongestHeader = 100'000'000;  // the format's own limit
 constexpr std::uint64_t kWidest = 8;                   // bytes of a value
 
-/// Bytes of a value of each type that files have.
+/// Bytes of a value, by type.
 struct ValueType {
   std::string_view name;
   std::uint64_t bytes;
@@ -74,7 +74,7 @@ constexpr std::array<ValueType, 17> kTypes{{{"F32", 4},
                                             {"F8_E5M2", 1},
                                             {"F8_E8M0", 1}}};
 
-// The first name that an object of a JSON text has twice: a parser keeps one of them.
+// Finds the first name that a JSON object has twice; a parser would drop one of them.
 class RepeatedNames {
  public:
   bool operator()(int depth, json::parse_event_t event, const json& parsed) {
@@ -91,19 +91,19 @@ class RepeatedNames {
   [[nodiscard]] const std::optional<std::string>& found() const { return found_; }
 
  private:
-  std::vector<std::set<std::string>> names_;  // of the objects that the parser is in, by depth
+  std::vector<std::set<std::string>> names_;  // of the open objects, by depth
   std::optional<std::string> found_;
 };
 
-/// The header of a file; every refusal names the file.
+/// Reads the header of a file; each error names the file.
 class HeaderText {
  public:
   explicit HeaderText(const um::InputFile& file) : file_{file} { read_text(); }
 
-  /// Where the values begin.
+  /// Offset of the values in the file.
   [[nodiscard]] std::uint64_t end() const { return end_; }
 
-  /// By place.
+  /// Tensors ordered by offset.
   [[nodiscard]] std::vector<TensorEntry> entries() const {
     std::vector<TensorEntry> entries;
     for (const auto& [name, value] : json_.items()) {
@@ -177,7 +177,7 @@ class HeaderText {
     return entry;
   }
 
-  // Sorts `entries` by place: each must begin where the one before it ends, and the last must end
+  // Sorts `entries` by offset. Each must begin where the one before it ends, and the last must end
   // with the file.
   void check_places(std::vector<TensorEntry>& entries) const {
     std::sort(entries.begin(), entries.end(), [](const TensorEntry& a, const TensorEntry& b) {
@@ -210,8 +210,8 @@ std::optional<std::uint64_t> count_elements(const std::vector<std::size_t>& shap
   return count;
 }
 
-// Throws: um::Error that names the file when its header is not what it should be, or does not fit
-// the file.
+// Reads the header of a file. Throws: um::Error that names the file when its header is malformed or
+// does not match the file.
 SafetensorsHeader read_safetensors_header(const um::InputFile& file) {
   const HeaderText header{file};
   return {.end = header.end(), .entries = header.entries()};
@@ -281,7 +281,7 @@ void SafetensorsWriter::write(std::span<const std::byte> bytes) {
   digests_.bytes += bytes.size();
 }
 
-// Goes on to the tensor that the next value belongs to; there are tensors without values.
+// Goes on to the tensor of the next value, past tensors without values.
 void SafetensorsWriter::end_tensors() {
   for (; current_ < missing_.size() && missing_[current_] == 0; ++current_) {
     digests_.tensors.push_back(tensor_.hex());

@@ -18,47 +18,47 @@
 
 namespace spillway {
 
-/// An array of numbers in a safetensors file (github.com/huggingface/safetensors), the last
-/// dimension next to each other.
+/// An array of numbers in a safetensors file (github.com/huggingface/safetensors), row-major.
 struct StoredTensor {
   std::string name;
   std::vector<std::size_t> shape;
 };
 
-/// A shape, for sentences: "(2, 3)".
+/// Returns a shape as text: "(2, 3)".
 [[nodiscard]] std::string shape_text(std::span<const std::size_t> shape);
 
-/// What a file says of itself, by keys: {"format", "pt"}.
+/// Metadata of a file, by key: {"format", "pt"}.
 using TensorMetadata = std::map<std::string, std::string>;
 
-/// What a file of tensors is known by.
+/// Digests that identify a file of tensors.
 struct TensorFileDigests {
   std::uint64_t bytes = 0;
-  std::string file;                  ///< SHA-256 of all of them, as sha256sum prints it
-  std::vector<std::string> tensors;  ///< SHA-256 of the values of each, in the order of the file
+  std::string file;                  ///< SHA-256 of the file, as sha256sum prints it
+  std::vector<std::string> tensors;  ///< SHA-256 of each tensor's values, in the file's order
 };
 
-/// Writes a safetensors file of 32-bit floats bit by bit and digests it as it goes; it is there as
-/// a whole after commit(), or not at all.
+/// Writes a safetensors file of 32-bit floats piece by piece and digests it meanwhile. The file
+/// appears as a whole at commit(), or not at all.
 class SafetensorsWriter {
  public:
   /// Writes the header. Requires: different names, none of them "__metadata__".
   /// Throws: um::Error when the file cannot be written.
   SafetensorsWriter(const std::filesystem::path& path, std::span<const StoredTensor> tensors,
                     const TensorMetadata& metadata = {});
-  /// The same for the file `name` of `folder`, which must outlive it.
+  /// Does the same for the file `name` of `folder`, which must outlive the writer.
   SafetensorsWriter(const um::Folder& folder, std::string name,
                     std::span<const StoredTensor> tensors);
 
-  /// Appends values: those of the first tensor, then those of the second, and so on.
+  /// Appends values: all of the first tensor, then all of the second, and so on.
   /// Throws: um::Error when they cannot be written.
   void append(std::span<const float> values);
-  /// Waits until all is on the disk. Only take_place() may follow. Requires: as many values as the
-  /// tensors have. Throws: um::Error.
+  /// Waits until all data are on the disk. Only take_place() may follow. Requires: all values of
+  /// all tensors have been appended. Throws: um::Error.
   [[nodiscard]] TensorFileDigests flush();
-  /// As um::ReplacedFile does. Throws: um::Error.
+  /// Does as um::ReplacedFile::take_place(). Throws: um::Error.
   void take_place() { file_.take_place(); }
-  /// Requires: as many values as the tensors have. Throws: um::Error. Nothing may follow.
+  /// Publishes the file; no other call may follow. Requires: all values of all tensors have been
+  /// appended. Throws: um::Error.
   void commit();
 
  private:
@@ -68,38 +68,37 @@ class SafetensorsWriter {
   void expect_whole() const;
 
   um::ReplacedFile file_;
-  std::vector<std::uint64_t> missing_;  // values still to come, of each tensor
-  std::size_t current_ = 0;             // the tensor that comes
+  std::vector<std::uint64_t> missing_;  // values still to come, by tensor
+  std::size_t current_ = 0;             // the tensor of the next value
   Sha256 whole_;
-  Sha256 tensor_;  // of what has come of the current tensor
+  Sha256 tensor_;  // of the values of the current tensor so far
   TensorFileDigests digests_;
 };
 
-/// A safetensors file that is open for reading. Tensors of any type may be in it.
+/// A safetensors file that is open for reading. It may have tensors of any type.
 class SafetensorsReader {
  public:
-  /// Throws: um::Error that names the file when it is missing, cut off or not what it should be.
+  /// Throws: um::Error that names the file when it is missing, cut off or malformed.
   explicit SafetensorsReader(const std::filesystem::path& path)
       : SafetensorsReader{um::InputFile{path}} {}
-  /// The same of a file that is open already.
+  /// Reads a file that is open already.
   explicit SafetensorsReader(um::InputFile file);
 
   [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
-  /// In the order of the file.
+  /// Tensors in the file's order.
   [[nodiscard]] const std::vector<StoredTensor>& tensors() const { return tensors_; }
-  /// The number of the tensor of this name, or nothing.
+  /// Returns the index of the tensor `name`, or nothing.
   [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
-  /// Fills `values` with those of tensor number `index`: F32, or F16 or BF16, of which each number
-  /// is one of 32 bits. Throws: um::Error when the tensor has not as many, or they cannot be read
-  /// or are of another type.
+  /// Reads the values of tensor `index`, F32, F16 or BF16, as 32-bit floats. Throws: um::Error when
+  /// the tensor has another number of values or another type, or cannot be read.
   void read(std::size_t index, std::span<float> values) const;
 
  private:
   um::InputFile file_;
   std::vector<StoredTensor> tensors_;
-  std::unordered_map<std::string, std::size_t> numbers_;  // of these, by name
+  std::unordered_map<std::string, std::size_t> numbers_;  // indices by name
   std::vector<std::string> types_;                        // "F32"
-  std::vector<std::uint64_t> offsets_;  // in the file, and where the last tensor ends
+  std::vector<std::uint64_t> offsets_;  // in the file; one more for the end of the last tensor
 };
 
 }  // namespace spillway

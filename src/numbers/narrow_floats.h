@@ -7,14 +7,14 @@
 
 namespace spillway {
 
-/// The upper half of a 32-bit float, for code that runs on the CPU. Calculations are in float: it
-/// becomes one, and a float becomes the nearest bfloat16, of two equally near the even one, as
-/// devices round. A NaN stays one.
+/// A bfloat16 (the upper half of a 32-bit float) for code that runs on the CPU. Arithmetic is done
+/// in float. Conversion from float rounds to nearest, ties to even, as devices do; a NaN stays a
+/// NaN.
 class Bfloat16 {
  public:
   constexpr Bfloat16() = default;
   constexpr Bfloat16(float value) : bits_{round(value)} {}
-  // Else GCC makes an object of its own in loops that it would vectorise, and does not.
+  // Without this operator GCC makes a temporary object, which keeps loops from being vectorised.
   constexpr Bfloat16& operator=(float value) {
     bits_ = round(value);
     return *this;
@@ -29,7 +29,7 @@ class Bfloat16 {
   [[nodiscard]] constexpr std::uint16_t bits() const { return bits_; }
 
  private:
-  // Both results are computed, so that loops of it are vectorised.
+  // Computes both results without a branch, so that loops over it are vectorised.
   [[nodiscard]] static constexpr std::uint16_t round(float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     constexpr std::uint32_t kInfinity = 0x7F800000;
@@ -40,7 +40,7 @@ class Bfloat16 {
   std::uint16_t bits_ = 0;
 };
 
-/// The number whose bits as an IEEE 754 float of 16 bits are `bits`.
+/// Returns the value of the IEEE 754 16-bit float with these bits.
 [[nodiscard]] inline float float_of_half(std::uint16_t bits) {
   constexpr std::uint32_t kLargestExponent = 31;
   const std::uint32_t sign = (bits & 0x8000U) << 16U;
@@ -50,16 +50,16 @@ class Bfloat16 {
     const float size = static_cast<float>(fraction) * 0x1p-24F;
     return sign == 0 ? size : -size;
   }
-  // Both biases: 15 and 127. Infinities and what is no number have the largest exponent.
+  // The exponent biases are 15 and 127. Infinities and NaNs have the largest exponent.
   const std::uint32_t wider = exponent == kLargestExponent ? 255U : exponent + (127U - 15U);
   return std::bit_cast<float>(sign | wider << 23U | fraction << 13U);
 }
 
-/// How many values a byte has.
+/// Number of values of a byte.
 inline constexpr std::size_t kByteValues = 256;
 
-/// Writes the numbers that the bytes of an image, (C, H, W), stand for. `numbers` has those of each
-/// value of each channel, (C, kByteValues). Requires: `image` has a number for each byte.
+/// Converts the bytes of an image, (C, H, W), to numbers. `numbers` is a table of one number per
+/// channel and byte value, (C, kByteValues). Requires: `image` has a number for each byte.
 inline void look_up(std::span<const std::uint8_t> bytes, std::span<const float> numbers,
                     std::span<float> image) {
   const std::size_t plane = bytes.size() / (numbers.size() / kByteValues);

@@ -6,8 +6,8 @@
 
 namespace spillway {
 
-/// Cosines and sines of the angles by which rotary embeddings turn pair j of token t's numbers:
-/// t base^(-j / pairs) (Su et al., 2021). Token by token, (tokens, pairs).
+/// Cosines and sines of the angles of rotary embeddings (Su et al., 2021). The angle for token t
+/// and pair j is t base^(-j / pairs). Shape: (tokens, pairs).
 struct RotaryAngles {
   RotaryAngles(std::size_t tokens, std::size_t pairs, float base) {
     for (std::size_t t = 0; t < tokens; ++t) {

@@ -24,23 +24,22 @@
 
 namespace spillway {
 
-/// Images and labels of one step, in RAM: best in Backend::batch_memory().
+/// Images and labels of one step, in RAM, preferably allocated from Backend::batch_memory().
 struct Batch {
-  /// Tells it from all other batches of the process, whatever their address; 0: nothing does.
+  /// Unique among all batches of the process, whatever their address; 0 means no number.
   std::uint64_t number = 0;
-  std::pmr::vector<float> images = {};  ///< (N, C, H, W), dense; empty where there are `bytes`
-  /// Instead of `images`, where each image has one label: (N, C, H, W), each byte of a channel
-  /// standing for a number of `byte_numbers`. An image whose label is negative is zero, whatever
-  /// its bytes are.
+  std::pmr::vector<float> images = {};  ///< (N, C, H, W), dense; empty if `bytes` is used
+  /// Used instead of `images` if each image has one label: (N, C, H, W). Each byte stands for a
+  /// number that `byte_numbers` lists per channel. An image with a negative label counts as zeros.
   std::pmr::vector<std::uint8_t> bytes = {};
   std::span<const float> byte_numbers = {};  ///< (C, kByteValues)
-  /// (N), or (N, H, W): one for each pixel. Negative: does not count, such as the border between
-  /// two things, or the padding of a last batch.
+  /// (N), or (N, H, W) with one label per pixel. Negative labels are ignored, such as those of
+  /// borders between objects or of the padding of a last batch.
   std::pmr::vector<std::int32_t> labels;
-  bool is_mixed = false;  ///< labels are MixedLabels, one for each image, in three numbers each
+  bool is_mixed = false;  ///< each label is a MixedLabel and takes three numbers
 };
 
-/// Labels of `batch` that count.
+/// Returns the number of labels of `batch` that are not ignored.
 [[nodiscard]] inline std::size_t count_labels(const Batch& batch) {
   std::size_t count = 0;
   const std::size_t each = batch.is_mixed ? kMixedLabelNumbers : 1;
@@ -48,7 +47,7 @@ struct Batch {
   return count;
 }
 
-/// A batch that will be in `memory`, which outlives it.
+/// Returns an empty batch that allocates from `memory`. Requires: `memory` outlives the batch.
 [[nodiscard]] inline Batch empty_batch(std::pmr::memory_resource& memory) {
   return {.number = 0,
           .images = std::pmr::vector<float>(&memory),
@@ -56,8 +55,8 @@ struct Batch {
           .labels = std::pmr::vector<std::int32_t>(&memory)};
 }
 
-/// True when `batch` has as many labels as it needs for its images, and the samples that are to be
-/// loaded, from number `first` on.
+/// Returns true if `batch` has one number per image element and all labels. It must also contain
+/// the samples to load, which start at number `first`.
 [[nodiscard]] inline bool has_all_samples(const Batch& batch, const LoadBatch& load,
                                           std::size_t first) {
   const nets::Shape& image = load.x.image;
@@ -68,22 +67,22 @@ struct Batch {
          first + load.x.batch <= count;
 }
 
-/// What kernels need to know of the step they run in.
+/// The step in which kernels run, as far as they need to know.
 struct StepContext {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;  ///< counts from 0 over the whole training
   float learning_rate = 0;
-  const Batch* batch = nullptr;  ///< stays as it is until the step has ended
-  std::size_t first_sample = 0;  ///< the step's in `batch`, of which it may be a part
-  /// Of a batch of several ranks: samples that stand before `batch`, which is this rank's part.
+  const Batch* batch = nullptr;  ///< does not change until the step has ended
+  std::size_t first_sample = 0;  ///< index in `batch` of the step's first sample
+  /// Samples of the global batch that precede `batch`, which is this rank's part.
   std::size_t samples_before = 0;
-  /// Of the next step of this kind, where it is known: it is brought to the device meanwhile. Stays
-  /// as it is until that step, or until Session::settle(). Null: nobody knows.
+  /// The batch of the next step of this kind, null if unknown. It is copied to the device in the
+  /// meantime, and must not change until that step or Session::settle().
   const Batch* next_batch = nullptr;
-  /// Labels of the whole batch that count, where the step is a part of it: what the mean loss is
-  /// over.
+  /// Number of labels of the whole batch that are not ignored, set if the step is a part of it. The
+  /// mean loss divides by it.
   std::optional<std::size_t> counted_labels;
-  /// The token of each sample that VocabularyLogits looks at, less than a sample has.
+  /// Token of each sample that VocabularyLogits reads; less than a sample's length.
   std::size_t position = 0;
 };
 
@@ -91,115 +90,116 @@ struct StepContext {
 struct KernelArguments {
   std::span<std::byte* const>
       operands;  ///< in the order of the operation's Reads and Writes: operands_of()
-  std::byte* workspace = nullptr;  ///< of the algorithm's workspace size
-  /// As Backend::begin_step() has it. Where the launch is repeated later, of `batch` only the
-  /// kernels of LoadBatch may use anything: they are launched anew in each step.
+  std::byte* workspace = nullptr;  ///< as large as the algorithm's workspace
+  /// The context of Backend::begin_step(). If the launch is captured and repeated later, only
+  /// LoadBatch kernels may read `batch`: they are launched anew in each step.
   const StepContext* context = nullptr;
-  bool is_recomputation = false;  ///< the operation ran before in this step
+  bool is_recomputation = false;  ///< the operation has run before in this step
 };
 
-/// An operation made ready to run with one algorithm.
+/// An operation prepared to run with one algorithm.
 ///
 /// Thread safety: run() is called from one thread at a time.
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  /// Returns when the work is done (host) or enqueued (CUDA). Writes all bytes of every operand
-  /// that it only writes, padding included. The same arguments always give the same bits.
+  /// Returns when the work is done (host) or enqueued (CUDA). Writes all bytes, padding included,
+  /// of every operand that is only written. The same arguments always give the same bits.
   virtual void run(const KernelArguments& arguments) = 0;
 };
 
 /// One way to run an operation, and the scratch bytes it needs.
 struct AlgorithmInfo {
-  std::string name;  ///< "direct", "winograd"; "default" where there is no choice
+  std::string name;  ///< "direct", "winograd"; "default" if there is only one
   um::Bytes workspace;
 };
 
-/// Whether plans may have updates on the far side: never; where they are asked for, as of a device
-/// that is modelled and does not run them here; or wherever they are faster.
+/// Whether plans may contain far updates: never; only on request, for a modelled device that cannot
+/// run them here; or automatically where they are faster.
 enum class FarUpdateSupport : std::uint8_t { kNone, kOnRequest, kAutomatic };
 
-/// The sizes and choices that a task graph is made of; needs no device to be asked.
+/// The sizes and choices from which a task graph is built; can be asked without a device.
 class SizeModel {
  public:
   virtual ~SizeModel() = default;
-  /// Bytes of an activation or gradient of this shape, padding included.
+  /// Returns the bytes of an activation or gradient of this shape, padding included.
   [[nodiscard]] virtual um::Bytes tensor_bytes(const TensorShape& shape) const = 0;
   [[nodiscard]] virtual um::Bytes parameter_bytes(const ParameterSpec& spec) const = 0;
-  /// The fewest parts of the block none of which has more than `most`, as far as the block can be
-  /// cut: 1 for all but linear layers.
+  /// Returns the fewest parts of at most `most` bytes each, or as many parts as possible. Only
+  /// linear layers can be cut; all other blocks have 1 part.
   [[nodiscard]] virtual std::size_t parameter_parts(const ParameterSpec& /*spec*/,
                                                     um::Bytes /*most*/) const {
     return 1;
   }
-  /// Bytes of a part of a gradient or of what an optimizer keeps: of the only part, those of
-  /// parameter_bytes(). Requires: no more parts than the block can be cut into.
+  /// Returns the bytes of one part of a gradient or optimizer state; equals parameter_bytes() for
+  /// an only part. Requires: the block can be cut into `part.count` parts.
   [[nodiscard]] virtual um::Bytes parameter_part_bytes(const ParameterSpec& spec,
                                                        const ParameterPart& part) const {
     um::expects(part.count == 1, "a block that can be cut");
     return parameter_bytes(spec);
   }
-  /// Bytes of the mask or index that a forward operation saves for its backward; zero for most.
+  /// Returns the bytes of the mask or index that a forward operation saves for backward; zero for
+  /// most.
   [[nodiscard]] virtual um::Bytes saved_bytes(const Operation& operation) const = 0;
-  /// Near memory in which a batch waits for its step; zero where kernels take it from RAM.
+  /// Returns the near memory in which a batch waits for its step; zero if kernels read it from RAM.
   [[nodiscard]] virtual um::Bytes staged_bytes(const LoadBatch& /*operation*/) const { return {}; }
-  /// At least one. The first is the baseline: always available, least workspace.
+  /// Returns at least one. The first is the baseline: always available, smallest workspace.
   [[nodiscard]] virtual std::vector<AlgorithmInfo> algorithms(const Operation& operation) const = 0;
-  /// Bytes of all operands that it moves, for a roofline model.
+  /// Returns the bytes of all operands that the operation moves, for a roofline model.
   [[nodiscard]] virtual um::Bytes traffic(const Operation& operation) const {
     return cost_of(operation).traffic;
   }
-  /// Whether updates may run on the far side: Backend::prepare_far().
+  /// Returns whether updates may run on the far side: Backend::prepare_far().
   [[nodiscard]] virtual FarUpdateSupport far_update_support() const {
     return FarUpdateSupport::kNone;
   }
-  /// The unit in which the device moves memory: pages are not smaller.
+  /// Returns a lower bound of the page size, the unit in which the device moves memory.
   [[nodiscard]] virtual um::Bytes smallest_page() const { return um::Bytes{4096}; }
 };
 
-/// The one seam to cuDNN and oneDNN.
+/// The only seam to cuDNN and oneDNN.
 ///
 /// Thread safety: none; use from the thread that runs the kernels.
 class Backend : public SizeModel {
  public:
-  /// For the run's summary: "oneDNN 2.6.3, avx512_core, 2 threads".
+  /// Returns text for the run's summary: "oneDNN 2.6.3, avx512_core, 2 threads".
   [[nodiscard]] virtual std::string description() const = 0;
-  /// Says in which step the kernels launched from now on run, for those that keep to what is in
-  /// memory of the device. Requires: all work of steps before has ended.
+  /// Sets the step of the kernels launched from now on, for kernels that read it from device
+  /// memory. Requires: all work of earlier steps has ended.
   virtual void begin_step(const StepContext& /*context*/) const {}
-  /// Requires: `algorithm` is one of algorithms(operation). The backend outlives the kernel.
+  /// Requires: `algorithm` is one of algorithms(operation); the backend outlives the kernel.
   [[nodiscard]] virtual std::unique_ptr<Kernel> prepare(const Operation& operation,
                                                         std::string_view algorithm) const = 0;
-  /// Puts the samples of `operation`, from number `first` of `batch` on, into `staged` as its
-  /// kernel wants them in near memory. Requires: has_all_samples(); `staged` has
-  /// staged_bytes(operation), which is not zero. Thread safety: safe to call beside any other
-  /// function.
+  /// Copies samples of `batch`, starting at number `first`, into `staged` in the layout that the
+  /// operation's kernel reads. Requires: has_all_samples(); `staged` has staged_bytes(operation),
+  /// which is not zero. Thread safety: safe to call concurrently with any other function.
   virtual void stage(const LoadBatch& /*operation*/, const Batch& /*batch*/, std::size_t /*first*/,
                      std::span<std::byte> /*staged*/) const {
     um::expects(false, "a backend that stages batches");
   }
-  /// One kernel for updates of parameters that do not depend on each other, all of one type and
-  /// with the same options: its operands are theirs, one update after the other, its bits those of
-  /// a kernel each. Null where that would save nothing. The backend outlives the kernel.
+  /// Returns one kernel for several independent updates of one type with equal options; null if
+  /// that saves nothing. Its operands are those of the updates, one after the other. Its results
+  /// are the bits of separate kernels. Requires: the backend outlives the kernel.
   [[nodiscard]] virtual std::unique_ptr<Kernel> prepare_updates(
       std::span<const Operation> /*updates*/) const {
     return nullptr;
   }
-  /// An update to run on the far side; null where the backend does not. May outlive the backend.
+  /// Returns a kernel for a far update, or null if the backend has none. It may outlive the
+  /// backend.
   [[nodiscard]] virtual std::unique_ptr<FarKernel> prepare_far(const Operation& /*update*/) const {
     return nullptr;
   }
-  /// RAM that copies to near memory take least time from; any other will do. Lives as long as the
-  /// backend and all that is allocated from it. Thread safety: safe to use from several threads at
-  /// once.
+  /// Returns the memory from which copies to near memory are fastest; any other RAM works, too.
+  /// Lives as long as the backend and everything allocated from it. Thread safety: safe to use from
+  /// several threads at once.
   [[nodiscard]] virtual std::pmr::memory_resource& batch_memory() const {
     return *std::pmr::new_delete_resource();
   }
-  /// Zeroes near memory and leaves none of it in the processor's caches, where that can be. As
-  /// run(), returns when that is done or enqueued. Requires: whole 64 bytes, aligned to that.
+  /// Zeroes near memory, bypassing the processor's caches where possible. Like run(), returns when
+  /// that is done or enqueued. Requires: a multiple of 64 bytes, aligned to 64.
   virtual void clear(um::Range block) const = 0;
-  /// Between the canonical order of parameter.h and this backend's own. Padding becomes zero.
-  /// Requires: `parts` are the blocks of all parts in order, each of parameter_part_bytes();
+  /// Converts between the canonical order of parameter.h and the backend's own; padding becomes
+  /// zero. Requires: `parts` are the blocks of all parts in order, each of parameter_part_bytes();
   /// `values` has element_count(spec) numbers.
   virtual void import_parameters(const ParameterSpec& spec, std::span<const float> values,
                                  std::span<std::byte* const> parts) const = 0;
@@ -207,34 +207,34 @@ class Backend : public SizeModel {
                                  std::span<float> values) const = 0;
 };
 
-/// Something to train on: a device, the kernels that run on it, and the stream they run on.
+/// A device to train on, its kernels, and their stream.
 struct ExecutionContext {
   ExecutionContext() = default;
   ExecutionContext(const ExecutionContext&) = delete;
   ExecutionContext& operator=(const ExecutionContext&) = delete;
   ExecutionContext(ExecutionContext&&) noexcept = default;
   ExecutionContext& operator=(ExecutionContext&&) =
-      delete;  // what it had would end in the wrong order
+      delete;  // would destroy the old members in the wrong order
   /// Waits for the stream's work, which uses the backend.
   ~ExecutionContext() {
     if (compute == nullptr) return;
     try {
       compute->synchronize();
-    } catch (...) {  // who waited for the work has been told, or nobody asked
+    } catch (...) {  // a caller that waited has already received the error
     }
   }
 
-  // Of the kernels; bits depend on all of it:
+  // Settings of the kernels; results depend on each of them, bit by bit.
   std::size_t threads = 1;
   Precision precision = Precision::kFp32;
-  bool deterministic = false;  ///< only kernels that give the same bits in each run
+  bool deterministic = false;  ///< use only kernels that give the same bits in each run
   std::unique_ptr<um::Device> device;
-  std::unique_ptr<um::Stream> compute;  // a GPU's backend ends before the stream it was made for
+  std::unique_ptr<um::Stream> compute;  // destroyed after the backend, which may use it
   std::unique_ptr<Backend> backend;
 };
 
-/// A kernel that only calls `body` with the operands of `Op`, and with the arguments of the call
-/// where it takes them.
+/// A kernel that calls `body` with the operands of `Op`, and with the call's arguments if `body`
+/// takes them.
 template <class Op, class Body>
 class FunctionKernel final : public Kernel {
  public:
@@ -256,7 +256,7 @@ class FunctionKernel final : public Kernel {
   Body body_;
 };
 
-/// A kernel that calls `body`, of which it has a copy that lives as long as it does.
+/// Returns a kernel that calls its own copy of `body`.
 ///
 /// Requires: run() gets as many operands as `op` has.
 template <class Op, class Body>
@@ -264,7 +264,7 @@ template <class Op, class Body>
   return std::make_unique<FunctionKernel<Op, Body>>(op, std::move(body));
 }
 
-/// A kernel that only calls `body` with the addresses of all operands.
+/// A kernel that calls `body` with the addresses of all operands.
 template <class Body>
 class OperandsKernel final : public Kernel {
  public:

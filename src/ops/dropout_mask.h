@@ -13,7 +13,7 @@ using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 
 /// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3",
-/// SC'11): four random words that are a function of the counter and the key alone.
+/// SC'11). Returns four random words that depend only on counter and key.
 [[nodiscard]] constexpr PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
   constexpr std::uint64_t kMultiplier0 = 0xD2511F53;
   constexpr std::uint64_t kMultiplier1 = 0xCD9E8D57;
@@ -32,44 +32,44 @@ using PhiloxKey = std::array<std::uint32_t, 2>;
   return counter;
 }
 
-/// Which elements a dropout layer drops in a step: the same ones in every layout and on every
-/// device. One call of philox serves four channels of a pixel; its counter is the place of the four
-/// in (N, H, W, C / 4) of the whole batch, the step and the stream. A plain value, which device
-/// code takes too.
+/// Which elements a dropout layer drops in a step: the same in every layout and on every device.
+/// One call of philox serves four channels of a pixel. Its counter consists of the position of the
+/// four in the whole batch, (N, H, W, C / 4), the step and the stream. A plain value that device
+/// code can use, too.
 struct DropoutMask {
-  /// Channels that draw together: 0 to 3, 4 to 7, and so on.
+  /// Channels that share one call of philox: 0 to 3, 4 to 7, and so on.
   static constexpr std::size_t kGroup = 4;
 
-  std::uint64_t threshold;  ///< words below it drop their element
-  float scale;              ///< of the elements that are kept
+  std::uint64_t threshold;  ///< an element is dropped if its word is smaller
+  float scale;              ///< factor of the elements that are kept
   std::uint32_t stream;
   PhiloxKey key;
   std::uint64_t step;
-  std::uint64_t groups;       ///< of a pixel
-  std::uint64_t first_pixel;  ///< of the tensor in the whole batch, of which it may be a part
+  std::uint64_t groups;       ///< per pixel
+  std::uint64_t first_pixel;  ///< index of the tensor's first pixel in the whole batch
 
-  /// One word for each channel of `group` of `pixel`, which counts over the whole tensor.
+  /// Returns one word per channel of `group` of `pixel`, which is counted over the whole tensor.
   [[nodiscard]] constexpr PhiloxCounter words(std::uint64_t pixel, std::uint64_t group) const {
     const std::uint64_t place = (first_pixel + pixel) * groups + group;
-    // Places beyond 2^32 and steps beyond 2^32 share a word: neither occurs.
+    // Places and steps beyond 2^32 would share words; neither occurs.
     return philox(
         {static_cast<std::uint32_t>(place),
          static_cast<std::uint32_t>(place >> 32U) ^ static_cast<std::uint32_t>(step >> 32U),
          static_cast<std::uint32_t>(step), stream},
         key);
   }
-  /// What an element that drew `word` becomes.
+  /// Returns the result for element `x` with random word `word`.
   [[nodiscard]] constexpr float apply(std::uint32_t word, float x) const {
     return word < threshold ? 0.F : x * scale;
   }
 };
 
-/// Of an attention's weights, in the step of `context`: a pixel is a query, (sample, head, token)
-/// of the tensor, and its channels are the keys.
+/// Returns the mask of an attention's weights in the step of `context`. A pixel is a query,
+/// (sample, head, token) of the tensor, and its channels are the keys.
 [[nodiscard]] DropoutMask attention_mask(const AttentionGeometry& attention,
                                          const StepContext& context);
 
-/// Of a layer on images of `image` that drops with `probability`, in the step of `context`.
+/// Returns the mask of a layer on images of `image`, in the step of `context`.
 [[nodiscard]] DropoutMask dropout_mask(const nets::Shape& image, float probability,
                                        std::uint32_t stream, const StepContext& context);
 

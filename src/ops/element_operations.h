@@ -10,8 +10,8 @@
 namespace spillway {
 
 /// x, parameters -> y, saved (C mean, C variance of the batch), running (BatchNormStatistics), mask
-/// (only with `relu`; Backend::saved_bytes() bytes). `running` is updated, unless the run is a
-/// recomputation: running = (1 - momentum) running + momentum batch, with the unbiased variance.
+/// (only with `relu`; Backend::saved_bytes() bytes). Updates `running`, except in a recomputation:
+/// running = (1 - momentum) running + momentum batch, with the unbiased variance.
 struct BatchNormForward {
   TensorShape x;
   float epsilon;
@@ -77,8 +77,8 @@ struct ReluForward {
   using Writes = OnlyY<T>;
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 1); }
 };
-/// y, dy -> dx, zero where y is zero. With `by_mask` the mask of AddForward takes the place of y.
-/// (dx may be dy)
+/// y, dy -> dx, zero where y is zero. With `by_mask` the mask of AddForward replaces y. (dx may be
+/// dy)
 struct ReluBackward {
   TensorShape x;
   bool by_mask = false;
@@ -119,8 +119,8 @@ struct GeluBackward {
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 3, 24); }
 };
 
-/// a, b -> y, mask (only with `saves_mask`; Backend::saved_bytes() bytes: a bit for each element,
-/// set where y is positive); with `relu`, y = max(0, a + b). (y may be a)
+/// a, b -> y, mask (only with `saves_mask`; Backend::saved_bytes() bytes: one bit per element, set
+/// where y is positive). With `relu`, y = max(0, a + b). (y may be a)
 struct AddForward {
   TensorShape x;
   bool relu = false;
@@ -141,9 +141,9 @@ struct AddForward {
   [[nodiscard]] std::size_t write_count() const { return saves_mask ? 2 : 1; }
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 3, 1); }
 };
-/// a, b, y (only with `relu`) -> d, copy (only with `twice`: the same as d): a + b, with `relu`
-/// zero where y is zero. With `by_mask` the mask of AddForward takes the place of y. (d may be a,
-/// and copy may be b)
+/// a, b, y (only with `relu`) -> d, copy (only with `twice`: the same as d). d is a + b; with
+/// `relu`, zero where y is zero. With `by_mask` the mask of AddForward replaces y. (d may be a, and
+/// copy may be b)
 struct AddGradients {
   TensorShape x;
   bool relu = false;
@@ -167,7 +167,7 @@ struct AddGradients {
   }
 };
 
-/// Squares, a window's sum and a power for each element; backward, a second window's sum.
+/// Returns the cost of a square, a window's sum and a power per element; backward has two sums.
 [[nodiscard]] inline OperationCost lrn_cost(const TensorShape& x,
                                             const nets::LocalResponseNorm& norm,
                                             std::size_t operands, std::size_t sums) {
@@ -203,8 +203,8 @@ struct LrnBackward {
   [[nodiscard]] OperationCost cost() const { return lrn_cost(x, norm, 4, 2); }
 };
 
-/// x -> y (y may be x). The mask is a function of StepContext's seed and step, `stream` and the
-/// element's place in the whole batch, so that backward and recomputation draw the same one.
+/// x -> y (y may be x). The mask depends only on StepContext's seed and step, `stream` and the
+/// element's position in the whole batch: backward and recomputation draw the same one.
 struct DropoutForward {
   TensorShape x;
   float probability;
@@ -232,7 +232,7 @@ struct DropoutBackward {
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 10); }
 };
 
-/// What backward computes too: dy times the mask.
+/// Returns the forward operation that computes the same: dy times the mask.
 [[nodiscard]] inline DropoutForward forward_of(const DropoutBackward& op) {
   return {.x = op.x, .probability = op.probability, .stream = op.stream};
 }

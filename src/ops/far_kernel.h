@@ -11,26 +11,25 @@ namespace spillway {
 
 struct StepContext;
 
-/// An update made ready to run on the far side: on the processor beside far memory, over what lies
-/// there.
+/// An update prepared to run on the far side: on the processor next to far memory, on data there.
 ///
-/// Thread safety: one thread at a time, whichever.
+/// Thread safety: any thread, but one at a time.
 class FarKernel {
  public:
   virtual ~FarKernel() = default;
-  /// The floats of the parameter block that it updates. Gradient and numbers have as many.
+  /// Returns the floats of the parameter block that the kernel updates. The gradient and the
+  /// optimizer state have as many.
   [[nodiscard]] virtual FloatRange range() const = 0;
-  /// Updates the floats `piece` of these, counted from range().begin. All pointers are to their
-  /// first one: `updated` are parameters and then the optimizer's numbers, in the order of the
-  /// operation's operands. Any pieces give the bits of all at once, on the host those of the
-  /// operation's Kernel.
+  /// Updates the floats `piece`, counted from range().begin. All pointers point to the first float
+  /// of the range. `updated` lists parameters, then optimizer state, in the order of the
+  /// operation's operands. Results do not depend on how the range is cut into pieces; on the host
+  /// they are the bits of the operation's Kernel.
   virtual void run(const StepContext& context, const FloatRange& piece,
                    std::span<float* const> updated, const float* gradient) = 0;
 };
 
-/// The far kernel of SgdUpdate, AdamUpdate or RmspropUpdate, which goes over the floats `range` of
-/// the block of parameters. Weight decay applies to the first `decayed` of them. One thread
-/// computes.
+/// Returns the far kernel of an SgdUpdate, AdamUpdate or RmspropUpdate for the floats `range` of
+/// the parameter block. Weight decay applies to the first `decayed` of them. Uses a single thread.
 [[nodiscard]] std::unique_ptr<FarKernel> make_far_kernel(const Operation& update,
                                                          const FloatRange& range,
                                                          std::size_t decayed);

@@ -13,22 +13,22 @@
 
 namespace spillway {
 
-/// The label of an image that two images are mixed in, as it lies among the labels of a batch.
+/// Label of a mix of two images, as stored among the labels of a batch.
 struct MixedLabel {
-  std::int32_t first;   ///< negative: the image does not count
-  std::int32_t second;  ///< a class wherever the first one is
-  float part;           ///< of the second one, 0 to 1; the first one has the rest
+  std::int32_t first;   ///< negative: the image is ignored
+  std::int32_t second;  ///< a class if the first one is
+  float part;           ///< share of the second class, 0 to 1; the first has the rest
 };
 
-/// Numbers of 32 bits that a MixedLabel takes the place of.
+/// Number of 32-bit numbers that a MixedLabel occupies.
 inline constexpr std::size_t kMixedLabelNumbers = sizeof(MixedLabel) / sizeof(std::int32_t);
 
-/// staged (only where it is staged: SizeModel::staged_bytes() bytes) -> x, labels (int32). Copies
-/// images and labels of StepContext::batch, from first_sample on, or what Backend::stage() made of
-/// them. Bytes become their numbers, and images without a label become zero then.
+/// staged (only if `is_staged`: SizeModel::staged_bytes() bytes) -> x, labels (int32). Copies
+/// images and labels of StepContext::batch, starting at first_sample, or what Backend::stage() made
+/// of them. Converts bytes to their numbers; zeroes images of bytes without a label.
 struct LoadBatch {
   TensorShape x;
-  std::size_t labels_each = 1;  ///< of an image
+  std::size_t labels_each = 1;  ///< labels per image
   bool is_staged = false;
   bool has_bytes = false;  ///< the images are Batch::bytes
 
@@ -57,7 +57,7 @@ struct LoadBatch {
           .traffic = float_bytes(x.elements() + y.elements())};
 }
 
-/// x -> y, index (only max pooling; Backend::saved_bytes() bytes: where each maximum came from).
+/// x -> y, index (only max pooling; Backend::saved_bytes() bytes: where each maximum came from)
 struct PoolForward {
   TensorShape x;
   TensorShape y;
@@ -95,7 +95,7 @@ struct PoolBackward {
   [[nodiscard]] OperationCost cost() const { return pool_cost(x, y, pool); }
 };
 
-/// x1, x2, ... -> y: their channels one after the other, copied.
+/// x1, x2, ... -> y: their channels, concatenated.
 struct ConcatForward {
   std::vector<TensorShape> parts;
 
@@ -112,7 +112,7 @@ struct ConcatForward {
   [[nodiscard]] std::size_t read_count() const { return parts.size(); }
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(whole(), 2, 0); }
 
-  /// Of y.
+  /// Returns the shape of y.
   [[nodiscard]] TensorShape whole() const {
     TensorShape shape = parts.front();
     shape.image.channels = 0;
@@ -121,16 +121,16 @@ struct ConcatForward {
   }
 };
 /// dy, the d... of the slices that accumulate -> d... of each slice: its channels of dy, added to
-/// what is there where it accumulates.
+/// the old value if it accumulates.
 struct ConcatBackward {
-  /// What one of the parts gets.
+  /// The gradient of one part.
   struct Slice {
     TensorShape x;
     std::size_t first_channel;  ///< in y
     bool accumulates;
   };
   TensorShape y;
-  std::vector<Slice> slices;  ///< of the parts that need a gradient
+  std::vector<Slice> slices;  ///< only of the parts that need a gradient
 
   static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
   template <class T>
@@ -154,7 +154,7 @@ struct ConcatBackward {
     return 1 + static_cast<std::size_t>(std::ranges::count_if(slices, &Slice::accumulates));
   }
   [[nodiscard]] std::size_t write_count() const { return slices.size(); }
-  /// Each slice is read and written, and read again where it accumulates.
+  /// Each slice is read and written, and read once more if it accumulates.
   [[nodiscard]] OperationCost cost() const {
     OperationCost cost;
     for (const Slice& slice : slices) {
@@ -181,7 +181,7 @@ struct CropForward {
   using Writes = OnlyY<T>;
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(y, 2, 0); }
 };
-/// dy -> dx: zero beside the window
+/// dy -> dx: zero outside the window
 struct CropBackward {
   TensorShape x;
   TensorShape y;
@@ -233,7 +233,7 @@ struct ImageTokensBackward {
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 0); }
 };
 
-/// x -> y, the vectors of the first tokens
+/// x -> y: the vectors of the first tokens
 struct FirstTokenForward {
   TensorShape x;
 
@@ -248,7 +248,7 @@ struct FirstTokenForward {
   using Writes = OnlyY<T>;
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(y(), 2, 0); }
 };
-/// dy -> dx, zero for all other tokens
+/// dy -> dx: zero for all other tokens
 struct FirstTokenBackward {
   TensorShape x;
 

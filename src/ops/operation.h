@@ -12,10 +12,10 @@
 
 namespace spillway {
 
-/// What a backend can be asked to run, each with its row of the table of operations: operands by
-/// name, cost, and what OperationRow says. A comment lists the operands in the order in which a
-/// Kernel gets them: reads `->` writes. "(dx may be dy)": the two operands may be the same block.
-/// All shapes are logical; `x` is what a layer reads, `y` what it makes, `d...` a gradient.
+/// Everything a backend can be asked to run. Each operation has a row in the table of operations:
+/// operands by name, cost, and its OperationRow. A comment lists the operands in the order in which
+/// a Kernel gets them: reads `->` writes. "(dx may be dy)": the two operands may be the same block.
+/// All shapes are logical; `x` is a layer's input, `y` its output, `d...` a gradient.
 using Operation = std::variant<
     LoadBatch, ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardWeights,
     TransposedConvolutionForward, TransposedConvolutionBackwardData,
@@ -30,7 +30,7 @@ using Operation = std::variant<
     AttentionBackward, ImageTokensForward, ImageTokensBackward, FirstTokenForward,
     FirstTokenBackward, VocabularyLossTrain, VocabularyLossEvaluate, VocabularyLogits>;
 
-/// The row and the cost of any operation.
+/// Return the row and the cost of any operation.
 [[nodiscard]] inline const OperationRow& row_of(const Operation& operation) {
   return std::visit([](const auto& op) -> const OperationRow& { return op.kRow; }, operation);
 }
@@ -38,7 +38,7 @@ using Operation = std::variant<
   return std::visit([](const auto& op) { return op.cost(); }, operation);
 }
 
-/// Whether it is about parameters alone, which are floats in every precision.
+/// Returns true if the operation works on parameters alone, which are floats in every precision.
 [[nodiscard]] inline bool is_of_parameters(const Operation& operation) {
   return std::holds_alternative<SgdUpdate>(operation) ||
          std::holds_alternative<AdamUpdate>(operation) ||
@@ -50,7 +50,7 @@ using Operation = std::variant<
          std::holds_alternative<ClipGradient>(operation);
 }
 
-/// Whether it changes parameters.
+/// Returns true if the operation changes parameters.
 [[nodiscard]] inline bool is_update(const Operation& operation) {
   return std::holds_alternative<SgdUpdate>(operation) ||
          std::holds_alternative<AdamUpdate>(operation) ||

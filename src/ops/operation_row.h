@@ -7,7 +7,7 @@
 
 namespace spillway {
 
-/// What a forward operation computes; kOther for all others.
+/// Kind of a forward operation; kOther for all other operations.
 enum class OperationKind {
   kOther,
   kConvolution,
@@ -19,41 +19,40 @@ enum class OperationKind {
   kJoin
 };
 
-/// Which backends run an operation with scratch bytes beside its operands.
+/// Which backends need scratch bytes for an operation, beside its operands.
 enum class Workspace { kNone, kHost, kCuda, kBoth };
 
-/// A member that an initializer may not leave out: it has no default.
+/// A member without a default, which an initializer must set.
 template <class T>
 class Stated {
  public:
-  constexpr Stated(T value) : value_{value} {}  // implicit, as is the way back
+  constexpr Stated(T value) : value_{value} {}  // implicit, like the conversion back
   constexpr operator T() const { return value_; }
 
  private:
   T value_;
 };
 
-/// What is the same for all operations of one type: its row in the table of operations. Layers and
-/// backends read it. An operation without a row does not compile, nor a row that leaves out what
-/// is Stated.
+/// Properties of all operations of one type, read by layers and backends. An operation
+/// without a row does not compile, nor does a row that leaves out a Stated member.
 struct OperationRow {
   OperationKind kind = OperationKind::kOther;
-  /// Running the operation again in the same step gives the same bits: everything on the way
-  /// forward but the batch, which is loaded once, and the loss, whose result is the step's.
+  /// Running the operation again in the same step gives the same bits. True for all forward
+  /// operations except loading a batch and computing the loss.
   Stated<bool> is_recomputable;
   Stated<Workspace> workspace;
-  bool saves = false;           ///< a mask or an index: Backend::saved_bytes() bytes
+  bool saves = false;           ///< a mask or an index of Backend::saved_bytes() bytes
   bool has_algorithms = false;  ///< a backend may offer more than one
 };
 
-/// What an operation does at least, for a roofline model: arithmetic with the direct algorithm, and
+/// The least work of an operation, for a roofline model: arithmetic with the direct algorithm, and
 /// each operand moved once.
 struct OperationCost {
   double flops = 0;  ///< a multiply-add counts as two
   um::Bytes traffic;
 };
 
-/// Of so many operands of one shape.
+/// Returns the cost of an element-wise operation on `operands` tensors of one shape.
 [[nodiscard]] inline OperationCost element_wise_cost(const TensorShape& shape, std::size_t operands,
                                                      double flops_each) {
   return {.flops = flops_each * static_cast<double>(shape.elements()),

@@ -43,7 +43,7 @@ struct Arrays {
   Result operator()(const BatchNormParameters& p) const {
     return {{".weight", {p.channels}}, {".bias", {p.channels}}};
   }
-  Result operator()(const BatchNormStatistics& p) const {  // of a block "bn1.running"
+  Result operator()(const BatchNormStatistics& p) const {  // of a block named "bn1.running"
     return {{"_mean", {p.channels}}, {"_var", {p.channels}}};
   }
 

@@ -13,14 +13,14 @@
 
 namespace spillway {
 
-/// What a block of parameters holds. The canonical order, in which parameters are initialised,
-/// hashed and written to checkpoints, is the order of the comment; a backend may store them in
-/// another order and with padding.
+/// Kinds of parameter blocks. Parameters are initialised, hashed and written to checkpoints in the
+/// canonical order, which the comment of each struct gives. A backend may store them in another
+/// order and with padding.
 
 /// (out, in / groups, kernel height, kernel width), then (out) biases if any.
 struct ConvolutionParameters {
   std::size_t out;
-  std::size_t in;  ///< of all groups
+  std::size_t in;  ///< over all groups
   nets::Extent kernel;
   bool bias;
   std::size_t groups = 1;
@@ -29,13 +29,13 @@ struct ConvolutionParameters {
 
 /// (in, out / groups, kernel height, kernel width), then (out) biases if any.
 struct TransposedConvolutionParameters {
-  std::size_t in;   ///< of all groups
-  std::size_t out;  ///< of all groups
+  std::size_t in;   ///< over all groups
+  std::size_t out;  ///< over all groups
   nets::Extent kernel;
   bool bias;
   std::size_t groups = 1;
 
-  /// The weights alone, as those of the convolution that makes x of y.
+  /// Returns the weights (without biases) as those of the convolution that computes x from y.
   [[nodiscard]] ConvolutionParameters adjoint() const {
     return {.out = in, .in = out, .kernel = kernel, .bias = false, .groups = groups};
   }
@@ -63,7 +63,7 @@ struct BatchNormStatistics {
   friend bool operator==(const BatchNormStatistics&, const BatchNormStatistics&) = default;
 };
 
-/// (channels) gamma, then (channels) beta if any: of a norm of each token.
+/// (channels) gamma, then (channels) beta if any; for a norm over each token.
 struct RowNormParameters {
   std::size_t channels;
   bool bias;
@@ -85,13 +85,13 @@ struct PositionParameters {
   friend bool operator==(const PositionParameters&, const PositionParameters&) = default;
 };
 
-/// (features): the token in front of an image's.
+/// (features): the token that precedes an image's tokens.
 struct ClassTokenParameters {
   std::size_t features;
   friend bool operator==(const ClassTokenParameters&, const ClassTokenParameters&) = default;
 };
 
-/// (count) biases alone.
+/// (count) biases without weights.
 struct BiasParameters {
   std::size_t count;
   friend bool operator==(const BiasParameters&, const BiasParameters&) = default;
@@ -102,25 +102,23 @@ using ParameterSpec =
                  BatchNormParameters, BatchNormStatistics, RowNormParameters, EmbeddingParameters,
                  PositionParameters, ClassTokenParameters, BiasParameters>;
 
-/// Numbers in the canonical order.
+/// Returns how many numbers the block has in the canonical order.
 [[nodiscard]] std::size_t element_count(const ParameterSpec& spec);
 
-/// True where the first of the block's two parts are weights: of layers that sum over inputs, and
-/// tables. Weight decay applies to these alone: not to gamma, nor to the second part, biases and
-/// beta.
+/// Returns true if the block begins with weights (of a layer that sums over inputs, or of a table).
+/// Weight decay applies to these weights only, not to gamma, beta or biases.
 [[nodiscard]] bool has_weights(const ParameterSpec& spec);
 
-/// A part of a parameter block that other programs know as an array of its own.
+/// A part of a parameter block that other programs store as a separate array.
 struct ParameterArray {
   std::string suffix;  ///< of the block's name: ".weight"
   std::vector<std::size_t> shape;
 };
 
-/// The arrays that a block consists of, one after the other in the canonical order, with PyTorch's
-/// names and shapes.
+/// Returns the arrays of a block in the canonical order, with PyTorch's names and shapes.
 [[nodiscard]] std::vector<ParameterArray> arrays_of(const ParameterSpec& spec);
 
-/// A stretch of the floats of a stored block.
+/// A range of floats in a stored block.
 struct FloatRange {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -129,29 +127,30 @@ struct FloatRange {
   friend constexpr bool operator==(const FloatRange&, const FloatRange&) = default;
 };
 
-/// One of `count` stretches of a block of parameters, in the order in which a backend stores it.
-/// Where it may be cut is the backend's business: between rows of a linear layer's weights. Biases
-/// belong to the last part. A gradient, and what an optimizer keeps, may be blocks of one part
-/// each; parameters themselves are one block. Only linear layers have several parts.
+/// One of `count` consecutive parts of a parameter block, in the order in which a backend stores
+/// it. The backend decides where a block may be cut: between rows of a linear layer's weights.
+/// Biases belong to the last part. A gradient or optimizer state may be stored as one block per
+/// part; parameters always are a single block. Only linear layers have several parts.
 struct ParameterPart {
   std::size_t index = 0;
   std::size_t count = 1;
-  /// Of an update by one of several ranks: the floats of the part that are this rank's. What the
-  /// optimizer keeps are blocks of them alone, and the new parameters go to their place in a block
-  /// as the gradient's. It may reach beyond the part's floats, and be empty then.
+  /// Set for an update that several ranks share: this rank's floats of the part. The optimizer
+  /// state then has these floats only, and the new parameters go to their place in a block of the
+  /// gradient's size. The range may extend beyond the part's floats, or lie outside and so be
+  /// empty.
   std::optional<FloatRange> slice{};
 
   [[nodiscard]] constexpr bool is_last() const { return index + 1 == count; }
   friend constexpr bool operator==(const ParameterPart&, const ParameterPart&) = default;
 };
 
-/// What an update of a part goes over, in floats.
+/// The floats that an update of a part covers.
 struct UpdatedFloats {
-  FloatRange of_parameters;  ///< of the whole block
-  std::size_t gradient = 0;  ///< where it begins in the gradient
-  std::size_t written = 0;   ///< where it begins in the block that gets the new parameters
+  FloatRange of_parameters;  ///< range in the whole block
+  std::size_t gradient = 0;  ///< index of the first float in the gradient
+  std::size_t written = 0;   ///< index of the first float in the block of new parameters
 
-  /// `part` is the range of the part in the whole block.
+  /// Requires: `range` is the part's range in the whole block.
   [[nodiscard]] static constexpr UpdatedFloats of(const ParameterPart& part,
                                                   const FloatRange& range) {
     if (!part.slice) return {.of_parameters = range, .written = range.begin};
@@ -163,18 +162,19 @@ struct UpdatedFloats {
   }
 };
 
-/// What the names of its blocks and tasks end with: "[2]" of the third; nothing of the only one.
+/// Returns the suffix of the part's block and task names: "[2]" for the third; empty for an only
+/// part.
 [[nodiscard]] inline std::string suffix_of(const ParameterPart& part) {
   return part.count == 1 ? "" : "[" + std::to_string(part.index) + "]";
 }
 
-/// What one of the parts costs, where they share the work evenly.
+/// Returns the cost of one part, if all parts share the work evenly.
 [[nodiscard]] inline OperationCost share_of(const OperationCost& whole, const ParameterPart& part) {
   return {.flops = whole.flops / static_cast<double>(part.count),
           .traffic = um::Bytes{whole.traffic.count() / part.count}};
 }
 
-/// Of an operation on a part of so many blocks of parameters.
+/// Returns the cost of an operation on `blocks` blocks of one part.
 [[nodiscard]] inline OperationCost update_cost(const ParameterSpec& parameters,
                                                const ParameterPart& part, double flops_each,
                                                std::size_t blocks) {
@@ -185,19 +185,19 @@ struct UpdatedFloats {
       part);
 }
 
-/// Where a stored block of floats may be cut: `weights` floats, which come first, behind each
+/// The places where a stored block of floats may be cut: the first `weights` floats, after each
 /// `unit` of them.
 class ParameterCuts {
  public:
-  /// Requires: `unit` is not zero. The last unit may be a part of one.
+  /// Requires: `unit` is not zero. The last unit may be incomplete.
   constexpr ParameterCuts(std::size_t weights, std::size_t total, std::size_t unit)
       : units_{std::max<std::size_t>((weights + unit - 1) / unit, 1)},
         unit_{unit},
         weights_{weights},
         total_{total} {}
 
-  /// The fewest parts none of which has more than `most`, where there are such: else as many as
-  /// there can be.
+  /// Returns the fewest parts of at most `most` bytes each; if impossible, the largest possible
+  /// number.
   [[nodiscard]] constexpr std::size_t parts(um::Bytes most) const {
     const std::size_t floats = most.count() / sizeof(float);
     const std::size_t behind = total_ - weights_;
@@ -206,8 +206,8 @@ class ParameterCuts {
     return (units_ + units_each - 1) / units_each;
   }
 
-  /// Parts differ by at most a unit, and what is behind the weights. Requires: no more parts than
-  /// units.
+  /// Returns the floats of a part. Parts differ by at most a unit, and the last part also has the
+  /// floats after the weights. Requires: no more parts than units.
   [[nodiscard]] constexpr FloatRange range(const ParameterPart& part) const {
     return {.begin = units_ * part.index / part.count * unit_,
             .end = part.is_last() ? total_ : units_ * (part.index + 1) / part.count * unit_};

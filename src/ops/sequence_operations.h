@@ -9,17 +9,17 @@
 
 namespace spillway {
 
-/// Operations on sequences: tensors of nets::Form::kSequence, whose rows are tokens. All but
-/// Attention's treat each row alone.
+/// Operations on sequences: tensors of nets::Form::kSequence, with one row per token. All except
+/// attention treat each row separately.
 
-/// The tokens of a batch of sequences as so many vectors: what a row-wise operation goes over.
+/// Returns the shape of a batch of sequences as a batch of tokens, for row-wise operations.
 [[nodiscard]] constexpr TensorShape rows_of(const TensorShape& x) {
   return {.batch = x.batch * x.image.height * x.image.width,
           .image = {.channels = x.image.channels}};
 }
 
-/// tokens, parameters (EmbeddingParameters) -> y. `tokens` are floats, each a whole number; those
-/// that are no row of the table make NaNs.
+/// tokens, parameters (EmbeddingParameters) -> y. `tokens` are whole numbers, stored as floats; a
+/// token that is not a row of the table gives NaNs.
 struct EmbeddingForward {
   TensorShape y;
   std::size_t vocabulary;
@@ -40,8 +40,8 @@ struct EmbeddingForward {
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(y, 2, 0); }
 };
 /// tokens, dy, sum (only where it accumulates) -> dparameters: for each row of the table, the sum
-/// of dy over the tokens of that number, in their order. `sum` and dparameters are one block, which
-/// is added to.
+/// of dy over the tokens with that number, in token order. `sum` and dparameters are the same
+/// block.
 struct EmbeddingBackward {
   TensorShape y;
   std::size_t vocabulary;
@@ -77,8 +77,8 @@ struct PositionsForward {
   using Writes = OnlyY<T>;
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 1); }
 };
-/// dy -> dparameters: sums over the batch, in its order; zero for positions that no token has, and
-/// for all segments but the first.
+/// dy -> dparameters: sums over the batch, in its order; zero for unused positions and for all
+/// segments except the first.
 struct PositionsBackward {
   TensorShape x;
   PositionParameters parameters;
@@ -93,8 +93,8 @@ struct PositionsBackward {
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 1, 1); }
 };
 
-/// x, parameters (RowNormParameters) -> y, saved (Backend::saved_bytes() bytes: what the way back
-/// needs of each row's statistics). With `is_centred` a layer norm, else an RMS norm, which has no
+/// x, parameters (RowNormParameters) -> y, saved (Backend::saved_bytes() bytes: each row's
+/// statistics for backward). With `is_centred` a layer norm, otherwise an RMS norm, which has no
 /// beta.
 struct RowNormForward {
   TensorShape x;
@@ -137,7 +137,7 @@ struct RowNormBackward {
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 3, 12); }
 };
 
-/// x -> y: of each row, gates and as many values, half as many numbers (nets::Swiglu).
+/// x -> y: each row of x has gates, then as many values (nets::Swiglu); y has half as many numbers.
 struct SwigluForward {
   TensorShape y;
 
@@ -165,19 +165,19 @@ struct SwigluBackward {
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(y, 5, 16); }
 };
 
-/// How an attention divides the channels of what it reads: nets::Rotary says.
+/// How an attention divides the channels of its input: see nets::Rotary.
 struct Heads {
   std::size_t heads;
   std::size_t kv_heads;
 
-  /// Of a head.
+  /// Returns the width of a head.
   [[nodiscard]] constexpr std::size_t width(const TensorShape& x) const {
     return x.image.channels / (heads + 2 * kv_heads);
   }
   friend constexpr bool operator==(const Heads&, const Heads&) = default;
 };
 
-/// x -> y (y may be x): queries and keys turned by their token's angles, values as they are.
+/// x -> y (y may be x): queries and keys rotated by their token's angles; values unchanged.
 struct RotaryForward {
   TensorShape x;
   Heads heads;
@@ -190,7 +190,7 @@ struct RotaryForward {
   using Writes = OnlyY<T>;
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 3); }
 };
-/// dy -> dx: turned back (dx may be dy)
+/// dy -> dx: rotated back (dx may be dy)
 struct RotaryBackward {
   TensorShape x;
   Heads heads;
@@ -204,21 +204,22 @@ struct RotaryBackward {
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 3); }
 };
 
-/// What both operations of an attention share.
+/// The geometry that forward and backward of an attention share.
 struct AttentionGeometry {
   TensorShape x;
   Heads heads;
   bool is_causal = true;
-  float dropout = 0;         ///< the probability of a weight to be dropped; zero at evaluation
-  std::uint32_t stream = 0;  ///< of dropout, as DropoutForward's
+  float dropout = 0;         ///< probability of dropping a weight; zero in evaluation
+  std::uint32_t stream = 0;  ///< of dropout, as in DropoutForward
 
   [[nodiscard]] TensorShape y() const {
     return {.batch = x.batch,
             .image = nets::sequence(x.image.height, heads.heads * heads.width(x))};
   }
-  /// Floats of Writes::saved: one for each head and token.
+  /// Returns the floats of Writes::saved: one per head and token.
   [[nodiscard]] std::size_t saved_count() const { return x.batch * heads.heads * x.image.height; }
-  /// Of `products` matrix products of tokens by tokens by a head's width, for each head.
+  /// Returns the cost of `products` matrix products per head, each tokens x tokens x width of a
+  /// head.
   [[nodiscard]] OperationCost cost(double products, std::size_t tensors) const {
     const auto tokens = static_cast<double>(x.image.height);
     const double pairs = static_cast<double>(y().elements()) * tokens * (is_causal ? 0.5 : 1);
@@ -227,7 +228,7 @@ struct AttentionGeometry {
   }
 };
 /// x -> y, saved: for each sample, head and token the logarithm of the sum of exp(score), float.
-/// Tiled: workspace and y grow with the number of tokens, not with its square (Dao et al., 2022).
+/// Tiled: workspace and y grow linearly with the number of tokens (Dao et al., 2022).
 struct AttentionForward {
   AttentionGeometry geometry;
 

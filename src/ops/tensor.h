@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "nets/shape.h"
-#include "src/numbers/narrow_floats.h"  // Bfloat16, of which tensors are with kBf16
+#include "src/numbers/narrow_floats.h"  // Bfloat16, the elements of tensors with kBf16
 #include "um/bytes.h"
 
 namespace spillway {
 
-/// The logical shape of a batch: (N, C, H, W) of 32-bit floats. How a backend lays it out, and with
-/// how much padding, is the backend's affair.
+/// The logical shape of a batch: (N, C, H, W) of 32-bit floats. Each backend chooses layout and
+/// padding.
 struct TensorShape {
   std::size_t batch = 0;
   nets::Shape image;
@@ -31,14 +31,14 @@ struct TensorShape {
 }
 
 /// How activations and gradients are stored and multiplied. Parameters, their gradients, statistics
-/// and sums are float in all of them.
+/// and sums are always float.
 enum class Precision {
   kFp32,  ///< float, multiplied as float
   kTf32,  ///< float, multiplied as TF32
   kBf16   ///< bfloat16 activations and gradients; kernels read the weights as bfloat16
 };
 
-/// "fp32", "tf32", "bf16".
+/// Returns "fp32", "tf32" or "bf16".
 [[nodiscard]] constexpr std::string_view to_string(Precision precision) {
   switch (precision) {
     case Precision::kFp32:
@@ -51,7 +51,7 @@ enum class Precision {
   return "bf16";
 }
 
-/// Nothing when no precision has this name.
+/// Returns nullopt if no precision has this name.
 [[nodiscard]] constexpr std::optional<Precision> find_precision(std::string_view name) {
   for (const Precision each : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
     if (to_string(each) == name) return each;
@@ -59,16 +59,16 @@ enum class Precision {
   return std::nullopt;
 }
 
-/// What an operation reads and writes, by name: `Reads<T>` and `Writes<T>` of its struct, where `T`
-/// is a block's number in a step and an address in a kernel. A list of operands is the reads in
-/// their order, then the writes. Operands that are only there under a condition come last in
-/// either, and the operation counts: read_count(), write_count().
+/// Operands by name: `Reads<T>` and `Writes<T>` of an operation's struct. `T` is a block's number
+/// in a step and an address in a kernel. A list of operands has the reads in their order, then the
+/// writes. Optional operands come last in each; read_count() and write_count() of the operation say
+/// how many there are.
 template <class Op>
 using Reads = typename Op::template Reads<std::byte*>;
 template <class Op>
 using Writes = typename Op::template Writes<std::byte*>;
 
-/// How many names a struct of operands has.
+/// Number of names in a struct of operands.
 template <template <class> class Names>
 inline constexpr std::size_t kNameCount = std::is_empty_v<Names<std::byte*>>
                                               ? 0
@@ -95,7 +95,7 @@ template <class Op>
   return read_count(op) + write_count(op);
 }
 
-/// The first `count` operands of a struct, in their order.
+/// Returns the first `count` operands of a struct, in order.
 template <class T, class Names>
 [[nodiscard]] std::vector<T> listed(const Names& names, std::size_t count) {
   if constexpr (std::is_empty_v<Names>) {
@@ -108,7 +108,7 @@ template <class T, class Names>
   }
 }
 
-/// The operands of a list by their names; those that are not there are null.
+/// Returns the operands of a list by name; absent ones are null.
 template <class Names, class T>
 [[nodiscard]] Names named(std::span<const T> list) {
   if constexpr (std::is_empty_v<Names>) {
@@ -122,7 +122,7 @@ template <class Names, class T>
   }
 }
 
-/// What several operations read or write: their Reads or their Writes, named after their members.
+/// Reads and Writes that several operations share, named after their members.
 template <class T>
 struct OnlyX {
   T x;
@@ -148,7 +148,7 @@ struct XAndParameters {
   T x, parameters;
 };
 
-/// What a kernel of `Op` works on.
+/// The operands of a kernel of `Op`.
 template <class Op>
 struct Operands {
   Reads<Op> in;
@@ -162,7 +162,7 @@ template <class Op>
   return {.in = named<Reads<Op>, std::byte*>(list.first(reads)),
           .out = named<Writes<Op>, std::byte*>(list.subspan(reads))};
 }
-/// Likewise, of an operation that always has the same.
+/// Overload for operations with a fixed number of operands.
 template <class Op>
 requires(
     !requires(Op op) { op.read_count(); } && !requires(Op op) { op.write_count(); })

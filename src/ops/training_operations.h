@@ -10,12 +10,11 @@
 
 namespace spillway {
 
-/// How an update turns a gradient into a change of the parameters: PyTorch's definitions, but that
-/// weight decay applies to the weights of layers alone, not to biases nor to norms' gamma and beta,
-/// unless an optimizer `decays_all`.
-/// With a `clip_norm`, all gradients together are first scaled down to that norm, where theirs is
-/// larger: tasks of their own do that before the updates. Below, w are parameters, g their
-/// gradients, and the learning rate is StepContext's.
+/// How an update changes the parameters, by PyTorch's definitions, with one exception. Weight decay
+/// applies only to weights of layers, not to biases, gamma or beta, unless an optimizer
+/// `decays_all`.
+/// With a `clip_norm`, all gradients together are first scaled down to at most that norm, by
+/// separate tasks. Below, w are parameters, g gradients, and the learning rate is StepContext's.
 
 /// Stochastic gradient descent: g += weight_decay w; v = momentum v + g; w -= rate v; or, with
 /// `nesterov`, w -= rate (g + momentum v).
@@ -23,8 +22,8 @@ struct SgdOptions {
   float momentum = 0.9F;
   float weight_decay = 0;
   bool nesterov = false;
-  float clip_norm = 0;      ///< 0: gradients stay as they are
-  bool decays_all = false;  ///< parameters, as PyTorch does: biases and norms, too
+  float clip_norm = 0;      ///< 0: gradients are not clipped
+  bool decays_all = false;  ///< decays biases and norms, too, as PyTorch does
   friend bool operator==(const SgdOptions&, const SgdOptions&) = default;
 };
 
@@ -33,13 +32,13 @@ struct SgdOptions {
 /// + epsilon). AdamW (Loshchilov and Hutter, 2019) leaves g alone and begins with w -= rate
 /// weight_decay w.
 struct AdamOptions {
-  double beta1 = 0.9;    ///< a double: 1 - 0.999F is 0.00099999
-  double beta2 = 0.999;  ///< likewise
+  double beta1 = 0.9;    ///< a double, because 1 - 0.999F is 0.00099999
+  double beta2 = 0.999;  ///< a double for the same reason
   float epsilon = 1e-8F;
   float weight_decay = 0;
   bool decoupled = false;   ///< AdamW
-  float clip_norm = 0;      ///< as of SgdOptions
-  bool decays_all = false;  ///< likewise
+  float clip_norm = 0;      ///< see SgdOptions
+  bool decays_all = false;  ///< see SgdOptions
   friend bool operator==(const AdamOptions&, const AdamOptions&) = default;
 };
 
@@ -48,29 +47,31 @@ struct AdamOptions {
 struct RmspropOptions {
   double alpha = 0.99;
   float epsilon = 1e-8F;
-  float momentum = 0;  ///< 0: there is no v
+  float momentum = 0;  ///< 0: without v
   float weight_decay = 0;
-  float clip_norm = 0;      ///< as of SgdOptions
-  bool decays_all = false;  ///< likewise
+  float clip_norm = 0;      ///< see SgdOptions
+  bool decays_all = false;  ///< see SgdOptions
   friend bool operator==(const RmspropOptions&, const RmspropOptions&) = default;
 };
 
 using OptimizerOptions = std::variant<SgdOptions, AdamOptions, RmspropOptions>;
 
 /// logits (N, C, H, W), labels (N, H, W int32), result (only where it accumulates) -> result (float
-/// loss, float number of correct predictions), dlogits (gradient of the loss). The loss is `weight`
-/// times the mean over the positions whose label is not negative, added to the loss that is in
-/// `result` where it accumulates. With a `smoothing` it is (1 - smoothing) times that of the label,
-/// plus smoothing times the mean over all classes, as PyTorch's label_smoothing. (dlogits may be
-/// logits) Where StepContext counts labels, the mean is over those, of which these are a part. With
-/// `mixes`, labels are MixedLabels: the loss is (1 - part) times that of the first label plus part
-/// times that of the second, and the prediction is right where it is the one of the larger part.
+/// loss, float number of correct predictions), dlogits (gradient of the loss). (dlogits may be
+/// logits)
+/// The loss is `weight` times the mean over the positions with a label that is not negative. It is
+/// added to the loss in `result` if it accumulates. If StepContext has a count of labels, the mean
+/// divides by that count, since these labels are a part of the batch.
+/// With `smoothing` the loss is (1 - smoothing) times the label's loss, plus smoothing times the
+/// mean over all classes, as with PyTorch's label_smoothing.
+/// With `mixes`, labels are MixedLabels. The loss is (1 - part) times the first label's plus part
+/// times the second's; a prediction is correct if it is the label with the larger part.
 struct SoftmaxCrossEntropyTrain {
   TensorShape x;
   float weight = 1;
   bool accumulates = false;
-  float smoothing = 0;  ///< below 1; each sample is of all classes by equal parts of this
-  bool mixes = false;   ///< requires: one position a sample
+  float smoothing = 0;  ///< below 1; the probability mass spread evenly over all classes
+  bool mixes = false;   ///< Requires: one position per sample
 
   static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kBoth};
   template <class T>
@@ -84,28 +85,28 @@ struct SoftmaxCrossEntropyTrain {
   [[nodiscard]] std::size_t read_count() const { return accumulates ? 3 : 2; }
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 10); }
 };
-/// What SoftmaxCrossEntropyEvaluate makes of one sample of one position, floats.
+/// The result of SoftmaxCrossEntropyEvaluate for a sample with one position, in floats.
 struct JudgedSample {
-  float prediction;   ///< the class of the first of the largest logits
-  float probability;  ///< of it, by softmax
-  float rank;  ///< classes that come before the label's: 0 where it is right, all without a label
+  float prediction;   ///< the first class with the largest logit
+  float probability;  ///< softmax probability of the prediction
+  float rank;         ///< number of classes before the label's: 0 if correct, all without a label
 };
 
 /// logits, labels -> result (float sum of losses, float number of correct predictions) over the
-/// positions whose label is not negative; where a sample has one position, a JudgedSample of each
-/// follows, and then where they are asked for all logits, (N, C) floats.
+/// positions with a label that is not negative. If samples have one position, a JudgedSample for
+/// each follows; then, with `gives_logits`, all logits, (N, C) floats.
 struct SoftmaxCrossEntropyEvaluate {
   TensorShape x;
-  bool gives_logits = false;  ///< Requires: samples of one position
+  bool gives_logits = false;  ///< Requires: samples with one position
 
   [[nodiscard]] std::size_t judged_samples() const {
     return x.image.height * x.image.width == 1 ? x.batch : 0;
   }
-  /// Floats behind the first two.
+  /// Returns the number of floats of JudgedSamples in the result.
   [[nodiscard]] std::size_t judged_floats() const {
     return judged_samples() * sizeof(JudgedSample) / sizeof(float);
   }
-  /// Logits that follow these.
+  /// Returns the number of logits in the result.
   [[nodiscard]] std::size_t given_logits() const { return gives_logits ? x.elements() : 0; }
 
   static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kBoth};
@@ -120,15 +121,15 @@ struct SoftmaxCrossEntropyEvaluate {
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 1, 10); }
 };
 
-/// Floats of the logits that a loss over a vocabulary has at once, where it has more tokens.
+/// Most logits, in floats, that a loss over a vocabulary holds at once; further tokens wait.
 inline constexpr std::size_t kVocabularyChunk = (64ULL << 20U) / sizeof(float);
 
 /// x, table, labels (int32, one for each token), bias (only with a bias) -> result (as
-/// SoftmaxCrossEntropyTrain's), dx, dtable, dbias (only with a bias). Forward and backward at once,
-/// a chunk of tokens after the other, whose logits are all that there is of them. (dx may be x)
+/// SoftmaxCrossEntropyTrain's), dx, dtable, dbias (only with a bias). Computes forward and backward
+/// together, chunk of tokens by chunk; only one chunk's logits exist at a time. (dx may be x)
 struct VocabularyLossTrain {
   VocabularyGeometry geometry;
-  float smoothing = 0;  ///< as SoftmaxCrossEntropyTrain's
+  float smoothing = 0;  ///< see SoftmaxCrossEntropyTrain
 
   static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kBoth};
   template <class T>
@@ -160,8 +161,8 @@ struct VocabularyLossEvaluate {
   [[nodiscard]] OperationCost cost() const { return geometry.cost(1, 1); }
 };
 
-/// parameters, momentum, dparameters -> parameters, momentum (optimizer.h). Of a part of the
-/// parameters, `parameters` is the whole block; momentum and dparameters are blocks of the part.
+/// parameters, momentum, dparameters -> parameters, momentum (SgdOptions). For a part,
+/// `parameters` is the whole block; momentum and dparameters are blocks of the part.
 struct SgdUpdate {
   ParameterSpec parameters;
   SgdOptions options;
@@ -181,7 +182,7 @@ struct SgdUpdate {
   }
 };
 /// parameters, first moment, second moment, dparameters -> parameters, first moment, second moment
-/// (optimizer.h; t is StepContext's step, counted from 1). Of a part as SgdUpdate's.
+/// (AdamOptions; t is StepContext's step, counted from 1). Parts work as in SgdUpdate.
 struct AdamUpdate {
   ParameterSpec parameters;
   AdamOptions options;
@@ -200,7 +201,7 @@ struct AdamUpdate {
 };
 
 /// parameters, square average, dparameters, velocity (only with a momentum) -> parameters, square
-/// average, velocity (likewise) (optimizer.h). Of a part as SgdUpdate's.
+/// average, velocity (only with a momentum) (RmspropOptions). Parts work as in SgdUpdate.
 struct RmspropUpdate {
   ParameterSpec parameters;
   RmspropOptions options;
@@ -222,8 +223,8 @@ struct RmspropUpdate {
     return update_cost(parameters, part, 12, has_velocity() ? 7 : 5);
   }
 };
-/// parameters, average -> average (in place): average += (1 - decay) (parameters - average). Of a
-/// part, `parameters` is the whole block and the average that of the part.
+/// parameters, average -> average (in place): average += (1 - decay) (parameters - average). For a
+/// part, `parameters` is the whole block and the average is a block of the part.
 struct AverageParameters {
   ParameterSpec parameters;
   double decay = 0;
@@ -241,8 +242,8 @@ struct AverageParameters {
   [[nodiscard]] OperationCost cost() const { return update_cost(parameters, part, 3, 3); }
 };
 
-/// new parameters, parameters (only of several parts) -> parameters: those of a part, which lie in
-/// a block as its gradient does, to their place in the whole block.
+/// new parameters, parameters (only of several parts) -> parameters: copies a part, stored in a
+/// block like its gradient's, to its place in the whole block.
 struct TakeParameters {
   ParameterSpec parameters;
   ParameterPart part = {};
@@ -260,8 +261,8 @@ struct TakeParameters {
   [[nodiscard]] OperationCost cost() const { return update_cost(parameters, part, 0, 2); }
 };
 
-/// sum, dparameters -> sum (in place): what the sub-batches before have left, plus dparameters.
-/// Both are blocks of the part.
+/// sum, dparameters -> sum (in place): the sum over earlier sub-batches plus dparameters. Both are
+/// blocks of the part.
 struct AccumulateGradients {
   ParameterSpec parameters;
   ParameterPart part = {};
@@ -279,7 +280,7 @@ struct AccumulateGradients {
 };
 
 /// dparameters, squares (only where it accumulates) -> squares: one double, the sum of the squares
-/// of the part's gradient, added to those before.
+/// of the part's gradient, added to the old value.
 struct AddSquares {
   ParameterSpec parameters;
   ParameterPart part = {};
@@ -298,8 +299,8 @@ struct AddSquares {
   [[nodiscard]] OperationCost cost() const { return update_cost(parameters, part, 2, 1); }
 };
 
-/// squares, dparameters -> dparameters (in place): times min(1, largest_norm / (sqrt(squares) +
-/// 1e-6)), as PyTorch's clip_grad_norm_.
+/// squares, dparameters -> dparameters (in place): multiplied by min(1, largest_norm /
+/// (sqrt(squares) + 1e-6)), as PyTorch's clip_grad_norm_.
 struct ClipGradient {
   ParameterSpec parameters;
   ParameterPart part = {};

@@ -8,13 +8,13 @@
 
 namespace spillway {
 
-/// The numbers that Adam's kernels reckon with in one step, made in doubles and rounded once, so
-/// that all backends have the same. With them an update is, each operation rounded:
+/// The coefficients of Adam's kernels in one step. They are computed in doubles and rounded once,
+/// so that all backends use the same. An update is then, with each operation rounded:
 ///
-///     g = dw + decay w                          (decay 0 where there is none)
+///     g = dw + decay w                          (decay 0 without weight decay)
 ///     m = m + new_first (g - m)
 ///     v = old_second v + (new_second g) g
-///     w = shrink w - step_size (m / (sqrt(v) / root + epsilon))    (shrink 1 where no decay is)
+///     w = shrink w - step_size (m / (sqrt(v) / root + epsilon))    (shrink 1 without decay)
 struct AdamRates {
   float decay;
   float shrink;
@@ -28,7 +28,7 @@ struct AdamRates {
 
 [[nodiscard]] AdamRates adam_rates(const AdamOptions& options, const StepContext& context);
 
-/// The numbers that RMSprop's kernels reckon with in one step, likewise.
+/// The coefficients of RMSprop's kernels in one step, computed in doubles and rounded once.
 struct RmspropRates {
   float decay;
   float old_square;  ///< alpha
@@ -40,11 +40,11 @@ struct RmspropRates {
 
 [[nodiscard]] RmspropRates rmsprop_rates(const RmspropOptions& options, const StepContext& context);
 
-/// What SgdUpdate does to float `i` of a part of parameters.
+/// Applies SgdUpdate to float `i` of a part of the parameters.
 struct SgdElement {
   SgdOptions options;
   float rate;
-  std::size_t decayed;  // the first so many
+  std::size_t decayed;  // number of floats at the front that decay
   const float* old_w;
   const float* old_v;
   const float* dw;
@@ -59,10 +59,10 @@ struct SgdElement {
   }
 };
 
-/// What AdamUpdate does to float `i` of a part of parameters.
+/// Applies AdamUpdate to float `i` of a part of the parameters.
 struct AdamElement {
   AdamRates rates;
-  std::size_t decayed;  // the first so many
+  std::size_t decayed;  // number of floats at the front that decay
   const float* old_w;
   const float* old_m;
   const float* old_v;
@@ -82,11 +82,11 @@ struct AdamElement {
   }
 };
 
-/// What RmspropUpdate does to float `i` of a part of parameters, each operation rounded; without a
-/// velocity `old_v` and `v` are null.
+/// Applies RmspropUpdate to float `i` of a part of the parameters, with each operation rounded.
+/// Without a velocity, `old_v` and `v` are null.
 struct RmspropElement {
   RmspropRates rates;
-  std::size_t decayed;  // the first so many
+  std::size_t decayed;  // number of floats at the front that decay
   const float* old_w;
   const float* old_s;
   const float* old_v;

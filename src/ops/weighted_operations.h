@@ -11,7 +11,7 @@
 
 namespace spillway {
 
-/// The geometry all three operations of a convolution share.
+/// The geometry that all three operations of a convolution share.
 struct ConvolutionGeometry {
   TensorShape x;
   TensorShape y;
@@ -22,9 +22,9 @@ struct ConvolutionGeometry {
   nets::Extent dilation = nets::square(1);
   std::size_t groups = 1;
 
-  /// Of the forward operation.
+  /// Kind of the forward operation.
   static constexpr OperationKind kKind = OperationKind::kConvolution;
-  /// Of each of the three operations: OperationRow::has_algorithms.
+  /// OperationRow::has_algorithms of all three operations.
   static constexpr bool kHasAlgorithms = true;
 
   [[nodiscard]] ConvolutionParameters parameters() const {
@@ -42,7 +42,7 @@ struct ConvolutionGeometry {
   friend bool operator==(const ConvolutionGeometry&, const ConvolutionGeometry&) = default;
 };
 
-/// The geometry all three operations of a transposed convolution share.
+/// The geometry that all three operations of a transposed convolution share.
 struct TransposedConvolutionGeometry {
   TensorShape x;
   TensorShape y;
@@ -53,9 +53,9 @@ struct TransposedConvolutionGeometry {
   nets::Extent dilation = nets::square(1);
   std::size_t groups = 1;
 
-  /// Of the forward operation.
+  /// Kind of the forward operation.
   static constexpr OperationKind kKind = OperationKind::kConvolution;
-  /// Of each of the three operations: OperationRow::has_algorithms.
+  /// OperationRow::has_algorithms of all three operations.
   static constexpr bool kHasAlgorithms = true;
 
   [[nodiscard]] TransposedConvolutionParameters parameters() const {
@@ -65,7 +65,7 @@ struct TransposedConvolutionGeometry {
             .bias = bias,
             .groups = groups};
   }
-  /// The convolution that makes x of y, with the same weights and no bias.
+  /// Returns the convolution that computes x from y, with the same weights and without a bias.
   [[nodiscard]] ConvolutionGeometry adjoint() const {
     return {.x = y,
             .y = x,
@@ -76,7 +76,7 @@ struct TransposedConvolutionGeometry {
             .dilation = dilation,
             .groups = groups};
   }
-  /// As many products as the adjoint, and a sum for the bias.
+  /// The products of the adjoint, and the addition of the bias.
   [[nodiscard]] OperationCost cost() const {
     OperationCost cost = adjoint().cost();
     if (bias) cost.traffic += float_bytes(y.image.channels);
@@ -86,15 +86,15 @@ struct TransposedConvolutionGeometry {
                          const TransposedConvolutionGeometry&) = default;
 };
 
-/// The geometry all three operations of a linear layer share. y is (N, features, 1, 1).
+/// The geometry that all three operations of a linear layer share. y is (N, features, 1, 1).
 struct LinearGeometry {
   TensorShape x;
   std::size_t features;
   bool bias;
 
-  /// Of the forward operation.
+  /// Kind of the forward operation.
   static constexpr OperationKind kKind = OperationKind::kLinear;
-  /// Of each of the three operations: OperationRow::has_algorithms.
+  /// OperationRow::has_algorithms of all three operations.
   static constexpr bool kHasAlgorithms = false;
 
   [[nodiscard]] LinearParameters parameters() const {
@@ -108,8 +108,8 @@ struct LinearGeometry {
   friend bool operator==(const LinearGeometry&, const LinearGeometry&) = default;
 };
 
-/// x, parameters -> y: a convolution, a transposed convolution or W x + b. With `relu`, y = max(0,
-/// that).
+/// x, parameters -> y: a convolution, a transposed convolution or W x + b. With `relu`, y is max(0,
+/// that result).
 template <class Geometry>
 struct WeightedForward {
   Geometry geometry;
@@ -141,7 +141,7 @@ struct WeightedBackwardData {
   using Writes = OnlyDx<T>;
   [[nodiscard]] OperationCost cost() const { return geometry.cost(); }
 };
-/// x, dy -> dparameters, a block of the part.
+/// x, dy -> dparameters: a block of the part.
 template <class Geometry>
 struct WeightedBackwardWeights {
   Geometry geometry;
@@ -169,7 +169,7 @@ using LinearForward = WeightedForward<LinearGeometry>;
 using LinearBackwardData = WeightedBackwardData<LinearGeometry>;
 using LinearBackwardWeights = WeightedBackwardWeights<LinearGeometry>;
 
-/// What both losses over a vocabulary share.
+/// The geometry that all operations on the logits of a vocabulary share.
 struct VocabularyGeometry {
   TensorShape x;
   std::size_t vocabulary;
@@ -179,7 +179,7 @@ struct VocabularyGeometry {
     return {.vocabulary = vocabulary, .features = x.image.channels};
   }
   [[nodiscard]] BiasParameters bias_parameters() const { return {.count = vocabulary}; }
-  /// Of so many matrix products of tokens by vocabulary by channels.
+  /// Returns the cost of `products` matrix products, each tokens x vocabulary x channels.
   [[nodiscard]] OperationCost cost(double products, std::size_t tables) const {
     return {
         .flops = products * 2 * static_cast<double>(x.elements()) * static_cast<double>(vocabulary),
@@ -187,8 +187,8 @@ struct VocabularyGeometry {
   }
 };
 
-/// x, table, bias (only with a bias) -> logits, floats (N, V), of one token of each sample: that of
-/// number StepContext::position.
+/// x, table, bias (only with a bias) -> logits, floats (N, V), of one token of each sample: that
+/// with number StepContext::position.
 struct VocabularyLogits {
   VocabularyGeometry geometry;
 
@@ -210,7 +210,7 @@ struct VocabularyLogits {
   }
 };
 
-/// The geometry of the operations of a convolution or a transposed one, which makes `y` of `x`.
+/// Returns the geometry of a convolution or transposed convolution from `x` to `y`.
 template <class Layer>
 [[nodiscard]] auto geometry_of(const Layer& layer, const TensorShape& x, const TensorShape& y) {
   using Geometry = std::conditional_t<std::same_as<Layer, nets::Convolution>, ConvolutionGeometry,

@@ -14,15 +14,15 @@ namespace spillway {
 namespace {
 
 std::optional<std::string> path_of(const PlugIn& plug_in) {
-  std::error_code error;  // where nobody may look
+  std::error_code error;  // set for folders that cannot be read; ignored
   for (const std::filesystem::path& folder : plug_in.folders) {
-    if (folder.is_relative()) continue;  // to a folder that somebody else may write to
+    if (folder.is_relative()) continue;  // relative to a folder that others may write to
     if (std::filesystem::exists(folder / plug_in.file, error)) return folder / plug_in.file;
   }
   return std::nullopt;
 }
 
-/// Returns an empty path where the system does not say.
+/// Returns an empty path if the system does not tell.
 std::filesystem::path folder_of_program() {
   std::error_code error;
   return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
@@ -35,9 +35,8 @@ std::vector<std::filesystem::path> folders_of_program(const std::string& librari
   return {program, program / libraries};
 }
 
-// A library that was named by a relative path keeps that name when the current folder is another.
-// The program has no name in the loader's list, and dlinfo() crashes when it is asked for its
-// folder.
+// A library that was loaded by a relative path keeps that path when the current folder changes. The
+// program itself has no name in the loader's list, and dlinfo() crashes when asked for its folder.
 std::filesystem::path folder_of(const void* code) {
   Dl_info info{};
   void* loaded = nullptr;
@@ -45,7 +44,7 @@ std::filesystem::path folder_of(const void* code) {
   if (dladdr1(code, &info, &loaded, RTLD_DL_LINKMAP) == 0) return {};
   if (*static_cast<const link_map*>(loaded)->l_name == '\0') return folder_of_program();
   if (dlinfo(loaded, RTLD_DI_ORIGIN, folder.data()) != 0) return {};
-  // It may end with "/.", which stands for the folder itself.
+  // The path may end with "/.", which stands for the folder itself.
   return (std::filesystem::path{folder.data()} / "file").lexically_normal().parent_path();
 }
 

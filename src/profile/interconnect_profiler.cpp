@@ -28,7 +28,7 @@ Nanoseconds slowest(Communicator& communicator, Nanoseconds own) {
   return Nanoseconds{*std::max_element(times.begin(), times.end())};
 }
 
-// The sum of so many bytes of each rank, with a shard for each.
+// An all-reduce of `size` bytes, with one shard for each rank.
 class AllReduce {
  public:
   AllReduce(const RankMemory& between, Bytes size)
@@ -85,7 +85,7 @@ prefetch::Interconnect fitted_interconnect(std::size_t ranks,
   const auto count = static_cast<double>(ranks);
   const auto messages = 2 * (count - 1);
   const auto bytes = static_cast<double>((times.back().size - times.front().size).count());
-  // A large one that is not slower than a small one: as if it took a nanosecond.
+  // Counts as a nanosecond longer if the large message is not slower than the small one.
   const Nanoseconds longer = std::max(Nanoseconds{1}, times.back().time - times.front().time);
   const double rate = messages / count * bytes / um::seconds(longer);
   const double of_bytes =
@@ -111,7 +111,7 @@ double compute_speed_while_exchanging(const RankMemory& between, const ExchangeL
   constexpr std::chrono::milliseconds kDuration{400};
   constexpr double kSlowest = 0.05;
   const std::optional<LoadTask> task = find_load(load.step, load.profile, load.limit);
-  // What not all ranks can do, none does.
+  // If one rank has no load, no rank measures.
   if (any_rank(between.ranks, !task)) return 1;
   RepeatedLaunch launches{load.step, *task, *load.context.backend, load.context.device->memory(),
                           *load.context.compute};

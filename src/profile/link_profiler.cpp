@@ -24,14 +24,14 @@
 namespace spillway {
 namespace {
 
-/// Starts what keeps the processor busy meanwhile; null: nothing does.
+/// Starts a load that keeps the processor busy during a measurement; returns null for no load.
 using StartLoad = std::function<std::unique_ptr<RepeatedLaunch>()>;
 
 using um::Bytes;
 using Clock = std::chrono::steady_clock;
 
 constexpr Bytes kUnit{4096};
-constexpr auto kTime = std::chrono::milliseconds{250};  // of the measurement
+constexpr auto kTime = std::chrono::milliseconds{250};  // per measurement
 
 std::optional<Operation> find_update(const Step& step) {
   for (const auto* const launches : {&step.launches, &step.far_launches}) {
@@ -42,18 +42,18 @@ std::optional<Operation> find_update(const Step& step) {
   return std::nullopt;
 }
 
-// Blocks of as many bytes as all of them have room for, one behind the other: parameters, the
-// optimizer's numbers, the gradient.
+// Lays out the updated tensors (parameters, optimizer state) and the gradient as consecutive blocks
+// of `block` bytes.
 FarOperands operands_in(Bytes block, std::size_t updated) {
   FarOperands operands{.updated = {}, .gradient = updated * block};
   for (std::size_t i = 0; i < updated; ++i) operands.updated.push_back(i * block);
   return operands;
 }
 
-// Measures how fast the far side updates, beside a load, and how much that slows the load down:
-// LinkProfile::far_update and compute_speed_while_updating. Updates like those of `step` go over
-// the far memory of `link`, all of which is near before and afterwards. Leaves `result` as it is
-// where the device does not update on the far side. Throws: um::Error when far memory fails;
+// Measures the far side's update rate under a load, and how much that slows the load down:
+// LinkProfile::far_update and compute_speed_while_updating. Runs updates like those of `step` on
+// the far memory of `link`, which is all near before and afterwards. Leaves `result` unchanged
+// if the device does not update on the far side. Throws: um::Error when far memory fails;
 // Interrupted when `stop` is requested.
 void measure_far_update(LinkUnderTest& link, const Step& step, const Backend& backend,
                         const StartLoad& start_load, const std::stop_token& stop,
@@ -149,7 +149,7 @@ using Clock = std::chrono::steady_clock;
 constexpr Bytes kMoved{32ULL << 20U};                       // at a time
 constexpr auto kDuration = std::chrono::milliseconds{800};  // of the measurement
 
-// Whole pages, in what the load leaves.
+// Whole pages: kMoved, or a quarter of `limit` if that is less.
 Bytes moved_size(Bytes page, Bytes limit) {
   const Bytes quarter = um::round_down(Bytes{limit.count() / 4}, page);
   return std::max(page, std::min(um::round_up(kMoved, page), quarter));
@@ -177,7 +177,7 @@ prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
     away.add(whole.size, link->move_away(whole));
     back.add(whole.size, link->move_back(whole));
   };
-  round_trip();  // the first write to far memory waits for the system to give it
+  round_trip();  // the first write to far memory waits until the system provides it
   away = back = {};
   const Clock::time_point end = Clock::now() + measuring_time(kDuration);
   do round_trip();
@@ -192,7 +192,7 @@ prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
                                .prefetch = back.bandwidth(back_latency),
                                .latency = std::max(away_latency, back_latency),
                                .is_duplex = idle.exchange.is_duplex(),
-                               // Unified memory is unmapped as it leaves.
+                               // Unified memory is unmapped while it moves.
                                .copies_while_read = subject.mode != MemoryMode::kManaged,
                                .faults = device.faults()};
   result.faults.time += subject.options.fault_latency;

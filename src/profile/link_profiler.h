@@ -15,25 +15,25 @@
 
 namespace spillway {
 
-/// A link to measure, and what may be used for that.
+/// A link to measure, and the memory that the measurement may use.
 struct LinkSubject {
   um::Device& device;
-  MemoryMode mode;             ///< managed: moves of unified memory; else explicit copies
+  MemoryMode mode;             ///< managed: moves of unified memory; otherwise explicit copies
   um::ManagedOptions options;  ///< page, far memory, link, paging; sizes are chosen here
   um::Bytes limit;             ///< of near memory
   bool with_far_updates = true;
 };
 
-/// Measures bandwidth each way while the stream runs the longest task of `step`, and how much that
-/// task slows down; likewise updates on the far side (measure_far_update()); and, without it, what
-/// a move takes beside its bytes and whether both directions move at once. `profile` says which
-/// task is the longest. Throws: Interrupted when `stop` is requested.
+/// Measures the bandwidth each way while the stream runs the longest task of `step`, and how much
+/// that slows the task down. Measures far updates under the same load (measure_far_update()). On an
+/// idle link, measures the latency of a move and whether both directions move at once. `profile`
+/// says which task is the longest. Throws: Interrupted when `stop` is requested.
 [[nodiscard]] prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
                                                  const Backend& backend,
                                                  const prefetch::Profile& profile,
                                                  um::Stream& stream, const std::stop_token& stop);
 
-/// What moves of one direction, one after the other, moved in how much time.
+/// Total bytes and time of consecutive moves in one direction.
 struct MovedBytes {
   um::Bytes bytes;
   um::Nanoseconds time{0};
@@ -44,43 +44,44 @@ struct MovedBytes {
     time += taken;
     ++moves;
   }
-  /// Without the latency of each move, which counts as half of the time at most. Requires: time.
+  /// Returns the rate without the latency of each move, which counts as half of the time at most.
+  /// Requires: time > 0.
   [[nodiscard]] um::Bandwidth bandwidth(um::Nanoseconds latency) const {
     const um::Nanoseconds moving = time - std::min(moves * latency, time / 2);
     return um::Bandwidth{static_cast<double>(bytes.count()) / um::seconds(moving)};
   }
 };
 
-/// How long moves of one direction take, a small and a large one.
+/// Times of a small and a large move in one direction.
 struct MoveTimes {
   um::Bytes small;
   um::Bytes large;
   um::Nanoseconds of_small = um::Nanoseconds::max();
   um::Nanoseconds of_large = um::Nanoseconds::max();
 
-  /// What a move takes beside its bytes, whose rate is the large move's. Not negative.
+  /// Returns the fixed time of a move, at the large move's rate for its bytes. Not negative.
   [[nodiscard]] um::Nanoseconds latency() const;
 };
 
-/// How long moves of as many bytes take: one way alone, the other alone, both at once.
+/// Times of moves of equal size: one way alone, the other way alone, both at once.
 struct ExchangeTimes {
   um::Nanoseconds away = um::Nanoseconds::max();
   um::Nanoseconds back = um::Nanoseconds::max();
   um::Nanoseconds both = um::Nanoseconds::max();
 
-  /// True when both at once are closer to the longer one alone than to one after the other. Also
-  /// true where nothing was measured.
+  /// True when the time of both is closer to the longer one alone than to their sum. Also true if
+  /// nothing was measured.
   [[nodiscard]] bool is_duplex() const;
 };
 
-/// What nothing else disturbs, the shortest time of a few each.
+/// Times of an otherwise idle link, each the shortest of a few.
 struct IdleLinkTimes {
   MoveTimes away;
   MoveTimes back;
-  ExchangeTimes exchange;  ///< nothing where the link has a single page
+  ExchangeTimes exchange;  ///< not measured if the link has a single page
 };
 
-/// Times moves of `page` and of all that `link` has, and exchanges halves of it. All of it is near
+/// Times moves of `page` bytes and of the whole link, and exchanges its halves. All of it is near
 /// before and afterwards. Throws: um::Error when a move fails; Interrupted when `stop` is
 /// requested.
 [[nodiscard]] IdleLinkTimes measure_idle_link(LinkUnderTest& link, um::Bytes page,

@@ -27,7 +27,7 @@ class ManagedLink final : public LinkUnderTest {
   [[nodiscard]] um::FarSide* far_side() override { return space_->hints().far_side(); }
 
  private:
-  // Dirty again: a clean page would not be transferred.
+  // Makes the part dirty again: a clean page would not be transferred.
   void start_away(Part part, um::Completion done) override {
     const um::Range range = range_of(space_->slab(), part);
     const um::Use overwrite{.range = range, .access = um::Access::kWrite};
@@ -63,7 +63,7 @@ class CopyLink final : public LinkUnderTest {
   std::unique_ptr<um::CopySpace> space_;
 };
 
-// Calls `start(completion)`, and says when the move that begins has ended.
+// Calls `start(completion)`. Returns a future that is ready when the started move has ended.
 template <class Start>
 std::future<void> started(const Start& start) {
   const auto done = std::make_shared<std::promise<void>>();  // set_value() may outlast the wait

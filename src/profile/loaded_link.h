@@ -13,7 +13,7 @@ namespace spillway {
 /// A piece of near memory that can be moved away and back to see how long that takes.
 class LinkUnderTest {
  public:
-  /// Whole pages of it.
+  /// Whole pages of the piece.
   struct Part {
     um::Bytes offset;
     um::Bytes size;
@@ -21,15 +21,14 @@ class LinkUnderTest {
 
   virtual ~LinkUnderTest() = default;
   [[nodiscard]] virtual um::Bytes size() const = 0;
-  /// Where what is away lies, by offset in it, as the processor there reaches it; null where none
-  /// does.
+  /// Returns far memory as its processor reaches it, by offset; null if no processor does.
   [[nodiscard]] virtual um::FarSide* far_side() { return nullptr; }
 
-  /// Moves a part there and waits for that. Returns how long it took. Requires: all of the part is
-  /// near, or all is away. Throws: um::Error when the move fails.
+  /// Moves a part away, waits, and returns how long it took. Requires: the whole part is near
+  /// (move_away()) or away (move_back()). Throws: um::Error when the move fails.
   um::Nanoseconds move_away(Part part);
   um::Nanoseconds move_back(Part part);
-  /// Both ways at once.
+  /// Moves two parts at once, one each way.
   um::Nanoseconds exchange(Part away, Part back);
 
  private:
@@ -37,8 +36,8 @@ class LinkUnderTest {
   virtual void start_back(Part part, um::Completion done) = 0;
 };
 
-/// `size` bytes of the space that `mode` uses: unified memory, or an arena and explicit copies
-/// (also where everything is resident). `options` gives page, far memory, link and paging. Throws:
+/// Makes `size` bytes of the kind of space that `mode` uses: unified memory, or an arena with
+/// explicit copies (also for resident). `options` gives page, far memory, link and paging. Throws:
 /// um::Error when the device cannot make it.
 [[nodiscard]] std::unique_ptr<LinkUnderTest> make_link_under_test(um::Device& device,
                                                                   MemoryMode mode,

@@ -18,7 +18,7 @@
 namespace spillway {
 namespace {
 
-// What is movable of what some task needs at the same time, beside the smallest workspace.
+// Returns the movable bytes that any task needs at once, with the smallest workspace.
 um::Bytes max_needed(const prefetch::TaskGraph& graph, um::Bytes page) {
   const prefetch::BlockSizes block_sizes{graph, page};
   return prefetch::near_need(graph, block_sizes).smallest - block_sizes.pinned();
@@ -39,7 +39,7 @@ namespace {
 
 using prefetch::Profile;
 
-// The times of `part` out of those of `whole`, which `profile` holds, where it has all its tasks.
+// Returns the times of `part` if `whole`, measured as `profile`, has all its tasks.
 std::optional<Profile> part_of(const RepeatedStep& whole, const Profile& profile,
                                const RepeatedStep& part) {
   if (whole.batch != part.batch) return std::nullopt;
@@ -58,8 +58,7 @@ std::optional<Profile> part_of(const RepeatedStep& whole, const Profile& profile
   return times;
 }
 
-// What the device refuses, it refuses now rather than when the tasks have been measured and a plan
-// made.
+// Throws now if the device refuses the space, before tasks are measured and a plan is made.
 void expect_space(um::Device& device, const Measurement& measurement, um::ManagedOptions options) {
   if (measurement.mode == MemoryMode::kManaged && options.far.file.empty()) {
     options.size = min_slab(measurement.workload);
@@ -101,7 +100,7 @@ std::vector<Profile> measure_profiles(ExecutionContext& context, const Measureme
   if (measurement.with_link) expect_space(*context.device, measurement, options);
   const std::vector<RepeatedStep>& steps = workload.training_steps();
   std::vector<Profile> profiles(steps.size());
-  // From the last: the tasks of a sub-step are among those of the ones behind it.
+  // Backwards: the tasks of a sub-step are among those of a later one.
   for (std::size_t i = steps.size(); i-- > 0;) {
     std::optional<Profile> known;
     if (i + 1 < steps.size()) known = part_of(steps[i + 1], profiles[i + 1], steps[i]);

@@ -16,27 +16,27 @@
 
 namespace spillway {
 
-/// What there is to measure, and what may be used for that.
+/// A workload to measure, and the memory that the measurement may use.
 struct Measurement {
   const Workload& workload;
-  um::Bytes limit;  ///< of near memory, which is given back
-  /// What far memory, link and paging will be.
+  um::Bytes limit;  ///< of near memory, which is freed again
+  /// The mode and space of training, which define far memory, link and paging.
   MemoryMode mode;
   const um::ManagedOptions& space;
-  bool with_link = true;         ///< else it is that of a LinkProfile
-  bool with_far_updates = true;  ///< likewise how fast the far side updates
+  bool with_link = true;         ///< false: keeps the link of a default LinkProfile
+  bool with_far_updates = true;  ///< false: does not measure updates on the far side
 };
 
-/// Whether a plan of `workload` depends on times. It does not where all stays resident and each
-/// task has one algorithm.
+/// Returns whether plans of `workload` depend on times. They do not if everything stays resident
+/// and each task has one algorithm.
 [[nodiscard]] bool depends_on_times(const Workload& workload, MemoryMode mode);
 
-/// What stands in for measured times where no plan depends on them: those of a machine's model.
+/// Returns a machine model's times, for when no plan depends on times.
 [[nodiscard]] std::vector<prefetch::Profile> unmeasured_profiles(const Workload& workload,
                                                                  const prefetch::Machine& model);
 
-/// Measures the training steps of a workload and the link: one profile for each. A
-/// sub-step whose tasks are all in another one of as many samples takes their times, by name.
+/// Measures the link and each training step of a workload: one profile per step. A sub-step takes
+/// its times by name from another step with the same number of samples that has all its tasks.
 /// Throws: um::Error at once when the device cannot make such a space; um::OutOfMemory; Interrupted
 /// when `stop` is requested.
 [[nodiscard]] std::vector<prefetch::Profile> measure_profiles(ExecutionContext& context,
@@ -44,22 +44,22 @@ struct Measurement {
                                                               const std::stop_token& stop,
                                                               const OnProgress& on_progress);
 
-/// The same of a workload whose batch is not cut.
+/// Measures the profile of a workload with one training step (its batch is not cut).
 [[nodiscard]] prefetch::Profile measure_profile(ExecutionContext& context, const Workload& workload,
                                                 um::Bytes limit, MemoryMode mode,
                                                 const um::ManagedOptions& space,
                                                 const std::stop_token& stop,
                                                 const OnProgress& on_progress);
 
-/// The profile in a file, of steps of `graph`, for memory mode `mode`: unified memory is unmapped
-/// as it leaves, and explicit copies leave what they copy where it is, whatever link the profile is
-/// of. Throws: um::Error that names the file.
+/// Reads the profile of steps of `graph` from a file, and sets the link's behaviour for `mode`.
+/// Unified memory is unmapped while it leaves; explicit copies leave the source readable. Throws:
+/// um::Error that names the file.
 [[nodiscard]] prefetch::Profile profile_of_file(const std::string& path,
                                                 const prefetch::TaskGraph& graph, MemoryMode mode);
 
-/// Bytes of unified memory, whole pages, that the steps of `workload` take at least, whatever plan
-/// they run under: what a task needs at the same time. Plans that drop little take more, since a
-/// block keeps its addresses while its content is far (prefetch/slab_placement.h).
+/// Returns the least bytes of unified memory (whole pages) for any plan of the steps of `workload`:
+/// the most that one task needs at once. Plans that discard little take more, since a block keeps
+/// its addresses while its content is far (prefetch/slab_placement.h).
 [[nodiscard]] um::Bytes min_slab(const Workload& workload);
 
 }  // namespace spillway

@@ -49,9 +49,9 @@ using um::Nanoseconds;
 
 using Clock = std::chrono::steady_clock;
 
-constexpr Bytes kWhole{4096};  // what is cleared at a time
+constexpr Bytes kWhole{4096};  // the unit of clearing
 
-// The most that any task needs with its first algorithm.
+// Returns the most bytes that any task needs with its first algorithm.
 Bytes smallest_ring(const Step& step) {
   Bytes max;
   for (std::size_t t = 0; t < step.graph.tasks.size(); ++t) {
@@ -60,7 +60,7 @@ Bytes smallest_ring(const Step& step) {
   return max;
 }
 
-// One algorithm of a task, and how long its runs took.
+// One algorithm of a task, with the times of its runs.
 class Candidate {
  public:
   Candidate(std::uint32_t algorithm, Nanoseconds modelled, ScratchLaunch launch)
@@ -75,9 +75,9 @@ class Candidate {
   [[nodiscard]] Nanoseconds modelled() const { return modelled_; }
   [[nodiscard]] Nanoseconds fastest() const { return times_.front(); }
   [[nodiscard]] Nanoseconds median() const { return times_[(times_.size() - 1) / 2]; }
-  // Whether it takes so long that what the caches hold is of no importance.
+  // True if runs take so long that the state of the caches does not matter.
   [[nodiscard]] bool is_long() const { return has_time() && fastest() >= kLong; }
-  // How many times must agree.
+  // Returns how many of the fastest times must agree.
   [[nodiscard]] std::size_t enough() const { return is_long() ? 2 : 5; }
   [[nodiscard]] bool is_settled() const {
     if (runs() >= kMostRuns) return true;
@@ -91,25 +91,25 @@ class Candidate {
   std::uint32_t algorithm_;
   Nanoseconds modelled_;
   ScratchLaunch launch_;
-  std::vector<Nanoseconds> times_;  // of the runs that have ended, the fastest first
+  std::vector<Nanoseconds> times_;  // of finished runs, sorted
 };
 
-// What is expected to take how long, in nanoseconds.
+// Expected durations in nanoseconds.
 struct Expected {
-  double first = 0;    // runs of what has no time yet
+  double first = 0;    // first runs of candidates without a time
   double repeats = 0;  // all other runs
   double step = 0;     // each task with its first algorithm
 };
 
-// How long repeats may take, where a step takes so long.
+// Returns the most time for repeats if a step takes `step` nanoseconds.
 double most_time(double step) {
   const auto usual = static_cast<double>(measuring_time(std::chrono::seconds{1}).count());
   return std::max(usual, kRepeatedSteps * step);
 }
 
-// Runs the tasks of a step in order, in rounds in which each has one of its algorithms, and notes
-// how long each takes. To be made and used by work of `stream`; what the times are is known when
-// that work has ended.
+// Runs the tasks of a step in order, in rounds, and records how long each takes. Each task has one
+// of its algorithms per round. To be made and used by the thread that submits to `stream`; times
+// are complete when the stream is synchronized.
 class TaskTimer {
  public:
   TaskTimer(const Step& step, const Backend& backend, um::Range scratch, um::Stream& stream)
@@ -127,8 +127,8 @@ class TaskTimer {
     }
   }
 
-  // Chooses what runs in the next round: what has too few times and, so that caches hold what they
-  // would hold, what takes no time to speak of. Returns false where all is measured.
+  // Chooses the next round: candidates with too few times, and short ones so that caches hold what
+  // they would hold in training. Returns false when all are measured.
   bool choose() {
     chosen_.clear();
     double room = most_time(step_time()) - static_cast<double>(repeated_);
@@ -147,7 +147,7 @@ class TaskTimer {
     return is_any_wanted;
   }
 
-  // Runs what was chosen: done or, on a GPU, given. `on_task` is called before each task with the
+  // Runs the chosen candidates, or submits them on a GPU. Calls `on_task` before each task with the
   // fraction of the time that has passed.
   template <class OnTask>
   void run(const OnTask& on_task) {
@@ -162,7 +162,7 @@ class TaskTimer {
     }
   }
 
-  // By task and algorithm; the first's where one had no room.
+  // Returns times by task and algorithm; the first algorithm's time for one that did not fit.
   [[nodiscard]] std::vector<std::vector<Nanoseconds>> times(const prefetch::TaskGraph& graph) {
     std::vector<std::vector<Nanoseconds>> result;
     for (std::size_t t = 0; t < tasks_.size(); ++t) {
@@ -178,7 +178,7 @@ class TaskTimer {
   }
 
  private:
-  // The one that has run least of those whose times do not agree; the first where all do.
+  // Returns the unsettled candidate with the fewest runs, or the first if all are settled.
   static Candidate& neediest(std::vector<Candidate>& candidates) {
     Candidate* least = nullptr;
     for (Candidate& candidate : candidates) {
@@ -188,7 +188,7 @@ class TaskTimer {
     return least == nullptr ? candidates.front() : *least;
   }
 
-  // As measured, else as modelled times how much slower than modelled the others were.
+  // Returns the measured time, otherwise the modelled one scaled by the slowness of the others.
   [[nodiscard]] double time_of(const Candidate& candidate) const {
     if (candidate.has_time()) return static_cast<double>(candidate.fastest().count());
     return slowness_ * static_cast<double>(candidate.modelled().count());
@@ -223,8 +223,8 @@ class TaskTimer {
     return expected;
   }
 
-  // Of the time that measuring takes. The runs of this round so far, which were expected to take
-  // what `so_far` says, have taken `time`.
+  // Returns the fraction of the measuring time that has passed. The runs of this round so far were
+  // expected to take `so_far` and have taken `time`.
   [[nodiscard]] double fraction(const Expected& expected, const Expected& so_far, double time) {
     const double known = so_far.first + so_far.repeats;
     const double slowness = time > 0 && known > 0 ? time / known : 1;
@@ -250,10 +250,10 @@ class TaskTimer {
 
   um::Stream& stream_;
   ScratchRing ring_;
-  Clock::time_point begin_;  // of the last timed run; for notices, which come in order
+  Clock::time_point begin_;  // of the last timed run; only used by notices, which come in order
   std::vector<std::vector<Candidate>> tasks_;
   std::vector<Candidate*> chosen_;
-  // The time of all runs, and of those that were not the first. Notices may come from elsewhere.
+  // Nanoseconds of all runs, and of repeats alone. Notices may come from another thread.
   std::atomic<std::int64_t> passed_ = 0;
   std::atomic<std::int64_t> repeated_ = 0;
   double slowness_ = 1;  // measured over modelled

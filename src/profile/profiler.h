@@ -12,22 +12,21 @@
 
 namespace spillway {
 
-/// Called as profiling goes on, with the fraction of the time it will take that has passed.
+/// Receives the fraction of the expected profiling time that has passed.
 using OnProgress = std::function<void(double)>;
 
-/// Runs of algorithms that have run before take at most as long as so many steps, each task with
-/// its first algorithm, or the usual second (measuring_time()) where that is longer.
+/// Limits repeated runs to the time of this many steps (each task with its first algorithm), or to
+/// measuring_time() of a second if that is longer.
 inline constexpr int kRepeatedSteps = 3;
 
 /// Measures every task of `step` with each of its algorithms, one at a time and in the step's
-/// order, so that caches hold what they would hold in training, in a piece of `memory` that is
-/// given back at the end: of `limit` bytes, or of what the largest task needs with its first
-/// algorithm, where that is more.
+/// order, so that caches hold what they would hold in training. Uses `limit` bytes of `memory`, or
+/// what the largest task needs with its first algorithm if that is more; frees them at the end.
 ///
-/// An algorithm is run once, and again until its fastest times are within a tenth of each other:
-/// two times of one that takes 2 ms or more, five of a shorter one. The time is the median (of two
-/// the faster). An algorithm that does not fit gets the time of the first: no reason to choose it.
-/// The link of the result is left to measure_link(). All decisions follow the times of `stream`.
+/// Runs each algorithm until its fastest times agree within a tenth: two times if it takes 2 ms or
+/// more, otherwise five. The result is their median (the faster of two). An algorithm that does not
+/// fit gets the time of the first, so that nothing prefers it. measure_link() fills in the link.
+/// All decisions use the times of `stream`.
 ///
 /// Throws: um::OutOfMemory when `memory` has no room; Interrupted when `stop` is requested.
 [[nodiscard]] prefetch::Profile measure_tasks(const Step& step, const Backend& backend,
@@ -35,10 +34,9 @@ inline constexpr int kRepeatedSteps = 3;
                                               um::Stream& stream, const std::stop_token& stop,
                                               const OnProgress& on_progress);
 
-/// How long to measure what `usual` is long enough for: as long, times the factor that the
-/// environment's SPILLWAY_MEASURING_TIME may have (over 0, at most 1). A short measurement makes
-/// plans that may be slower, and no wrong ones: tests, which make hundreds of trainings, take
-/// little. Throws: um::Error when the variable is no such factor.
+/// Returns `usual`, times the factor in the environment variable SPILLWAY_MEASURING_TIME (over 0,
+/// at most 1) if set. Short measurements may make slower plans but never wrong ones, and tests make
+/// hundreds of trainings. Throws: um::Error when the variable is not such a factor.
 [[nodiscard]] std::chrono::nanoseconds measuring_time(std::chrono::nanoseconds usual);
 
 }  // namespace spillway

@@ -8,11 +8,11 @@
 namespace spillway {
 namespace {
 
-// Enough for a GPU to go from one run to the next by itself, and few enough to end soon.
+// Enough that a GPU starts the next run without the host, and few enough to end soon.
 constexpr int kUnderWay = 2;
 
-constexpr um::Nanoseconds kLongestLoad{std::chrono::milliseconds{100}};  // of a load's task
-constexpr um::Nanoseconds kAlone{std::chrono::milliseconds{200}};        // for all runs alone
+constexpr um::Nanoseconds kLongestLoad{std::chrono::milliseconds{100}};  // of the load's task
+constexpr um::Nanoseconds kAlone{std::chrono::milliseconds{200}};        // for all undisturbed runs
 constexpr std::int64_t kMostAlone = 7;
 
 int runs_alone(um::Nanoseconds each) {
@@ -59,11 +59,11 @@ RepeatedLaunch::~RepeatedLaunch() {
   ask_to_stop();
   try {
     stream_.synchronize();
-  } catch (...) {  // another exception is on its way, or stop() has thrown this one
+  } catch (...) {  // another exception is in flight, or stop() has thrown this one
   }
 }
 
-// The shortest of a few runs, and of those that were timed before.
+// Updates the shortest undisturbed time with a few runs.
 void RepeatedLaunch::time_alone() {
   for (int i = 0; i < runs_alone_; ++i) {
     stream_.notify([this](Clock::time_point moment) { begin_ = moment; });

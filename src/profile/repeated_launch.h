@@ -21,26 +21,26 @@ struct LoadTask {
   um::Nanoseconds time;  ///< with its first algorithm
 };
 
-/// The longest task of `step` that takes at most a tenth of a second, else the shortest; of those
-/// that leave a quarter of `limit` free while they are repeated. Nothing where none does. `profile`
-/// has their times.
+/// Returns the longest task of `step` that takes at most a tenth of a second, otherwise the
+/// shortest task. Considers only tasks that leave a quarter of `limit` free while they repeat;
+/// nullopt if none does. `profile` has their times.
 [[nodiscard]] std::optional<LoadTask> find_load(const Step& step, const prefetch::Profile& profile,
                                                 um::Bytes limit);
 
-/// Runs one launch of a step on a stream again and again, from its construction on, to keep the
-/// processor busy, and says how fast that goes.
+/// Repeats one launch of a step on a stream, from construction on, to keep the processor busy;
+/// reports its speed.
 class RepeatedLaunch {
  public:
-  /// Times the launch by itself first, and again in stop(), for a fifth of a second or once: memory
-  /// may be slow while it is new. Everything must outlive it. Throws: um::OutOfMemory.
+  /// Times the undisturbed launch first, and again in stop(), for a fifth of a second or one run:
+  /// new memory may be slow. Everything must outlive this object. Throws: um::OutOfMemory.
   RepeatedLaunch(const Step& step, const LoadTask& load, const Backend& backend, um::Memory& memory,
                  um::Stream& stream);
   RepeatedLaunch(const RepeatedLaunch&) = delete;
   RepeatedLaunch& operator=(const RepeatedLaunch&) = delete;
   ~RepeatedLaunch();
 
-  /// Ends the runs. Returns their speed, 1 being that of the launch by itself, the fastest time of
-  /// which counts; nothing when none has ended, or all in no time.
+  /// Ends the runs. Returns their speed relative to the fastest undisturbed run; nullopt when no
+  /// run has ended, or all took no time.
   [[nodiscard]] std::optional<double> stop();
 
  private:
@@ -57,13 +57,13 @@ class RepeatedLaunch {
   const int runs_alone_;
   um::Nanoseconds alone_ = um::Nanoseconds::max();
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   bool is_stopped_ = false;
   int under_way_ = 0;
   int ended_ = 0;
   Clock::time_point begin_;
-  Clock::time_point end_;  // of the last run that has ended
+  Clock::time_point end_;  // of the last finished run
 };
 
 }  // namespace spillway

@@ -14,15 +14,14 @@ std::uint64_t ScratchRing::skip_to_fit(std::uint64_t position, um::Bytes size) c
   return position % all + size.count() > all ? (position / all + 1) * all : position;
 }
 
-// Whether the piece is a block that lies in the ring and still would when it was filled to `end`.
+// True if the piece is a block in the ring that is still intact when the ring is filled to `end`.
 bool ScratchRing::is_kept(const Piece& piece, std::uint64_t end) const {
   if (!piece.block) return false;
   const auto found = positions_.find(static_cast<std::uint32_t>(*piece.block));
   return found != positions_.end() && found->second + memory_.size() >= end;
 }
 
-// Where the head would be when all pieces had been placed that are not kept with the head at
-// `kept`.
+// Returns the head after placing all pieces that are not kept with the head at `kept`.
 std::uint64_t ScratchRing::find_end(std::span<const Piece> pieces, std::uint64_t kept) const {
   std::uint64_t end = head_;
   for (const Piece& piece : pieces) {
@@ -39,14 +38,14 @@ std::vector<ScratchRing::Place> ScratchRing::place(std::span<const Piece> pieces
     return std::vector<Place>(pieces.size(), {.address = memory_.data(), .is_new = true});
   }
 
-  // What must be placed may overwrite what was to be kept, and so on.
+  // A placed piece may overwrite a kept one, which must then be placed, too.
   std::uint64_t end = head_;
   for (std::uint64_t next = find_end(pieces, end); next != end; next = find_end(pieces, end)) {
     end = next;
   }
   const bool none_is_kept =
       std::ranges::none_of(pieces, [&](const Piece& piece) { return is_kept(piece, end); });
-  if (none_is_kept && end - head_ > memory_.size()) {  // a part of the ring is skipped
+  if (none_is_kept && end - head_ > memory_.size()) {  // skips a part of the ring
     head_ = skip_to_fit(head_, um::Bytes{memory_.size()});
     end = head_ + total.count();
   }
@@ -74,7 +73,7 @@ using um::Bytes;
 
 constexpr Bytes kAlignment{4096};
 
-// Every block a launch touches, each once.
+// Returns every block that a launch touches, each once.
 std::vector<DataId> touched(const prefetch::Task& task) {
   std::vector<DataId> ids = prefetch::operands(task);
   ids.insert(ids.end(), task.updates_once.begin(), task.updates_once.end());

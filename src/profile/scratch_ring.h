@@ -15,10 +15,9 @@
 
 namespace spillway {
 
-/// Places the blocks of one task after the other in a piece of memory, round and round: a block
-/// stays where its last task found it until newer ones have overwritten it. So the processor's
-/// caches hold about what they would hold in a whole step: what was just made, not what is long
-/// gone.
+/// Places the blocks of consecutive tasks in a ring buffer. A block stays where its last task used
+/// it until newer blocks overwrite it. The processor's caches then hold about what they hold in a
+/// whole step: recent blocks.
 class ScratchRing {
  public:
   /// A block, or scratch bytes of the task alone.
@@ -29,18 +28,18 @@ class ScratchRing {
 
   struct Place {
     std::byte* address;
-    bool is_new;  ///< what the block held is lost: other bytes are there
+    bool is_new;  ///< the block's content is lost: the bytes are undefined
   };
 
   explicit ScratchRing(um::Range memory) : memory_{memory} {}
 
-  /// Where all `pieces` are, each block once, none overlapping another. Requires: together
-  /// they are not larger than the memory; sizes are multiples of whatever alignment is wanted.
+  /// Places all `pieces` without overlap, each block once. Requires: their sum is not larger than
+  /// the memory; sizes are multiples of the wanted alignment.
   std::vector<Place> place(std::span<const Piece> pieces);
 
  private:
-  // Positions count bytes from the first round on; the address is what is left of them modulo the
-  // size of the memory.
+  // A position counts bytes since the first round; the address is the position modulo the memory's
+  // size.
   [[nodiscard]] std::uint64_t skip_to_fit(std::uint64_t position, um::Bytes size) const;
   [[nodiscard]] bool is_kept(const Piece& piece, std::uint64_t end) const;
   [[nodiscard]] std::uint64_t find_end(std::span<const Piece> pieces, std::uint64_t kept) const;
@@ -50,20 +49,20 @@ class ScratchRing {
   std::unordered_map<std::uint32_t, std::uint64_t> positions_;
 };
 
-/// One launch of a step that can be run by itself, to measure it, with its operands in a scratch
-/// ring. Values do not matter to the time, and no training state is touched.
+/// One launch of a step, run alone for measurement, with its operands in a scratch ring. Values do
+/// not matter to the time, and training state is not touched.
 class ScratchLaunch {
  public:
-  /// Bytes of scratch that `task` needs with its algorithm number `algorithm`.
+  /// Returns the bytes of scratch that `task` needs with `algorithm`.
   [[nodiscard]] static um::Bytes size(const Step& step, prefetch::TaskId task,
                                       std::uint32_t algorithm);
 
-  /// To be made and used on the thread that runs kernels. Both must outlive it.
+  /// To be made and used on the thread that runs kernels. All arguments must outlive it.
   ScratchLaunch(const Step& step, prefetch::TaskId task, std::uint32_t algorithm,
                 const Backend& backend);
 
-  /// Finds places for its operands; what it reads and the ring has lost becomes zero, and is not in
-  /// the processor's caches then; that is done or enqueued. Requires: the ring has at least size()
+  /// Places the operands. Zeroes inputs that the ring has lost, which evicts them from the
+  /// processor's caches; a GPU does so in stream order. Requires: the ring has at least size()
   /// bytes.
   void place(ScratchRing& ring);
   /// As Kernel::run(). Requires: place() has been called, and nothing else was placed since.
@@ -71,7 +70,7 @@ class ScratchLaunch {
 
  private:
   const Backend& backend_;
-  std::vector<float> byte_numbers_;  // of the batch
+  std::vector<float> byte_numbers_;  // for the batch
   Batch batch_;
   std::unique_ptr<Kernel> kernel_;
   std::vector<ScratchRing::Piece> pieces_;  // the workspace is the last

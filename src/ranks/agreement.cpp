@@ -29,9 +29,9 @@ namespace {
 
 constexpr std::size_t kBefore = 24;  // bytes of an excerpt before the first difference
 constexpr std::size_t kExcerpt = 96;
-constexpr std::size_t kTexts = 4;  // that one sentence tells apart
+constexpr std::size_t kTexts = 4;  // texts that one sentence quotes
 
-// How many bytes all texts begin with alike.
+// Number of leading bytes that all texts have in common.
 std::size_t common_prefix(std::span<const std::string> texts) {
   std::size_t common = texts[0].size();
   for (const std::string& text : texts) {
@@ -46,7 +46,7 @@ bool is_inside_character(const std::string& text, std::size_t at) {
   return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U;  // UTF-8
 }
 
-// `text` from a little before the byte `at`.
+// Returns part of `text` from a little before byte `at`.
 std::string excerpt(const std::string& text, std::size_t at) {
   if (text.empty()) return "nothing";
   std::size_t first = text.size() <= kExcerpt || at < kBefore ? 0 : at - kBefore;
@@ -57,7 +57,7 @@ std::string excerpt(const std::string& text, std::size_t at) {
          (end < text.size() ? "...'" : "'");
 }
 
-// "rank 0 on a has 'x', ranks 1 to 3 on a have 'y'".
+// Returns "rank 0 on a has 'x', ranks 1 to 3 on a have 'y'".
 std::string differences(std::span<const std::string> texts, std::span<const std::string> nodes) {
   const std::size_t common = common_prefix(texts);
   std::vector<bool> is_told(texts.size());
@@ -100,7 +100,7 @@ void expect_agreement(Communicator& communicator, std::span<const NamedText> tex
     sentence += (sentence.empty() ? "the ranks differ in " : "; and in ") + named.name + ": " +
                 differences(of_ranks, communicator.nodes());
     if (!named.advice.empty()) advice += "; " + named.advice;
-    if (&named == compared.data()) break;  // no two texts belong together
+    if (&named == compared.data()) break;  // texts after this one would not compare
   }
   if (!sentence.empty()) throw um::Error{sentence + advice};
 }

@@ -13,23 +13,22 @@
 
 namespace spillway {
 
-/// Something that must be the same on all ranks, as text: {"flags", "--net lenet --batch 64"}.
+/// A setting that must be equal on all ranks, as text: {"flags", "--net lenet --batch 64"}.
 struct NamedText {
   std::string name;
   std::string text;
-  std::string advice = {};  ///< what to do where it differs, where the text does not say it
+  std::string advice = {};  ///< what to do where it differs, if the text does not say so
 };
 
-/// Returns where all ranks call this with the same texts. Else all of them throw the same
-/// um::Error: what differs, with the text of each rank, shortened, and the advice. Requires: at
-/// least one text.
+/// Compares `texts` across ranks. If any differs, all ranks throw the same um::Error: what differs,
+/// each rank's text, shortened, and the advice. Requires: at least one text; all ranks call it.
 void expect_agreement(Communicator& communicator, std::span<const NamedText> texts);
 
-/// All ranks' texts, by rank, on every rank.
+/// Returns the texts of all ranks, by rank, on every rank (all-gather).
 [[nodiscard]] std::vector<std::string> gather_texts(Communicator& communicator,
                                                     std::string_view text);
 
-/// All ranks' values, by rank, on every rank.
+/// Returns the values of all ranks, by rank, on every rank (all-gather).
 template <typename Value>
 requires std::is_trivially_copyable_v<Value>
 [[nodiscard]] std::vector<Value> gather_values(Communicator& communicator, const Value& own) {
@@ -42,7 +41,7 @@ requires std::is_trivially_copyable_v<Value>
   return values;
 }
 
-/// Whether something holds on any rank, on every rank.
+/// Returns on every rank whether `own` is true on any rank.
 [[nodiscard]] inline bool any_rank(Communicator& communicator, bool own) {
   return std::ranges::any_of(gather_values(communicator, std::uint8_t{own}),
                              [](std::uint8_t each) { return each != 0; });

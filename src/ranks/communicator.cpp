@@ -43,7 +43,8 @@ const NumberKernels& host_number_kernels() {
 
 namespace {
 
-constexpr std::size_t kSentWhole = 16384;  // bytes that `root` sends to each rank itself
+constexpr std::size_t kSentWhole =
+    16384;  // up to this size, `root` sends all bytes to each rank itself
 
 }  // namespace
 
@@ -68,7 +69,8 @@ void Communicator::broadcast(std::span<std::byte> bytes, std::size_t root) {
     exchange(sends, receives);
     return;
   }
-  std::vector<std::span<std::byte>> pieces;  // each rank gets one from root, and passes it on
+  std::vector<std::span<std::byte>>
+      pieces;  // root sends each rank one piece, which that rank passes on
   for (std::size_t r = 0; r < ranks(); ++r) {
     const std::size_t first = bytes.size() / ranks() * r + std::min(r, bytes.size() % ranks());
     const std::size_t size = bytes.size() / ranks() + (r < bytes.size() % ranks() ? 1 : 0);
@@ -84,7 +86,7 @@ void all_gather(Communicator& communicator, ReceivedPieces pieces) {
   um::expects(pieces.size() == communicator.ranks(), "a piece of each rank");
   std::vector<std::span<const std::byte>> sends(pieces.size(), pieces[communicator.rank()]);
   std::vector<std::span<std::byte>> receives(pieces.begin(), pieces.end());
-  sends[communicator.rank()] = {};  // is where it belongs
+  sends[communicator.rank()] = {};  // already in place
   receives[communicator.rank()] = {};
   communicator.exchange(sends, receives);
 }
@@ -93,7 +95,7 @@ void end_all(Communicator& communicator, std::string_view sentence) {
   constexpr std::chrono::seconds kFirstSays{2};
   if (communicator.rank() > 0) std::this_thread::sleep_for(kFirstSays);
   communicator.abort(sentence);
-  std::terminate();  // not reached, which g++ 12 cannot always see of a virtual function
+  std::terminate();  // unreachable; g++ 12 does not always see that for a virtual function
 }
 
 void wait_for_all(Communicator& communicator) {
@@ -103,7 +105,7 @@ void wait_for_all(Communicator& communicator) {
 
 namespace {
 
-constexpr std::size_t kUnit = 16;  // numbers, 64 bytes: slices begin at one
+constexpr std::size_t kUnit = 16;  // numbers, 64 bytes: the alignment of slices
 
 std::size_t units_of(std::size_t n) { return (n + kUnit - 1) / kUnit; }
 

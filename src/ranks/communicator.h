@@ -9,11 +9,11 @@
 
 namespace spillway {
 
-/// What is computed with numbers that ranks exchange, where these lie. Two spans are of one size,
-/// and the same memory or none in common.
+/// Arithmetic on exchanged numbers, in the memory where they lie. Two spans have the same size;
+/// they are equal or disjoint.
 ///
-/// The host's return when it is done. Those of a device enqueue it, behind what its communicator
-/// was given before (Communicator::finish()); the bits are the host's.
+/// On the host each function returns when it is done. On a device it is enqueued after earlier work
+/// of its communicator (Communicator::finish()). Results have the same bits.
 class NumberKernels {
  public:
   virtual ~NumberKernels() = default;
@@ -26,28 +26,28 @@ class NumberKernels {
   virtual void fill(std::span<float> numbers, float value) const = 0;
 };
 
-/// Those of RAM.
+/// The kernels for RAM.
 [[nodiscard]] const NumberKernels& host_number_kernels();
 
-/// How an end of a Communicator is opened.
+/// Options of a Communicator.
 struct CommunicatorOptions {
-  /// How long a call waits while nothing at all comes in and nothing is taken from it.
+  /// How long a call waits while no data arrive and none are taken from it.
   std::chrono::milliseconds time_limit = std::chrono::minutes{5};
 };
 
-/// What one rank sends, a piece to each rank, and what it receives, a piece from each.
+/// Pieces that one rank sends, one to each rank, and receives, one from each.
 using SentPieces = std::span<const std::span<const std::byte>>;
 using ReceivedPieces = std::span<const std::span<std::byte>>;
 
-/// One rank's end of what the ranks of a training say to each other. All ranks call the same
-/// functions in the same order, and each call ends only when all have made it: a rank is never
-/// more than one call ahead. Memory is RAM; of a communicator between devices it is that of this
-/// rank's device, and calls only enqueue what finish() waits for.
+/// One rank's end of the communication in a training. All ranks call the same functions in the same
+/// order. A call returns only after all ranks have made it: no rank is more than one call ahead.
+/// Memory is RAM. Between devices it is memory of this rank's device, and calls only enqueue work
+/// that finish() waits for.
 ///
-/// Throws: every call throws um::Error, one sentence that names the ranks (number and node) from
-/// which nothing came, when the time limit passes. The training is over then: each later call
-/// throws the same. um::ContractError where two ranks disagree about the size of a piece.
-/// Thread safety: one thread at a time, whichever; abort() from any at any time.
+/// Throws: each call throws um::Error, one sentence that names the silent ranks (number and node),
+/// when the time limit passes. The training is over then: each later call throws the same. Throws
+/// um::ContractError where two ranks disagree about the size of a piece.
+/// Thread safety: one thread at a time, any thread; abort() from any thread at any time.
 class Communicator {
  public:
   Communicator(const Communicator&) = delete;
@@ -56,43 +56,42 @@ class Communicator {
 
   [[nodiscard]] std::size_t rank() const { return rank_; }
   [[nodiscard]] std::size_t ranks() const { return nodes_.size(); }
-  /// The name of the machine, or container, that this rank is on.
+  /// Name of this rank's machine or container.
   [[nodiscard]] const std::string& node() const { return nodes_[rank_]; }
-  /// Those of all ranks, by rank.
+  /// Node names of all ranks, by rank.
   [[nodiscard]] const std::vector<std::string>& nodes() const { return nodes_; }
-  /// The place of this rank among those of its node, which are in order.
+  /// Index of this rank among the ranks of its node, in order of ranks.
   [[nodiscard]] std::size_t rank_on_node() const { return rank_on_node_; }
   [[nodiscard]] std::size_t ranks_on_node() const { return ranks_on_node_; }
 
-  /// From `root` to all; the same size everywhere. Of more than some kilobytes, no rank sends or
-  /// receives more than twice, however many ranks there are.
+  /// Copies bytes from `root` to all ranks; the size is the same everywhere. Beyond some kilobytes,
+  /// no rank sends or receives more than twice the size, however many ranks there are.
   void broadcast(std::span<std::byte> bytes, std::size_t root);
 
-  /// Piece r of `sends` goes to rank r; what rank r sent to this one comes to piece r of
-  /// `receives`. Pieces may be empty. A piece received shares no memory with any other piece.
+  /// Sends piece r of `sends` to rank r, and receives rank r's piece in piece r of `receives`.
+  /// Pieces may be empty. A received piece overlaps no other piece.
   virtual void exchange(SentPieces sends, ReceivedPieces receives) = 0;
 
-  /// The library's fastest sum of all ranks' numbers, in place and the same on all ranks. The order
-  /// of additions is the library's, so the bits depend on the number of ranks.
+  /// Sums the numbers of all ranks in place (all-reduce), as fast as the library can. The library
+  /// chooses the order of additions, so the bits depend on the number of ranks.
   virtual void sum(std::span<float> numbers) = 0;
 
-  /// What computes with numbers that exchange() and sum() take.
+  /// Arithmetic for numbers in the memory of exchange() and sum().
   [[nodiscard]] virtual const NumberKernels& kernels() const { return host_number_kernels(); }
 
-  /// Returns when all is done that this and its kernels() were given: on the host each call does.
+  /// Waits for all work given to this communicator and its kernels(). A no-op on the host.
   virtual void finish() {}
 
-  /// What carries it: "mpi", "nccl", "threads", or "none" where there is one rank.
+  /// Name of the transport: "mpi", "nccl", "threads", or "none" for a single rank.
   [[nodiscard]] virtual std::string library() const = 0;
 
-  /// Ends all ranks, because of what `sentence` says: each rank's wait, and where ranks are
-  /// processes, each process, with a status that is not zero. One sentence that names this rank is
-  /// printed, or is what the other ranks' calls throw. Throws: um::Error with it, where ranks are
-  /// threads; else it does not return.
+  /// Ends all ranks because of `sentence`. Ranks that are processes exit with a non-zero status.
+  /// One sentence that names this rank is printed, or thrown by the other ranks' calls.
+  /// Throws: um::Error with that sentence where ranks are threads; otherwise does not return.
   [[noreturn]] virtual void abort(std::string_view sentence) = 0;
 
  protected:
-  /// Requires: `rank` is less than the number of nodes.
+  /// Requires: `rank` < nodes.size().
   Communicator(std::vector<std::string> nodes, std::size_t rank);
 
  private:
@@ -102,14 +101,14 @@ class Communicator {
   std::size_t ranks_on_node_ = 0;
 };
 
-/// Piece r of `pieces`, which is rank r's, to all ranks, in place. Sizes are the same everywhere.
+/// Sends piece r of `pieces` from rank r to all ranks, in place. Sizes are the same everywhere.
 void all_gather(Communicator& communicator, ReceivedPieces pieces);
 
-/// Communicator::abort() of what may have gone wrong on all ranks alike: the first one says so
-/// before the others have anything to say.
+/// Calls Communicator::abort() for a failure that all ranks may have in common. Rank 0 reports it
+/// before the others do.
 void end_all(Communicator& communicator, std::string_view sentence);
 
-/// Returns when all ranks have come here.
+/// Returns when all ranks have called it (barrier).
 void wait_for_all(Communicator& communicator);
 
 /// Numbers [first, first + count) of a buffer.
@@ -120,11 +119,11 @@ struct NumberSlice {
   friend bool operator==(const NumberSlice&, const NumberSlice&) = default;
 };
 
-/// What of `n` numbers a rank owns: about n / R, in order of ranks. Each slice begins at a multiple
-/// of 16 numbers; where n is small, some may be empty. Requires: `rank` is less than `ranks`.
+/// Returns the slice of `n` numbers that a rank owns: about n / ranks, in order of ranks. Each
+/// slice begins at a multiple of 16; for small n some are empty. Requires: rank < ranks.
 [[nodiscard]] NumberSlice slice_of_rank(std::size_t rank, std::size_t ranks, std::size_t n);
 
-/// At least as many numbers as any rank's slice of n has, a multiple of 16.
+/// Returns an upper bound of all ranks' slices of n numbers, a multiple of 16.
 [[nodiscard]] std::size_t largest_slice(std::size_t ranks, std::size_t n);
 
 }  // namespace spillway

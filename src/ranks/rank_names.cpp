@@ -10,9 +10,9 @@
 namespace spillway {
 namespace {
 
-constexpr std::size_t kNamedGroups = 8;  // of ranks in one sentence
+constexpr std::size_t kNamedGroups = 8;  // groups of ranks named in one sentence
 
-// How many of `ranks` at its begin are neighbours on one node.
+// Number of `ranks` at the front that are consecutive and on one node.
 std::size_t neighbours(std::span<const std::size_t> ranks, std::span<const std::string> nodes) {
   std::size_t count = 1;
   while (count < ranks.size() && ranks[count] == ranks[0] + count &&

@@ -8,7 +8,7 @@
 namespace spillway {
 namespace {
 
-// Where a node of more than one shard is split.
+// Returns the split point of a node of more than one shard.
 std::size_t middle(const ShardRange& node) { return node.first + std::bit_floor(node.count() - 1); }
 
 bool overlap(const ShardRange& a, const ShardRange& b) {
@@ -29,7 +29,7 @@ ShardTree::ShardTree(std::size_t shards) : shards_{shards} {
 std::vector<ShardRange> ShardTree::cover(const ShardRange& range) const {
   um::expects(root().contains(range), "shards of the tree");
   std::vector<ShardRange> nodes;
-  std::vector<ShardRange> left = {root()};  // what is still to look at, the first on top
+  std::vector<ShardRange> left = {root()};  // stack of nodes to visit, the first on top
   while (!left.empty()) {
     const ShardRange node = left.back();
     left.pop_back();

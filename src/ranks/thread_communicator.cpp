@@ -23,8 +23,8 @@ std::string this_node() {
 
 }  // namespace
 
-/// What all the threads share: a message at a time from each rank to each. The receiver copies it
-/// from the sender's memory, and the sender waits until it has.
+/// State that the threads share: one message at a time per pair of ranks. The receiver copies it
+/// from the sender's memory while the sender waits.
 class ThreadRanks::Exchange {
  public:
   Exchange(const std::vector<std::string>& nodes, std::chrono::milliseconds time_limit)
@@ -76,7 +76,7 @@ class ThreadRanks::Exchange {
     if (!over_.empty()) throw um::Error{over_};
   }
 
-  // True when all has come that `rank` waits for, and all is taken that it sent.
+  // Returns whether `rank` has received all its messages and all that it sent have been taken.
   bool all_moved(std::size_t rank, const std::vector<bool>& has_come) {
     for (std::size_t other = 0; other < nodes_.size(); ++other) {
       if (!has_come[other] || message(rank, other).stage != Stage::kNone) return false;
@@ -91,7 +91,7 @@ class ThreadRanks::Exchange {
     return all_moved(rank, has_come);
   }
 
-  // False when nothing had. The lock is open while it copies.
+  // Receives messages that have arrived; returns whether there were any. Unlocks while it copies.
   bool receive_what_came(std::unique_lock<std::mutex>& lock, std::size_t rank,
                          ReceivedPieces receives, std::vector<bool>& has_come) {
     bool any = false;
@@ -123,7 +123,7 @@ class ThreadRanks::Exchange {
     return ranks;
   }
 
-  // Nobody reads the memory of rank `rank` any more.
+  // Withdraws the messages of rank `rank`, so that no other thread reads its memory.
   void withdraw(std::unique_lock<std::mutex>& lock, std::size_t rank) {
     for (std::size_t to = 0; to < nodes_.size(); ++to) {
       changed_.wait(lock, [&] { return message(rank, to).stage != Stage::kCopied; });
@@ -138,13 +138,13 @@ class ThreadRanks::Exchange {
 
   const std::vector<std::string>& nodes_;
   std::chrono::milliseconds time_limit_;
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;
   std::vector<Message> messages_;  // from × to
-  std::string over_;               // why no call is of use any more; empty: they are
+  std::string over_;               // why calls cannot work any more; empty: they can
 };
 
-/// A thread's end.
+/// One thread's rank.
 class ThreadRanks::End final : public Communicator {
  public:
   End(std::vector<std::string> nodes, std::size_t rank, Exchange& exchange)
@@ -157,7 +157,7 @@ class ThreadRanks::End final : public Communicator {
     std::copy(sends[rank()].begin(), sends[rank()].end(), receives[rank()].begin());
   }
 
-  // Each rank adds up a part of them, in the order of ranks.
+  // Each rank sums one part of the numbers, in order of ranks.
   void sum(std::span<float> numbers) override {
     const auto part = [&](std::size_t r) {
       const std::size_t first = numbers.size() * r / ranks();

@@ -9,20 +9,20 @@
 
 namespace spillway {
 
-/// Ranks that are threads of one process: for tests, and for programs without MPI. Each thread
-/// takes its end. The group outlives its ends.
+/// Ranks that are threads of one process, for tests and programs without MPI. Each thread uses one
+/// end. The group outlives its ends.
 class ThreadRanks {
  public:
-  /// All on one node.
+  /// Puts all ranks on one node.
   explicit ThreadRanks(std::size_t ranks, const CommunicatorOptions& options = {});
-  /// Rank r on node `nodes[r]`.
+  /// Puts rank r on node `nodes[r]`.
   explicit ThreadRanks(std::vector<std::string> nodes, const CommunicatorOptions& options = {});
   ThreadRanks(const ThreadRanks&) = delete;
   ThreadRanks& operator=(const ThreadRanks&) = delete;
   ~ThreadRanks();
 
   [[nodiscard]] std::size_t ranks() const { return nodes_.size(); }
-  /// The end of a rank, for one thread. Requires: asked for once a rank.
+  /// Returns the end of a rank, for one thread. Requires: called once per rank.
   [[nodiscard]] std::unique_ptr<Communicator> end(std::size_t rank);
 
  private:

@@ -9,31 +9,31 @@
 namespace spillway {
 namespace {
 
-constexpr std::size_t kLargestPiece = 256UL * 1024;  // numbers of a slice that are added at a time
+constexpr std::size_t kLargestPiece = 256UL * 1024;  // numbers of a slice that are summed at a time
 
 std::size_t largest_piece(std::size_t n, std::size_t ranks) {
   return std::min(largest_slice(ranks, n), kLargestPiece);
 }
 
-// What of `slice` is in the piece that begins `offset` numbers behind the slice's begin.
+// Returns the part of `slice` in the piece that begins at `offset` within the slice.
 NumberSlice piece_of(const NumberSlice& slice, std::size_t offset, std::size_t piece) {
   const std::size_t from = std::min(offset, slice.count);
   return {slice.first + from, std::min(piece, slice.count - from)};
 }
 
-// A partial sum on the stack. What is sent by others may be added to; what is this rank's may not.
+// A partial sum on the stack. Received sums may be added to in place; this rank's own may not.
 struct PartialSum {
   const float* numbers = nullptr;
-  float* writable = nullptr;  // the same place, or null
+  float* writable = nullptr;  // the same memory, or null
 };
 
-// The sum of two nodes that are one's halves, one of which came from another rank, in its place.
+// Sums the two halves of a node, in place of one that came from another rank.
 PartialSum sum_of(const PartialSum& left, const PartialSum& right, std::size_t count,
                   const NumberKernels& kernels) {
   const bool into_left = left.writable != nullptr;
   const PartialSum& sum = into_left ? left : right;
   kernels.add({sum.writable, count},
-              {into_left ? right.numbers : left.numbers, count});  // a + b is b + a
+              {into_left ? right.numbers : left.numbers, count});  // addition is commutative
   return sum;
 }
 
@@ -63,7 +63,7 @@ void TreeReduction::receive_piece(NodeSums nodes, const Piece& piece, float* scr
   for (std::size_t round = 0; round < rounds_; ++round) {
     std::vector<std::span<const std::byte>> sends(ranks);
     std::vector<std::span<std::byte>> receives(ranks);
-    std::size_t place = round;  // among the nodes of others
+    std::size_t place = round;  // among the nodes of other ranks
     for (std::size_t r = 0; r < ranks; ++r) {
       if (r == rank()) continue;
       const NumberSlice sent = piece_of(slice(r, piece.n), piece.offset, piece.count);

@@ -20,11 +20,11 @@
 namespace spillway {
 namespace {
 
-constexpr std::size_t kShortest = 16;  // a step of less costs as much
+constexpr std::size_t kShortest = 16;  // a shorter step costs as much
 
 prefetch::Plan resident_plan(const prefetch::TaskGraph& graph, um::Bytes page) {
   const prefetch::Profile profile = prefetch::model_profile(graph, prefetch::find_machine("host"));
-  um::Bytes all;  // nothing needs more
+  um::Bytes all;  // an upper bound
   for (const prefetch::DataBlock& block : graph.data) all += um::round_up(block.size, page) + page;
   for (const prefetch::Task& task : graph.tasks) {
     for (const prefetch::Algorithm& each : task.algorithms) all += each.workspace + page;
@@ -40,7 +40,7 @@ std::vector<std::byte*> places(const Step& step, const State& state, const Batch
   return all;
 }
 
-// Whether its parameters are the same for texts of any length up to its own.
+// True if the parameters are the same for any shorter length.
 bool takes_shorter(const nets::CatalogueEntry& entry, const nets::Network& network) {
   try {
     const nets::Network shortest = nets::build_network(entry, {.image = nets::tokens(1)});
@@ -61,7 +61,7 @@ std::string why_no_next_token(const nets::Network& network) {
   return "looks at the whole text, and has learnt hidden tokens instead of the next one";
 }
 
-// One step of one text, with the memory it needs beside the weights.
+// One step with one text, and the memory it needs beside the weights.
 class NextTokenModel::Runner {
  public:
   Runner(ExecutionContext& context, const nets::Network& network, const State& state,
@@ -87,7 +87,7 @@ class NextTokenModel::Runner {
   [[nodiscard]] std::size_t length() const { return length_; }
 
   void run(std::span<const std::int32_t> tokens, std::span<float> logits) {
-    std::ranges::fill(batch_.images, 0.F);  // nobody sees what is behind the text
+    std::ranges::fill(batch_.images, 0.F);  // tokens behind the text are not attended to
     std::ranges::transform(tokens, batch_.images.begin(),
                            [](std::int32_t token) { return static_cast<float>(token); });
     if (step_.staged) stage_.expect({.load = &load(), .batch = &batch_}, {});
@@ -138,7 +138,7 @@ nets::Network NextTokenModel::of_length(std::size_t tokens) const {
   return nets::build_network(entry_, {.image = nets::tokens(tokens)});
 }
 
-// A power of two, or the longest.
+// Returns the length of the step: a power of two, or the longest.
 std::size_t NextTokenModel::length_for(std::size_t tokens) const {
   if (!takes_shorter_) return longest();
   return std::min(std::max(std::bit_ceil(tokens), kShortest), longest());
@@ -148,7 +148,7 @@ std::span<const float> NextTokenModel::logits(std::span<const std::int32_t> toke
   um::expects(!tokens.empty() && tokens.size() <= longest(), "a text that it can look at");
   const std::size_t length = length_for(tokens.size());
   if (runner_ == nullptr || runner_->length() != length) {
-    runner_.reset();  // before the memory of the next one is taken
+    runner_.reset();  // frees its memory before the next one allocates
     runner_ = std::make_unique<Runner>(context_, of_length(length), *state_, stop_);
   }
   logits_.resize(vocabulary());

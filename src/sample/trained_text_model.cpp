@@ -32,7 +32,7 @@ ChosenCheckpoint find_checkpoint(const fs::path& folder) {
   return choose_checkpoint(folder);
 }
 
-// "reads images", of a network of which the checkpoint says no more than that.
+// Refuses with "reads images" if the checkpoint names another kind of network.
 const KeptTextModel& text_model_in(const fs::path& folder, const Checkpoint& checkpoint) {
   if (checkpoint.text_model) return *checkpoint.text_model;
   const std::string& network = checkpoint.key.network;  // "gpt2 256 tokens, 50257 classes"
@@ -51,7 +51,7 @@ nets::CatalogueEntry read_entry(const fs::path& manifest, const KeptTextModel& m
   return nets::read_network(text, manifest.string());
 }
 
-// Byte pairs, with which the network was trained.
+// Opens the byte pairs that the network was trained with.
 std::unique_ptr<TextCodec> open_byte_pairs(const fs::path& folder, const std::string& tokenizer,
                                            const std::string& sha256) {
   BytePairs pairs = read_byte_pairs(tokenizer);

@@ -1,5 +1,4 @@
-// Network files that are none: one sentence each, with file, line and layer.
-// Layers of network files that are wrong: one sentence each, with file, line and layer.
+// Invalid network files and invalid layers: each gives one sentence with file, line and layer.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -79,7 +78,7 @@ TEST(BadNetworkFile, WithALineThatIsTooLong) {
   expect_refusals({{"a" + blanks + "  relu", ":5: ", "longer than the 65536 bytes"}});
 }
 
-// A stream of so many bytes that counts how many of them were read.
+// A stream of `size` bytes that counts the bytes read.
 class Endless : public std::streambuf {
  public:
   Endless(std::string part, std::size_t size) : part_{std::move(part)}, left_{size} {}
@@ -102,7 +101,7 @@ class Endless : public std::streambuf {
 
 constexpr std::size_t kNoise = 100U << 20U;
 
-// What 100 MB of `part` are refused with, and how many bytes were read before.
+// Returns the error for 100 MB of `part`, and the bytes read before it.
 std::pair<std::string, std::size_t> refused_noise(const std::string& part) {
   Endless noise{part, kNoise};
   std::istream stream{&noise};
@@ -150,7 +149,7 @@ TEST(BadLayerLine, IsToldWhatItCannotRead) {
       {"a add image a", ":5: layer a ", "reads itself"},
       {"a add image fc", ":5: layer a ", "reads fc of line 6"},
       {"a relu nothing", ":5: layer a reads 'nothing'", "no layer of that name"},
-      // What is meant as a parameter is one word.
+      // A parameter must be one word.
       {"conv convolution channels = 4", ":5: layer conv reads 'channels'", "no layer of that name"},
       {"a add", ":5: layer a (add)", "reads 2 layers, not 1"},
       {"a add image image image", ":5: layer a (add)", "reads 2 layers, not 3"},
@@ -204,7 +203,7 @@ TEST(BadLayerLine, IsToldWhatANumberIs) {
   }
 }
 
-// What the builder refuses too, here with the line.
+// Mistakes that the builder refuses, too; here with the line.
 TEST(BadLayerLine, IsToldWhatALayerCannotDo) {
   expect_refusals({
       {"a convolution channels=0", ":5: layer a (convolution 1x1, 0 channels)", "one channel"},
@@ -232,14 +231,13 @@ TEST(BadLayerLine, WithNothingToTrain) {
                   refused);
 }
 
-// 2^20 channels of 16398^2 numbers and more; 16398 = 8 + 2 * 16384 - 16384 + 1 + ... does not
-// matter, it is more than 2^40.
+// 2^20 channels of more than 2^10 x 2^10 elements exceed 2^40.
 TEST(BadLayerLine, WithLayersTooLargeToCount) {
   expect_refusals({{"a convolution channels=1048576 kernel=1 padding=16384",
                     ":5: layer a makes 1048576x32776x32776", "more than 2^40 numbers"}});
 }
 
-// Sides grow by 32,768 a layer, so that their product would need more than 64 bits.
+// Each layer adds 32,768 to both sides.
 TEST(BadLayerLine, WithShapesThatNeedMoreThan64Bits) {
   std::string layers;
   for (int i = 0; i < 40; ++i) {
@@ -248,7 +246,7 @@ TEST(BadLayerLine, WithShapesThatNeedMoreThan64Bits) {
   expect_refusals({{layers + "c convolution channels=1048576", "", "more than 2^40 numbers"}});
 }
 
-// 2^20 * 2^20 * 2^13 * 2^13 weights, which 64 bits do not count.
+// 2^20 * 2^20 * 2^13 * 2^13 weights exceed 64 bits.
 TEST(BadLayerLine, WithMoreParametersThan64BitsCount) {
   expect_refusals(
       {{"wide linear features=1048576\n"

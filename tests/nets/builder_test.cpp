@@ -19,7 +19,7 @@ namespace {
 
 constexpr Shape kWide{.channels = 3, .height = 8, .width = 6};
 
-// The sentence with which `build` is refused; "accepted" when it is not.
+// Returns the message with which `build` is refused, or "accepted".
 std::string build_refusal(const std::function<void(Builder&)>& build, const Shape& image = kWide) {
   return test::refusal([&] {
     Builder net{"toy", image};
@@ -28,7 +28,7 @@ std::string build_refusal(const std::function<void(Builder&)>& build, const Shap
   });
 }
 
-// What a window makes of the image that is read.
+// The output shape of a window over an image.
 struct Window {
   Layer layer;
   Shape image;
@@ -43,8 +43,8 @@ const std::vector<Window> kWindows{
                  .padding = {.height = 1, .width = 0}},
      kWide,
      {7, 4, 2}},
-    // The kernel of 3 with two between its numbers covers 5: (8 + 0 - 5) / 1 + 1 = 4 down; across,
-    // (6 + 2 - 3) / 2 + 1 = 3.
+    // A kernel of 3 with dilation 2 covers 5: (8 + 0 - 5) / 1 + 1 = 4 down. Across: (6 + 2 - 3) / 2
+    // + 1 = 3.
     {Convolution{.channels = 6,
                  .kernel = square(3),
                  .stride = {.height = 1, .width = 2},
@@ -53,13 +53,13 @@ const std::vector<Window> kWindows{
                  .groups = 3},
      kWide,
      {6, 4, 3}},
-    // The rest that fills no window is dropped.
+    // Leftover elements without a full window are dropped.
     {Pool{}, {2, 7, 5}, {2, 3, 2}},
-    // Seven rows: windows of 3 by 2 end after row 7 (0-2, 2-4, 4-6) and leave no rest. Six: 0-2 and
-    // 2-4 leave row 5, whose window starts at 4.
+    // Seven rows: windows of 3 by 2 end at row 7 (0-2, 2-4, 4-6) without leftovers. Six rows: 0-2
+    // and 2-4 leave row 5, with a window that starts at 4.
     {Pool{.kernel = square(3), .stride = square(2), .rounds_up = true}, {2, 7, 6}, {2, 3, 3}},
-    // Padded by 1, windows of 2 by 3 start at -1, 2 and 5 of the six rows: at 5 one would hold
-    // row 5 and padding. Five rows have no third window: it would start in the padding behind them.
+    // Padded by 1, windows of 2 by 3 start at -1, 2 and 5 of six rows; the last one holds row 5 and
+    // padding. Five rows have no third window, since it would start in the padding.
     {Pool{.kernel = square(2), .stride = square(3), .padding = square(1), .rounds_up = true},
      {2, 6, 5},
      {2, 3, 2}},
@@ -97,7 +97,7 @@ TEST(Builder, CropsToAnotherLayersSize) {
   const NodeId half = net.pool("half", net.input(), {});
   EXPECT_EQ(net.shape(net.crop("middle", net.input(), half)),
             (Shape{.channels = 3, .height = 4, .width = 3}));
-  // Rows 4 to 7 and columns 3 to 5 are the last.
+  // The last rows are 4 to 7, the last columns 3 to 5.
   EXPECT_EQ(net.shape(net.crop("corner", net.input(), half,
                                {.is_centred = false, .offset = {.height = 4, .width = 3}})),
             (Shape{.channels = 3, .height = 4, .width = 3}));
@@ -142,8 +142,8 @@ TEST(Builder, TakesALossForEachPixel) {
   EXPECT_EQ(network.labels(), (Extent{.height = 8, .width = 6}));
 }
 
-// A layer that is refused, the beginning of the sentence behind its name, and the cause. What reads
-// two layers reads the image and a pooled one, 3x4x3.
+// A refused layer, the description after its name, and the cause. Layers with two inputs read the
+// image and a pooled one, 3x4x3.
 struct BadLayer {
   Layer layer;
   std::string place;
@@ -195,7 +195,7 @@ TEST(Builder, RefusesLayersThatCannotBe) {
   }
 }
 
-// Of what reads 5 tokens of 24 numbers.
+// Layers that read 5 tokens of 24 elements.
 TEST(Builder, RefusesHeadsThatCannotBe) {
   const std::vector<BadLayer> bad{
       {Attention{.heads = 0}, "causal attention, 0 heads", "needs at least one head"},
@@ -238,8 +238,8 @@ TEST(Builder, RefusesAnEmptyImage) {
   EXPECT_TRUE(sentence.starts_with("network toy cannot read images of 3x0x8")) << sentence;
 }
 
-// Windows of 3 by 2, padded by 1, start at -1, 1, ... and end at row 7 of 7 rows with the padding
-// behind them; of 6 rows the padding is row 6, and the window from 5 on ends at row 7.
+// Windows of 3 by 2, padded by 1, start at -1, 1, ... With 7 rows the last one ends in the padding,
+// row 7. With 6 rows the padding is row 6, and the window from row 5 ends behind it, at row 7.
 TEST(Builder, RefusesAnAverageThatCountsWhatIsBehindThePadding) {
   const auto average = [](std::size_t rows, bool counts_padding) {
     const auto build = [=](Builder& net) {

@@ -1,4 +1,4 @@
-// Layers of right shapes that do not fit the rest of their network.
+// Layers with correct shapes that do not fit the rest of their network.
 #include "nets/layer_role.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace spillway::nets {
 namespace {
 
-// Of layers of texts behind a header of four lines; the embedding is line 5.
+// Refuses layers of a text network after a header of four lines; the embedding is on line 5.
 std::string refused_text(const std::string& layers) {
   return test::refused("spillway-network 1\nname toy\ninput 6 tokens\nclasses 5\n" + layers);
 }
@@ -71,7 +71,7 @@ TEST(LayerRole, OfAnEmbeddingIsToKnowAllTokens) {
       refused_text);
 }
 
-// A crop takes the size of its second input, and reads none of its numbers.
+// A crop takes the size of its second input, and reads none of its values.
 TEST(LayerRole, OfWhatACropTakesTheSizeOfIsToBeReadOrWithoutWeights) {
   const std::string rest =
       "cut crop wide small\nfc linear features=classes\nloss softmax-cross-entropy";
@@ -97,7 +97,7 @@ TEST(LayerRole, OfALossIsToHaveTheNetworksVocabulary) {
       refused_text);
 }
 
-// A network that is built in the program is told the same, without a line.
+// A network built in the program gets the same message without a line.
 TEST(LayerRole, IsLookedAtInNetworksThatABuilderMakes) {
   EXPECT_EQ(test::refusal([] {
               Builder net{"toy", tokens(6)};
@@ -128,7 +128,7 @@ TEST(ResidualNorms, AreNotThereWithoutSums) {
   EXPECT_TRUE(norms_of("densenet121").empty());
 }
 
-// A sum of convolutions, and a norm that another layer reads, too.
+// The inputs are convolutions, or a norm that another layer reads, too.
 TEST(ResidualNorms, BelongToTheSumAlone) {
   Builder net{"mine", {4, 8, 8}};
   const Convolution same{.channels = 4, .kernel = square(3), .padding = square(1)};

@@ -10,19 +10,19 @@
 
 namespace spillway::nets {
 
-/// The layer of that name. Throws: std::out_of_range when there is none.
+/// Returns the layer `name`. Throws: std::out_of_range when it does not exist.
 inline const Node& find(const Network& network, const std::string& name) {
   const auto at = std::ranges::find(network.nodes, name, &Node::name);
   if (at == network.nodes.end()) throw std::out_of_range{name};
   return *at;
 }
 
-/// What the layer of that name makes: "512x22x22".
+/// Returns the output shape of the layer `name`: "512x22x22".
 inline std::string shape_of(const Network& network, const std::string& name) {
   return to_string(find(network, name).output);
 }
 
-/// How many layers are of a kind.
+/// Counts the layers of one kind.
 template <typename Kind>
 std::ptrdiff_t count(const Network& network) {
   return std::count_if(network.nodes.begin() + 1, network.nodes.end(),

@@ -28,15 +28,15 @@ std::string build_refusal(std::string_view name, const NetworkOptions& options) 
   }
 }
 
-// The counts of torchvision's models without auxiliary classifiers, of Inception-v4 those of the
-// weights that were published; LeNet-5's is that of the paper with a full second layer, AlexNet's
-// that of one tower. VGG-101 is VGG-13 with 20, 64, 2 and 2 convolutions more in the stages from
-// the second on, each of 9 channels^2 + channels: 133,047,848 + 20 * 147,584 + 64 * 590,080 + 2 * 2
-// * 2,359,808. FCN has VGG-16's convolutions (14,714,688), 7 * 7 * 512 * 4096 + 4096 and 4096^2 +
-// 4096 for the linear layers, 4097 * 21 for the scores; FCN-32s then 21^2 * 64^2, FCN-8s 21^2 *
-// (4^2 + 4^2
-// + 16^2) and 513 * 21 + 257 * 21. Transformers' are those of Hugging Face's models, BERT's of the
-// one with the masked-language head.
+// Expected parameter counts:
+// * torchvision's models without auxiliary classifiers; Inception-v4's published weights.
+// * LeNet-5: the paper with a full second layer. AlexNet: one tower.
+// * VGG-101: VGG-13 with 20, 64, 2 and 2 more convolutions from the second stage on, each of 9
+//   channels^2 + channels: 133,047,848 + 20 * 147,584 + 64 * 590,080 + 2 * 2 * 2,359,808.
+// * FCN: VGG-16's convolutions (14,714,688); 7 * 7 * 512 * 4096 + 4096 and 4096^2 + 4096 for the
+//   linear layers; 4097 * 21 for the scores. Then 21^2 * 64^2 for FCN-32s; 21^2 * (4^2 + 4^2 +
+//   16^2) and 513 * 21 + 257 * 21 for FCN-8s.
+// * Transformers: Hugging Face's models, BERT with its masked-language head.
 TEST(Catalogue, NetworksHaveTheParametersOfTheirPapers) {
   const std::map<std::string, std::size_t> expected{{"lenet", 61'706},
                                                     {"alexnet", 62'378'344},
@@ -76,7 +76,7 @@ TEST(Catalogue, NetworksHaveTheParametersOfTheirPapers) {
   }
 }
 
-// Of TinyLlama (Zhang et al., 2024).
+// TinyLlama (Zhang et al., 2024).
 TEST(Catalogue, LlamasHaveTheParametersOfTheirSizes) {
   EXPECT_EQ(count_parameters(build_network("llama:22,32,4,2048,5632,2048")), 1'100'048'384U);
 }
@@ -106,7 +106,8 @@ TEST(Catalogue, EveryNetworkKeepsThePromisesOfNetwork) {
   }
 }
 
-// What layers of a network make, at its own image or, where that is not 0, one of `side`.
+// Output shapes of a network's layers, for its own image or, if `side` is not 0, an image of
+// `side`.
 struct LayerShapes {
   const char* network;
   std::size_t side;
@@ -119,7 +120,7 @@ constexpr std::array kShapes{
                 "conv1_2 64x224x224 pool1 64x112x112 pool2 128x56x56 pool3 256x28x28 "
                 "pool4 512x14x14 pool5 512x7x7 fc7 4096x1x1"},
     LayerShapes{"vgg16", 32, "pool5 512x1x1"}, LayerShapes{"vgg19", 64, "pool5 512x2x2"},
-    // Bottlenecks stride on their three by three.
+    // The 3x3 convolution of a bottleneck has the stride.
     LayerShapes{"resnet50", 0,
                 "conv1 64x112x112 maxpool 64x56x56 layer1.2.relu 256x56x56 "
                 "layer2.0.conv1 128x56x56 layer2.0.conv2 128x28x28 "
@@ -155,7 +156,7 @@ TEST(Catalogue, NetworksHaveTheShapesOfTheirPapers) {
 TEST(Catalogue, AlexnetAndVggHaveTheLayersOfTheirPapers) {
   const Network alexnet = build_network("alexnet");
   EXPECT_EQ(count<LocalResponseNorm>(alexnet), 2);
-  // SuperNeurons counts 23 layers, the loss among them.
+  // SuperNeurons counts 23 layers, including the loss.
   EXPECT_EQ(alexnet.nodes.size(), 1U + 23U);
   EXPECT_EQ(count<Dropout>(build_network("vgg19")), 2);
 }
@@ -182,8 +183,8 @@ TEST(Catalogue, DensenetLayersReadAllBeforeThemInTheirBlock) {
   EXPECT_EQ(network[third.inputs[2]].name, "denseblock2.denselayer2.conv2");
 }
 
-// A convolution or linear layer with weights of its own is a layer; projections, one in each stage
-// that changes the shape, are not in the papers' counts.
+// Counts convolutions and linear layers. The papers do not count the projections, one in each stage
+// that changes the shape.
 TEST(Catalogue, DeepNetworksHaveAsManyLayersAsTheirNamesSay) {
   const std::map<std::string, std::ptrdiff_t> layers{
       {"vgg11", 11},          {"vgg13", 13},          {"vgg16", 16},        {"vgg19", 19},
@@ -260,8 +261,8 @@ TEST(Catalogue, ListsTheNetworksWhenTheNameIsUnknown) {
       << sentence;
 }
 
-// 500 + 198 pixels padded: 349, 175, 88, 44 and 22 after the poolings, 16 scores, (16 - 1) 32 + 64
-// = 544 upsampled; an odd image takes the same way.
+// 500 + 198 padded pixels: 349, 175, 88, 44 and 22 after the poolings, 16 scores, (16 - 1) 32 + 64
+// = 544 upsampled. Images of odd size work alike.
 TEST(Fcn, ScoresEachPixelOfAnImageOfAnySize) {
   const Network coarse = build_network("fcn32s");
   EXPECT_EQ(shape_of(coarse, "pool5"), "512x22x22");
@@ -280,12 +281,12 @@ TEST(Fcn, ScoresEachPixelOfAnImageOfAnySize) {
 TEST(AuxiliaryHeads, GivesThePapersHeadsOnRequest) {
   const Network googlenet = build_network("googlenet", {.auxiliary_heads = true});
   EXPECT_EQ(count<SoftmaxCrossEntropy>(googlenet), 3);
-  EXPECT_EQ(count_parameters(googlenet), 13'004'888U);  // torchvision's
+  EXPECT_EQ(count_parameters(googlenet), 13'004'888U);  // as in torchvision
   EXPECT_EQ(to_string(find(googlenet, "aux1.pool").output), "512x4x4");
   EXPECT_EQ(std::get<SoftmaxCrossEntropy>(find(googlenet, "aux2.loss").layer).weight, 0.3F);
   const Network inception = build_network("inception-v3", {.auxiliary_heads = true});
   EXPECT_EQ(count<SoftmaxCrossEntropy>(inception), 2);
-  EXPECT_EQ(count_parameters(inception), 27'161'264U);  // torchvision's
+  EXPECT_EQ(count_parameters(inception), 27'161'264U);  // as in torchvision
   EXPECT_EQ(std::get<SoftmaxCrossEntropy>(find(inception, "aux.loss").layer).weight, 0.4F);
   EXPECT_EQ(test::refusal([] { return build_network("vgg16", {.auxiliary_heads = true}); }),
             "network vgg16 has no auxiliary heads; googlenet and inception-v3 have");

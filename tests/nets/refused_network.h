@@ -14,8 +14,8 @@ namespace spillway::test {
 inline const std::string kHeader = "spillway-network 1\nname toy\ninput 3x8x8\nclasses 5\n";
 inline const std::string kEnd = "fc linear features=classes\nloss softmax-cross-entropy\n";
 
-/// The sentence with which "toy.net" of this text is refused, read and built with its own image and
-/// classes; "accepted" when it is not.
+/// Returns the message that refuses "toy.net" with this text, its own image and its own classes, or
+/// "accepted".
 inline std::string refused(const std::string& text) {
   return refusal([&] {
     std::istringstream stream{text};
@@ -24,15 +24,15 @@ inline std::string refused(const std::string& text) {
   });
 }
 
-/// Of layers behind a header of four lines.
+/// Refuses layers after a header of four lines.
 inline std::string refused_layers(const std::string& layers) { return refused(kHeader + layers); }
 
-/// Of one layer on line 5, before others that are right.
+/// Refuses one layer on line 5, followed by correct layers.
 inline std::string refused_layer(const std::string& layer) {
   return refused_layers(layer + "\n" + kEnd);
 }
 
-/// What is refused, the beginning of the sentence behind "toy.net", and what else it says.
+/// A refused text, the beginning of the message after "toy.net", and another part of it.
 struct Refusal {
   std::string text;
   std::string place;

@@ -7,7 +7,7 @@
 
 namespace spillway::test {
 
-/// Field by field of nets/layer_kinds.h, which names every field there is.
+/// Compares all fields, which nets/layer_kinds.h lists.
 inline bool are_same(const nets::Layer& a, const nets::Layer& b) {
   if (a.index() != b.index()) return false;
   return std::visit(
@@ -22,7 +22,7 @@ inline bool are_same(const nets::Layer& a, const nets::Layer& b) {
       a);
 }
 
-/// Where the two networks differ first; nothing when they are the same, node by node.
+/// Describes the first difference between two networks; empty if all nodes are equal.
 inline std::string difference(const nets::Network& a, const nets::Network& b) {
   if (a.name != b.name) return "the networks' names: " + a.name + ", " + b.name;
   if (a.nodes.size() != b.nodes.size()) {

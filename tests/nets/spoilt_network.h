@@ -12,7 +12,7 @@
 
 namespace spillway::test {
 
-/// Network files that are right: small versions of a network of each family.
+/// Returns correct network files: small networks of each family.
 inline const std::vector<std::string>& good_network_files() {
   static const std::vector<std::string> all = [] {
     std::vector<std::string> texts;
@@ -26,7 +26,7 @@ inline const std::vector<std::string>& good_network_files() {
   return all;
 }
 
-/// Drawn by rapidcheck: a place in `all`, which must not be empty.
+/// Draws an element of `all` by rapidcheck. Requires: `all` is not empty.
 template <typename Container>
 auto& any_of(Container& all) {
   return all[*rc::gen::inRange<std::size_t>(0, all.size())];
@@ -78,7 +78,7 @@ inline void spoil_lines(std::vector<Words>& lines) {
   }
 }
 
-/// A good network file, spoilt word by word and line by line, and then, sometimes, byte by byte.
+/// Returns a correct network file, damaged in words and lines, and sometimes in bytes.
 inline std::string spoilt_network_file() {
   std::vector<Words> lines;
   std::istringstream good{any_of(good_network_files())};

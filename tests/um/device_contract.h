@@ -17,7 +17,7 @@
 #include "um/device.h"
 #include "um/error.h"
 
-// What every device has to keep. A test that instantiates it says how the device is opened.
+// The contract of every device. A test instantiates it with a way to open the device.
 
 namespace spillway::um {
 
@@ -25,13 +25,13 @@ namespace spillway::um {
 struct DeviceMaker {
   std::string kind;
   std::function<std::unique_ptr<Device>()> open;
-  /// Writes to near memory, and waits.
+  /// Writes to near memory and waits.
   std::function<void(std::span<const std::byte> bytes, std::byte* near)> write;
-  /// Skips or fails the test where there is no such device.
+  /// Skips or fails the test if the device does not exist.
   std::function<void()> require = [] {};
 };
 
-// Gtest looks for this name.
+// Gtest requires this name.
 // NOLINTNEXTLINE(readability-identifier-naming)
 inline void PrintTo(const DeviceMaker& maker, std::ostream* out) { *out << maker.kind; }
 
@@ -39,7 +39,7 @@ inline std::string device_kind(const ::testing::TestParamInfo<DeviceMaker>& info
   return info.param.kind;
 }
 
-/// Pages of 2 MiB: four in the slab, of which two may be near.
+/// A slab of four pages of 2 MiB with room for two near.
 class DeviceContract : public ::testing::TestWithParam<DeviceMaker> {
  protected:
   using Bits = std::vector<std::byte>;
@@ -73,7 +73,7 @@ class DeviceContract : public ::testing::TestWithParam<DeviceMaker> {
   [[nodiscard]] Range page(std::size_t first, std::size_t count = 1) {
     return managed->slab().subspan(first * kPage, count * kPage);
   }
-  // Near memory for a page that is written as a launch would.
+  // Populates a page and writes it as a launch does.
   void make_page(std::size_t index, const Bits& bits) {
     managed->hints().populate(page(index));
     const Use use{.range = page(index), .access = Access::kWrite};

@@ -37,7 +37,7 @@ TEST(Error, ShowsNoControlCharacters) {
 
 TEST(Error, DoesNotCutThroughACharacter) {
   std::string name = "a";
-  for (int i = 0; i < 1000; ++i) name += "\xc3\xa4";  // 79 bytes of them fit, that is 39 and a half
+  for (int i = 0; i < 1000; ++i) name += "\xc3\xa4";  // 79 bytes hold 39 and a half of them
   const std::string cut = shortened(name);
   EXPECT_EQ(cut.find("[..."), 1U + 2 * 39);
   EXPECT_EQ(cut.substr(cut.size() - 60).front(), '\xc3');
@@ -73,7 +73,7 @@ TEST(ParseBytes, RefusesWhatIsNoAmount) {
 
 TEST(ParseBandwidth, WantsARatePerSecond) {
   EXPECT_EQ(parse_bandwidth("2GB/s"), Bandwidth{2e9});
-  EXPECT_GT(8192_GiB / parse_bandwidth("1kB/s").value(), Nanoseconds{0});  // it can be counted
+  EXPECT_GT(8192_GiB / parse_bandwidth("1kB/s").value(), Nanoseconds{0});  // representable
   for (const char* text : {"", "2GB", "0GB/s", "-1GB/s", "GB/s", "2Gb/s", "0.00001B/s"}) {
     EXPECT_EQ(parse_bandwidth(text), std::nullopt) << text;
   }

@@ -8,7 +8,7 @@
 
 namespace spillway::test {
 
-/// The host, as a device of which tests override what they say of it or want to see.
+/// The host as a device. Tests override what they want to change or observe.
 class HostedDevice : public um::Device {
  public:
   [[nodiscard]] std::string name() const override { return host_.name(); }

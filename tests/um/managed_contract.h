@@ -20,21 +20,19 @@
 #include "um/host/far/far_store.h"
 #include "um/host/managed/uffd_move.h"
 
-// The contract of managed memory: what touches and declared uses do.
-// The contract of managed memory: hints and limits.
-// The contract of managed memory: what is discarded.
-// The contract of managed memory: far memory that fails. Hints then leave content where it is; a
-// fault in a launch lets it go on to its check(), and any other fault ends the process.
+// The contract of managed memory: touches and declared uses, hints and limits, discards, and
+// failing far memory. After a failure, hints leave content where it is. A fault in a launch lets
+// the launch continue to its check(); any other fault ends the process.
 
 namespace spillway::um {
 
-/// One way to page that has to keep the contract.
+/// A way to page that must satisfy the contract.
 struct PagingWay {
   Paging paging;
   Bytes page;
 };
 
-// Gtest looks for this name.
+// Gtest requires this name.
 // NOLINTNEXTLINE(readability-identifier-naming)
 inline void PrintTo(const PagingWay& way, std::ostream* out) {
   *out << (way.paging == Paging::kUffdMove ? "UffdMove" : "MemfdSegv") << way.page / 1_KiB << "KiB";
@@ -44,9 +42,7 @@ inline std::string name_of(const testing::TestParamInfo<PagingWay>& info) {
   return testing::PrintToString(info.param);
 }
 
-/// A managed space paged in one way. managed_space_contract.h, managed_hints_contract.h,
-/// managed_discard_contract.h and managed_failure_contract.h say what each way has to keep;
-/// managed_space_stress.h hammers it.
+/// A managed space paged in one way.
 class ManagedSpaceContract : public testing::TestWithParam<PagingWay> {
  protected:
   using Clock = std::chrono::steady_clock;
@@ -79,7 +75,7 @@ TEST_P(ManagedSpaceContract, FirstTouchIsZeroAndAFault) {
 TEST_P(ManagedSpaceContract, ContentSurvivesEviction) {
   make(options(8, 3));
   for (std::size_t page = 0; page < 8;
-       ++page) {  // written outside a declared use: dirty all the same
+       ++page) {  // written outside a declared use, but dirty all the same
     space->word(page) = 100 + page;
     space->last_word(page) = 200 + page;
   }
@@ -92,7 +88,7 @@ TEST_P(ManagedSpaceContract, ContentSurvivesEviction) {
   EXPECT_EQ(space->ledger().peak(), 3 * space->page());
 }
 
-// More pages than an engine has on their way at once.
+// More pages than an engine has in flight at once.
 TEST_P(ManagedSpaceContract, AHintOfManyPagesMovesEachWithItsContent) {
   constexpr std::size_t kPages = 100;
   make(options(kPages, kPages));
@@ -119,7 +115,7 @@ TEST_P(ManagedSpaceContract, TheLedgerMayBeTighterThanNearMemory) {
 TEST_P(ManagedSpaceContract, EvictsThePageUsedLongestAgo) {
   make(options(4, 3));
   for (std::size_t page = 0; page < 3; ++page) space->write(page, page);
-  space->use(0, 1, Access::kRead, [&] {});  // now page 1 is the oldest
+  space->use(0, 1, Access::kRead, [&] {});  // page 1 is the oldest now
   space->write(3, 3);
   const std::uint64_t before = space->counters().faults;
   EXPECT_EQ(space->word(0), 0U);
@@ -134,12 +130,12 @@ TEST_P(ManagedSpaceContract, AdviceDecidesWhoIsEvictedFirst) {
   for (std::size_t page = 0; page < 3; ++page) space->write(page, page);
   space->hints().advise(space->pages(0, 1), Advice::kPreferNear);
   space->hints().advise(space->pages(2, 1), Advice::kPreferFar);
-  space->write(3, 3);  // evicts 2, though it is the youngest
+  space->write(3, 3);  // evicts page 2, although it is the most recent
   const std::uint64_t before = space->counters().faults;
   EXPECT_EQ(space->word(0), 0U);
   EXPECT_EQ(space->word(1), 1U);
   EXPECT_EQ(space->counters().faults, before);
-  EXPECT_EQ(space->word(2), 2U);  // evicts 1, though 0 is older
+  EXPECT_EQ(space->word(2), 2U);  // evicts page 1, although page 0 is older
   EXPECT_EQ(space->word(0), 0U);
   EXPECT_EQ(space->counters().faults, before + 1);
 }
@@ -183,7 +179,7 @@ TEST_P(ManagedSpaceContract, ADeclaredWriteMakesACleanPageDirty) {
   space->write(0, 7);
   space->move(0, 1, MemoryTier::kFar);
   space->move(0, 1, MemoryTier::kNear);
-  space->write(0, 8);  // no fault: only the declaration tells
+  space->write(0, 8);  // no fault: only the declaration shows the write
   space->move(0, 1, MemoryTier::kFar);
   EXPECT_EQ(space->far().writes, 2);
   EXPECT_EQ(space->word(0), 8U);
@@ -267,7 +263,7 @@ TEST_P(ManagedSpaceContract, PopulateGivesNearMemoryWithoutContent) {
   space->write(1, 6);
   EXPECT_EQ(space->counters().faults, before);
   space->move(0, 2, MemoryTier::kFar);
-  EXPECT_EQ(space->far().writes, 1 + 1);  // page 0 was never written after it: no content to save
+  EXPECT_EQ(space->far().writes, 1 + 1);  // page 0 has no content to save
   EXPECT_EQ(space->word(1), 6U);
 }
 
@@ -286,7 +282,7 @@ TEST_P(ManagedSpaceContract, OperandsInUseAreNotEvicted) {
     const std::uint64_t before = space->counters().faults;
     EXPECT_EQ(space->word(0), 5U);
     EXPECT_EQ(space->counters().faults, before);
-    EXPECT_EQ(space->move(0, 1, MemoryTier::kFar), nullptr);  // an offload leaves it out, too
+    EXPECT_EQ(space->move(0, 1, MemoryTier::kFar), nullptr);  // an offload skips it, too
     EXPECT_EQ(space->counters().refused_hints, 1U);
     EXPECT_EQ(space->word(0), 5U);
     EXPECT_EQ(space->counters().faults, before);
@@ -394,12 +390,12 @@ TEST_P(ManagedSpaceContract, KeepsUndeclaredWritesToPrefetchedPagesWhenToldThatT
   undeclared.writes_are_declared = false;
   make(undeclared);
   space->move(1, 1, MemoryTier::kNear);  // a page without content
-  space->word(1) = 6;                    // no fault tells of this write
+  space->word(1) = 6;                    // this write causes no fault
   space->write(0, 5);
   space->move(0, 2, MemoryTier::kFar);
   space->hints().advise(space->pages(0, 1), Advice::kReadMostly);
   space->move(0, 1, MemoryTier::kNear);
-  space->word(0) = 7;  // nor of this one
+  space->word(0) = 7;  // nor does this one
   space->hints().populate(space->pages(2, 1));
   space->word(2) = 8;
   space->move(0, 4, MemoryTier::kFar);
@@ -481,7 +477,7 @@ TEST_P(ManagedSpaceContract, PopulatedPagesTakeTheRoomOfDiscardedOnes) {
   EXPECT_EQ(space->counters().faults, 2U);  // the first two writes
   space->move(2, 2, MemoryTier::kFar);
   EXPECT_EQ(space->far().writes, 2);
-  EXPECT_EQ(space->word(0), 0U);  // by a page fault: it has no content
+  EXPECT_EQ(space->word(0), 0U);  // by a page fault: the page has no content
   EXPECT_EQ(space->word(2), 6U);
   EXPECT_EQ(space->word(3), 7U);
 }
@@ -507,7 +503,7 @@ TEST_P(ManagedSpaceContract, ADiscardedPageIsNotNearAgainWithoutRoom) {
   make(options(4, 2));
   space->write(0, 5);
   space->hints().discard(space->pages(0, 1));
-  space->ledger().charge(2 * space->page());  // by somebody else
+  space->ledger().charge(2 * space->page());  // by another user of the ledger
   space->hints().populate(space->pages(0, 1));
   EXPECT_EQ(space->counters().refused_hints, 1U);
   EXPECT_EQ(space->near_bytes(space->pages(0, 1)), 0_B);
@@ -547,7 +543,7 @@ TEST_P(ManagedSpaceContract, DiscardSeesAUseThatBeganWhileItWaitedForAMove) {
   std::thread discarder{
       [&] { EXPECT_THROW(space->hints().discard(space->pages(0, 2)), ContractError); }};
   while (space->counters().discarded_pages == 0) std::this_thread::yield();
-  space->use(1, 1, Access::kRead, [&] {  // page 0 is gone, and page 1 is waited for
+  space->use(1, 1, Access::kRead, [&] {  // page 0 is gone, and page 1 is awaited
     space->far().holds_reads = false;
     EXPECT_EQ(moved.get_future().get(), nullptr);
     discarder.join();
@@ -557,16 +553,16 @@ TEST_P(ManagedSpaceContract, DiscardSeesAUseThatBeganWhileItWaitedForAMove) {
   EXPECT_EQ(space->pages_in_use(), 0U);
 }
 
-/// A managed space whose far memory fails when the test says.
+/// A managed space with far memory that fails on demand.
 class ManagedFailureContract : public ManagedSpaceContract {
  protected:
-  /// Page 0 of four has 5 in its first and last word, and is far. All could be near.
+  /// Writes 5 to the first and last word of page 0 of four and moves it far. All pages fit near.
   void make_with_far_page() {
     make(options(4, 4));
     space->write(0, 5);
     space->move(0, 1, MemoryTier::kFar);
   }
-  /// Four pages, of which two may be near, whose writes are not declared.
+  /// Makes four pages with room for two near and without declared writes.
   void make_undeclared() {
     ManagedOptions undeclared = options(4, 2);
     undeclared.writes_are_declared = false;
@@ -574,7 +570,7 @@ class ManagedFailureContract : public ManagedSpaceContract {
   }
 };
 
-/// What faults in a launch do: far memory that fails throws in their handler.
+/// Faults in a launch. Failing far memory throws in their handler.
 class ManagedFaultFailureContract : public ManagedFailureContract {
  protected:
   void SetUp() override {
@@ -592,7 +588,7 @@ TEST_P(ManagedFailureContract, AFailedOffloadReachesItsCompletionAndTheNextUse) 
   space->far().fails_to_write = true;
   EXPECT_NE(space->move(0, 1, MemoryTier::kFar), nullptr);
   EXPECT_THROW(space->write(1, 5), Error);
-  EXPECT_THROW(space->write(2, 5), Error);  // and every later one
+  EXPECT_THROW(space->write(2, 5), Error);  // and every later use
 }
 
 TEST_P(ManagedFailureContract, AFailedPrefetchReachesItsCompletionAndTheNextUse) {
@@ -605,7 +601,7 @@ TEST_P(ManagedFailureContract, AFailedPrefetchReachesItsCompletionAndTheNextUse)
 TEST_P(ManagedFaultFailureContract, AFailedFaultReachesTheNextUse) {
   make_with_far_page();
   space->far().fails_to_read = true;
-  EXPECT_EQ(space->word(0), 0U);  // the thread goes on, with zeros
+  EXPECT_EQ(space->word(0), 0U);  // the thread continues with zeros
   EXPECT_THROW(space->write(1, 5), Error);
 }
 
@@ -656,8 +652,8 @@ TEST_P(ManagedFailureContract, APageThatCannotBePrefetchedStaysFar) {
   EXPECT_EQ(space->word(0), 5U);
 }
 
-// Page 0 cannot be saved when page 2 wants its room, and becomes the one used last: page 1 goes
-// without being saved.
+// Page 0 cannot be saved when page 2 needs its room, and becomes the most recently used. Page 1
+// leaves without being saved.
 TEST_P(ManagedFaultFailureContract, AFaultInALaunchWithoutRoomReachesTheCheck) {
   make(options(4, 2));
   space->write(0, 5);

@@ -16,16 +16,16 @@
 
 namespace spillway::um {
 
-/// Several threads that increment words of their own in random pages, with far more pages than near
-/// memory. A lost update, a torn page or a page too many near shows at the end.
+/// Threads that increment their own words in random pages, with far more pages than near memory.
+/// The end shows lost updates, torn pages and too many near pages.
 class ManagedSpaceStress : public ManagedSpaceContract {
  protected:
   static constexpr std::size_t kPages = 32;
-  static constexpr std::size_t kDyingPages = 6;  // behind those
+  static constexpr std::size_t kDyingPages = 6;  // behind the kPages others
   static constexpr std::size_t kThreads = 4;
   static constexpr int kRounds = 250;
 
-  using Counts = std::vector<std::vector<std::uint64_t>>;  // of each thread, per page
+  using Counts = std::vector<std::vector<std::uint64_t>>;  // per thread and page
 
   struct Memory {
     ManagedSpace& space;
@@ -34,7 +34,7 @@ class ManagedSpaceStress : public ManagedSpaceContract {
     [[nodiscard]] Range bytes(std::size_t index, std::size_t count = 1) const {
       return space.slab().subspan(index * page, count * page);
     }
-    /// One word in each 512th byte is enough to see a part of a page that was lost.
+    /// One word per 512 bytes suffices to notice a lost part of a page.
     [[nodiscard]] volatile std::uint64_t& word(std::size_t index, std::size_t thread) const {
       const std::size_t line = (index * 7 + thread * 13) % (page / 512) * 512;
       return *reinterpret_cast<volatile std::uint64_t*>(bytes(index).data() + line + thread * 8);
@@ -55,7 +55,7 @@ class ManagedSpaceStress : public ManagedSpaceContract {
     }
   }
 
-  /// Gives one hint after the other until the workers are done.
+  /// Gives hints until the workers are done.
   static void disturb(const Memory& memory, bool prefetches, const std::atomic<bool>& is_done) {
     std::mt19937 random{99};
     while (!is_done) {
@@ -70,8 +70,8 @@ class ManagedSpaceStress : public ManagedSpaceContract {
     }
   }
 
-  /// What a planned step does with blocks that die, on pages of its own behind the others, until
-  /// the workers are done. Returns how many words were not as they were written.
+  /// Acts like a planned step on blocks that die, on its own pages behind the others, until the
+  /// workers are done. Returns the number of words with wrong content.
   static std::uint64_t live_and_die(const Memory& memory, const std::atomic<bool>& is_done) {
     std::mt19937 random{77};
     std::uint64_t wrong = 0;
@@ -83,7 +83,7 @@ class ManagedSpaceStress : public ManagedSpaceContract {
       memory.space.hints().begin_use({&use, 1});
       for (const std::size_t index : {first, first + 1}) memory.word(index, 0) = round;
       memory.space.hints().end_use({&use, 1});
-      if (random() % 4 == 0) {  // or else nothing moves it before it is read
+      if (random() % 4 == 0) {  // otherwise nothing moves it before it is read
         memory.space.hints().prefetch(range, MemoryTier::kFar, [](const std::exception_ptr&) {});
       }
       const Use reading{.range = range, .access = Access::kRead};
@@ -143,7 +143,7 @@ class ManagedSpaceStress : public ManagedSpaceContract {
 };
 
 TEST_P(ManagedSpaceStress, LosesNoDeclaredUpdateBesideMovesBothWays) {
-  // 6 of 32 pages near (19 %): each thread may hold one, so there is always one to evict.
+  // 6 of 32 pages are near (19 %). Each thread may hold one, so there is always one to evict.
   expect_exact(options(kPages + kDyingPages, 6), /*declares=*/true, /*prefetches=*/true);
 }
 

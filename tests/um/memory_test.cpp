@@ -29,7 +29,7 @@ TEST(Ledger, ForgetsItsPeakWhenTold) {
   ledger.charge(60_B);
   ledger.release(50_B);
   ledger.reset_peak();
-  EXPECT_EQ(ledger.peak(), 10_B);  // what is still in use
+  EXPECT_EQ(ledger.peak(), 10_B);  // the bytes still in use
   ledger.charge(20_B);
   EXPECT_EQ(ledger.peak(), 30_B);
 }
@@ -120,8 +120,8 @@ TEST(Arena, TakesTheSmallestSegmentThatFits) {
   arena.free(d);
 }
 
-/// Where a scan of all free segments puts `size` bytes at a multiple of `alignment`: in the
-/// smallest that fits, the lowest of equals. `live` has sizes by offset.
+/// Returns where a scan of all free segments puts `size` bytes at a multiple of `alignment`: in the
+/// smallest that fits, the lowest of equals. `live` maps offsets to sizes.
 std::optional<Bytes> best_fit(const std::map<Bytes, Bytes>& live, Bytes whole, Bytes size,
                               Bytes alignment) {
   std::optional<Bytes> best;
@@ -206,10 +206,10 @@ TEST(Arena, CompactionMakesOneFreeSegment) {
   arena.compact([&](const Arena::Slide& slide) {
     moved = {slide.from, slide.to, slide.size, slide.spare, slide.spare_size};
   });
-  // Free are the first 40 bytes and the last 40.
+  // The first 40 bytes and the last 40 are free.
   EXPECT_EQ(moved, (std::vector<Bytes>{b, 0_B, 20_B, 60_B, 40_B}));
   EXPECT_EQ(arena.allocate(80_B), 20_B);
-  arena.free(0_B);  // b lives at its new place
+  arena.free(0_B);  // the new place of b
 }
 
 TEST(Arena, RefusesToFreeWhatItDidNotHandOut) {
@@ -217,8 +217,8 @@ TEST(Arena, RefusesToFreeWhatItDidNotHandOut) {
   EXPECT_THROW(arena.free(5_B), ContractError);
 }
 
-// A thousand random allocations, frees and compactions: no two segments ever overlap, and what does
-// not fit after a compaction exceeds the free bytes.
+// A thousand random allocations, frees and compactions. Segments never overlap, and a size that
+// does not fit after a compaction exceeds the free bytes.
 TEST(Arena, NeverOverlapsUnderRandomUse) {
   std::mt19937 random{1};
   Arena arena{64_KiB, 64_B};

@@ -1,6 +1,6 @@
 #pragma once
 
-// Replaces operator new: for one source of a test program of its own.
+// Replaces operator new. Include it in one source of a separate test program.
 
 #include <cstddef>
 #include <cstdlib>
@@ -9,7 +9,7 @@
 
 namespace spillway::um {
 
-/// This thread's next allocation fails.
+/// Makes this thread's next allocation fail.
 inline thread_local bool is_next_refused = false;
 
 }  // namespace spillway::um

@@ -14,19 +14,19 @@
 #include "um/stream.h"
 #include "um/threads/thread_stream.h"
 
-// What every stream has to keep. A test that instantiates it says how streams are made.
+// The contract of every stream. A test instantiates it with a way to make streams.
 
 namespace spillway::um {
 
-/// Makes streams of one kind; what they need lives as long as the maker.
+/// Makes streams of one kind. Their dependencies live as long as the maker.
 struct StreamMaker {
   std::string kind;
   std::function<std::unique_ptr<Stream>(const std::string& name)> make;
-  /// Skips or fails the test where there can be none.
+  /// Skips or fails the test if such streams are unavailable.
   std::function<void()> require = [] {};
 };
 
-// Gtest looks for this name.
+// Gtest requires this name.
 // NOLINTNEXTLINE(readability-identifier-naming)
 inline void PrintTo(const StreamMaker& maker, std::ostream* out) { *out << maker.kind; }
 
@@ -123,7 +123,7 @@ TEST_P(StreamContract, FiresEventsAndGivesNoticesAfterAFailure) {
   bool is_told = false;
   stream->enqueue([] { throw std::runtime_error{"failure"}; });
   stream->notify([&](auto) { is_told = true; });
-  stream->record()->wait();  // would else never end
+  stream->record()->wait();  // otherwise never ends
   EXPECT_THROW(stream->synchronize(), std::runtime_error);
   EXPECT_TRUE(is_told);
 }

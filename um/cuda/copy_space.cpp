@@ -10,8 +10,8 @@
 namespace spillway::um {
 namespace {
 
-// Copies of plain memory do not take their thread's time: a few may queue on the copy engine, so
-// that it goes from one to the next by itself.
+// Copies of plain memory do not block their thread. A few queue on the copy engine, which then
+// needs no help between them.
 constexpr std::size_t kCopiesUnderWay = 8;
 
 }  // namespace
@@ -50,7 +50,8 @@ void CudaCopySpace::prefetch(Bytes far_offset, Range near, Completion done) {
               });
 }
 
-// In pieces, none over itself: as long as the distance, or by way of the spare memory.
+// Copies in pieces that do not overlap themselves: pieces as long as the distance, or through the
+// spare memory.
 void CudaCopySpace::slide(std::span<const std::byte> from, std::byte* to, Range spare) {
   const auto distance = static_cast<std::size_t>(from.data() - to);
   const bool jumps = distance >= std::min(spare.size(), from.size());
@@ -66,7 +67,7 @@ void CudaCopySpace::slide(std::span<const std::byte> from, std::byte* to, Range 
       }
     }
   } catch (...) {
-    drain(api_, sliding_.get());  // the pieces before
+    drain(api_, sliding_.get());  // the pieces before the failed one
     throw;
   }
   api_.synchronize(sliding_.get());

@@ -11,11 +11,11 @@
 
 namespace spillway::um {
 
-/// Plain device memory, pinned far memory, and a stream and two threads for each direction. Its end
-/// waits for all copies.
+/// Plain device memory, pinned far memory, and per direction a stream and two threads. The
+/// destructor waits for all copies.
 class CudaCopySpace final : public CopySpace, private Copies {
  public:
-  /// Everything outlives it. Throws: Error; OutOfMemory.
+  /// The arguments outlive this object. Throws: Error; OutOfMemory.
   CudaCopySpace(CudaApi& api, Memory& device, Memory& pinned, const CopyOptions& options);
 
   [[nodiscard]] Range near() override { return near_.bytes(); }
@@ -43,7 +43,7 @@ class CudaCopySpace final : public CopySpace, private Copies {
   StreamHandle sliding_;
   std::atomic<std::uint64_t> bytes_prefetched_{0};
   std::atomic<std::uint64_t> bytes_offloaded_{0};
-  MoveQueue in_;  // the queues last: their copies use the others
+  MoveQueue in_;  // last: the queues' copies use the other members
   MoveQueue out_;
 };
 

@@ -18,7 +18,7 @@
 namespace spillway::um {
 namespace {
 
-constexpr std::uint64_t kAlignment = 4096;  // Memory's; the driver promises less
+constexpr std::uint64_t kAlignment = 4096;  // Memory's contract; the driver promises less
 
 std::uint64_t misalignment(const std::byte* address) {
   return reinterpret_cast<std::uintptr_t>(address) % kAlignment;
@@ -93,7 +93,7 @@ std::byte* PinnedMemory::allocate(Bytes size) {
       return address;
     }
   }
-  api_.enter_thread();  // one of our own: only trainings pin memory
+  api_.enter_thread();  // a thread of ours: only trainings pin memory
   return api_.allocate_pinned(size);
 }
 

@@ -23,23 +23,23 @@
 
 namespace spillway::um {
 
-/// Plain memory of the GPU, which the driver never moves.
+/// Plain GPU memory, which the driver never moves.
 class DeviceMemory final : public Memory {
  public:
   explicit DeviceMemory(CudaApi& api) : api_{api} {}
 
-  /// Throws: OutOfMemory, with what the device has free.
+  /// Throws: OutOfMemory that names the free device memory.
   [[nodiscard]] std::byte* allocate(Bytes size) override;
   void free(std::byte* address, Bytes size) noexcept override;
 
  private:
   CudaApi& api_;
   std::mutex mutex_;
-  std::unordered_map<std::byte*, std::byte*> begins_;  // the driver's address, where it differs
+  std::unordered_map<std::byte*, std::byte*> begins_;  // the driver's address, if different
 };
 
-/// RAM that the GPU copies to and from by itself. Pinning is slow, so what is freed is kept for the
-/// next allocation of the same size until this ends.
+/// RAM that the GPU can copy to and from directly. Pinning is slow, so freed blocks are kept for
+/// later allocations of the same size.
 class PinnedMemory final : public Memory {
  public:
   explicit PinnedMemory(CudaApi& api) : api_{api} {}
@@ -56,12 +56,12 @@ class PinnedMemory final : public Memory {
   std::multimap<std::uint64_t, std::byte*> kept_;  // by size
 };
 
-/// A Memory as what containers of the standard library allocate from.
+/// Adapts a Memory to std::pmr::memory_resource.
 ///
-/// Thread safety: the memory's.
+/// Thread safety: that of the memory.
 class PmrMemory final : public std::pmr::memory_resource {
  public:
-  /// The memory outlives it.
+  /// The memory outlives this object.
   explicit PmrMemory(Memory& memory) : memory_{memory} {}
 
  private:
@@ -79,34 +79,36 @@ class PmrMemory final : public std::pmr::memory_resource {
   Memory& memory_;
 };
 
-/// How a device is opened.
+/// Options of a CUDA device.
 struct CudaOptions {
-  /// The most unified memory at any time, oversubscribed or not: for tests and benchmarks.
+  /// The most unified memory at any time, oversubscribed or not; for tests and benchmarks.
   std::optional<Bytes> managed_limit;
-  /// Others use the GPU too: shared_gpu_limit() when it is opened is a limit as well.
+  /// Set if other programs use the GPU, too: applies shared_gpu_limit() at opening as a further
+  /// limit.
   bool is_shared = false;
-  /// Counts page faults and evictions by CUPTI. It costs time.
+  /// Counts page faults and evictions by CUPTI, which costs time.
   bool counts_faults = false;
 };
 
-/// A GPU: near memory is its own, far memory is the host's RAM. Streams and spaces end before it.
+/// A GPU: near memory is GPU memory, far memory is the host's RAM. It outlives its streams and
+/// spaces.
 class CudaDevice final : public Device {
  public:
-  /// Throws: Error when faults are to be counted and cannot be.
+  /// Throws: Error when `options` ask for fault counters that are unavailable.
   CudaDevice(std::unique_ptr<CudaApi> api, const CudaOptions& options);
 
   [[nodiscard]] std::string name() const override;
   [[nodiscard]] std::vector<Capability> capabilities() const override;
-  /// What is free, less the margin that unified memory leaves alone.
+  /// Returns the free memory less the margin kept for other uses than unified memory.
   [[nodiscard]] Bytes available_memory() const override;
 
-  /// Not measured.
+  /// Returns defaults, since nothing was measured.
   [[nodiscard]] Faults faults() const override { return {}; }
 
-  /// A driver evicts only when the whole GPU is full.
+  /// Returns false: a driver evicts only when the whole GPU is full.
   [[nodiscard]] bool evicts() const override { return false; }
 
-  void prepare_kernel_thread() override {}  // page faults are the GPU's
+  void prepare_kernel_thread() override {}  // the GPU handles page faults
   [[nodiscard]] std::unique_ptr<Stream> make_stream(const std::string& name) override {
     return make_cuda_stream(name);
   }
@@ -118,26 +120,26 @@ class CudaDevice final : public Device {
                                                                  Ledger& ledger) override;
   [[nodiscard]] std::unique_ptr<CopySpace> make_copy_space(const CopyOptions& options) override;
 
-  /// As make_stream(); a backend launches kernels on its native().
+  /// Like make_stream(); a backend launches kernels on its native().
   [[nodiscard]] std::unique_ptr<CudaStream> make_cuda_stream(const std::string& name);
-  /// An event that fires when the work so far of a stream, which may be another's, has ended. It
-  /// ends before the device.
+  /// Returns an event that fires when the work so far of `stream`, which may be foreign, has ended.
+  /// The device outlives the event.
   [[nodiscard]] std::unique_ptr<const Event> record(cudaStream_t stream);
-  /// RAM that the GPU copies to and from by itself.
+  /// RAM that the GPU can copy to and from directly.
   [[nodiscard]] Memory& pinned_memory() { return pinned_; }
-  /// The same for containers of the standard library: batches on their way in.
+  /// Pinned memory for containers of the standard library: batches on their way to the GPU.
   [[nodiscard]] std::pmr::memory_resource& batch_memory() { return batch_memory_; }
   [[nodiscard]] const CudaFacts& facts() const { return facts_; }
-  /// Its driver, for streams that are nobody's but their owner's.
+  /// The driver interface, for private streams of a caller.
   [[nodiscard]] CudaApi& api() { return *api_; }
-  /// Null unless CudaOptions asked for them.
+  /// Returns null unless CudaOptions asked for counters.
   [[nodiscard]] DriverCounters* driver_counters() { return counters_.get(); }
 
  private:
   const std::unique_ptr<CudaApi> api_;
   const CudaFacts facts_;
   ComputeStreams compute_;
-  ComputeStreams apart_;  // nobody lets these wait
+  ComputeStreams apart_;  // streams that never wait for unified memory
   DeviceMemory memory_;
   PinnedMemory pinned_;
   PmrMemory batch_memory_{pinned_};
@@ -145,24 +147,24 @@ class CudaDevice final : public Device {
   std::unique_ptr<DriverCounters> counters_;
 };
 
-/// Opens device number `ordinal`. Throws: Error, one sentence that says what to do, when there is
-/// no driver, no such GPU, or the driver is too old.
+/// Opens device number `ordinal`. Throws: Error with advice when the driver or the GPU is missing
+/// or the driver is too old.
 [[nodiscard]] std::unique_ptr<CudaDevice> open_cuda_device(int ordinal,
                                                            const CudaOptions& options = {});
 
-/// A device and the stream that kernels run on.
+/// A device with the stream that runs kernels.
 struct OpenCuda {
   std::unique_ptr<CudaDevice> device;
-  std::unique_ptr<CudaStream> compute;  // last: it ends first
+  std::unique_ptr<CudaStream> compute;  // last: destroyed first
 };
 
-/// As open_cuda_device(), with its compute stream, for a program of our own: the calling thread
-/// uses the device from then on, and may launch kernels.
+/// Opens a device with its compute stream. The device becomes current in the calling thread, which
+/// may launch kernels. For our own programs.
 [[nodiscard]] OpenCuda open_cuda(int ordinal, const CudaOptions& options = {});
 
-/// The PCI Express link of the device at `bus` ("0000:1B:00.0"), as Linux has it: "32.0 GT/s PCIe
-/// x16 (of 32.0 GT/s PCIe x16)". Idle links run slower than they can. Nothing where Linux does not
-/// say, as in many containers.
+/// Returns the PCI Express link of the device at `bus` ("0000:1B:00.0") as Linux reports it: "32.0
+/// GT/s PCIe x16 (of 32.0 GT/s PCIe x16)". An idle link reports a lower speed. Returns nullopt when
+/// Linux does not report it, as in many containers.
 [[nodiscard]] std::optional<std::string> pcie_link(
     const std::string& bus, const std::filesystem::path& devices = "/sys/bus/pci/devices");
 

@@ -15,7 +15,7 @@
 
 namespace spillway::um {
 
-/// The live allocations of a slab, and which of its pages have one. Knows offsets only.
+/// The live allocations of a slab and the pages they occupy. Handles offsets only.
 ///
 /// Thread safety: none.
 class Allocations {
@@ -26,55 +26,55 @@ class Allocations {
     Bytes size;
   };
 
-  /// The unit of sizes and the least alignment.
+  /// The unit of sizes and the smallest alignment.
   static constexpr Bytes kUnit{64};
 
-  /// Requires: `slab` is a multiple of `page`, and `page` one of kUnit.
+  /// Requires: `slab` is a multiple of `page`, and `page` a multiple of kUnit.
   Allocations(Bytes slab, Bytes page);
 
-  /// The offset of `size` bytes, which is a multiple of `alignment`, and of a page when they are as
-  /// large as one. Nothing when there is no room. Complexity: O(pages), and as Arena::allocate().
+  /// Returns the offset of `size` bytes at a multiple of `alignment`, and of a page when `size` is
+  /// at least a page. Returns nullopt without room. Complexity: O(pages), and that of
+  /// Arena::allocate().
   [[nodiscard]] std::optional<Bytes> allocate(Bytes size, Bytes alignment);
-  /// The allocation is over, but keeps its room until free(). Requires: starts_at(offset).
+  /// Ends an allocation, which keeps its room until free(). Requires: starts_at(offset).
   void end(Bytes offset);
-  /// The whole pages that nothing is on any more, as few spans as can be.
-  /// Requires: `offset` has been allocated and not freed, ended or not.
+  /// Frees an allocation, ended or not. Returns the whole pages that became empty, merged into
+  /// spans. Requires: `offset` is allocated and not freed.
   [[nodiscard]] std::vector<Span> free(Bytes offset);
 
-  /// Whether a live allocation does.
+  /// Returns whether a live allocation starts at `offset`.
   [[nodiscard]] bool starts_at(Bytes offset) const;
-  /// The live allocation that the byte at `offset` is of.
+  /// Returns the live allocation that contains the byte at `offset`.
   [[nodiscard]] std::optional<Span> around(Bytes offset) const;
 
-  /// Bytes taken, in units.
+  /// Returns the allocated bytes, rounded up to units.
   [[nodiscard]] Bytes in_use() const { return arena_.in_use(); }
   [[nodiscard]] Bytes size() const { return arena_.size(); }
 
  private:
   struct Entry {
-    Bytes size;  // as asked for
+    Bytes size;  // as requested
     bool is_live;
   };
 
   Bytes page_;
   Arena arena_;
   std::map<std::uint64_t, Entry> entries_;  // by offset
-  std::vector<std::uint32_t> on_page_;      // how many allocations have a byte of it
+  std::vector<std::uint32_t> on_page_;      // allocations that overlap each page
 };
 
-/// Counts the moves that were started and those that have ended, for whoever waits for all so far.
-/// Moves in one direction end in the order in which they were started, as um::Hints has it.
+/// Counts started and ended moves, to wait for all moves so far. Moves in one direction end in the
+/// order of their start, as um::Hints guarantees.
 ///
-/// Thread safety: every function may be called from any thread.
+/// Thread safety: any thread may call every function.
 class MovesUnderWay {
  public:
   void start(MemoryTier to);
-  /// As start(), once fewer than `most` moves are under way in that direction; until then it
-  /// blocks.
+  /// Like start(), but first blocks until fewer than `max` moves are in flight in that direction.
   void start_below(std::uint64_t max, MemoryTier to);
-  /// Each start() has one, which may come a moment before it.
+  /// Matches one start(), and may be called slightly before it.
   void end(MemoryTier to) noexcept;
-  /// Blocks until the moves started so far have ended.
+  /// Blocks until all moves started so far have ended.
   void wait();
 
  private:
@@ -90,13 +90,13 @@ class MovesUnderWay {
   std::array<Count, 2> counts_;  // by direction
 };
 
-/// The user of a drop-in allocator asked for what makes no sense. `what()` is one clear sentence.
+/// An invalid request of a drop-in user. `what()` is one clear sentence.
 class Misuse : public Error {
  public:
   using Error::Error;
 };
 
-/// An address that no live allocation has, or a range that leaves its allocation.
+/// An address outside all live allocations, or a range that leaves its allocation.
 class NotAllocated final : public Misuse {
  public:
   using Misuse::Misuse;

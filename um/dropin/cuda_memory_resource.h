@@ -1,6 +1,6 @@
 #pragma once
 
-// Asked for by CCCL 3.0 alone, before the first include of <cuda/memory_resource>.
+// Required by CCCL 3.0 only, before the first include of <cuda/memory_resource>.
 #ifndef LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE
 #define LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE
 #endif
@@ -17,15 +17,15 @@
 
 namespace spillway::um {
 
-/// A GPU's space as cuda::mr wants it, and RMM, whose concept that is. It has both sets of methods:
-/// CCCL 3.0 calls a resource by allocate and allocate_async, newer ones by allocate_sync and by
-/// allocate with a stream first.
+/// Adapts a GPU's space to cuda::mr, and to RMM, which uses that concept. It has both sets of
+/// methods. CCCL 3.0 calls allocate and allocate_async; newer versions call allocate_sync, and
+/// allocate with the stream first.
 ///
-/// The space outlives it and is not its own. Throws: std::bad_alloc; spillway_um_last_error() says
-/// why. A free that is refused writes the same to standard error. Thread safety: as the space's.
+/// Borrows the space, which must outlive it. Throws: std::bad_alloc; spillway_um_last_error() says
+/// why. A refused free writes this text to standard error. Thread safety: that of the space.
 class CudaMemoryResource {
  public:
-  /// cudaMalloc's, which is what others rely on.
+  /// The alignment of cudaMalloc, which other libraries rely on.
   static constexpr std::size_t kAlignment = 256;
 
   explicit CudaMemoryResource(spillway_um_space space) noexcept : space_{space} {}

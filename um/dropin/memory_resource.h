@@ -8,11 +8,11 @@
 
 namespace spillway::um {
 
-/// A space for the standard library's containers: C++17, over spillway_um.h alone. Made for large
-/// blocks: each allocation is at least 64 bytes, and freeing the last on a page drops that page.
+/// Adapts a space to containers of the C++17 standard library; needs only spillway_um.h. Meant for
+/// large blocks: an allocation takes at least 64 bytes, and a page without allocations is dropped.
 ///
-/// The space outlives it and is not its own. Throws: std::bad_alloc; spillway_um_last_error() says
-/// why. Thread safety: as the space's.
+/// Borrows the space, which must outlive it. Throws: std::bad_alloc; spillway_um_last_error() says
+/// why. Thread safety: that of the space.
 class MemoryResource final : public std::pmr::memory_resource {
  public:
   explicit MemoryResource(spillway_um_space space) noexcept : space_{space} {}
@@ -22,7 +22,7 @@ class MemoryResource final : public std::pmr::memory_resource {
  private:
   void* do_allocate(std::size_t bytes, std::size_t alignment) override {
     void* address = nullptr;
-    const std::size_t size = bytes == 0 ? 1 : bytes;  // the standard allows none
+    const std::size_t size = bytes == 0 ? 1 : bytes;  // the standard allows zero bytes
     if (spillway_um_allocate(space_, size, alignment, &address) != SPILLWAY_UM_OK) {
       throw std::bad_alloc{};
     }

@@ -18,13 +18,13 @@ namespace {
 
 constexpr Bytes kSmallestPage = 4_KiB;
 constexpr Bytes kLargestPage = 2_MiB;
-/// Near memory of fewer pages leaves an eviction little to choose among.
+/// With fewer near pages, an eviction has little choice.
 constexpr std::uint64_t kFewPages = 16;
-/// Above, sizes rounded up to pages would not fit in 64 bits, nor in any address space.
+/// Larger sizes, rounded up to pages, would not fit in 64 bits or any address space.
 constexpr Bytes kTooMuch{std::uint64_t{1} << 56U};
 
 Bytes chosen_page(Bytes near, bool evicts) {
-  if (!evicts) return kLargestPage;  // the driver's own unit
+  if (!evicts) return kLargestPage;  // the driver's unit
   Bytes page = kLargestPage;
   while (page > kSmallestPage && near / page < kFewPages) page = Bytes{page.count() / 2};
   return page;
@@ -48,14 +48,14 @@ void expect_sound(const SpaceOptions& options, bool evicts) {
   }
 }
 
-// What the managed space under a Space is made of. `evicts` is the device's. Throws: Misuse when
-// the options make no sense.
+// Returns the options of the managed space under a Space. `evicts` describes the device. Throws:
+// Misuse when the options make no sense.
 ManagedOptions managed_options(const SpaceOptions& options, bool evicts) {
   expect_sound(options, evicts);
   const Bytes page = options.page == Bytes{} ? chosen_page(options.near, evicts) : options.page;
   const Bytes size = round_up(options.capacity, page);
   const Bytes near = round_down(options.near, page);
-  // An instruction may touch two pages at once.
+  // An instruction may touch two pages.
   if (near < std::min(2 * page, size)) {
     throw Misuse{"near memory of " + to_string(options.near) + " does not hold two pages of " +
                  to_string(page) + "; give it more, or use smaller pages"};
@@ -64,9 +64,9 @@ ManagedOptions managed_options(const SpaceOptions& options, bool evicts) {
     throw Misuse{to_string(size) + " are too many pages of " + to_string(page) +
                  "; use larger pages, or more near memory, which allows them"};
   }
-  // A GPU's driver discards in the order of a stream that the program's own do not wait for: what
-  // they write early would be dropped. Discarded pages stay near there until they are overwritten.
-  // A device that evicts by itself drops them in the order of the calls.
+  // A GPU's driver discards in the order of a stream that the program's streams do not wait for, so
+  // early writes of the program would be dropped. Discarded pages therefore stay near there until
+  // they are overwritten. A device that evicts by itself discards in the order of the calls.
   return {.size = size,
           .near = near,
           .page = page,
@@ -80,8 +80,8 @@ ManagedOptions managed_options(const SpaceOptions& options, bool evicts) {
 
 constexpr Bytes kLargestAlignment = 2_MiB;
 
-/// Prefetches or offloads under way before another waits: who hints faster than the link moves
-/// would else put every later move behind a queue without end.
+/// The most prefetches or offloads in flight before the next one blocks. Otherwise hints faster
+/// than the link would delay all later moves behind an endless queue.
 constexpr std::uint64_t kMaxHinted = 64;
 
 std::string text(const void* address) {
@@ -142,7 +142,7 @@ void Space::free_after(const void* address, std::unique_ptr<const Event> event) 
   }
 }
 
-/// Requires: the mutex is held, and nothing uses the allocation any more.
+/// Requires: the caller holds the mutex, and nothing uses the allocation any more.
 void Space::give_back(Bytes offset) {
   for (const Allocations::Span& empty : allocations_.free(offset)) {
     managed_->hints().discard(range(empty));
@@ -156,7 +156,7 @@ void Space::give_back(Bytes offset) {
   }
 }
 
-/// Gives back what streams are done with.
+/// Frees the allocations that streams have finished with.
 void Space::reclaim() {
   const auto done =
       std::stable_partition(leaving_.begin(), leaving_.end(),
@@ -164,16 +164,16 @@ void Space::reclaim() {
   const auto still = static_cast<std::size_t>(done - leaving_.begin());
   while (leaving_.size() > still) {
     const Bytes offset = leaving_.back().offset;
-    leaving_.pop_back();  // first: to give it back may fail, and must not be tried again
+    leaving_.pop_back();  // first: a failed give_back() must not be repeated
     give_back(offset);
   }
 }
 
-/// False when nothing is left to wait for.
+/// Waits for the oldest deferred free. Returns false when there is none.
 bool Space::wait_for_room() {
   if (leaving_.empty()) return false;
   leaving_.front().event->wait();
-  if (!leaving_.front().event->has_fired()) return false;  // the driver failed: it may be in use
+  if (!leaving_.front().event->has_fired()) return false;  // failed: perhaps still in use
   const Bytes offset = leaving_.front().offset;
   leaving_.erase(leaving_.begin());
   give_back(offset);
@@ -190,7 +190,7 @@ Bytes Space::offset_of_allocation(const void* address) const {
 // --- ranges
 
 Allocations::Span Space::checked(const void* address, Bytes size) const {
-  const std::less<> is_before;  // a total order over all addresses
+  const std::less<> is_before;  // total order over all addresses
   const auto* const at = static_cast<const std::byte*>(address);
   if (is_before(at, slab_.data()) || !is_before(at, slab_.data() + slab_.size())) {
     throw NotAllocated{text(address) + " is not an address of this space"};
@@ -248,7 +248,7 @@ bool Space::start_move(const void* address, Bytes size, MemoryTier tier, Complet
                                  moves_.end(tier);
                                  done(std::move(failure));
                                });
-  } catch (const OutOfMemory&) {  // a GPU's ledger says so at once, the host later, page by page
+  } catch (const OutOfMemory&) {  // a GPU's ledger refuses now; the host later, page by page
     counters_.moves.refused_hints += pages.size() / options_.page.count();
     return false;
   }
@@ -288,10 +288,10 @@ void Space::touch(const void* address, Bytes size, Access access) {
   ++counters_.touches;
 }
 
-/// Page by page, for a moment each: a page in use is not evicted, and another thread's page fault
-/// must find room at any time.
+/// Pins one page at a time, briefly: pages in use cannot be evicted, and another thread's page
+/// fault must always find room.
 void Space::touch_page(Range part, Access access) {
-  // What the program says it overwrites is not relied on: it may do so only later.
+  // Does not rely on a declared overwrite, which the program may do only later.
   const Access safe = access == Access::kRead ? Access::kRead : Access::kReadWrite;
   const std::array operands{Use{.range = part, .access = safe}};
   managed_->hints().begin_use(operands);
@@ -303,7 +303,7 @@ void Space::synchronize() {
   managed_->hints().check();
 }
 
-// --- what has happened
+// --- counters
 
 Range Space::allocation(const void* address, Bytes size) const {
   const std::lock_guard lock{mutex_};

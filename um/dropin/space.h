@@ -16,18 +16,18 @@
 
 namespace spillway::um {
 
-/// What a space is made of. The fields are ManagedOptions' with the same names.
+/// Options of a space. Fields have the meaning of the same fields in ManagedOptions.
 struct SpaceOptions {
   Bytes near;      ///< rounded down to whole pages
   Bytes capacity;  ///< of all allocations together; rounded up to whole pages
-  Bytes page;      ///< zero: the largest that leaves near memory some pages to choose among
+  Bytes page;      ///< zero chooses the largest size that leaves enough near pages to choose from
   FarOptions far;
   LinkOptions link;
   Paging paging = Paging::kAuto;
   bool oversubscribe = false;
 };
 
-/// What a space has done since it was made, and holds now.
+/// Totals of a space since its construction, and its present use of memory.
 struct SpaceCounters {
   Counters moves;
   std::uint64_t allocations = 0;
@@ -38,38 +38,37 @@ struct SpaceCounters {
   Bytes near_peak;
 };
 
-/// An allocator over a managed slab, for programs that declare nothing: what is near may be written
-/// at any time. Its user may misuse it: every argument is checked. The contract of each function is
-/// spillway_um.h's, whose names they have.
+/// An allocator over a managed slab for programs that declare nothing: near pages may be written at
+/// any time. Every argument is checked, since users may misuse it. spillway_um.h specifies the
+/// functions, under the same names.
 ///
 /// Throws: Misuse, NotAllocated, OutOfMemory, Error.
-/// Thread safety: every function may be called from any thread.
+/// Thread safety: any thread may call every function.
 class Space {
  public:
-  /// The device outlives it. Throws: Error when the options ask for what cannot be had.
+  /// The device outlives the space. Throws: Error when the options cannot be satisfied.
   Space(Device& device, const SpaceOptions& options);
   Space(const Space&) = delete;
   Space& operator=(const Space&) = delete;
-  /// Waits for events that free memory, and for moves.
+  /// Waits for moves and for events of deferred frees.
   ~Space();
 
   [[nodiscard]] std::byte* allocate(Bytes size, Bytes alignment);
   void free(const void* address);
-  /// Frees when `event` has fired; null: now.
+  /// Frees when `event` has fired, or now if it is null.
   void free_after(const void* address, std::unique_ptr<const Event> event);
 
   void prefetch(const void* address, Bytes size, MemoryTier tier);
-  /// As prefetch(), for who waits for the end: calls `done` then, or returns false when it was
-  /// refused.
+  /// Like prefetch(), but calls `done` at the end, or returns false when the move was refused.
   [[nodiscard]] bool start_move(const void* address, Bytes size, MemoryTier tier, Completion done);
   void discard(const void* address, Bytes size);
   void advise(const void* address, Bytes size, Advice advice);
   void touch(const void* address, Bytes size, Access access);
   void synchronize();
 
-  /// All of the live allocation that the range lies in. Throws: NotAllocated.
+  /// Returns the whole live allocation that contains the range. Throws: NotAllocated.
   [[nodiscard]] Range allocation(const void* address, Bytes size) const;
-  /// All its addresses.
+  /// Returns the whole slab.
   [[nodiscard]] Range slab() const { return slab_; }
   [[nodiscard]] Bytes near_budget() const { return options_.near; }
   [[nodiscard]] Bytes page() const { return options_.page; }
@@ -84,7 +83,7 @@ class Space {
   };
 
   [[nodiscard]] Bytes offset_of_allocation(const void* address) const;
-  /// The range itself. Throws: NotAllocated unless it lies within one live allocation.
+  /// Returns the range itself. Throws: NotAllocated unless it lies in one live allocation.
   [[nodiscard]] Allocations::Span checked(const void* address, Bytes size) const;
   [[nodiscard]] Range range(Allocations::Span span) const;
   [[nodiscard]] Range whole_pages_around(Allocations::Span span) const;
@@ -96,15 +95,15 @@ class Space {
   const ManagedOptions options_;
   Ledger ledger_;
   MovesUnderWay moves_;
-  MovesUnderWay hinted_;                         // those of them that prefetch() started
-  const std::unique_ptr<ManagedSpace> managed_;  // its moves use the three above
+  MovesUnderWay hinted_;                         // the moves that prefetch() started
+  const std::unique_ptr<ManagedSpace> managed_;  // its moves use the three members above
   const Range slab_;
 
-  mutable std::mutex mutex_;  // guards what follows, and the order of hints on one allocation
+  mutable std::mutex mutex_;  // guards the members below and the order of hints on one allocation
   Allocations allocations_;
   std::vector<Leaving> leaving_;  // in the order of free_after()
   std::vector<bool> has_advice_;  // by page
-  SpaceCounters counters_;        // what happens here
+  SpaceCounters counters_;        // updated by this class
 };
 
 }  // namespace spillway::um

@@ -11,15 +11,15 @@
 
 namespace spillway::um {
 
-/// A space for Thrust's containers, through thrust::mr::allocator<T, ThrustMemoryResource<...>>.
-/// `Pointer` says which system's algorithms a container's iterators run: thrust::tbb::pointer<void>
-/// with a host space, thrust::universal_ptr<void> with a GPU's; void* is the plain host's. Memory
-/// is freed in the order of the default stream.
+/// Adapts a space to Thrust's containers, through thrust::mr::allocator<T,
+/// ThrustMemoryResource<...>>. `Pointer` selects the system that runs algorithms on a container's
+/// iterators: thrust::tbb::pointer<void> for a host space, thrust::universal_ptr<void> for a GPU
+/// space, void* for the plain host. Memory is freed in the order of the default stream.
 ///
-/// The space outlives it and is not its own. It is equal to itself alone; CCCL 3.0 takes any two
-/// resources for equal (`rhs.is_equal(rhs)`): move no container there between two of them.
-/// Throws: std::bad_alloc; spillway_um_last_error() says why. A free that is refused writes the
-/// same to standard error. Thread safety: as the space's.
+/// Borrows the space, which must outlive it. A resource equals only itself. CCCL 3.0 considers any
+/// two resources equal (`rhs.is_equal(rhs)`), so do not move a container between two of them.
+/// Throws: std::bad_alloc; spillway_um_last_error() says why. A refused free writes this text to
+/// standard error. Thread safety: that of the space.
 template <class Pointer = void*>
 class ThrustMemoryResource final : public thrust::mr::memory_resource<Pointer> {
  public:

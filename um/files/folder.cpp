@@ -33,7 +33,7 @@ Folder::Folder(fs::path path) : path_{std::move(path)} {
   if (descriptor_ < 0) throw system_error("cannot open the folder " + path_.string(), errno);
 }
 
-// A folder is on the disk when the one that it lies in is.
+// A new folder is durable once its parent folder is synced.
 Folder Folder::make(const fs::path& path) {
   std::error_code error;
   std::vector<fs::path> made;
@@ -120,7 +120,7 @@ std::string this_owner() {
          now();
 }
 
-// What the owner wrote, which may be anybody's text: its first line, without control characters.
+// Returns the owner's text, which is not trusted: its first line without control characters.
 std::string owner_in(int descriptor) {
   std::array<char, 400> text{};
   const ssize_t count = ::pread(descriptor, text.data(), text.size(), 0);
@@ -133,7 +133,7 @@ std::string owner_in(int descriptor) {
 }
 
 int open_lock(const Folder& folder) {
-  constexpr mode_t kMode = 0666;  // less what the umask takes
+  constexpr mode_t kMode = 0666;  // less the umask
   const int descriptor =
       ::openat(folder.descriptor(), FolderLock::kFile,
                O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, kMode);
@@ -145,8 +145,8 @@ int open_lock(const Folder& folder) {
   throw Error{"cannot write " + path + ": it is no ordinary file"};
 }
 
-// Whether the locked file is one that sign() wrote, or would have: a power cut may leave it empty
-// or zeros in it.
+// Returns whether sign() wrote the locked file, or would have: a power cut may leave it empty or
+// full of zeros.
 bool is_ours(int descriptor) {
   struct stat status {};
   if (::fstat(descriptor, &status) != 0 || status.st_nlink > 1) return false;
@@ -160,7 +160,7 @@ bool is_ours(int descriptor) {
   return begin.front() == '\0' || kProcess.starts_with(found);
 }
 
-// What kept it from being locked; 0 when it is.
+// Tries to lock the file. Returns 0 or an errno.
 int lock_now(int descriptor) {
   while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EINTR) return errno;
@@ -168,7 +168,8 @@ int lock_now(int descriptor) {
   return 0;
 }
 
-// Whether the open file is still that of the folder. Whoever held the lock may have removed it.
+// Returns whether the open file is still in the folder. A former owner of the lock may have removed
+// it.
 bool is_in_place(int descriptor, int folder) {
   struct stat opened {};
   struct stat there {};
@@ -177,7 +178,7 @@ bool is_in_place(int descriptor, int folder) {
          opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
 }
 
-// For people only: a full disk takes no lock away.
+// Writes the owner for people only: a full disk must not lose the lock.
 void sign(int descriptor) {
   const std::string owner = this_owner() + "\n";
   while (::ftruncate(descriptor, 0) != 0) {
@@ -211,7 +212,7 @@ FolderLock::FolderLock(const Folder& folder) {
 
 FolderLock::~FolderLock() {
   if (folder_ >= 0) {
-    // While nobody else can hold it.
+    // Removes the file while this process still holds the lock.
     if (is_in_place(descriptor_, folder_)) ::unlinkat(folder_, kFile, 0);
     ::close(folder_);
   }

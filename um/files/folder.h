@@ -7,15 +7,15 @@
 
 namespace spillway::um {
 
-/// A folder that is open: a name in it stays a name in it, also when somebody moves the folder or
-/// puts a link in the place of its path meanwhile.
+/// An open folder. A name in it stays valid when the folder is moved or its path is replaced by a
+/// link.
 ///
-/// Thread safety: any number of threads may call any of the const functions at once.
+/// Thread safety: any number of threads may call the const functions concurrently.
 class Folder {
  public:
-  /// Throws: Error when there is no such folder or it cannot be opened.
+  /// Throws: Error when the folder does not exist or cannot be opened.
   explicit Folder(std::filesystem::path path);
-  /// Makes what is missing of `path` first, on the disk before it returns. Throws: Error.
+  /// Creates the missing folders of `path`, and returns when they are on the disk. Throws: Error.
   [[nodiscard]] static Folder make(const std::filesystem::path& path);
   ~Folder();
   Folder(Folder&& other) noexcept;
@@ -24,16 +24,16 @@ class Folder {
   Folder& operator=(const Folder&) = delete;
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  /// Of a file, for sentences.
+  /// Returns the path of the file `name`, for messages.
   [[nodiscard]] std::string path_of(const std::string& name) const;
-  /// For the system's calls whose names end in "at".
+  /// For system calls with names that end in "at".
   [[nodiscard]] int descriptor() const { return descriptor_; }
 
-  /// What there is, but for "." and "..", in no order. Throws: Error.
+  /// Returns all names except "." and "..", in no order. Throws: Error.
   [[nodiscard]] std::vector<std::string> names() const;
-  /// Removes the file of this name, where there is one. Throws: Error when it cannot be removed.
+  /// Removes the file `name` if it exists. Throws: Error when it cannot be removed.
   void remove(const std::string& name) const;
-  /// Waits until what was made, renamed and removed here is so on the disk. Throws: Error.
+  /// Waits until created, renamed and removed files are on the disk. Throws: Error.
   void sync() const;
 
  private:
@@ -41,22 +41,22 @@ class Folder {
   int descriptor_ = -1;
 };
 
-/// Returns whether `name` is that of a file in a folder, and leads nowhere else: no path, and no
-/// text that the system would cut at a zero byte. For names that come from a file.
+/// Returns whether `name` is a plain file name in a folder: not a path, and without a zero byte
+/// that the system would cut it at. Checks names that come from a file.
 [[nodiscard]] bool is_file_name(std::string_view name);
 
-/// The folder that `path` lies in: "." for "file".
+/// Returns the folder of `path`: "." for "file".
 [[nodiscard]] std::filesystem::path parent_of(const std::filesystem::path& path);
 
-/// The right to change a folder, which one owner has at a time, on this machine or on another that
-/// shares the file system. It is the kernel's lock of the file ".spillway-lock" there, so that it
-/// ends with the process that holds it, however that ends. While it is held, the file says by whom.
+/// The right to change a folder, which one owner has at a time, also across machines that share the
+/// file system. It is a kernel lock on the file ".spillway-lock", so it ends with its process in
+/// any case. The locked file names its owner.
 class FolderLock {
  public:
   static constexpr const char* kFile = ".spillway-lock";
 
-  /// Throws: Error at once when another holds it, which is named: process, machine and since when;
-  /// or when the file system has no locks, or a file of this name is not one of ours.
+  /// Throws: Error at once when another process holds the lock, named by process, machine and time;
+  /// or when the file system has no locks or the file is not a Spillway lock.
   explicit FolderLock(const Folder& folder);
   ~FolderLock();
   FolderLock(FolderLock&& other) noexcept;

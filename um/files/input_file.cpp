@@ -19,9 +19,9 @@ Error no_ordinary_file(const std::filesystem::path& path) {
 
 }  // namespace
 
-// Without O_NONBLOCK the opening of a named pipe waits for somebody who writes.
+// O_NONBLOCK keeps the opening of a named pipe from waiting for a writer.
 InputFile::InputFile(std::filesystem::path path) : path_{std::move(path)} {
-  if (path_.native().find('\0') != std::string::npos) {  // where the system would cut it
+  if (path_.native().find('\0') != std::string::npos) {  // the system would cut the path there
     throw Error{std::string{"cannot read "} + path_.c_str() +
                 "...: a zero byte comes next, which no file has in its name"};
   }
@@ -46,7 +46,7 @@ InputFile::InputFile(InputFile&& other) noexcept
       descriptor_{std::exchange(other.descriptor_, -1)},
       size_{other.size_} {}
 
-// Zero at the end.
+// Returns zero at the end of the file.
 std::size_t InputFile::read_some(std::uint64_t offset, std::span<std::byte> bytes) const {
   while (true) {
     const ssize_t count =

@@ -8,13 +8,13 @@
 
 namespace spillway::um {
 
-/// An ordinary file that is open for reading at any place. A named pipe or a device, which could
-/// keep its reader waiting for ever, is refused at once.
+/// A regular file open for reading at any offset. Refuses named pipes and devices, which could
+/// block their reader for ever.
 ///
-/// Thread safety: any number of threads may read at once.
+/// Thread safety: any number of threads may read concurrently.
 class InputFile {
  public:
-  /// Throws: Error that names the file when it cannot be opened or is no ordinary file.
+  /// Throws: Error that names the file when it cannot be opened or is not a regular file.
   explicit InputFile(std::filesystem::path path);
   ~InputFile();
   InputFile(InputFile&& other) noexcept;
@@ -23,13 +23,13 @@ class InputFile {
   InputFile& operator=(const InputFile&) = delete;
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  /// Bytes when the file was opened.
+  /// Returns the size in bytes when the file was opened.
   [[nodiscard]] std::uint64_t size() const { return size_; }
 
-  /// Fills `bytes` from `offset` on. Throws: Error when the file ends before, or on a read error.
+  /// Fills `bytes` from `offset` on. Throws: Error on a read error or when the file ends early.
   void read(std::uint64_t offset, std::span<std::byte> bytes) const;
-  /// All that the file holds, whatever size() says: that of a file in /proc is 0.
-  /// Throws: Error when that is more than `largest` bytes, or on a read error.
+  /// Returns all content, even if size() says less: a file in /proc has size 0. Throws: Error when
+  /// there are more than `largest` bytes, or on a read error.
   [[nodiscard]] std::string text(std::size_t largest) const;
 
  private:

@@ -37,7 +37,7 @@ std::string random_digits() {
 std::unique_ptr<Folder> folder_of(const std::filesystem::path& path) {
   const std::filesystem::path folder = parent_of(path);
   if (::access(folder.c_str(), X_OK) != 0) {
-    throw system_error("cannot write " + path.string(), errno);  // the user knows of the file only
+    throw system_error("cannot write " + path.string(), errno);  // the user knows only the file
   }
   return std::make_unique<Folder>(folder);
 }
@@ -58,7 +58,7 @@ ReplacedFile::ReplacedFile(const Folder& folder, std::string name)
 }
 
 void ReplacedFile::make_partial() {
-  constexpr mode_t kMode = 0666;  // less what the umask takes
+  constexpr mode_t kMode = 0666;  // less the umask
   constexpr int kTries = 100;     // of 2^64 names
   for (int i = 0; i < kTries && descriptor_ < 0; ++i) {
     partial_ = name_ + '.' + random_digits() + std::string{kEnding};
@@ -126,7 +126,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Overwrites what is at `path`.
+// Overwrites the file at `path`.
 void write_into(const std::string& path, std::string_view text) {
   const auto failed = [&](int error) { return system_error("cannot write " + path, error); };
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY);
@@ -144,8 +144,8 @@ void write_into(const std::string& path, std::string_view text) {
   if (error != 0) throw failed(error);
 }
 
-// Whether what is at `path` can be replaced by a new file beside it. The folder is opened for that,
-// which takes the right to read it.
+// Returns whether a new file can replace the file at `path`. Replacing opens the folder, which
+// needs the right to read it.
 bool is_replaceable(const fs::path& path) {
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
@@ -156,7 +156,7 @@ bool is_replaceable(const fs::path& path) {
 }  // namespace
 
 fs::path place_of(const fs::path& path) {
-  constexpr int kLinksFollowed = 40;  // as many as Linux follows
+  constexpr int kLinksFollowed = 40;  // the same limit as Linux
   std::error_code error;
   fs::path place = path;
   for (int links = 0; links < kLinksFollowed && fs::is_symlink(place, error); ++links) {
@@ -168,7 +168,7 @@ fs::path place_of(const fs::path& path) {
 void write_output(const std::string& path, std::string_view text) {
   std::error_code ignored;
   const fs::file_status there = fs::status(path, ignored);
-  // Before any link is followed: that of a pipe in /proc leads to no path.
+  // Checked before links are followed: the link of a pipe in /proc leads to no path.
   if (fs::exists(there) && !fs::is_regular_file(there)) return write_into(path, text);
   const fs::path place = place_of(path);
   if (!is_replaceable(place)) return write_into(path, text);

@@ -11,16 +11,16 @@
 
 namespace spillway::um {
 
-/// A file that is written beside the one it replaces and takes its place as a whole: whoever opens
-/// the path, even after a power cut, finds the old content or the new. Nobody can know the name
-/// beside, so nobody can put a link there.
+/// A file that is written next to the file it replaces, then replaces it atomically. Readers find
+/// the old content or the new, even after a power cut. Its temporary name is random, so that an
+/// attacker cannot put a link there.
 class ReplacedFile {
  public:
-  /// Makes a file of a new name in the folder of `path`. Throws: Error when it cannot be made.
+  /// Creates a file with a new name in the folder of `path`. Throws: Error when that fails.
   explicit ReplacedFile(const std::filesystem::path& path);
-  /// The same for the file `name` of `folder`, which must outlive it.
+  /// As above for the file `name` of `folder`, which must outlive this object.
   ReplacedFile(const Folder& folder, std::string name);
-  /// Removes what was written unless it has taken its place.
+  /// Removes the temporary file unless it has taken its place.
   ~ReplacedFile();
   ReplacedFile(const ReplacedFile&) = delete;
   ReplacedFile& operator=(const ReplacedFile&) = delete;
@@ -30,12 +30,12 @@ class ReplacedFile {
   /// Appends. Throws: Error, for example when the disk is full.
   void write(std::span<const std::byte> bytes);
 
-  /// Waits until the content is on the disk. Only take_place() may follow. Throws: Error.
+  /// Waits until the content is on the disk. Only take_place() may be called next. Throws: Error.
   void flush();
-  /// Gives the flushed file its name, which is on the disk once the folder is. Nothing may follow.
-  /// Throws: Error.
+  /// Renames the flushed file to its final name; the name is durable once the folder is synced. No
+  /// call may follow. Throws: Error.
   void take_place();
-  /// flush(), take_place(), and the folder on the disk. Nothing may follow. Throws: Error.
+  /// Calls flush() and take_place(), then syncs the folder. No call may follow. Throws: Error.
   void commit();
 
  private:
@@ -43,7 +43,7 @@ class ReplacedFile {
   void make_partial();
   void close_descriptor();
 
-  std::unique_ptr<Folder> own_;  // where no folder was given
+  std::unique_ptr<Folder> own_;  // unless a folder was given
   const Folder& folder_;
   std::string name_;
   std::string partial_;
@@ -52,16 +52,16 @@ class ReplacedFile {
   bool is_in_place_ = false;
 };
 
-/// Whether a file of this name is what a program that was killed left of a ReplacedFile, and of
-/// which: "file" for "file.0123456789abcdef.partial". Empty for other names.
+/// Returns which file a leftover of a killed ReplacedFile belongs to: "file" for
+/// "file.0123456789abcdef.partial". Returns an empty string for other names.
 [[nodiscard]] std::string_view replaced_by(std::string_view partial);
 
-/// Writes `text` to the file that a user named: an ordinary file is replaced as a whole, and a link
-/// stays and is followed. A device or a named pipe is written into, as is a file in a folder that
-/// takes no new ones. Throws: Error.
+/// Writes `text` to the file that a user named. Replaces a regular file atomically and follows a
+/// link, which stays. Writes directly into a device, a named pipe, or a file that cannot be
+/// replaced in its folder. Throws: Error.
 void write_output(const std::string& path, std::string_view text);
 
-/// Where a link at `path` leads in the end, also when nothing is there.
+/// Returns the final target of links at `path`, even if it does not exist.
 [[nodiscard]] std::filesystem::path place_of(const std::filesystem::path& path);
 
 }  // namespace spillway::um

@@ -33,8 +33,8 @@ namespace {
 
 constexpr Bytes kPiece = 2_MiB;
 
-/// Moves `size` bytes by calls of `move(offset, size)` on pieces, none before its time on a link
-/// that moves the last byte at `end`: the work of a slow copy is spread over its time.
+/// Moves `size` bytes by calling `move(offset, size)` for each piece. Starts no piece earlier than
+/// a link that moves the last byte at `end`. This spreads the work of a slow copy over its time.
 template <typename Move>
 void move_in_pieces(std::size_t size, const Link& link, Link::Clock::time_point end,
                     const Move& move) {
@@ -47,7 +47,7 @@ void move_in_pieces(std::size_t size, const Link& link, Link::Clock::time_point 
   sleep_until(end);
 }
 
-/// Does `copy`, adds `size` to `counter` when it succeeds, and tells `done` how it went.
+/// Runs `copy`, adds `size` to `counter` on success, and passes the outcome to `done`.
 template <typename Copy>
 void finish(const Copy& copy, std::size_t size, std::atomic<std::uint64_t>& counter,
             const Completion& done) {
@@ -71,8 +71,8 @@ HostCopySpace::HostCopySpace(const CopyOptions& options)
       engine_in_{"copy in"},
       engine_out_{"copy out"} {}
 
-// A copy takes the link when it is issued, not when its engine wakes up for it: copies that queue
-// follow each other on the link without gaps.
+// A copy reserves the link when it is issued, not when its engine starts it, so that queued copies
+// follow each other without gaps.
 void HostCopySpace::offload(std::span<const std::byte> near, Bytes far_offset, Completion done) {
   expect_far_access(far_->size(), far_offset, near);
   const auto end = link_out_.reserve(Bytes{near.size()});

@@ -13,19 +13,19 @@
 
 namespace spillway::um {
 
-/// The RAM of this machine as near memory: in huge pages where it can be, with physical memory from
-/// the start, so that first use is as fast as any later use.
+/// The RAM of this machine as near memory: in huge pages if possible, with physical memory from the
+/// start, so that the first use is fast.
 class HostMemory final : public Memory {
  public:
   [[nodiscard]] std::byte* allocate(Bytes size) override;
   void free(std::byte* address, Bytes size) noexcept override;
 };
 
-/// Near memory, a far store, and one copy engine and one direction of the link each way. Its end
-/// waits for all copies.
+/// Near memory, a far store, and per direction one copy engine and one side of the link. The
+/// destructor waits for all copies.
 class HostCopySpace final : public CopySpace, private Copies {
  public:
-  /// Throws: Error when the near memory or the far file cannot be had.
+  /// Throws: Error when the near memory or the far file is unavailable.
   explicit HostCopySpace(const CopyOptions& options);
 
   [[nodiscard]] Range near() override { return near_.bytes(); }
@@ -45,7 +45,7 @@ class HostCopySpace final : public CopySpace, private Copies {
   Link link_out_;
   std::atomic<std::uint64_t> bytes_prefetched_{0};
   std::atomic<std::uint64_t> bytes_offloaded_{0};
-  Engine engine_in_;  // the engines last: their jobs use the others until they end
+  Engine engine_in_;  // last: their jobs use the other members until they end
   Engine engine_out_;
 };
 

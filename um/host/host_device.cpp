@@ -20,7 +20,7 @@
 namespace spillway::um {
 namespace {
 
-/// "AMD EPYC 9754", or "unknown processor" where the kernel does not say.
+/// Returns "AMD EPYC 9754", or "unknown processor" when the kernel does not report it.
 std::string processor() {
   std::ifstream file{"/proc/cpuinfo"};
   std::string line;

@@ -5,8 +5,8 @@
 
 namespace spillway::um {
 
-/// The processor this program runs on: near memory is a budget of its RAM, far memory is other RAM
-/// or a file.
+/// The processor that runs this program. Near memory is a budget of its RAM; far memory is other
+/// RAM or a file.
 class HostDevice final : public Device {
  public:
   [[nodiscard]] std::string name() const override;

@@ -27,14 +27,13 @@ struct CgroupFiles {
   const char* folder;
   const char* limit;
   const char* usage;
-  const char*
-      idle_files;  ///< a key in memory.stat: file pages the kernel drops when room is needed
+  const char* idle_files;  ///< key in memory.stat: file pages that the kernel drops for room
 };
 constexpr CgroupFiles kVersion2{"sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
 constexpr CgroupFiles kVersion1{"sys/fs/cgroup/memory", "memory.limit_in_bytes",
                                 "memory.usage_in_bytes", "total_inactive_file"};
 
-/// The number that follows the word `key` in a file of words.
+/// Returns the number after the word `key` in a file of words.
 std::optional<std::uint64_t> number_after(const fs::path& path, std::string_view key) {
   std::ifstream file{path};
   std::string word;
@@ -45,7 +44,7 @@ std::optional<std::uint64_t> number_after(const fs::path& path, std::string_view
   return std::nullopt;
 }
 
-/// The number a file consists of. Nothing for "max".
+/// Returns the number that is the file's only content; nullopt for "max".
 std::optional<std::uint64_t> number_in(const fs::path& path) {
   std::ifstream file{path};
   std::uint64_t number = 0;
@@ -61,8 +60,8 @@ Bytes room_in_one_cgroup(const fs::path& folder, const CgroupFiles& files) {
   return saturating_difference(Bytes{*limit}, saturating_difference(Bytes{*usage}, idle));
 }
 
-/// The least room in the cgroup `name` ("/a/b") and those around it. A name from outside this
-/// container's own view is not found here; its top folder is.
+/// Returns the least room in the cgroup `name` ("/a/b") and its ancestors. A name from outside this
+/// container's view is not found here; its top folder is.
 Bytes room_in_cgroups(const fs::path& root, const fs::path& name, const CgroupFiles& files) {
   const fs::path top = root / files.folder;
   Bytes room = room_in_one_cgroup(top, files);
@@ -109,7 +108,7 @@ void expect_available(Bytes size, const std::string& deed, const std::string& ad
   const auto for_this = [&](Bytes all) { return saturating_difference(all, beside); };
   Bytes available = for_this(available_memory());
   if (size <= available) return;
-  if (size <= for_this(room_in_all_cgroups("/"))) {  // no cgroup grows with its use
+  if (size <= for_this(room_in_all_cgroups("/"))) {  // a cgroup does not grow with its use
     available = for_this(available_when_touched(size + beside));
     if (size <= available) return;
   }
@@ -122,10 +121,10 @@ constexpr Bytes kMostLost = 4_GiB;
 constexpr Bytes kSmallestStep = 16_MiB;
 constexpr Bytes kLargestStep = 256_MiB;
 constexpr int kPauses = 20;
-constexpr std::uint64_t kMostGrowth = 256;  // times what a machine has at first
+constexpr std::uint64_t kMostGrowth = 256;  // times the memory available at first
 constexpr auto kPause = std::chrono::milliseconds{10};
 
-// Mappings that live as long as this.
+// Owns touched mappings.
 class Touched {
  public:
   Touched() = default;

@@ -20,7 +20,7 @@ OutOfMemory no_memory(Bytes size, int errno_value) {
                      " of memory: " + std::generic_category().message(errno_value)};
 }
 
-/// Unmaps what lies before the first huge page and after `size` from there.
+/// Unmaps everything before the first huge page and everything behind `size` bytes from there.
 std::byte* trim_to_huge_page(std::byte* start, std::size_t mapped, std::size_t size) {
   const auto address = reinterpret_cast<std::uintptr_t>(start);
   const std::size_t before = (kHugePage.count() - address % kHugePage.count()) % kHugePage.count();
@@ -31,7 +31,8 @@ std::byte* trim_to_huge_page(std::byte* start, std::size_t mapped, std::size_t s
 }
 
 #ifdef MADV_POPULATE_WRITE
-/// Gives pages their memory, at once. False: this Linux is older than 5.14. Throws: OutOfMemory.
+/// Gives all pages their memory at once. Returns false on a Linux older than 5.14. Throws:
+/// OutOfMemory.
 bool populate(std::byte* start, Bytes size) {
   while (madvise(start, size.count(), MADV_POPULATE_WRITE) != 0) {
     if (errno == EINVAL) return false;
@@ -53,7 +54,7 @@ Range map_memory(Bytes size) {
   if (start == MAP_FAILED) throw no_memory(size, errno);
   auto* address = static_cast<std::byte*>(start);
   if (is_huge) address = trim_to_huge_page(address, mapped.count(), rounded.count());
-  // Advice that the kernel does not take costs speed, not correctness.
+  // Refused advice costs speed, not correctness.
   if (is_huge) madvise(address, rounded.count(), MADV_HUGEPAGE);
   madvise(address, rounded.count(), MADV_DONTFORK);
   return {address, size.count()};

@@ -3,7 +3,7 @@
 namespace spillway::um {
 namespace {
 
-/// The position behind the string that begins before `at`.
+/// Returns the position behind the string that begins before `at`.
 std::size_t skip_string(std::string_view text, std::size_t at) {
   while (at < text.size() && text[at] != '"') at += text[at] == '\\' ? 2 : 1;
   return at + 1;

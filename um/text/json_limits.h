@@ -7,15 +7,15 @@
 
 namespace spillway::um {
 
-/// What a JSON document may be made of: a parser takes a hundred times the memory of a text that is
-/// all brackets, and its stack grows with their depth.
+/// Limits of a JSON document. Parsing text full of brackets takes a hundred times its size, and a
+/// stack as deep as its nesting.
 struct JsonLimits {
-  std::size_t depth = 64;           ///< arrays and objects in each other
-  std::size_t values = 10'000'000;  ///< at the most about 1 GB, parsed
+  std::size_t depth = 64;           ///< nesting of arrays and objects
+  std::size_t values = 10'000'000;  ///< about 1 GB at most, parsed
 };
 
-/// Why `text` is not to be parsed, as half a sentence; nothing when it is within `limits`. Need not
-/// be JSON: says nothing about other mistakes. Complexity: one pass, no memory.
+/// Returns why `text` must not be parsed, as half a sentence; nullopt when it is within `limits`.
+/// `text` need not be JSON: other mistakes are not reported. Complexity: one pass, no memory.
 [[nodiscard]] std::optional<std::string> beyond_json_limits(std::string_view text,
                                                             const JsonLimits& limits = {});
 

@@ -19,7 +19,7 @@ double shortest_decimal(float value) {
 
 namespace {
 
-// Small letters and digits alone: "ResNet-50" becomes "resnet50".
+// Keeps letters and digits only, in lower case: "ResNet-50" becomes "resnet50".
 std::string folded(std::string_view name) {
   std::string letters;
   for (const char c : name) {
@@ -29,8 +29,8 @@ std::string folded(std::string_view name) {
   return letters;
 }
 
-// Letters to insert, remove or replace, or neighbours to exchange, until `a` is `b` (the optimal
-// string alignment distance).
+// Returns the optimal string alignment distance: the letters to insert, remove, replace or swap
+// until `a` is `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> costs(a.size() + 1,
                                               std::vector<std::size_t>(b.size() + 1, 0));
@@ -55,7 +55,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::optional<std::string> nearest_name(std::string_view wrong,
                                         std::span<const std::string> names) {
-  constexpr std::size_t kLongestName = 64;  // a longer text is no misspelt name
+  constexpr std::size_t kLongestName = 64;  // a longer text is not a misspelt name
   constexpr std::size_t kLettersPerEdit = 4;
   const std::string meant = folded(wrong);
   if (meant.empty() || meant.size() > kLongestName) return std::nullopt;

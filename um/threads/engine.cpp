@@ -13,8 +13,8 @@
 namespace spillway::um {
 namespace {
 
-/// The CPUs of all threads of this process together. A CPU set of more than 1024 CPUs is not read.
-/// Throws nothing: a new thread has nobody who would catch it.
+/// Returns the union of the CPUs of all threads of this process. Does not read CPU sets of more
+/// than 1024 CPUs. Throws nothing, since a new thread has no handler for an exception.
 cpu_set_t cpus_of_process() noexcept {
   cpu_set_t all;
   CPU_ZERO(&all);
@@ -31,8 +31,9 @@ cpu_set_t cpus_of_process() noexcept {
   return all;
 }
 
-/// Of signals to the process the kernel would else give some to this thread, and end the process
-/// that waits for them elsewhere. Those that an instruction raises stay: page faults, and errors.
+/// Blocks signals to the process in this thread. Otherwise the kernel may deliver one here and end
+/// a process that waits for it in another thread. Signals raised by an instruction, such as page
+/// faults, stay unblocked.
 void block_signals_of_the_program() {
   sigset_t signals;
   sigfillset(&signals);
@@ -42,10 +43,9 @@ void block_signals_of_the_program() {
 
 }  // namespace
 
-// A thread without its name, its fine timer or its CPUs works, only less well: failures are not
-// errors.
+// Ignores failures: a thread without its name, fine timer or CPUs works, only less well.
 void prepare_worker_thread(std::string_view name) noexcept {
-  std::array<char, 16> ended{};  // the kernel's limit, with the zero at the end
+  std::array<char, 16> ended{};  // the kernel's limit, including the final zero
   name.copy(ended.data(), ended.size() - 1);
   pthread_setname_np(pthread_self(), ended.data());
   block_signals_of_the_program();

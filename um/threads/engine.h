@@ -11,19 +11,18 @@
 
 namespace spillway::um {
 
-/// Prepares the calling thread, just started, for the work of the host device: gives it a name of
-/// at most 15 characters, leaves the program's signals to the program's threads, lets it sleep to
-/// the microsecond, and lets it use every CPU that some thread of the process may use. (OpenMP
-/// binds the thread that meets it first to one place, and threads started by that one would all
-/// share the place with it.)
+/// Prepares the calling, just started thread for work of the host device. Gives it a name of at
+/// most 15 characters and microsecond timers, and blocks the program's signals in it. Lets it use
+/// every CPU that any thread of the process may use. (OpenMP binds the first thread it meets to one
+/// place, which threads started by that thread would inherit.)
 void prepare_worker_thread(std::string_view name) noexcept;
 
-/// A copy engine: one thread that does jobs one after the other, in the order of their issue.
+/// A copy engine: one thread that runs jobs one at a time, in the order of their issue.
 ///
-/// Thread safety: enqueue() and drain() may be called from any thread, enqueue() also from a job.
+/// Thread safety: any thread may call enqueue() and drain(); a job may call enqueue(), too.
 class Engine {
  public:
-  /// `name` is the thread's, for debuggers: at most 15 characters.
+  /// `name` names the thread for debuggers: at most 15 characters.
   explicit Engine(const std::string& name);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -33,9 +32,9 @@ class Engine {
   /// Requires: `job` does not throw.
   void enqueue(std::function<void()> job);
 
-  /// Blocks until all jobs enqueued so far have ended. Allocates nothing: a caller that unwinds for
-  /// want of memory can still wait before it frees what the jobs use. Requires: not called from a
-  /// job of this engine.
+  /// Blocks until all jobs enqueued so far have ended. Allocates nothing, so that a caller that
+  /// unwinds from OutOfMemory can wait before it frees what the jobs use. Requires: not called from
+  /// a job of this engine.
   void drain() noexcept;
 
   /// True when called from a job.
@@ -51,7 +50,7 @@ class Engine {
   std::uint64_t enqueued_count_ = 0;
   std::uint64_t ended_count_ = 0;
   bool is_closed_ = false;
-  std::thread thread_;  // last: starts when all else is there
+  std::thread thread_;  // last: starts when all other members exist
 };
 
 }  // namespace spillway::um

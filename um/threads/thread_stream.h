@@ -23,10 +23,10 @@ class ThreadEvent final : public Event {
   bool has_fired_ = false;
 };
 
-/// A stream whose work one thread of the host does. Its end waits for all work.
+/// A stream that runs its work on one host thread. Its destructor waits for all work.
 class ThreadStream final : public Stream {
  public:
-  /// `name` is the thread's, at most 15 characters.
+  /// `name` names the thread: at most 15 characters.
   explicit ThreadStream(const std::string& name) : engine_{name} {}
 
   void enqueue(std::function<void()> work) override;
@@ -44,8 +44,8 @@ class ThreadStream final : public Stream {
   void do_or_fail(const Work& work) noexcept;
 
   std::mutex mutex_;
-  std::exception_ptr failure_;  // of the first work that threw since the last synchronize()
-  Engine engine_;               // last: its jobs use the others until it ends
+  std::exception_ptr failure_;  // the first one since the last synchronize()
+  Engine engine_;               // last: its jobs use the other members until it ends
 };
 
 }  // namespace spillway::um

@@ -12,7 +12,7 @@ namespace {
 
 using um::Bytes;
 
-// Finds after which forward tasks the graph is a chain's.
+// Finds the forward tasks after which the graph can be cut into a chain.
 class CutFinder {
  public:
   CutFinder(const std::vector<ForwardLife>& lives, Position forward_end)
@@ -25,7 +25,7 @@ class CutFinder {
     }
   }
 
-  // The stages, as the ends of their forward tasks.
+  // Returns the stages, as the ends of their forward tasks.
   [[nodiscard]] std::vector<Position> ends() const {
     std::vector<Position> result;
     int crossing = 0;
@@ -41,14 +41,14 @@ class CutFinder {
   }
 
  private:
-  // Counts one more for each cut from the one after `begin` up to, without, the one after `end`.
+  // Adds one to each cut after a task in [begin, end).
   static void add(std::vector<int>& steps, Position begin, Position end) {
     if (begin >= end) return;
     ++steps[begin];
     --steps[end];
   }
 
-  // last_read_[p]: the last run that uses what was made after p. It falls with p.
+  // last_read_[p]: the last run that uses blocks made after p. It decreases with p.
   void find_last_reads() {
     last_read_.assign(crossing_.size(), 0);
     for (const ForwardLife& life : lives_) {
@@ -61,7 +61,8 @@ class CutFinder {
     }
   }
 
-  // A block that is not a cut's output must not be read until all made after the cut has been.
+  // A block that is not a cut's output must not be read before the last read of blocks made after
+  // the cut.
   void refuse_early_reads(const ForwardLife& life) {
     const auto later =
         std::partition_point(last_read_.begin(), last_read_.end(),
@@ -72,8 +73,9 @@ class CutFinder {
   }
 
   const std::vector<ForwardLife>& lives_;
-  std::vector<int> crossing_;  // by forward task: change of the tensors that live on after it
-  std::vector<int> refusing_;  // likewise, of the reasons not to cut
+  std::vector<int>
+      crossing_;  // by forward task: change of the number of tensors that live on after it
+  std::vector<int> refusing_;  // by forward task: change of the number of reasons not to cut
   std::vector<Position> last_read_;
 };
 
@@ -115,7 +117,7 @@ um::Nanoseconds time_of(const Profile& profile, const std::vector<TaskRun>& runs
   return time;
 }
 
-// Joins neighbours until there are no more than `most`.
+// Joins neighbours until there are at most `max`.
 std::vector<TaskRange> join_short(const Profile& profile, const std::vector<TaskRun>& runs,
                                   const std::vector<Position>& ends, std::size_t max) {
   std::vector<TaskRange> ranges;
@@ -138,7 +140,7 @@ std::vector<TaskRange> join_short(const Profile& profile, const std::vector<Task
   return ranges;
 }
 
-// Fills in the stages whose forward tasks are known.
+// Completes stages with known forward tasks.
 class StageFiller {
  public:
   StageFiller(const TaskGraph& graph, const BlockSizes& block_sizes,
@@ -177,7 +179,7 @@ class StageFiller {
     return static_cast<std::size_t>(found - stages_.begin());
   }
 
-  // A stage's backward tasks end with the last that reads a block of its or of a later stage.
+  // A stage's backward tasks end with the last read of blocks of its or of a later stage.
   void divide_backward() {
     for (const ForwardLife& use : uses_) {
       Position& end = stages_[stage_of(use.begin)].backward.end;
@@ -216,8 +218,8 @@ class StageFiller {
     }
   }
 
-  // The most that a run of `range` needs of the blocks begun from `first` on, each counting up to
-  // `last_near` of it, and of workspace.
+  // Returns the most bytes that a run of `range` needs: blocks begun from `first` on, each until
+  // its `last_near`, and workspace.
   template <typename LastNear>
   [[nodiscard]] Bytes max_near(TaskRange range, Position first, const LastNear& last_near) const {
     std::vector<Bytes> begins(range.end - range.begin + 1);

@@ -4,14 +4,14 @@
 
 namespace spillway::prefetch {
 
-/// DYNPROG of Beaumont et al. (section 5.3): the activations that Algorithm 1 chooses for the
-/// linearised step (see linearise() and best_chain_offload()), offloaded by the no-wait, ordered
-/// schedule (OrderedOffload). Of a virtual layer all saved blocks go or none.
+/// DYNPROG of Beaumont et al. (section 5.3): offloads the activations that Algorithm 1 chooses for
+/// the linearised step (see linearise() and best_chain_offload()), by the no-wait, ordered schedule
+/// (OrderedOffload). All saved blocks of a virtual layer are offloaded, or none.
 ///
-/// The chain is a model of the step: where the chosen blocks do not make every run fit, further
-/// ones are offloaded, the first in order of production, as greedy does; likewise where Algorithm 1
-/// finds nothing. Algorithms: the fastest that fit, or the first ones where memory is short,
-/// whichever is shorter. Moves are whole blocks; nothing is recomputed.
+/// The chain is a model of the step. If the chosen blocks do not make every run fit, or Algorithm 1
+/// finds nothing, further blocks are offloaded in order of production, as by greedy. Algorithms:
+/// the fastest that fit, or the first ones if memory is short, whichever is shorter. Moves are
+/// whole blocks; nothing is recomputed.
 [[nodiscard]] std::variant<Plan, Infeasible> plan_dynprog(const Problem& problem);
 
 /// GREEDY of Beaumont et al. (section 4): the no-wait, eager, ordered schedule that offloads the
@@ -19,22 +19,22 @@ namespace spillway::prefetch {
 ///   |x_1| + ... + |x_k| >= M_peak - M_GPU.
 ///
 /// The paper is for chains. On a DAG the activations are the blocks saved for the backward pass, in
-/// order of production, and k is raised until every run fits: away is only what the forward pass is
-/// done with and the backward pass has not read yet, so at the peak less than the first k may be
-/// away. On a chain whose peak lies between the passes this is the paper's k.
+/// order of production, and k is raised until every run fits. Blocks are away only between their
+/// last forward and their first backward use, so at the peak fewer than the first k may be away. On
+/// a chain with its peak between the passes, k is the paper's.
 ///
-/// The paper knows no algorithms; here each task gets its fastest where workspace pays, as in
-/// choose_algorithms(). Moves are whole blocks; nothing is recomputed.
+/// The paper does not consider algorithms; here each task gets its fastest if its workspace pays,
+/// as in choose_algorithms(). Moves are whole blocks; nothing is recomputed.
 [[nodiscard]] std::variant<Plan, Infeasible> plan_greedy(const Problem& problem);
 
-/// Optimal checkpointing of the linearised step (see linearise() and RotorTable), without any move.
+/// Optimal checkpointing of the linearised step (see linearise() and RotorTable), without moves.
 ///
-/// At most 100 stages and a memory in 256 units of the step's whole demand: the paper leaves both
-/// to the implementation. The table's memory is a model of the step's, so the planner looks for the
-/// largest memory of the table whose sequence of runs really fits the budget: by bisection, and if
-/// that finds none by trying all. Algorithms are the first ones; each task then gets the fastest
-/// whose workspace fits beside what is live at all its runs. A step that fits as it is recomputes
-/// nothing, and so does a problem that allows no recomputation.
+/// At most 100 stages, and memory in 256 units of the step's whole demand: the paper leaves both to
+/// the implementation. The table's memory models the step's. The planner searches the largest table
+/// memory with a sequence of runs that really fits the budget: by bisection, or if that fails by
+/// trying all. Algorithms are the first ones; then each task gets the fastest with a workspace that
+/// fits beside the live blocks at all its runs. Nothing is recomputed if the step fits, or the
+/// problem forbids it.
 [[nodiscard]] std::variant<Plan, Infeasible> plan_rotor(const Problem& problem);
 
 }  // namespace spillway::prefetch

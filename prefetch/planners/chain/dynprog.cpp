@@ -56,16 +56,16 @@ std::vector<Layer> layers_of(const Chain& chain) {
   return layers;
 }
 
-// The best of the schedules with the same M_{F_i}, Delta_{F_i} and Delta_{B_i}. Of M_{F_i} it has
-// the part that Eqs. 3 and 5 leave exact.
+// The best schedule for given M_{F_i}, Delta_{F_i} and Delta_{B_i}. M_{F_i} is stored as the part
+// that Eqs. 3 and 5 keep exact.
 struct State {
-  double kept;      // |x_i| and all before it that is not offloaded: whole bytes, so exact
+  double kept;      // |x_i| and all earlier tensors that are not offloaded: whole bytes, so exact
   double forward;   // Delta_{F_i}, in bytes
   double backward;  // Delta_{B_i}, in bytes
   double idle;
   double moved;        // bytes offloaded
   std::size_t parent;  // among the states of stage i - 1
-  bool offloads;       // x_{i-1}
+  bool offloads;       // whether x_{i-1} is offloaded
 
   [[nodiscard]] double memory() const { return kept + positive(forward); }  // M_{F_i}
 };
@@ -202,7 +202,7 @@ class Algorithm1 {
 
   std::vector<Layer> layers_;
   double memory_;
-  double out_;  // bytes a second
+  double out_;  // bytes per second
   double in_;
   ChainOffloadOptions options_;
   double max_ = 0;  // bytes: at least M_peak
@@ -221,7 +221,7 @@ std::optional<ChainOffload> best_chain_offload(const Chain& chain, um::Bytes mem
 
 namespace {
 
-// The flags of the saved blocks that make up the offloaded x_i: those that stage i - 1 produces.
+// Returns flags for the saved blocks of the offloaded x_i: those that stage i - 1 produces.
 std::vector<bool> choose(const Problem& problem, const std::vector<TaskRun>& runs,
                          const std::vector<IdleInterval>& saved) {
   constexpr std::size_t kStages = 4096;

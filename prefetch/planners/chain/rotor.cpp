@@ -117,7 +117,7 @@ using um::Bytes;
 constexpr std::size_t kStages = 100;
 constexpr std::size_t kUnits = 256;
 
-// The sequences of runs that the table's memories give, and what they really need.
+// The sequences of runs for the table's memories, and their real needs.
 class Sequences {
  public:
   explicit Sequences(const Problem& problem)
@@ -129,8 +129,8 @@ class Sequences {
         // NOLINTNEXTLINE(clang-analyzer-optin.cplusplus.UninitializedObject)
         table_{chain_, unit(), kUnits + chain_.stages.size()} {}
 
-  // The largest memory whose sequence fits the budget, as far as bisection tells; else any that
-  // does.
+  // Returns the sequence of the largest memory that fits the budget, as far as bisection finds it;
+  // otherwise any that fits.
   [[nodiscard]] std::optional<std::vector<TaskRun>> find() {
     if (fits(in_order_)) return in_order_;
     std::optional<std::vector<TaskRun>> best;
@@ -175,7 +175,7 @@ class Sequences {
     return need_of(problem_, runs).smallest_budget <= problem_.budget;
   }
 
-  // Nothing where the memory is too small, or where a stage cannot run again after all.
+  // Returns nullopt if the memory is too small, or a stage cannot run again after all.
   [[nodiscard]] std::optional<std::vector<TaskRun>> at(std::size_t memory) const {
     if (!problem_.may_recompute || !table_.makespan(memory)) return std::nullopt;
     std::vector<TaskRun> runs;

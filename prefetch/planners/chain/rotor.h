@@ -13,9 +13,9 @@ namespace spillway::prefetch {
 /// One operation of a checkpointing sequence (RR-9302, table 1).
 struct RotorOperation {
   enum class Kind {
-    kForwardAll,      ///< F_all: keeps all that its backward reads, and its input
+    kForwardAll,      ///< F_all: keeps its input and everything that its backward reads
     kForwardKeeping,  ///< F_ck: keeps its input, drops the rest
-    kForwardPassing,  ///< F_null: keeps nothing but its output
+    kForwardPassing,  ///< F_null: keeps only its output
     kBackward
   };
   Kind kind;
@@ -36,21 +36,22 @@ struct RotorOperation {
 /// |y_{t+1}| + |x_j| + |x_{j+1}| + passing_extra for each j (x_s counted outside m).
 ///
 /// x_0 counts: a memory of M leaves M - |x_0| for C(0, L, .). The loss is a stage of its own at the
-/// end, in a pure chain one without time and bytes. With these conventions the published operation
-/// counts for homogeneous chains come out, where the loss, forward and backward, is one operation.
+/// end; in a pure chain it takes neither time nor bytes. With these conventions, the published
+/// operation counts for homogeneous chains result, with the loss (forward and backward) as one
+/// operation.
 ///
 /// A stage that is not recomputable runs forward once, by F_all.
 class RotorTable {
  public:
-  /// For memories of up to `slots` units; every size is rounded up to units. What is needed beyond
-  /// `unit` and `slots` is copied from `chain`.
+  /// For memories of up to `slots` units; every size is rounded up to units. Copies what it needs
+  /// from `chain`.
   /// Complexity: O(stages^3 * slots) time, O(stages^2 * slots) memory.
   RotorTable(const Chain& chain, um::Bytes unit, std::size_t slots);
 
-  /// The least time within a memory of `slots` units; nothing when it does not suffice.
+  /// Returns the least time within a memory of `slots` units; nullopt when it does not suffice.
   [[nodiscard]] std::optional<um::Nanoseconds> makespan(std::size_t slots) const;
 
-  /// The sequence that takes it. Requires: makespan(slots) has a value.
+  /// Returns the sequence with the time makespan(slots). Requires: makespan(slots) has a value.
   [[nodiscard]] std::vector<RotorOperation> sequence(std::size_t slots) const;
 
  private:

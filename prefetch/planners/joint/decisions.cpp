@@ -65,7 +65,7 @@ DecisionSpace::DecisionSpace(const Problem& problem)
     if (run.algorithm != 0) choosable_.push_back(run.task);
   }
   const BlockSizes block_sizes{problem.graph, problem.page};
-  std::vector<std::uint32_t> found(problem.graph.data.size());  // by block: its intervals so far
+  std::vector<std::uint32_t> found(problem.graph.data.size());  // by block: intervals so far
   for (const IdleInterval& idle :
        find_idle_intervals(block_sizes, find_lives(problem.graph, in_order_))) {
     intervals_.push_back({.data = idle.data,

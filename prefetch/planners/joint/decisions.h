@@ -13,19 +13,18 @@
 
 namespace spillway::prefetch {
 
-/// How long memory keeps a droppable block between its last use on the way forward and its first on
-/// the way back.
+/// The fate of a droppable block between its last forward and its first backward use.
 enum class RetentionPolicy : std::uint8_t {
-  kKeep,       ///< kept, or moved where memory is short
-  kDrop,       ///< dropped, made again once
-  kDropPerUse  ///< dropped, made again for each use
+  kKeep,       ///< kept, or moved if memory is short
+  kDrop,       ///< dropped, recomputed once
+  kDropPerUse  ///< dropped, recomputed for each use
 };
 
-/// What the inserter is told when each of `blocks` has one of `policies`.
+/// Returns the inserter's input when each of `blocks` has its policy in `policies`.
 [[nodiscard]] std::vector<Dropped> dropped_blocks(std::span<const Recomputable> blocks,
                                                   std::span<const RetentionPolicy> policies);
 
-/// One decision to change.
+/// A change of one decision.
 struct Change {
   enum class What : std::uint8_t {
     kPolicy,
@@ -39,7 +38,7 @@ struct Change {
     kSpare
   };
   What what = What::kPolicy;
-  /// Of a block in DecisionSpace::droppable, of a task, or of an interval in
+  /// Index of a block in DecisionSpace::droppable, of a task, or of an interval in
   /// DecisionSpace::intervals.
   std::uint32_t index = 0;
   /// A RetentionPolicy, an algorithm, a Preference, a CoverOrder, a MoveDecisions::spare,
@@ -48,8 +47,8 @@ struct Change {
   friend bool operator==(const Change&, const Change&) = default;
 };
 
-/// What a plan is made from: the retention policy of each droppable block, the algorithm of each
-/// task, and what leaves first where memory is short.
+/// The input of a plan: the retention policy of each droppable block, the algorithm of each task,
+/// and the order in which blocks leave.
 struct Decisions {
   std::vector<RetentionPolicy> policies;
   std::vector<std::uint32_t> algorithms;  ///< by task
@@ -62,25 +61,25 @@ struct Decisions {
   void apply(std::span<const Change> changes);
 };
 
-/// The decisions that a problem leaves open, and the runs that they make. The problem must outlive
-/// it. Thread safety: const functions may be called by several threads.
+/// The open decisions of a problem, and the runs that they produce. The problem must outlive it.
+/// Thread safety: const functions may be called by several threads.
 class DecisionSpace {
  public:
   explicit DecisionSpace(const Problem& problem);
 
-  /// Cheapest per byte first; empty where the problem allows no recomputation.
+  /// Returns droppable blocks, cheapest per byte first; none if the problem forbids recomputation.
   [[nodiscard]] const std::vector<Recomputable>& droppable() const { return droppable_; }
-  /// Tasks that have several algorithms that fit in near memory when everything else is far.
+  /// Returns tasks with several algorithms that fit in near memory when everything else is far.
   [[nodiscard]] const std::vector<TaskId>& choosable() const { return choosable_; }
 
-  /// Keeps everything; each task has its fastest algorithm that fits.
+  /// Returns decisions that keep everything, with the fastest algorithm that fits for each task.
   [[nodiscard]] const Decisions& start() const { return start_; }
   [[nodiscard]] std::vector<TaskRun> runs(const Decisions& decisions) const;
 
   /// An idle interval of a step in which every task runs once.
   struct Interval {
     DataId data{};
-    std::uint32_t number = 0;  ///< among those of its block, in order of time
+    std::uint32_t number = 0;  ///< among its block's intervals, in order of time
     Position last = 0;
     Position next = 0;
   };

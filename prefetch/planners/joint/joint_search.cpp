@@ -33,7 +33,8 @@ bool Portfolio::is_allowed(const Plan& plan) const {
 }
 
 std::optional<EvaluatedPlan> Portfolio::shorter(um::Nanoseconds limit) const {
-  if (!problem_.graph.far_updates.empty()) return std::nullopt;  // most know none
+  if (!problem_.graph.far_updates.empty())
+    return std::nullopt;  // most strategies do not support these
   const std::size_t tasks = problem_.graph.tasks.size();
   const auto is_asked = [tasks](const StartingStrategy& each) { return tasks <= each.max_tasks; };
   if (std::ranges::none_of(strategies_, is_asked)) return std::nullopt;
@@ -60,7 +61,7 @@ std::optional<EvaluatedPlan> Portfolio::plan_by(const StartingStrategy& strategy
     if (plan == nullptr || !is_allowed(*plan)) return std::nullopt;
     return evaluated(problem_, std::move(*plan));
   } catch (const um::ContractError&) {
-    return std::nullopt;  // a bug of that strategy, which must not be joint's
+    return std::nullopt;  // a bug of that strategy, which must not affect joint
   }
 }
 
@@ -113,7 +114,7 @@ class JointSearch {
     return evaluator_.left() <= 0 || best_->makespan <= good_enough_;
   }
 
-  // Fast algorithms may not fit beside what is always near.
+  // Starts with the first algorithms: fast ones may not fit beside pinned blocks.
   void start_frugal() {
     std::ranges::fill(current_.algorithms, 0U);
     best_ = evaluator_.plan(current_);
@@ -124,7 +125,8 @@ class JointSearch {
     EvaluatedPlan plan;
   };
 
-  // The most promising selections of cheap blocks to drop: how many, and what else counts as cheap.
+  // Returns the most promising selections of cheap blocks to drop: their number, and other
+  // criteria.
   std::vector<Decisions> choose_starts() {
     constexpr std::size_t kFiner = 4;
     constexpr std::size_t kStarts = 3;
@@ -162,7 +164,7 @@ class JointSearch {
     return starts;
   }
 
-  // Coarser where only few plans may be made: half of them go into the choice of starts at most.
+  // Returns the grid size: coarser if few plans are left; at most half of these go into the starts.
   [[nodiscard]] std::size_t grid_of_selections() const {
     constexpr int kFinest = 24;
     constexpr int kCoarsest = 4;
@@ -178,7 +180,7 @@ class JointSearch {
                                             std::max<std::size_t>(1, space_.choosable().size())));
   }
 
-  // Goes downhill until nothing helps any more, or until so many evaluations are left.
+  // Descends until no change helps, or `until` evaluations are left.
   void descend(int until) {
     constexpr std::size_t kPieces = 16;
     std::size_t blocks = std::max<std::size_t>(1, space_.droppable().size() / kPieces);
@@ -199,7 +201,7 @@ class JointSearch {
     }
   }
 
-  // Drops what the link is too busy for, keeps what it has time for.
+  // Drops blocks that the link is too busy for, and keeps blocks that it has time for.
   bool balance(int until) {
     bool has_helped = false;
     while (!is_done() && evaluator_.left() > until) {
@@ -215,7 +217,7 @@ class JointSearch {
     return has_helped;
   }
 
-  // Changes what leaves, interval by interval.
+  // Changes which blocks leave, interval by interval.
   bool choose_moves(int until) {
     bool has_helped = false;
     while (!is_done() && evaluator_.left() > until) {
@@ -226,7 +228,7 @@ class JointSearch {
     return has_helped;
   }
 
-  // Changes all of what is alike, and how far moves look ahead; then goes downhill from there.
+  // Changes groups of alike decisions, and how far moves look ahead; then descends from there.
   void change_alike() {
     constexpr int kRounds = 3;
     for (int round = 0; round < kRounds && !is_done(); ++round) {
@@ -238,7 +240,7 @@ class JointSearch {
     }
   }
 
-  // Leaves a local optimum by a few random changes and goes downhill from there, again and again.
+  // Repeatedly leaves a local optimum by a few random changes and descends from there.
   void perturb() {
     constexpr int kDownhill = 200;
     constexpr std::size_t kExchanges = 64;
@@ -252,7 +254,7 @@ class JointSearch {
         }
       }
       const CandidateEdit edit = random_edit(generator);
-      if (edit.empty()) return;  // nothing is left open
+      if (edit.empty()) return;  // nothing is open
       Incumbent local_optimum{current_, *best_};
       current_.apply(edit);
       best_ = evaluator_.plan(current_);
@@ -274,8 +276,8 @@ class JointSearch {
     return edit;
   }
 
-  // Evaluates the edits from here, and those that help together; takes the best. True when one
-  // helped.
+  // Evaluates the edits from the current decisions, and combinations of helpful ones; applies the
+  // best. Returns true when one helped.
   bool attempt(std::vector<CandidateEdit> edits) {
     std::vector<Attempt> helpful = evaluate(std::move(edits));
     if (helpful.empty()) return false;
@@ -294,7 +296,7 @@ class JointSearch {
     return true;
   }
 
-  // Those of the edits that make the plan shorter, the best first.
+  // Returns the edits that make the plan shorter, the best first.
   std::vector<Attempt> evaluate(std::vector<CandidateEdit> edits) {
     return evaluator_.shorter(current_, best_->makespan, std::move(edits));
   }
@@ -314,11 +316,11 @@ class JointSearch {
   StepEvaluator evaluator_;
   int evaluations_per_start_ = 0;
   Decisions current_;
-  std::optional<EvaluatedPlan> best_;  // of current_
+  std::optional<EvaluatedPlan> best_;  // the plan of current_
   um::Nanoseconds good_enough_{0};
 };
 
-// The same search of at most `left` evaluations, which it takes those that it needs from.
+// Runs joint_search() with at most `left` evaluations, and subtracts those used.
 std::optional<EvaluatedPlan> joint_search(const Problem& problem, SearchLimits limits, int& left) {
   limits.evaluations = std::min(limits.evaluations, left);
   JointSearch search{problem, limits};
@@ -345,8 +347,8 @@ std::optional<EvaluatedPlan> joint_search(const Problem& problem, const SearchLi
 
 namespace {
 
-// The plan that moves nothing and takes the fastest algorithms, where that keeps the budget and
-// nothing makes a task wait: no plan is shorter.
+// Returns the plan without moves and with the fastest algorithms, if that keeps the budget and no
+// task waits: no plan is shorter.
 std::optional<Plan> plan_unhindered(const Problem& problem) {
   if (!problem.graph.far_updates.empty()) return std::nullopt;
   const SwapPlanner planner{problem};
@@ -357,8 +359,8 @@ std::optional<Plan> plan_unhindered(const Problem& problem) {
   return std::move(result->plan);
 }
 
-// Plans with the problem's budget and with smaller ones, whose plans keep it, too: a search may
-// have more luck with less room, and more room must not make a step longer.
+// Plans with the problem's budget and with smaller ones, which keep it, too. A search may be
+// luckier with less room, and more room must not make a step longer.
 class SmallerBudgets {
  public:
   SmallerBudgets(const Problem& problem, std::span<const StartingStrategy> strategies)
@@ -369,7 +371,7 @@ class SmallerBudgets {
     if (!best) return std::nullopt;
     constexpr std::uint64_t kBudgets = 16;
     const std::uint64_t pages = pages_that_may_be_spared(best->makespan);
-    // Doubles the work at most, where they are many.
+    // At most doubles the work if there are many.
     if (pages > kBudgets) left_ = std::min(left_, plans_for(limits_) - left_);
     for (std::uint64_t i = 1; i <= std::min(pages, kBudgets) && left_ > 0; ++i) {
       const um::Bytes budget = less(std::max(i, pages * i / kBudgets));
@@ -382,10 +384,10 @@ class SmallerBudgets {
   }
 
  private:
-  // Asking all strategies takes as long as making so many plans.
+  // The cost of asking all strategies, in plans.
   static constexpr int kPlansOfPortfolio = 64;
 
-  // Plans that one budget may take.
+  // Returns the number of plans for one budget.
   static int plans_for(const SearchLimits& limits) {
     return limits.evaluations + kPlansOfPortfolio;
   }
@@ -398,7 +400,7 @@ class SmallerBudgets {
     return mixed_transition_bound(with(budget));
   }
 
-  // Returns what the search finds with that budget, or a strategy that knows better.
+  // Returns the plan of the search with that budget, or of a better strategy.
   std::optional<EvaluatedPlan> best_within(um::Bytes budget) {
     const Problem problem = with(budget);
     auto best = joint_search(problem, limits_, left_);
@@ -415,7 +417,7 @@ class SmallerBudgets {
     return problem_.budget - pages * problem_.page;
   }
 
-  // With so many pages less a step could still, by its bound, be shorter than `makespan`.
+  // Returns by how many pages the budget can shrink so that the bound stays below `makespan`.
   [[nodiscard]] std::uint64_t pages_that_may_be_spared(um::Nanoseconds makespan) const {
     const um::Bytes smallest = near_need(problem_.graph, block_sizes_).smallest;
     std::uint64_t shorter = 0;

@@ -10,7 +10,7 @@
 namespace spillway::prefetch {
 namespace {
 
-constexpr std::size_t kFew = 24;  // intervals that can all be tried one by one
+constexpr std::size_t kFew = 24;  // number of intervals up to which all are tried
 constexpr std::uint32_t kOrders = 3;
 
 Change preference_change(std::uint32_t interval, Preference preference) {

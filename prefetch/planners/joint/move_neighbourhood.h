@@ -12,31 +12,32 @@
 
 namespace spillway::prefetch {
 
-/// Other choices of what moves, for a local search over a DecisionSpace: see Neighbourhood.
+/// Alternative choices of moves, for a local search over a DecisionSpace; see Neighbourhood.
 class MoveNeighbourhood {
  public:
   /// `space` must outlive it.
   MoveNeighbourhood(const DecisionSpace& space, const Problem& problem);
 
-  /// Every order in which blocks leave, cut and whole, and moves begin; forgets all preferences.
+  /// Returns every order in which blocks leave, cut and whole, and in which moves begin; resets all
+  /// preferences.
   [[nodiscard]] std::vector<CandidateEdit> orders(const Decisions& from) const;
 
-  /// Blocks leave part by part (MoveOrder::in_parts), or no longer do.
+  /// Returns the edit that toggles MoveOrder::in_parts.
   [[nodiscard]] std::vector<CandidateEdit> parts(const Decisions& from) const;
 
-  /// What makes room for others to come early: parts(), and every other amount of it that is kept
-  /// free (MoveDecisions::spare).
+  /// Returns edits that make room for early prefetches: parts(), and every other amount of room
+  /// that is kept free (MoveDecisions::spare).
   [[nodiscard]] std::vector<CandidateEdit> looking_ahead(const Decisions& from) const;
 
-  /// Every other preference of each interval in which what moves at the longest stalls of `plan` is
-  /// idle; of all intervals where they are few.
+  /// Returns every other preference for the intervals of blocks that move at the longest stalls of
+  /// `plan`; for all intervals if they are few.
   [[nodiscard]] std::vector<CandidateEdit> preferences(const Decisions& from, const Plan& plan,
                                                        const Timeline& timeline) const;
 
-  /// For each group of alike_intervals(): every other preference for all of them.
+  /// Returns for each group of alike_intervals() every other preference for all of them.
   [[nodiscard]] std::vector<CandidateEdit> alike(const Decisions& from) const;
 
-  /// One to `max` preferences at random, now and then the order; empty where nothing can move.
+  /// Returns one to `max` random preferences, sometimes also an order; empty if nothing can move.
   [[nodiscard]] CandidateEdit random(const Decisions& from, std::size_t max,
                                      std::mt19937_64& generator) const;
 

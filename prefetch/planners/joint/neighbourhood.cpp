@@ -14,7 +14,7 @@
 namespace spillway::prefetch {
 namespace {
 
-// The values of `groups` with two members or more, in order of their first one.
+// Returns the values of `groups` with at least two members, in order of their first member.
 template <typename Key>
 std::vector<Group> repeated(std::map<Key, Group> groups) {
   std::vector<Group> result;
@@ -25,7 +25,7 @@ std::vector<Group> repeated(std::map<Key, Group> groups) {
   return result;
 }
 
-// The magnitudes of the times of a task and of its neighbours.
+// Returns the magnitudes of the times of a task and of its neighbours.
 std::vector<int> amid(const Problem& problem, std::size_t task) {
   constexpr std::size_t kBeside = 2;  // on each side
   const std::size_t first = task - std::min(task, kBeside);
@@ -40,9 +40,9 @@ std::vector<int> amid(const Problem& problem, std::size_t task) {
 }  // namespace
 
 int magnitude(double value) {
-  constexpr int kClasses = 8;  // for each power of two
+  constexpr int kClasses = 8;  // per power of two
   int exponent = 0;
-  const double mantissa = std::frexp(value, &exponent);  // from one half up to one
+  const double mantissa = std::frexp(value, &exponent);  // in [1/2, 1)
   return kClasses * exponent + static_cast<int>(2 * kClasses * (mantissa - 0.5));
 }
 
@@ -79,8 +79,8 @@ namespace {
 
 using um::Nanoseconds;
 
-// Adds the bytes of the moves that are under way at some time in `when`, and of those before them
-// without a pause: what a queue was busy with when the stall came.
+// Adds the bytes of moves in flight during `when`, and of moves directly before them: the queue's
+// uninterrupted work up to the stall.
 void add_moving(const std::vector<Move>& moves, const std::vector<Interval>& intervals,
                 const Interval& when, std::map<DataId, um::Bytes>& bytes) {
   // Moves of one queue come one after another.
@@ -126,7 +126,7 @@ namespace {
 
 constexpr std::uint32_t kNone = ~0U;
 
-// Pieces of `length`, the last one shorter.
+// Splits `all` into pieces of `length`; the last one may be shorter.
 std::vector<std::vector<std::uint32_t>> pieces(const std::vector<std::uint32_t>& all,
                                                std::size_t length) {
   std::vector<std::vector<std::uint32_t>> result;
@@ -148,13 +148,13 @@ void add_unless_empty(CandidateEdit edit, std::vector<CandidateEdit>& edits) {
   }
 }
 
-// The cheapest first.
+// Sorts the cheapest first.
 void sort_by_price(std::vector<std::uint32_t>& blocks, std::span<const double> prices) {
   std::ranges::stable_sort(blocks, {}, [&](std::uint32_t i) { return prices[i]; });
 }
 
-// The numbers below `count` in such an order that the first of them, however many, are spread
-// evenly: with their bits reversed (van der Corput).
+// Returns the numbers below `count` in an order in which every prefix is evenly spread: with
+// reversed bits (van der Corput).
 std::vector<std::size_t> spread(std::size_t count) {
   const auto bits = static_cast<int>(std::bit_width(count));
   std::vector<std::size_t> order;
@@ -350,7 +350,7 @@ std::vector<CandidateEdit> Neighbourhood::exchanges(const Decisions& from,
                                                     std::span<const double> prices,
                                                     std::size_t count,
                                                     std::mt19937_64& generator) const {
-  constexpr std::size_t kDraws = 8;  // for each that is wanted
+  constexpr std::size_t kDraws = 8;  // draws per wanted exchange
   const std::vector<Recomputable>& blocks = space_.droppable();
   std::vector<CandidateEdit> edits;
   if (by_position_.empty()) return edits;

@@ -17,85 +17,86 @@
 
 namespace spillway::prefetch {
 
-/// Blocks, or idle intervals, that are alike, by their indices in a DecisionSpace: as many networks
-/// repeat their layers, what holds for one of them holds for all. Each group has at least two.
+/// Indices in a DecisionSpace of alike blocks or idle intervals. Networks repeat their layers, so a
+/// good decision for one is good for all. Each group has at least two.
 using Group = std::vector<std::uint32_t>;
 
-/// Prices or times of one class differ by at most an eighth. Exact: the same on every machine.
+/// Returns a size class: prices or times of one class differ by at most an eighth. Exact: the same
+/// on every machine.
 [[nodiscard]] int magnitude(double value);
 
-/// Droppable blocks of the same size that are made amid tasks which take about the same time, one
-/// by one. In order of their first block.
+/// Returns groups of droppable blocks with the same size, made amid tasks with about equal times,
+/// task by task. In order of their first block.
 [[nodiscard]] std::vector<Group> alike_blocks(const DecisionSpace& space, const Problem& problem);
 
-/// Idle intervals of blocks of the same size that begin and end amid tasks which take about the
-/// same time, one by one. In order of their first interval.
+/// Returns groups of idle intervals of blocks with the same size that begin and end amid tasks with
+/// about equal times, task by task. In order of their first interval.
 [[nodiscard]] std::vector<Group> alike_intervals(const DecisionSpace& space,
                                                  const Problem& problem);
 
-/// Changes that are tried together.
+/// Changes that are applied together.
 using CandidateEdit = std::vector<Change>;
 
-/// An order of the droppable blocks; what is next to each other is changed together.
+/// An order of the droppable blocks; neighbours are changed together.
 enum class BlockOrder {
   kByCost,     ///< recompute time per byte
   kByPosition  ///< in the network
 };
 
-/// Which blocks to drop first. Blocks of about the same cost per byte, as repeated layers have, are
-/// taken evenly spread over the network.
+/// Which blocks to drop first. Blocks with about the same cost per byte, as in repeated layers, are
+/// chosen evenly over the network.
 struct Selection {
-  std::size_t count = 0;  ///< so many, those that are cheapest per byte
-  /// A block's cost is taken to grow by so much of itself from the first block of the network to
-  /// the last. Late blocks have less time to be moved before memory is short.
+  std::size_t count = 0;  ///< number of blocks, cheapest per byte first
+  /// Relative increase of a block's assumed cost from the first block of the network to the last.
+  /// Late blocks have less time to be moved before memory is short.
   double tilt = 0;
-  /// Of blocks that cost about the same, one in so many is kept, from which the others can be made
-  /// again a few at a time; 0: none.
+  /// Among blocks with about the same cost, one in `keep_every` is kept, from which the others can
+  /// be recomputed a few at a time; 0: none.
   std::size_t keep_every = 0;
 };
 
-/// Ways on from some decisions, for a local search over a DecisionSpace.
+/// The neighbours of given decisions, for a local search over a DecisionSpace.
 class Neighbourhood {
  public:
   Neighbourhood(const DecisionSpace& space, const Problem& problem);
 
-  /// Drops what `selection` says and keeps all other blocks.
+  /// Returns the edit that drops the blocks of `selection` and keeps all others.
   [[nodiscard]] CandidateEdit drop_cheapest(const Selection& selection) const;
 
-  /// For each range of `length` blocks in `order`: drop all of it, drop it for each use, keep all
-  /// of it; without edits that change nothing.
+  /// Returns for each range of `length` blocks in `order`: drop all, drop all for each use, keep
+  /// all; without edits that change nothing.
   [[nodiscard]] std::vector<CandidateEdit> ranges(const Decisions& from, BlockOrder order,
                                                   std::size_t length) const;
 
-  /// For each group of alike_blocks() the same, whatever else lies between them.
+  /// Returns the same edits as ranges() for each group of alike_blocks().
   [[nodiscard]] std::vector<CandidateEdit> alike(const Decisions& from) const;
 
-  /// For each range of `length` tasks with several algorithms: the first one for all, the fastest
-  /// for all.
+  /// Returns for each range of `length` tasks with several algorithms: the first one for all, the
+  /// fastest for all.
   [[nodiscard]] std::vector<CandidateEdit> algorithm_ranges(const Decisions& from,
                                                             std::size_t length) const;
 
-  /// What would help where `plan`, made from `from`, waits longest: dropping the cheapest of the
-  /// blocks that keep the link busy, and not needing the workspace that is in the way. `prices`: by
-  /// droppable block, what its recomputation costs or would cost per byte.
+  /// Returns edits against the longest stalls of `plan`, made from `from`: drop the cheapest blocks
+  /// that keep the link busy, and avoid the workspace that is in the way. `prices`: by droppable
+  /// block, the (possible) cost of its recomputation per byte.
   [[nodiscard]] std::vector<CandidateEdit> against_stalls(const Decisions& from, const Plan& plan,
                                                           const Timeline& timeline,
                                                           std::span<const double> prices) const;
 
-  /// Keeps what costs most per byte to make again, one by one and together, and exchanges it for
-  /// the cheapest of what `plan` moves.
+  /// Returns edits that keep the blocks with the most expensive recomputation per byte, one by one
+  /// and together, and that exchange them for the cheapest blocks that `plan` moves.
   [[nodiscard]] std::vector<CandidateEdit> against_cost(const Decisions& from, const Plan& plan,
                                                         std::span<const double> prices) const;
 
-  /// `count` exchanges drawn at random that by `prices` make the recomputation cheaper: the most
-  /// expensive dropped blocks of one stretch of the network are kept, the cheapest kept ones of
-  /// another are dropped instead. Fewer where few are found.
+  /// Returns `count` random exchanges that make recomputation cheaper by `prices`: they keep the
+  /// most expensive dropped blocks of one stretch of the network, and drop the cheapest kept blocks
+  /// of another. Returns fewer if few are found.
   [[nodiscard]] std::vector<CandidateEdit> exchanges(const Decisions& from,
                                                      std::span<const double> prices,
                                                      std::size_t count,
                                                      std::mt19937_64& generator) const;
 
-  /// One to `max` changes at random.
+  /// Returns one to `max` random changes.
   [[nodiscard]] CandidateEdit random(const Decisions& from, std::size_t max,
                                      std::mt19937_64& generator) const;
 
@@ -112,20 +113,20 @@ class Neighbourhood {
   const DecisionSpace& space_;
   std::vector<Group> alike_;
   std::vector<std::uint32_t> by_cost_;      // indices of droppable blocks
-  std::vector<std::uint32_t> by_position_;  // likewise
+  std::vector<std::uint32_t> by_position_;  // indices of droppable blocks
   std::vector<std::uint32_t> index_of_;     // by DataId: index of the droppable block, or kNone
 };
 
-/// A time in which the compute queue waits for moves.
+/// An interval in which the compute queue waits for moves.
 struct Stall {
   Position before = 0;  ///< the run that waits
   um::Nanoseconds length{0};
-  /// Blocks on the way meanwhile, and those that the link was busy with up to then without a
-  /// pause; those with most bytes first.
+  /// Blocks in flight meanwhile, and blocks of the link's uninterrupted work before; most bytes
+  /// first.
   std::vector<DataId> moving;
 };
 
-/// The stalls of `plan` when it runs as `timeline` says, the longest first, at most `count`.
+/// Returns the stalls of `plan` when it runs as `timeline` says, longest first, at most `count`.
 /// Complexity: O(runs log runs + count * moves).
 [[nodiscard]] std::vector<Stall> longest_stalls(const Plan& plan, const Timeline& timeline,
                                                 std::size_t count);

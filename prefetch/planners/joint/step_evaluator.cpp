@@ -12,7 +12,7 @@
 namespace spillway::prefetch {
 namespace {
 
-// Making a sequence of runs takes an eighth of the time that planning its moves does.
+// Building a sequence of runs takes an eighth of the time of planning its moves.
 constexpr std::size_t kSequencesForOnePlan = 8;
 
 }  // namespace
@@ -56,7 +56,7 @@ std::vector<Attempt> StepEvaluator::shorter(const Decisions& from, um::Nanosecon
 }
 
 std::vector<double> StepEvaluator::prices(const Decisions& from) {
-  constexpr std::size_t kMany = 20;  // no more than a 20th of what is left goes into prices
+  constexpr std::size_t kMany = 20;  // at most a 20th of the evaluations left goes into prices
   const std::vector<Recomputable>& blocks = space_.droppable();
   std::vector<double> prices;
   prices.reserve(blocks.size());

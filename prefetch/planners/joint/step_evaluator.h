@@ -15,36 +15,36 @@
 
 namespace spillway::prefetch {
 
-/// An edit away from some decisions, and the plan that it makes.
+/// An edit of given decisions, and its plan.
 struct Attempt {
   CandidateEdit edit;
-  std::size_t index = 0;  ///< among those that were evaluated together
+  std::size_t index = 0;  ///< among those evaluated together
   std::optional<EvaluatedPlan> result;
 };
 
-/// Those with the shortest plans first. Requires: each has one.
+/// Sorts the shortest plans first. Requires: each attempt has a plan.
 void sort_by_makespan(std::vector<Attempt>& attempts);
 
-/// Judges edits by the simulated length of their plans, many at once, and counts how many it made.
-/// The results and the count do not depend on the number of threads. `problem` and `space` must
-/// outlive it.
+/// Judges edits by the simulated length of their plans, many at once, and counts the plans. The
+/// results and the count do not depend on the number of threads. `problem` and `space` must outlive
+/// it.
 class StepEvaluator {
  public:
   StepEvaluator(const Problem& problem, const DecisionSpace& space, int evaluations);
 
-  /// How many plans may still be made; less than zero where the last ones were too many.
+  /// Returns how many plans may still be made; negative if the last batch exceeded the limit.
   [[nodiscard]] int left() const { return left_; }
 
-  /// The plan of `decisions`. Nothing when some run does not fit.
+  /// Returns the plan of `decisions`; nullopt when some run does not fit.
   [[nodiscard]] std::optional<EvaluatedPlan> plan(const Decisions& decisions);
 
-  /// Those of the edits away from `from` whose plans are shorter than `limit`, the best first.
-  /// Where the runs alone take as long, no plan is made.
+  /// Returns the edits of `from` with plans shorter than `limit`, the best first. Skips planning if
+  /// the runs alone take as long.
   [[nodiscard]] std::vector<Attempt> shorter(const Decisions& from, um::Nanoseconds limit,
                                              std::vector<CandidateEdit> edits);
 
-  /// By droppable block: what its recomputation costs or would cost per byte beside those that
-  /// `from` drops; where that takes too long, what it costs when its inputs are present.
+  /// Returns by droppable block the cost of its recomputation per byte beside the blocks that
+  /// `from` drops; if that takes too long, the cost with all inputs present.
   [[nodiscard]] std::vector<double> prices(const Decisions& from);
 
  private:
@@ -56,7 +56,7 @@ class StepEvaluator {
   OffloadPlanner offload_;
   tbb::enumerable_thread_specific<LifeFinder> finders_;
   int left_;
-  std::size_t unplanned_ = 0;  // sequences that were made and not counted yet
+  std::size_t unplanned_ = 0;  // sequences made but not counted yet
 };
 
 }  // namespace spillway::prefetch

@@ -62,7 +62,7 @@ class VirtualExecution {
     memory_.take_workspace(workspace(t, runs_[t].algorithm));
   }
 
-  // Eq. 5; nothing when there is no room for the workspace.
+  // Eq. 5; nullopt without room for the workspace.
   [[nodiscard]] std::optional<Nanoseconds> gain(Position t, std::uint32_t algorithm) const {
     const Bytes size = workspace(t, algorithm);
     const auto scheme = memory_.scheme_for_workspace(size);
@@ -73,8 +73,8 @@ class VirtualExecution {
     return problem_.profile(task, 0) - duration - scheme->delay - delayed;
   }
 
-  // T_pre,alg(s) of Eq. 5, where s is the nearest task that has data to prefetch when `scheme` has
-  // made room for the workspace: data that is far now, or leaves then.
+  // T_pre,alg(s) of Eq. 5. s is the nearest task that needs a prefetch after `scheme` has made room
+  // for the workspace: of data that is far now, or leaves then.
   [[nodiscard]] Nanoseconds delay_of_prefetch(Position t, Nanoseconds duration, Bytes size,
                                               const OffloadScheme& scheme) const {
     const auto missing = memory_.next_missing(t);
@@ -95,7 +95,7 @@ class VirtualExecution {
     return end + (expected_[s] - expected_[t + 1]);
   }
 
-  // Lines 15-27. Tasks that miss nothing matter only where a later one does.
+  // Lines 15-27. Tasks without missing blocks matter only before a task that has some.
   void prefetch_after(Position t) {
     const Nanoseconds end = memory_.now() + problem_.profile(runs_[t]);
     for (auto s = memory_.next_missing(t); s; s = memory_.next_missing(*s)) {
@@ -110,7 +110,7 @@ class VirtualExecution {
     }
   }
 
-  // Eq. 4, where the current task ends at `end`.
+  // Eq. 4 for a current task that ends at `end`.
   [[nodiscard]] bool must_start_now(const std::vector<DataId>& blocks, Nanoseconds end,
                                     Nanoseconds expected_start) const {
     Nanoseconds arrival = std::max(end, memory_.link_free());
@@ -125,8 +125,8 @@ class VirtualExecution {
   std::vector<Nanoseconds> expected_;  // sum over the tasks before each position
 };
 
-// The smallest budget that works: all state, and the operands and first workspace of the task that
-// needs most beside it.
+// Returns the smallest budget that works: all state, and the largest sum of a task's operands and
+// first workspace.
 Infeasible min(const Problem& problem) {
   const BlockSizes block_sizes{problem.graph, problem.page};
   const std::vector<TaskRun> runs = runs_in_order(problem.graph);

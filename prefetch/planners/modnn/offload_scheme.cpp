@@ -46,7 +46,7 @@ namespace {
 using um::Bytes;
 using um::Nanoseconds;
 
-// A segment as the search sees it: what it takes to empty it.
+// A segment in the search, with the cost of emptying it.
 struct Candidate {
   const Segment& segment;
   std::optional<Departure> departure;
@@ -54,7 +54,8 @@ struct Candidate {
   [[nodiscard]] bool must_stay() const { return segment.block && !departure; }
 };
 
-// The scheme that begins with the first of `candidates`; nothing when it does not reach `size`.
+// Returns the scheme that begins with the first of `candidates`; nullopt when it does not reach
+// `size`.
 std::optional<OffloadScheme> scheme_from(std::span<const Candidate> candidates, Bytes size,
                                          const StreamClocks& clocks) {
   OffloadScheme scheme{.offset = candidates.front().segment.offset};

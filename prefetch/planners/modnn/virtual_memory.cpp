@@ -49,8 +49,8 @@ using um::Nanoseconds;
 
 constexpr DataId kWorkspace{~0U};
 
-// Places the largest first, each in the smallest gap that holds it. The sizes that found no place
-// remain.
+// Places the largest first, each in the smallest gap that holds it. Keeps the sizes that did not
+// fit.
 void place(std::vector<Bytes> gaps, std::vector<Bytes>& sizes) {
   std::ranges::sort(sizes, std::ranges::greater{});
   std::erase_if(sizes, [&](Bytes size) {
@@ -147,8 +147,8 @@ std::optional<Departure> VirtualMemory::departure(DataId id, Position last) cons
   return departure;
 }
 
-// The run after which the copy may start (Fig. 3: the task that generated the block), or where the
-// link cannot copy while tasks read, its last use.
+// Returns the run after which the copy may start (Fig. 3: the task that generated the block), or
+// its last use if the link cannot copy while tasks read.
 Position VirtualMemory::leaves_from(const Block& block) const {
   return link_.copies_while_read && !block.is_far_valid ? block.last_write() : block.last_use();
 }
@@ -158,8 +158,8 @@ std::optional<OffloadScheme> VirtualMemory::find(Bytes size, Position last) cons
                      [&](DataId id) { return departure(id, last); });
 }
 
-// What runs up to `last` use stays. now() becomes the time from which the room is free, unless it
-// is for a later run.
+// Keeps operands of runs up to `last`. For the current run, now() becomes the time at which the
+// room is free.
 bool VirtualMemory::allocate(DataId id, Bytes size, Position last) {
   if (segments_.allocate(id, size)) return true;
   const auto scheme = find(size, last);
@@ -193,7 +193,7 @@ void VirtualMemory::load(DataId id) {
   away_.erase({block.next_use(), id});
 }
 
-// A load whose block leaves again before anyone has used it did not happen.
+// Undoes the load of a block that leaves before its first use.
 void VirtualMemory::take_back(DataId id) {
   Block& block = at(id);
   log_.cancel(*block.load);
@@ -212,14 +212,14 @@ void VirtualMemory::defragment(Bytes workspace) {
     } else if (at(id).is_near && at(id).next > 0) {
       offload(id);
     } else {
-      segments_.free(id);  // a place for what is not there yet
+      segments_.free(id);  // a reserved place without content
     }
   }
   delay_until(clocks_.link_free);
   place_all(workspace);
 }
 
-// In empty memory, the operands of the current run fit one beside the other.
+// Places the operands of the current run side by side in empty memory.
 void VirtualMemory::place_all(Bytes workspace) {
   for (const DataId id : operands_[position_]) {
     um::expects(segments_.allocate(id, size(id)), "every run fits alone");
@@ -269,8 +269,8 @@ bool VirtualMemory::prefetch(DataId block, Position s) {
   return true;
 }
 
-// True when the block, near now, will be near when run i starts: as its operand, or because nobody
-// uses it before.
+// Returns true when the block, near now, will be near when run i starts: as its operand, or because
+// no run uses it before.
 bool VirtualMemory::stays_until(DataId id, Position i) const {
   if (id == kWorkspace) return false;
   if (std::ranges::binary_search(operands_[i], id)) return true;
@@ -305,7 +305,7 @@ bool VirtualMemory::can_be_allocated(Position i, std::span<const DataId> more) c
 Nanoseconds VirtualMemory::displaced(std::span<const DataId> blocks, Bytes workspace,
                                      const OffloadScheme& scheme) const {
   std::vector<Bytes> gaps;
-  std::vector<Bytes> others;  // without what the scheme takes
+  std::vector<Bytes> others;  // without those that the scheme takes
   for (const Segment& segment : segments_.segments()) {
     if (segment.block) continue;
     gaps.push_back(segment.size);

@@ -18,7 +18,7 @@ bool is_cheap(TaskKind kind) {
          kind == TaskKind::kNormalization || kind == TaskKind::kDropout;
 }
 
-// By block: whether cheap forward tasks alone write it.
+// Returns by block whether only cheap forward tasks write it.
 std::vector<bool> find_cheap_outputs(const TaskGraph& graph) {
   std::vector<bool> is_written(graph.data.size(), false);
   std::vector<bool> is_dear(graph.data.size(), false);
@@ -33,7 +33,7 @@ std::vector<bool> find_cheap_outputs(const TaskGraph& graph) {
   return result;
 }
 
-// By block: the checkpoint of its segment, itself where it is not dropped.
+// Returns by block the checkpoint of its segment; the block itself if it is not dropped.
 std::vector<DataId> find_checkpoints(const TaskGraph& graph, const std::vector<bool>& is_dropped) {
   std::vector<DataId> checkpoints;
   for (std::size_t i = 0; i < graph.data.size(); ++i) checkpoints.push_back(DataId(i));
@@ -53,14 +53,14 @@ std::vector<DataId> find_checkpoints(const TaskGraph& graph, const std::vector<b
   return checkpoints;
 }
 
-// Follows the live bytes of each segment through a step.
+// Tracks the live bytes of each segment through a step.
 class SegmentCosts {
  public:
   SegmentCosts(const TaskGraph& graph, const BlockSizes& block_sizes,
                const std::vector<DataId>& checkpoints)
       : graph_{graph}, block_sizes_{block_sizes}, checkpoints_{checkpoints} {}
 
-  // The memory cost of each segment, by its checkpoint.
+  // Returns the memory cost of each segment, by its checkpoint.
   [[nodiscard]] std::vector<Bytes> of(const std::vector<TaskRun>& runs) const {
     const std::vector<Life> lives = find_lives(graph_, runs);
     const std::vector<Bytes> sets = working_sets(graph_, block_sizes_, runs);
@@ -85,7 +85,8 @@ class SegmentCosts {
  private:
   [[nodiscard]] std::size_t segment(DataId id) const { return index(checkpoints_[index(id)]); }
 
-  // To each segment that the task touches: its working set and what else of the segment is live.
+  // Charges each segment that the task touches with the task's working set plus the segment's other
+  // live blocks.
   void charge(const Task& task, Bytes set, const std::vector<Bytes>& live,
               std::vector<Bytes>& costs) const {
     const std::vector<DataId> used = operands(task);
@@ -103,7 +104,7 @@ class SegmentCosts {
   const std::vector<DataId>& checkpoints_;
 };
 
-// What one problem drops, and what that costs.
+// The blocks that are dropped for a problem, and their cost.
 class CheapLayers {
  public:
   CheapLayers(const Problem& problem, const std::vector<TaskRun>& runs)

@@ -36,8 +36,8 @@ const Switch& find_switch(std::string_view name) {
                   names};
 }
 
-// Gives each task its fastest algorithm that fits beside what is near at its runs. `near` counts
-// the first algorithms' workspaces.
+// Gives each task its fastest algorithm that fits beside the near blocks at its runs. `near`
+// includes the first algorithms' workspaces.
 void choose_algorithms_beside(const std::vector<Bytes>& near, const Problem& problem,
                               const BlockSizes& block_sizes, std::vector<TaskRun>& runs) {
   const TaskGraph& graph = problem.graph;

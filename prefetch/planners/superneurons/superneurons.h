@@ -11,33 +11,33 @@ namespace spillway::prefetch {
 /// every plan frees a tensor after its last use.
 struct SuperNeuronsOptions {
   bool offload = true;       ///< unified tensor pool: outputs of convolutions move (section 3.3)
-  bool tensor_cache = true;  ///< they move only when memory is short (section 3.3.2)
+  bool tensor_cache = true;  ///< these move only when memory is short (section 3.3.2)
   bool recompute = true;     ///< cost-aware recomputation (section 3.4)
-  bool workspace = true;     ///< fast convolutions in memory that is left over (section 3.5)
+  bool workspace = true;     ///< fast convolutions in left-over memory (section 3.5)
 };
 
-/// Reads "no-offload", "no-cache", "no-recompute", "no-workspace", with commas between.
+/// Reads "no-offload", "no-cache", "no-recompute", "no-workspace", separated by commas.
 /// Throws: um::Error that lists them.
 [[nodiscard]] SuperNeuronsOptions parse_superneurons_switches(std::string_view text);
 
 /// SuperNeurons (Wang et al., PPoPP 2018): liveness analysis, Unified Tensor Pool with an LRU
 /// tensor cache, cost-aware recomputation, and convolution workspaces from left-over memory.
 ///
-/// - Recomputation does not depend on the budget: the outputs of all cheap layers are dropped and
-///   brought back by drop_cheap_layers(). The paper names no condition, and its step-wise figures
-///   apply it to a network that fits. `Problem::may_recompute` switches it off, too.
-/// - TensorPool then says what moves and when: whole outputs of convolutions, nothing else (section
-///   3.3.1), so joins and linear layers' outputs stay although they are checkpoints of the
+/// - Recomputation does not depend on the budget: drop_cheap_layers() drops and recomputes the
+///   outputs of all cheap layers. The paper names no condition, and its step-wise figures apply it
+///   to a network that fits. `Problem::may_recompute` switches it off, too.
+/// - TensorPool then decides what moves and when: only whole outputs of convolutions (section
+///   3.3.1), so outputs of joins and linear layers stay although they are checkpoints of the
 ///   recomputation.
-/// - Last, each task gets its fastest algorithm whose workspace fits in what the plan leaves free
-///   at all its runs. The paper speaks of convolutions; here it is every task with a choice.
+/// - Finally, each task gets its fastest algorithm with a workspace that fits in the free memory at
+///   all its runs. The paper speaks of convolutions; here it is every task with a choice.
 ///
-/// These rules reach no lower than TensorPool::floor(): below it there is no plan, where other
-/// strategies may have one. The paper's heap and its fragmentation are not modelled.
+/// Below TensorPool::floor() these rules have no plan; other strategies may have one. The paper's
+/// heap and its fragmentation are not modelled.
 [[nodiscard]] std::variant<Plan, Infeasible> plan_superneurons(
     const Problem& problem, const SuperNeuronsOptions& options = {});
 
-/// "superneurons", and after a colon what is switched off: "superneurons:no-cache,no-recompute".
+/// Returns "superneurons", and after a colon the switches: "superneurons:no-cache,no-recompute".
 [[nodiscard]] std::string superneurons_name(const SuperNeuronsOptions& options);
 
 }  // namespace spillway::prefetch

@@ -16,8 +16,8 @@ bool touches(const std::vector<DataId>& ids, const std::vector<bool>& marked) {
   return std::ranges::any_of(ids, [&](DataId id) -> bool { return marked[index_of(id)]; });
 }
 
-// By task: whether it is a backward task of a convolution. It reads the weights, or makes the
-// gradient that their update reads.
+// Returns by task whether it is a backward task of a convolution. Such a task reads the weights, or
+// makes the gradient that their update reads.
 std::vector<bool> find_convolutions_backward(const TaskGraph& graph) {
   std::vector<bool> is_weights(graph.data.size(), false);
   for (const Task& task : graph.tasks) {
@@ -98,7 +98,7 @@ std::vector<Swap> TensorPool::swaps(Bytes pool, TensorPolicy policy) const {
   return swaps;
 }
 
-// What memory makes leave, leaves before the next convolution; what it does not, too.
+// Makes every tensor leave before the next convolution after its last forward use, needed or not.
 void TensorPool::leave_eagerly(std::vector<FarInterval>& far_intervals) const {
   for (const IdleInterval& idle : find_idle_intervals(block_sizes_, tensors_)) {
     if (!is_forward_[idle.last] || is_forward_[idle.next]) continue;

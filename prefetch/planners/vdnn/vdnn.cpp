@@ -21,7 +21,7 @@ bool is_convolution(const TaskGraph& graph, const TaskRun& run) {
   return graph[run.task].kind == TaskKind::kConvolution;
 }
 
-// By block: whether some convolution of the forward pass reads it.
+// Returns by block whether some forward convolution reads it.
 std::vector<bool> convolution_inputs(const TaskGraph& graph) {
   std::vector<bool> result(graph.data.size(), false);
   for (const Task& task : graph.tasks) {
@@ -31,8 +31,8 @@ std::vector<bool> convolution_inputs(const TaskGraph& graph) {
   return result;
 }
 
-// Their offloads may start, where the link copies while tasks read, with the layer itself: not
-// before the run in front of it has ended, even if the block was written long before.
+// Returns the swaps. If the link copies while tasks read, an offload may start with the layer
+// itself: after the previous run, even if the block was written long before.
 std::vector<Swap> offloaded(const TaskGraph& graph, std::span<const FarInterval> saved,
                             VdnnPolicy policy) {
   const std::vector<bool> of_convolution = convolution_inputs(graph);
@@ -49,7 +49,7 @@ std::vector<Swap> offloaded(const TaskGraph& graph, std::span<const FarInterval>
   return swaps;
 }
 
-// Walks back through the layers and says when each swap ends.
+// Walks the backward pass layer by layer and sets the end of each swap.
 class PrefetchSearch {
  public:
   PrefetchSearch(const TaskGraph& graph, std::span<const TaskRun> runs, std::span<Swap> swaps)
@@ -96,11 +96,11 @@ class PrefetchSearch {
   std::span<const TaskRun> runs_;
   std::span<Swap> swaps_;
   std::vector<std::vector<std::size_t>> of_layer_;  // by forward run: swaps of its inputs
-  std::vector<std::vector<std::size_t>> of_use_;    // by backward run: swaps of what it needs
+  std::vector<std::vector<std::size_t>> of_use_;    // by backward run: swaps of its operands
   std::vector<bool> is_back_;
 };
 
-// By swap: two layers of the policy after the one that it leaves after.
+// Returns by swap the second layer of the policy after its last use.
 std::vector<Position> overlapped(const TaskGraph& graph, std::span<const TaskRun> runs,
                                  std::span<const Swap> swaps, VdnnPolicy policy) {
   std::vector<Position> limits;
@@ -117,39 +117,38 @@ std::vector<Position> overlapped(const TaskGraph& graph, std::span<const TaskRun
   return limits;
 }
 
-// The rules of vDNN for one problem, which must outlive it (Rhu et al., MICRO 2016, section III).
+// vDNN's rules for one problem, which must outlive it (Rhu et al., MICRO 2016, section III).
 //
-// - A layer's input X leaves after the last forward task that reads it (reference count).
-//   vdnn-conv takes the blocks that some convolution reads, vdnn-all every block. An input that
-//   the very next task uses again stays.
-// - Layer-synchronous forward: X is offloaded while its layer reads it, and the next task waits
-//   for that. Where a link cannot copy what tasks read (LinkProfile::copies_while_read), the
-//   offload starts when X's layer has ended; it then overlaps the next layer of the policy
-//   instead, and the task after that waits, but only as far as memory allows: its need is that of
-//   the paper's rule.
+// - A layer's input X leaves after the last forward task that reads it (reference count). vdnn-conv
+//   takes the inputs of convolutions, vdnn-all every block. An input that the very next task uses
+//   again stays.
+// - Layer-synchronous forward: X is offloaded while its layer reads it, and the next task waits for
+//   that. If a link cannot copy what tasks read (LinkProfile::copies_while_read), the offload
+//   starts when X's layer has ended and overlaps the policy's next layer. The task after that
+//   waits, but only as far as memory allows: the need is that of the paper's rule.
 // - Layer-synchronous backward: when a layer's backward pass starts, the nearest preceding layer
-//   whose X is offloaded and not yet prefetched is prefetched; the search does not go past a
-//   convolution (its Figure 10), and the next layer's backward pass waits for it. What is needed
-//   and was not prefetched comes back on demand.
-// - Algorithms are memory-optimal (the first), performance-optimal (the fastest), or greedily
-//   chosen: the fastest that fits beside what is near at its task.
+//   with an offloaded X that is not yet prefetched is prefetched. The search stops at a convolution
+//   (its Figure 10), and the next layer's backward pass waits for the prefetch. Other blocks return
+//   on demand.
+// - Algorithms are memory-optimal (the first), performance-optimal (the fastest), or chosen
+//   greedily: the fastest that fits beside the near blocks at its task.
 //
-// vDNN manages the layers before the classifier; the classifier's inputs are small, and here they
-// are treated like all others. Whole blocks; nothing is recomputed.
+// vDNN manages the layers before the classifier; here the classifier's inputs, which are small, are
+// treated like all others. Whole blocks; nothing is recomputed.
 class VdnnRules {
  public:
   VdnnRules(const Problem& problem, VdnnPolicy policy);
 
-  // Nothing when the rules cannot keep the budget with such algorithms.
+  // Return nullopt when the rules cannot keep the budget with such algorithms.
   [[nodiscard]] std::optional<Plan> performance_optimal() const;
   [[nodiscard]] std::optional<Plan> greedy() const;
   [[nodiscard]] std::optional<Plan> memory_optimal() const;
 
-  // The static policies: performance-optimal algorithms where the rules keep the budget with them,
-  // else memory-optimal ones.
+  // Plans a static policy: with performance-optimal algorithms if these keep the budget, otherwise
+  // with memory-optimal ones.
   [[nodiscard]] std::variant<Plan, Infeasible> plan_statically() const;
 
-  // The smallest budget that the rules keep: with memory-optimal algorithms.
+  // Returns the smallest budget for the rules, with memory-optimal algorithms.
   [[nodiscard]] Infeasible infeasible() const { return planner_.infeasible(swaps_); }
 
  private:
@@ -158,7 +157,7 @@ class VdnnRules {
   SwapPlanner planner_;
   bool copies_while_read_;
   std::vector<Swap> swaps_;
-  std::vector<Position> overlapped_;  // by swap: the run that waits for its offload at the latest
+  std::vector<Position> overlapped_;  // by swap: the latest run that waits for its offload
 };
 
 VdnnRules::VdnnRules(const Problem& problem, VdnnPolicy policy)

@@ -90,7 +90,7 @@ void ExchangeThread::abandon() noexcept {
   thread_->wait();
 }
 
-// False when the step was abandoned meanwhile.
+// Returns false when the step was abandoned meanwhile.
 bool ExchangeThread::wait_for_runs(std::uint32_t runs) {
   std::unique_lock lock{mutex_};
   changed_.wait(lock, [&] { return is_abandoned_ || runs_ >= runs; });

@@ -15,21 +15,21 @@
 
 namespace spillway::prefetch {
 
-/// A thread that does the same piece of work beside each step.
+/// A thread that does the same work once beside each step.
 ///
 /// Thread safety: one thread at a time.
 class SideThread {
  public:
-  /// The thread inherits the affinity of the caller: construct it on one that is not bound to the
-  /// processors of the kernels. `work` throws nothing.
+  /// The thread inherits the affinity of the caller: construct it on a thread that is not bound to
+  /// the processors of the kernels. Requires: `work` does not throw.
   explicit SideThread(std::function<void()> work);
   SideThread(const SideThread&) = delete;
   SideThread& operator=(const SideThread&) = delete;
-  ~SideThread();  // waits for the work under way
+  ~SideThread();  // waits for the work in flight
 
-  /// Has the work done once. Requires: none is under way.
+  /// Starts the work once. Requires: none is in flight.
   void begin();
-  /// Returns when none is under way.
+  /// Blocks until no work is in flight.
   void wait() noexcept;
 
  private:
@@ -37,41 +37,42 @@ class SideThread {
 
   std::function<void()> work_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   bool is_busy_ = false;
   bool is_stopped_ = false;
 
-  std::thread thread_;  // last: it uses all else
+  std::thread thread_;  // last: uses the other members
 };
 
-/// Runs the exchanges of a plan between ranks beside its steps, in order, each as soon as the runs
-/// that it waits for have ended, on a thread of its own. Without exchanges it has none and does
-/// nothing.
+/// Runs the rank exchanges of a plan beside its steps, on a thread of its own. Exchanges run in
+/// order, each as soon as the runs that it waits for have ended. Without exchanges it is a no-op
+/// without a thread.
 ///
-/// Thread safety: one thread at a time, but for end_run().
+/// Thread safety: one thread at a time, except end_run().
 class ExchangeThread {
  public:
-  /// Runs one: an index into TaskGraph::exchanges. Returns when the sums are there.
+  /// Performs an exchange, an index into TaskGraph::exchanges. Returns when the sums are complete.
   using Exchange = std::function<void(std::uint32_t exchange)>;
   using Clock = std::chrono::steady_clock;
 
-  /// The thread inherits the affinity of the caller: construct it on one that is not bound to the
-  /// processors of the kernels. The plan outlives it.
+  /// The thread inherits the affinity of the caller: construct it on a thread that is not bound to
+  /// the processors of the kernels. The plan must outlive it.
   explicit ExchangeThread(const Plan& plan);
 
-  /// A step began at `begin`. `exchange` outlives it.
+  /// Starts the exchanges of a step that began at `begin`. `exchange` must outlive the step.
   void begin_step(Clock::time_point begin, const Exchange& exchange);
-  /// Runs up to number `runs`, from 1, have ended. Any thread, one at a time.
+  /// Notes that the first `runs` runs have ended. Thread safety: any thread, one at a time.
   void end_run(std::uint32_t runs);
-  /// Returns when so many exchanges have ended. Throws: what one failed with.
+  /// Blocks until the first `exchanges` exchanges have ended. Throws: the error of a failed
+  /// exchange.
   void wait_for(std::uint32_t exchanges);
-  /// Waits until all have ended. Throws: likewise.
+  /// Blocks until all have ended. Throws: as wait_for().
   void end_step();
-  /// The step has failed: no further exchange begins; waits for the one under way.
+  /// Ends a failed step: starts no further exchange, and waits for the one in flight.
   void abandon() noexcept;
 
-  /// When they began and ended in the last step, by exchange run.
+  /// Returns when the exchanges of the last step began and ended.
   [[nodiscard]] const std::vector<Interval>& intervals() const { return intervals_; }
 
  private:
@@ -80,19 +81,19 @@ class ExchangeThread {
   void note_end();
 
   const Plan& plan_;
-  // Of the step, which the thread reads while it is under way:
+  // The current step, read by the thread:
   Clock::time_point begin_;
   const Exchange* exchange_ = nullptr;
-  std::vector<Interval> intervals_;  // which the thread writes meanwhile
+  std::vector<Interval> intervals_;  // written by the thread
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
-  std::uint32_t runs_ = 0;       // that have ended
-  std::uint32_t exchanges_ = 0;  // likewise
+  std::uint32_t runs_ = 0;       // finished
+  std::uint32_t exchanges_ = 0;  // finished
   bool is_abandoned_ = false;
   std::exception_ptr failure_;
 
-  std::optional<SideThread> thread_;  // last: it uses all else
+  std::optional<SideThread> thread_;  // last: uses the other members
 };
 
 }  // namespace spillway::prefetch

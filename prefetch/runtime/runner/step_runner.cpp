@@ -46,7 +46,7 @@ void FarLane::run_all() {
 
 namespace {
 
-// The runs of which somebody must know as soon as they have ended.
+// Returns by position whether the run's end must be known as soon as it has ended.
 std::vector<bool> awaited_runs(const Plan& plan, const StepMemory& memory) {
   std::vector<bool> awaited(plan.runs.size(), memory.needs_each_end());
   const auto await = [&](std::uint32_t runs) {
@@ -128,7 +128,7 @@ void StepRunner::begin() {
   memory_.begin_step();
 }
 
-// All runs up to `last` have ended.
+// Notes that all runs up to `last` have ended.
 void StepRunner::end_runs(Position last) {
   for (Position position = ended_; position <= last; ++position) end_run(position);
 }
@@ -139,7 +139,7 @@ void StepRunner::end_run(Position position) {
   } catch (...) {
     memory_.fail(std::current_exception());
   }
-  // Everything under the lock: once it is released the step may be through.
+  // Everything under the lock: after its release the step may have ended.
   const std::lock_guard lock{mutex_};
   exchanges_.end_run(++ended_);
   changed_.notify_all();

@@ -17,30 +17,31 @@
 
 namespace spillway::prefetch {
 
-/// Runs the far updates of a plan beside its steps, in order, each as soon as the moves it waits
-/// for have ended, on a thread of its own. Without far updates it has none and does nothing.
+/// Runs the far updates of a plan beside its steps, on a thread of its own. Updates run in order,
+/// each as soon as the moves that it waits for have ended. Without far updates it is a no-op
+/// without a thread.
 ///
 /// Thread safety: one thread at a time.
 class FarLane {
  public:
-  /// Runs one: an index into TaskGraph::far_updates.
+  /// Performs a far update, an index into TaskGraph::far_updates.
   using Update = std::function<void(std::uint32_t update)>;
   using Clock = std::chrono::steady_clock;
 
-  /// The thread inherits the affinity of the caller: construct it on one that is not bound to the
-  /// processors of the kernels. Both outlive it. To be destroyed while no step is under way, or
-  /// when its memory has failed.
+  /// The thread inherits the affinity of the caller: construct it on a thread that is not bound to
+  /// the processors of the kernels. Both arguments must outlive it. Destroy it only while no step
+  /// is in flight, or after its memory has failed.
   FarLane(const Plan& plan, StepMemory& memory);
 
-  /// `memory` has begun a step, at `begin`. `update` outlives it. Where an update fails the memory
-  /// fails, too.
+  /// Starts the updates of a step that `memory` has begun at `begin`. `update` must outlive the
+  /// step. If an update fails, the memory fails, too.
   void begin_step(Clock::time_point begin, const Update& update);
-  /// Waits until all have ended. Throws: what the first that failed failed with.
+  /// Blocks until all have ended. Throws: the first error of an update.
   void end_step();
-  /// The same of a step whose memory has failed, whatever they threw.
+  /// Ends a step with failed memory: as end_step(), but ignores errors.
   void abandon() noexcept;
 
-  /// When they began and ended in the last step, by far run.
+  /// Returns when the far updates of the last step began and ended.
   [[nodiscard]] const std::vector<Interval>& intervals() const { return intervals_; }
 
  private:
@@ -48,26 +49,24 @@ class FarLane {
 
   const Plan& plan_;
   StepMemory& memory_;
-  // Of the step, which the thread reads while it is under way:
+  // The current step, read by the thread:
   Clock::time_point begin_;
   const Update* update_ = nullptr;
-  // What the thread writes meanwhile:
+  // Written by the thread:
   std::vector<Interval> intervals_;
   std::exception_ptr failure_;
 
-  std::optional<SideThread> thread_;  // last: it uses all else
+  std::optional<SideThread> thread_;  // last: uses the other members
 };
 
 /// Launches the runs of a plan in order on a stream, each as soon as the moves it waits for have
-/// ended: on a GPU ahead of the run that is under way, and nothing but the plan's own conditions
-/// says how far. Far updates run beside them (FarLane), and exchanges between ranks
-/// (ExchangeThread). All arguments must outlive it, and the stream's notices must have been given
-/// before it ends.
+/// ended. On a GPU, runs are submitted ahead, limited only by the plan's own conditions. Far
+/// updates (FarLane) and rank exchanges (ExchangeThread) run beside them. All arguments must
+/// outlive it, and the stream's notices must be delivered before its destruction.
 class StepRunner {
  public:
   using Launch = std::function<void(Position)>;
-  /// What runs on other threads beside the runs, of a plan that has such: far updates, and
-  /// exchanges between ranks.
+  /// The plan's far updates and rank exchanges, which run on other threads.
   struct Beside {
     FarLane::Update far_update = {};
     ExchangeThread::Exchange exchange = {};
@@ -75,14 +74,14 @@ class StepRunner {
 
   StepRunner(const Plan& plan, StepMemory& memory, um::Stream& stream);
 
-  /// Runs one step; `launch` enqueues the run at a position. Returns when all runs, moves, far
-  /// updates and exchanges have ended, with their times by the stream's clock. Requires: called by
-  /// work of the stream. Throws: what `launch` and `beside` throw; what a move failed with. After
+  /// Runs one step; `launch` enqueues the run at a position. Returns the times by the stream's
+  /// clock when all runs, moves, far updates and exchanges have ended. Requires: called by the
+  /// stream's thread. Throws: what `launch` and `beside` throw; the error of a failed move. After
   /// that only destruction is allowed.
   [[nodiscard]] Timeline run(const Launch& launch, const Beside& beside);
   [[nodiscard]] Timeline run(const Launch& launch) { return run(launch, {}); }
-  /// The same without times, which on a GPU take two events a run: asks only for the ends that
-  /// somebody waits for.
+  /// As run(), without times, which cost two events per run on a GPU. Records only the ends that a
+  /// move or exchange waits for.
   void run_untimed(const Launch& launch, const Beside& beside) {
     walk(launch, beside, /*takes_times=*/false);
   }
@@ -105,11 +104,11 @@ class StepRunner {
   Clock::time_point begin_;
   FarLane far_;
   ExchangeThread exchanges_;
-  Timeline timeline_;  // its runs are written by the stream's notices
+  Timeline timeline_;  // the stream's notices write its runs
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
-  std::uint32_t ended_ = 0;  // runs whose end the memory knows
+  std::uint32_t ended_ = 0;  // runs that the memory knows have ended
 };
 
 }  // namespace spillway::prefetch

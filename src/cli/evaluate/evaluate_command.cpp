@@ -91,7 +91,7 @@ void run_evaluation(const EvaluateCommandFlags& flags) {
 void add_evaluate_command(CLI::App& app) {
   CLI::App* const command =
       app.add_subcommand("evaluate", "Loss and accuracy of a trained network on a data set");
-  const auto flags = std::make_shared<EvaluateCommandFlags>();  // shared: the callback keeps it
+  const auto flags = std::make_shared<EvaluateCommandFlags>();  // shared with the callback
   flags->common.add_to(*command);
   command
       ->add_option("--confusion", flags->confusion,

@@ -4,7 +4,7 @@
 
 namespace spillway::cli {
 
-/// `spillway evaluate`: loss and accuracy of a checkpoint on a data set.
+/// Adds `spillway evaluate`: prints loss and accuracy of a checkpoint on a data set.
 void add_evaluate_command(CLI::App& app);
 
 }  // namespace spillway::cli

@@ -95,7 +95,7 @@ TrainerOptions EvaluationFlags::options_for(const TrainedNetwork& trained) const
       .training = {.seed = key.seed}};
   const auto& images = trained.checkpoint.manifest.checkpoint.settings.images;
   if (images) options.images = *images;
-  options.images.augmentation = {};  // all is judged as it is, the train split too
+  options.images.augmentation = {};  // no augmentation, even for the train split
   return options;
 }
 

@@ -22,39 +22,38 @@ class App;
 
 namespace spillway::cli {
 
-/// The samples of a split, and which of its files cannot be read, where it is made of files.
+/// The samples of a split and, for data sets of files, its broken files.
 struct JudgedData {
   std::unique_ptr<Dataset> samples;
   std::shared_ptr<BrokenFiles> broken;
 };
 
-/// What `spillway evaluate` and `spillway predict` have in common: a checkpoint, data, and how to
-/// run.
+/// Flags that `spillway evaluate` and `spillway predict` share: a checkpoint, data, and how to run.
 struct EvaluationFlags {
   std::string checkpoint;
   bool is_best = false;
-  std::string data;  ///< empty: what the network was trained on
+  std::string data;  ///< empty: the training's data
   std::string split = "test";
   std::string tokenizer;
-  std::size_t batch = 0;  ///< 0: that of the training
+  std::size_t batch = 0;  ///< 0: the training's batch
   DeviceFlags device;
   MemoryFlags memory;
   PlanFlags plan;
   std::string json;
-  bool uses_weights = false;     ///< of a checkpoint with averages, too
-  std::size_t most_samples = 0;  ///< there are so many to judge; 0: nobody knows
+  bool uses_weights = false;     ///< even if the checkpoint has averages
+  std::size_t most_samples = 0;  ///< number of samples to judge; 0: unknown
   bool gives_logits = false;     ///< StepOptions::gives_logits
 
   void add_to(CLI::App& command);
 
   /// Opens the checkpoint. Throws: um::Error.
   [[nodiscard]] TrainedNetwork open_network() const;
-  /// The data as the user named it, or the training's. Where all of it is going to be read, it is
-  /// looked at as `look` says. Throws: um::Error, also where its classes are not those of the
-  /// training, or expect_whole_files() does.
+  /// Opens the data that the user named, or the training's. If all of them will be read, looks at
+  /// their files first as `look` says. Throws: um::Error, also when classes differ from the
+  /// training's or expect_whole_files() throws.
   [[nodiscard]] JudgedData open_data(const TrainedNetwork& trained,
                                      const std::optional<LookOptions>& look = {}) const;
-  /// Makes the network ready to judge `samples`, which takes time. Throws: um::Error; Interrupted.
+  /// Prepares the network to judge `samples`, which takes time. Throws: um::Error; Interrupted.
   [[nodiscard]] std::unique_ptr<Evaluator> make_evaluator(TrainedNetwork trained,
                                                           const Dataset& samples,
                                                           ProgressLine& progress,
@@ -65,10 +64,10 @@ struct EvaluationFlags {
   void add_data_to(CLI::App& command);
 };
 
-/// Tells which files of `data` turned out to be broken since the last call.
+/// Prints the files of `data` that turned out to be broken since the last call.
 void tell_broken(const JudgedData& data);
 
-/// Tells what is judged on which device, within which budget.
+/// Prints what is judged, on which device and within which budget.
 void describe(const Evaluator& evaluator, const Dataset& data);
 
 }  // namespace spillway::cli

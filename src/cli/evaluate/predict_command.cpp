@@ -36,8 +36,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The image files that a user names: files, in that order, and those in and below folders.
-// Throws: um::Error when one is not there, is neither, or a folder holds no image.
+// Returns the image files that a user names, in order: files, and those in and below folders.
+// Throws: um::Error when one is missing, is neither file nor folder, or a folder has no image.
 std::vector<std::string> named_image_files(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
@@ -59,30 +59,29 @@ std::vector<std::string> named_image_files(const std::vector<std::string>& paths
   return files;
 }
 
-/// What is told of each image.
+/// Selects what to print for each image.
 struct PredictionOptions {
   std::size_t top = 1;                   ///< classes, the likeliest first
   bool has_logits = false;               ///< in JSON
-  std::vector<std::string> class_names;  ///< by number; empty where there are none
+  std::vector<std::string> class_names;  ///< by number; empty if unknown
 };
 
-/// A class, and how likely it is.
+/// A class and its probability.
 struct ClassProbability {
   std::size_t number = 0;
   double probability = 0;
 };
 
-/// What a network says an image is, for people and for programs. What `judged` was made with:
-/// StepOptions::gives_logits.
+/// A network's prediction for an image, as text or JSON. Logits need StepOptions::gives_logits.
 class Prediction {
  public:
-  /// Without logits, the likeliest class alone.
+  /// Without logits, has only the likeliest class.
   Prediction(const JudgedImage& image, const PredictionOptions& options);
 
-  /// "class 3 (cat), probability 0.934; 5 (dog) 0.050"
+  /// Returns "class 3 (cat), probability 0.934; 5 (dog) 0.050".
   [[nodiscard]] std::string text() const;
-  /// {"class": 3, "class_name": "cat", "probability": 0.934}, and where there are several "top",
-  /// and "logits" where these are wanted.
+  /// Returns {"class": 3, "class_name": "cat", "probability": 0.934}, with "top" if there are
+  /// several classes, and "logits" if wanted.
   [[nodiscard]] nlohmann::json json() const;
 
  private:
@@ -94,13 +93,13 @@ class Prediction {
   std::vector<float> logits_;
 };
 
-// The `count` likeliest classes of an image with these logits, by softmax; of equal ones the first
-// comes first. Fewer where there are fewer.
+// Returns the `count` likeliest classes by softmax of `logits`, or all if there are fewer. Equal
+// ones are in order of their numbers.
 std::vector<ClassProbability> likeliest_classes(std::span<const float> logits, std::size_t count) {
   std::vector<std::size_t> order(logits.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-    // Those that are no number come last, or it would be no order.
+    // NaNs come last, or the comparison would not be an order.
     if (std::isnan(logits[a]) || std::isnan(logits[b])) return !std::isnan(logits[a]);
     return logits[a] > logits[b];
   });
@@ -128,7 +127,7 @@ Prediction::Prediction(const JudgedImage& image, const PredictionOptions& option
                       .probability = static_cast<double>(image.judged.probability)});
 }
 
-// Its number, and its name where it has one.
+// Returns the class number, with the name if there is one.
 std::string Prediction::name_of(std::size_t number) const {
   const std::vector<std::string>& names = options_.class_names;
   return number < names.size() ? fmt::format("{} ({})", number, names[number])
@@ -165,7 +164,7 @@ using nlohmann::json;
 
 struct PredictCommandFlags {
   EvaluationFlags common;
-  std::vector<std::string> files;  // empty: a data set
+  std::vector<std::string> files;  // empty: use a data set
   std::size_t count = 10;
   std::size_t top = 1;
   bool has_logits = false;
@@ -177,7 +176,7 @@ void expect_classes_of_images(const nets::Network& network) {
                   " does not say of an image which class it is of; predict is for those that do"};
 }
 
-// How the training read its files, of which others are read in the same way.
+// Returns how the training read its images; other files are read in the same way.
 ImageTask image_task(const TrainedNetwork& trained) {
   const Checkpoint& checkpoint = trained.checkpoint.manifest.checkpoint;
   if (!checkpoint.settings.images) {
@@ -195,7 +194,7 @@ void expect_fitting(const TrainedNetwork& trained, const PredictCommandFlags& fl
   if (!flags.files.empty()) static_cast<void>(image_task(trained));
 }
 
-// One run of the command, from its flags to its last line.
+// One run of the command.
 class Predicting {
  public:
   Predicting(const PredictCommandFlags& flags, const Interrupt& interrupt)
@@ -246,7 +245,7 @@ class Predicting {
     };
     try {
       judge(*files.samples, take);
-    } catch (const um::Error&) {  // also where there is nothing to judge
+    } catch (const um::Error&) {  // also when there are no images
       tell_broken(files);
       if (!items_.empty() || files.broken->count() == 0) throw;
     }
@@ -262,7 +261,7 @@ class Predicting {
     static_cast<void>(evaluator_->evaluate(data, {.on_judged = take, .stop = token()}));
   }
 
-  // What is said of an image, in JSON and, with `name` before it and `label` behind it, as text.
+  // Prints the prediction for an image, between `name` and `label`, and adds it to the JSON.
   void add(json item, const std::string& name, const JudgedImage& image, const std::string& label) {
     const Prediction prediction{image, options_};
     item.update(prediction.json());
@@ -285,7 +284,7 @@ class Predicting {
   json items_ = json::array();
 };
 
-// Files are one way to say what is judged, a data set is the other.
+// Throws: CLI::ValidationError when both files and a data set are given.
 void expect_files_or_data(const CLI::App& command, const PredictCommandFlags& flags) {
   if (flags.files.empty()) return;
   for (const char* const flag : {"--data", "--split", "--count", "--tokenizer"}) {
@@ -314,7 +313,7 @@ void run_predictions(const CLI::App& command, PredictCommandFlags& flags) {
 void add_predict_command(CLI::App& app) {
   CLI::App* const command =
       app.add_subcommand("predict", "Class and probability of image files, or of a data set's");
-  const auto flags = std::make_shared<PredictCommandFlags>();  // shared: the callback keeps it
+  const auto flags = std::make_shared<PredictCommandFlags>();  // shared with the callback
   flags->common.add_to(*command);
   command
       ->add_option("files", flags->files,

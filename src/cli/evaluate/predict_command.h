@@ -4,7 +4,7 @@
 
 namespace spillway::cli {
 
-/// `spillway predict`: what a checkpoint says each image of a data set is.
+/// Adds `spillway predict`: prints the class that a checkpoint predicts for each image.
 void add_predict_command(CLI::App& app);
 
 }  // namespace spillway::cli

@@ -50,7 +50,7 @@ class App;
 
 namespace spillway::cli {
 
-/// The flags --noise and --seed: how a plan fares when no task takes exactly its time.
+/// The flags --noise and --seed: simulate a plan with varying task times.
 struct NoiseFlags {
   std::string noise;
   std::uint64_t seed = 0;
@@ -58,8 +58,8 @@ struct NoiseFlags {
   void add_to(CLI::App& app);
 
   [[nodiscard]] bool is_wanted() const { return !noise.empty(); }
-  /// Simulates the plan five times, each task's time multiplied by a number drawn around 1: mean
-  /// and worst makespan. Requires: is_wanted().
+  /// Simulates the plan five times, with each task's time multiplied by a random number around 1.
+  /// Returns mean and worst makespan. Requires: is_wanted().
   [[nodiscard]] nlohmann::json try_out(const prefetch::TaskGraph& graph, const prefetch::Plan& plan,
                                        const prefetch::Profile& profile) const;
 };
@@ -103,8 +103,8 @@ nlohmann::json NoiseFlags::try_out(const prefetch::TaskGraph& graph, const prefe
 
 namespace {
 
-// choose_buckets() for the ranks of `one`, the step of one processor alone, beside the usual
-// buckets: the step of each rule is planned within `budget`, as plan_best() does.
+// Returns choose_buckets() for several ranks; `one` is the step of a single processor. Plans the
+// step of each rule within `budget`, as plan_best() does.
 prefetch::BucketRule planned_buckets(const PlanSubject& one, const RankFlags& ranks,
                                      um::Bytes budget, const PlanRequest& request) {
   const auto time_of = [&](const prefetch::BucketRule& rule,
@@ -148,7 +148,8 @@ void write_infeasible(const PlanCommandFlags& options, const PlanSubject& subjec
                        options.json);
 }
 
-// Where the copy mode would have its blocks. `use` finds that out, which takes longer than to plan.
+// Adds the places of blocks in the copy mode. `use` computes them, which takes longer than
+// planning.
 template <typename Use>
 void add_places(MemoryMode memory, const Use& use, json& figures) {
   if (memory != MemoryMode::kCopy) return;
@@ -182,7 +183,7 @@ void report(const PlanCommandFlags& options, const PlanSubject& subject,
   }
 }
 
-// Of the sub-batch that needs most, one that does not fit before all that do.
+// Returns the arena use of the sub-batch that needs most; one that does not fit comes first.
 std::optional<ArenaUse> arena_use_of(const std::vector<PlannedSubStep>& steps) {
   const auto need = [](const ArenaUse& use) { return std::pair{!use.fits(), use.extent}; };
   std::optional<ArenaUse> max;
@@ -193,7 +194,7 @@ std::optional<ArenaUse> arena_use_of(const std::vector<PlannedSubStep>& steps) {
   return max;
 }
 
-// False when the batch is not cut.
+// Returns false if the batch is not cut.
 bool plan_in_sub_batches(const PlanCommandFlags& options, const PlanSubject& subject,
                          Bytes budget) {
   if (!subject.machine || !subject.network) {
@@ -236,7 +237,7 @@ bool plan_in_sub_batches(const PlanCommandFlags& options, const PlanSubject& sub
   return true;
 }
 
-// Before anything is built: what cannot be planned for several ranks.
+// Checks before anything is built that several ranks can be planned.
 void expect_ranks(const PlanCommandFlags& options, const PlanRequest& request) {
   options.ranks.expect_used();
   if (!options.ranks.are_several()) return;
@@ -255,7 +256,7 @@ struct PlanQuestion {
   Bytes budget;
 };
 
-// The budget of one of several ranks is relative to what it needs with the usual buckets.
+// For several ranks, the budget is relative to the need of one with the usual buckets.
 PlanQuestion open_ranks(const PlanCommandFlags& options, const Budget& budget_text,
                         const PlanRequest& request) {
   const RankFlags& ranks = options.ranks;
@@ -326,7 +327,7 @@ void plan(const PlanCommandFlags& options) {
 void add_plan_command(CLI::App& app) {
   CLI::App* const command =
       app.add_subcommand("plan", "Plan, verify and simulate a training step; needs no device");
-  const auto options = std::make_shared<PlanCommandFlags>();  // shared: the callback keeps it
+  const auto options = std::make_shared<PlanCommandFlags>();  // shared with the callback
   options->subject.add_to(*command);
   options->memory.add_mode_to(*command);
   options->plan.add_to(*command);

@@ -4,7 +4,7 @@
 
 namespace spillway::cli {
 
-/// `spillway plan`: plans, verifies and simulates a step; needs no device.
+/// Adds `spillway plan`: plans, verifies and simulates a step; needs no device.
 void add_plan_command(CLI::App& app);
 
 }  // namespace spillway::cli

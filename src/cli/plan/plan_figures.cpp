@@ -242,7 +242,7 @@ Nanoseconds length(const std::vector<Interval>& intervals) {
   return sum;
 }
 
-// How long something of `a` and something of `b` happen at once; each in order, without overlaps.
+// Returns the time that `a` and `b` overlap; each is sorted and has no overlaps itself.
 Nanoseconds overlap(const std::vector<Interval>& a, const std::vector<Interval>& b) {
   Nanoseconds sum{0};
   for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
@@ -258,7 +258,8 @@ struct OneRank {
   Bytes budget;
 };
 
-// Its gradients come and go in whole pages, which may take a few more than the budget of several.
+// Plans one rank's step. Gradients move in whole pages, so it may need slightly more than the
+// budget of several ranks.
 OneRank plan_one_rank(const SubjectFlags& flags, Bytes budget, const PlanRequest& request) {
   PlanSubject one = flags.open();
   one.choose_state(request);
@@ -270,7 +271,7 @@ OneRank plan_one_rank(const SubjectFlags& flags, Bytes budget, const PlanRequest
   }
 }
 
-// Of a plan of the same step that takes exchanges to cost nothing.
+// Returns the time of a plan that was made as if exchanges were free.
 Nanoseconds time_of_unaware(const PlanSubject& subject, Bytes budget, const PlanRequest& request) {
   prefetch::Profile unaware = subject.profile;
   std::ranges::fill(unaware.exchanges, prefetch::ExchangeTime{});

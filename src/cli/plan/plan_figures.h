@@ -17,7 +17,7 @@
 
 namespace spillway::cli {
 
-/// A plan and everything that is said about it.
+/// A plan with its simulation and bounds.
 struct Planned {
   prefetch::Plan plan;
   um::Nanoseconds planning{0};
@@ -26,46 +26,44 @@ struct Planned {
   prefetch::Bounds bounds;
 };
 
-/// What `spillway plan` says about a verified plan of a whole batch.
+/// Returns the JSON of `spillway plan` for a verified plan of a whole batch.
 [[nodiscard]] nlohmann::json figures_of(const Planned& planned, const PlanSubject& subject,
                                         um::Bytes budget);
 
-/// Adds what OOC-Paleo says of the same step.
+/// Adds OOC-Paleo's prediction for the same step.
 void add_paleo(const Planned& planned, const PlanSubject& subject, nlohmann::json& figures);
 
-/// Prints the figures for people, one line each: those of a batch in one or in sub-batches, with
-/// how many of these there are.
+/// Prints the figures for people, one per line; for sub-batches also their number.
 void print_figures(const nlohmann::json& figures);
 
-/// What `spillway plan` says about a batch in sub-batches: the keys of a batch in one, with times
-/// and moved bytes summed over the whole batch, the peak the highest, and what the run needs.
-/// `subject` is what is planned, for messages; `planning` is how long that took. Throws: um::Error
-/// if a plan does not verify.
+/// Returns the JSON of `spillway plan` for a batch in sub-batches, with the keys of a whole batch.
+/// Times and moved bytes are sums over the batch, the peak is the highest, and `need` is that of
+/// the run. `subject` names what is planned, for messages; `planning` is the planning time. Throws:
+/// um::Error if a plan does not verify.
 [[nodiscard]] nlohmann::json figures_of(std::span<const PlannedSubStep> steps,
                                         const SubBatchPlanner& planner,
                                         const prefetch::NearNeed& need, const std::string& subject,
                                         um::Nanoseconds planning);
 
-/// What is said about the ranks of a plan, beside what is said about one of them: the member
-/// "ranks" of the figures.
+/// Returns the figures of several ranks, beside those of one rank: the member "ranks".
 ///
-/// Two more plans are made for it within `budget`: of one rank's step, made of `flags` (or within
-/// the smallest budget that it can keep), and of the step of `subject` by who takes exchanges to
-/// cost nothing, which is then simulated with them.
-/// `samples` are those of a rank's batch; 0 where nobody knows, of a trace.
+/// Makes two more plans within `budget`. One is for a single rank's step from `flags` (or the
+/// smallest budget that works for it). The other is for the step of `subject` with free exchanges,
+/// simulated afterwards with their cost.
+/// `samples` is the size of a rank's batch; 0 for a trace, which does not say.
 [[nodiscard]] nlohmann::json rank_figures(const RankFlags& ranks, const SubjectFlags& flags,
                                           const Planned& planned, const PlanSubject& subject,
                                           um::Bytes budget, const PlanRequest& request,
                                           std::size_t samples);
 
-/// Prints them for people; `budget` is that of the plan.
+/// Prints the figures of ranks for people; `budget` is the plan's.
 void print_ranks(const nlohmann::json& ranks, um::Bytes budget);
 
-/// What is planned, for messages: "vgg16 at batch 256 on v100".
+/// Returns what is planned, for messages: "vgg16 at batch 256 on v100".
 [[nodiscard]] std::string description(const PlanSubject& subject);
 
-/// The plan of a whole batch within `budget`, verified and simulated, with state near or far,
-/// whichever is faster; `subject` is then what was planned. Throws: BudgetTooSmall.
+/// Plans a whole batch within `budget`, verifies and simulates it, with state near or far,
+/// whichever is faster. Changes `subject` to the step that was planned. Throws: BudgetTooSmall.
 [[nodiscard]] Planned plan_best(PlanSubject& subject, um::Bytes budget, const PlanRequest& request);
 
 }  // namespace spillway::cli

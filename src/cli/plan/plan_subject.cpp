@@ -71,7 +71,7 @@ void PlanSubject::update_trace_far(const PlanRequest& request) {
   profile = profile_for(*other_trace, trace->graph, std::move(profile));
   const um::Bytes page = step->page;
   prefetch::NearNeed need = near_need(*other_trace, prefetch::BlockSizes{*other_trace, page});
-  need.resident = step->need.resident;  // what budgets are relative to, as without far updates
+  need.resident = step->need.resident;  // budgets are relative to the step without far updates
   step.emplace(StepToPlan{.graph = *other_trace, .page = page, .need = need, .elsewhere = {}});
 }
 
@@ -185,7 +185,7 @@ PlanSubject SubjectFlags::open_network() const {
         "a GPU's times are not modelled for the sizes that it has: give --profile FILE, made "
         "by spillway profile, or --machine without --device"};
   }
-  std::optional<prefetch::Machine> model;  // else a profile file
+  std::optional<prefetch::Machine> model;  // nothing: a profile file
   if (profile.empty()) {
     model = prefetch::in_precision(prefetch::find_machine(machine.empty() ? "host" : machine),
                                    device.precision);

@@ -27,48 +27,48 @@ class App;
 
 namespace spillway::cli {
 
-/// A step to plan, how long its parts take, and where it comes from: a network or a trace.
+/// A step to plan, with its times and its source: a network or a trace.
 struct PlanSubject {
-  std::unique_ptr<const Workload> workload;     ///< null where it is a trace
-  std::optional<nets::Network> network;         ///< what `workload` was made from
-  std::shared_ptr<const SizeModel> size_model;  ///< likewise
-  std::optional<prefetch::Machine> machine;     ///< where times are modelled, not read
-  std::unique_ptr<const StateChoice> state;     ///< of `workload`; null where there is no choice
-  /// Null where it is a network; shared with the same of several ranks.
+  std::unique_ptr<const Workload> workload;     ///< null for a trace
+  std::optional<nets::Network> network;         ///< source of `workload`
+  std::shared_ptr<const SizeModel> size_model;  ///< sizes for `workload`
+  std::optional<prefetch::Machine> machine;     ///< if times are modelled, not read
+  std::unique_ptr<const StateChoice> state;     ///< of `workload`; null without a choice
+  /// Null for a network; shared with the subjects of several ranks.
   std::shared_ptr<const prefetch::Trace> trace;
-  std::optional<StepToPlan> step;  ///< always there
+  std::optional<StepToPlan> step;  ///< always set
   prefetch::Profile profile;
-  um::Bytes available;      ///< near memory there is
+  um::Bytes available;      ///< available near memory
   std::string title;        ///< for people: "vgg16 at batch 256"
-  nlohmann::json identity;  ///< the same for programs
-  /// Of `trace`, with far updates or with exchanges.
+  nlohmann::json identity;  ///< the same as JSON
+  /// The graph of `trace` with far updates or exchanges.
   std::unique_ptr<const prefetch::TaskGraph> other_trace;
-  std::optional<prefetch::BucketRule> buckets;  ///< of its exchanges, where there are several ranks
-  std::optional<prefetch::Profile> times;       ///< as given, where `profile` is of another graph
+  std::optional<prefetch::BucketRule> buckets;  ///< of exchanges, if there are several ranks
+  std::optional<prefetch::Profile> times;  ///< original times, if `profile` is for another graph
 
-  /// The same as the step of one of several ranks. Requires: choose_state() follows. Throws:
-  /// um::Error where there is nothing to exchange, or to divide.
+  /// Returns the same step as one of several ranks. Requires: choose_state() follows. Throws:
+  /// um::Error where there are no gradients to exchange, or no optimizer state to divide.
   [[nodiscard]] PlanSubject exchanged(const prefetch::Interconnect& interconnect,
                                       const prefetch::BucketRule& rule,
                                       const OptimizerDivision& division) const;
-  /// Lets plans of its network move its state where `request` does, and update it on the far side;
-  /// of a trace the latter only where that is asked for.
+  /// Lets plans of the network move state and update it on the far side, where `request` does. For
+  /// a trace, allows far updates only on request.
   void choose_state(const PlanRequest& request);
-  /// Makes the training step of `chosen`, a workload of `state`, the one to plan.
+  /// Makes the training step of `chosen`, a workload of `state`, the step to plan.
   void use(const Workload& chosen);
-  /// Makes the trace's step with far updates the one to plan. Throws: um::Error.
+  /// Makes the trace's step with far updates the step to plan. Throws: um::Error.
   void update_trace_far(const PlanRequest& request);
-  /// Times of the step whose state stays near: the base of ratios.
+  /// Times of the step with state kept near: the base of ratios.
   [[nodiscard]] const prefetch::Profile& all_near() const { return times ? *times : profile; }
-  /// What budgets are relative to.
+  /// The need that budgets are relative to.
   [[nodiscard]] prefetch::NearNeed need() const { return state ? state->need() : step->need; }
 
  private:
   void exchange_trace(const prefetch::BucketRule& rule);
 };
 
-/// The flags that say what to plan, and for which machine: --net and its kin or --trace-in;
-/// --machine or --profile, --link-bandwidth.
+/// Flags for what to plan and for which machine: --net and related ones or --trace-in; --machine or
+/// --profile, --link-bandwidth.
 struct SubjectFlags {
   WorkloadFlags workload;
   DeviceFlags device;
@@ -80,7 +80,7 @@ struct SubjectFlags {
 
   void add_to(CLI::App& app);
 
-  /// Reads and builds it all. Throws: CLI::RequiredError when there is nothing to plan; um::Error
+  /// Reads and builds the subject. Throws: CLI::RequiredError when no subject is given; um::Error
   /// when a file is wrong.
   [[nodiscard]] PlanSubject open() const;
 

@@ -38,8 +38,8 @@ struct ProfileFlags {
   DeviceFlags device;
   MemoryFlags memory;
   std::string budget = "auto";
-  std::string machine;  // empty: times are measured
-  std::string ranks;    // empty: this process is the only one
+  std::string machine;  // empty: measure times
+  std::string ranks;    // empty: a single process
   std::string out = "profile.json";
 };
 
@@ -60,7 +60,7 @@ prefetch::Profile measure(const ProfileFlags& options, ExecutionContext& context
       [&](double part) { progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part)); });
 }
 
-// In the words of `spillway plan`.
+// Prints the measured interconnect as flags of `spillway plan`.
 void tell_interconnect(Communicator& ranks, const DeviceFlags& device, const ExchangeLoad& load) {
   const auto join = joining_of(device.device, ranks, {});
   const std::unique_ptr<Communicator> devices = join ? join(load.context) : nullptr;
@@ -75,7 +75,7 @@ void tell_interconnect(Communicator& ranks, const DeviceFlags& device, const Exc
       static_cast<double>(between.latency.count()) * 1e-3, between.compute_speed);
 }
 
-// Of several ranks the first one writes it.
+// Measures a profile; only rank 0 writes it.
 void write_profile(const ProfileFlags& options, Communicator* ranks) {
   const bool is_first = ranks == nullptr || ranks->rank() == 0;
   if (is_first) expect_writable(options.out);
@@ -97,7 +97,7 @@ void write_profile(const ProfileFlags& options, Communicator* ranks) {
                      .limit = limit_of(options, context, workload)});
 }
 
-// All ranks measure at the same time, as they will train; the first one writes what it measured.
+// Measures on all ranks at once, as they will train. Rank 0 writes its own measurement.
 void profile_ranks(ProfileFlags& options, const std::string& arguments) {
   if (!started_with_ranks()) {
     throw um::Error{
@@ -112,7 +112,7 @@ void profile_ranks(ProfileFlags& options, const std::string& arguments) {
     expect_agreement(*ranks, agreement_of_ranks(arguments, options.device.device));
     write_profile(options, ranks.get());
   } catch (const Interrupted&) {
-    throw;  // on all of them
+    throw;  // raised on all ranks
   } catch (const std::bad_alloc&) {
     end_all(*ranks, "this machine has no more memory");
   } catch (const std::exception& error) {
@@ -125,7 +125,7 @@ void profile(ProfileFlags& options, const std::string& arguments) {
   profile_ranks(options, arguments);
 }
 
-// A model knows neither memory nor budget, so that their flags would have no effect.
+// Excludes the flags of memory and budget, which have no effect on a machine model.
 void add_machine_to(CLI::App& command, std::string& machine) {
   CLI::Option* const option =
       command
@@ -147,7 +147,7 @@ void add_machine_to(CLI::App& command, std::string& machine) {
 void add_profile_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand(
       "profile", "Measure the time of each task of a training step, and the link");
-  const auto options = std::make_shared<ProfileFlags>();  // shared: the callback keeps it
+  const auto options = std::make_shared<ProfileFlags>();  // shared with the callback
   options->workload.add_to(*command);
   options->device.add_to(*command);
   options->memory.add_mode_to(*command);

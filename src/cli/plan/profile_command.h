@@ -4,7 +4,7 @@
 
 namespace spillway::cli {
 
-/// `spillway profile`: measures a step, task by task, and the link, for plans made elsewhere.
+/// Adds `spillway profile`: measures the tasks of a step, and the link, for plans made elsewhere.
 void add_profile_command(CLI::App& app);
 
 }  // namespace spillway::cli

@@ -18,8 +18,7 @@ class Option;
 
 namespace spillway::cli {
 
-/// The flags that make a plan that of one of several ranks: how many, and what they exchange
-/// gradients over.
+/// Flags for a plan of one of several ranks: their number, and the interconnect for gradients.
 struct RankFlags {
   std::uint32_t ranks = 1;
   std::string bandwidth;
@@ -31,21 +30,21 @@ struct RankFlags {
 
   void add_to(CLI::App& app);
 
-  /// Throws: um::Error where one rank, which has nobody to exchange with, is given how.
+  /// Throws: um::Error where a single rank is given flags of exchanges.
   void expect_used() const;
   [[nodiscard]] bool are_several() const { return ranks > 1; }
   /// Throws: um::Error where several ranks have no bandwidth.
   [[nodiscard]] prefetch::Interconnect interconnect() const;
-  /// Of the first rank; those of the others have the same graph.
+  /// The division for the first rank; all ranks have the same graph.
   [[nodiscard]] OptimizerDivision division() const {
     return {.rank = 0, .ranks = zero.divides_optimizer() ? ranks : 1};
   }
 
  private:
-  std::vector<const CLI::Option*> between_;  // ranks: of no use to one
+  std::vector<const CLI::Option*> between_;  // flags that need several ranks
 };
 
-/// Throws: um::Error when plans of several ranks cannot do what `request` asks for.
+/// Throws: um::Error when plans of several ranks do not support `request`.
 void expect_exchangeable(const PlanRequest& request);
 
 }  // namespace spillway::cli

@@ -36,11 +36,11 @@ class App;
 
 namespace spillway::cli {
 
-/// What `spillway sample` is asked for.
+/// Flags of `spillway sample`.
 struct SampleFlags {
   std::string checkpoint;
   std::string tokenizer;      ///< empty: bytes are tokens
-  bool uses_weights = false;  ///< of a checkpoint with averages, too
+  bool uses_weights = false;  ///< even if the checkpoint has averages
   std::string prompt;
   std::size_t tokens = 200;
   SamplingOptions sampling;
@@ -124,7 +124,7 @@ namespace {
 
 using nlohmann::json;
 
-// Writes at once.
+// Writes and flushes.
 void print(std::string_view text) {
   static_cast<void>(std::fwrite(text.data(), 1, text.size(), stdout));
   expect_output_written();
@@ -144,12 +144,12 @@ std::vector<std::int32_t> encode_prompt(const std::string& prompt, TextCodec& co
                                 token, vocabulary)};
   }
   if (!tokens.empty()) return tokens;
-  // Any token will do where the vocabulary has no newline.
+  // If the vocabulary has no newline, any token will do.
   const std::int32_t beginning = codec.beginning();
   return {static_cast<std::size_t>(beginning) < vocabulary ? beginning : 0};
 }
 
-// One text, from its checkpoint to its last token.
+// Generates one text.
 class Sampling {
  public:
   Sampling(const SampleFlags& flags, std::stop_token stop)
@@ -202,7 +202,7 @@ class Sampling {
                 {"step", step()},
                 {"averaged", has_averages()},
                 {"prompt", prefetch::as_utf8(flags_.prompt)},
-                {"text", prefetch::as_utf8(text_)},  // tokens may be parts of characters
+                {"text", prefetch::as_utf8(text_)},  // a token may be part of a character
                 {"tokens", tokens_},
                 {"temperature", flags_.sampling.temperature},
                 {"top_k", nullptr},
@@ -220,7 +220,7 @@ class Sampling {
   ExecutionContext context_;
   NextTokenModel model_;
   std::vector<std::int32_t> tokens_;
-  std::string text_;  // of these
+  std::string text_;  // text of the tokens
 };
 
 }  // namespace
@@ -228,7 +228,7 @@ class Sampling {
 void add_sample_command(CLI::App& app) {
   CLI::App* const command =
       app.add_subcommand("sample", "Continue a text with a network that was trained on text");
-  const auto flags = std::make_shared<SampleFlags>();  // shared: the callback keeps it
+  const auto flags = std::make_shared<SampleFlags>();  // shared with the callback
   flags->add_to(*command);
   command->footer(
       "The checkpoint is of a network that learns the next token, such as gpt2 or a llama, of\n"

@@ -4,7 +4,7 @@
 
 namespace spillway::cli {
 
-/// `spillway sample`: continues a text with a network that was trained on text.
+/// Adds `spillway sample`: continues a text with a network that was trained on text.
 void add_sample_command(CLI::App& app);
 
 }  // namespace spillway::cli

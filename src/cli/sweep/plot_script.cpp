@@ -23,8 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Installed, it lies beside the program; else in the tree that the program is built in. Throws:
-// um::Error where a program was copied without it.
+// Returns the script's path: beside the installed program, or in the source tree. Throws: um::Error
+// if the program was copied without it.
 std::string script() {
   std::error_code error;
   const fs::path programs = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -37,7 +37,7 @@ std::string script() {
                   "with tools/plot/sweep"};
 }
 
-// What a program that ended left.
+// Exit status and errors of a program that ended.
 struct Ended {
   int status = 0;
   std::string errors;
@@ -62,8 +62,8 @@ int wait_for(pid_t process) {
   return status;
 }
 
-// Starts it, with its errors to `errors` and without the signals that main() ignores. Returns an
-// errno, or 0.
+// Starts Python with its errors to `errors`, and restores the signals that main() ignores. Returns
+// an errno, or 0.
 int start_python(pid_t& process, char* const* argv, int errors) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -104,7 +104,7 @@ Ended run_python(std::vector<std::string> words) {
   return ended;
 }
 
-// The script's last line, without its name before it.
+// Returns the script's last line, without its name at the beginning.
 std::string last_words(std::string_view text) {
   while (text.ends_with('\n')) text.remove_suffix(1);
   text.remove_prefix(text.rfind('\n') + 1);  // npos + 1 is 0
@@ -122,7 +122,7 @@ void run_script(const std::vector<std::string>& arguments) {
   throw um::Error{said.empty() ? "drawing the picture failed" : "no picture: " + said};
 }
 
-// A file that is gone afterwards.
+// A temporary file, removed at the end.
 class TemporaryFile {
  public:
   TemporaryFile() : path_{fs::temp_directory_path() / "spillway-sweep-XXXXXX"} {

@@ -5,12 +5,13 @@
 
 namespace spillway::cli {
 
-/// Throws: um::Error that says what to install where there is no Python with matplotlib; so that a
-/// long sweep does not find out at its end.
+/// Checks that Python with matplotlib is there, before a long sweep. Throws: um::Error that says
+/// what to install.
 void expect_plotting();
 
-/// Draws what a sweep gave into the file `picture`. `of` is what to draw, as tools/plot/sweep names
-/// it; empty: its choice. Throws: um::Error with the script's last words when it fails.
+/// Draws the results of a sweep into the file `picture`. `of` is what to draw, in the words of
+/// tools/plot/sweep; empty: its default. Throws: um::Error with the script's last words when it
+/// fails.
 void draw_sweep(const nlohmann::json& sweep, const std::string& picture, const std::string& of);
 
 }  // namespace spillway::cli

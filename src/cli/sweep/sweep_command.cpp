@@ -40,7 +40,7 @@
 namespace spillway::cli {
 namespace {
 
-/// The flags that say where the points of a sweep go: --json, --plot and their kin.
+/// Flags for the output of a sweep: --json, --plot and related ones.
 struct SweepOutput {
   std::string json;
   std::string plot;
@@ -49,15 +49,15 @@ struct SweepOutput {
 
   void add_to(CLI::App& app);
 
-  /// Throws: um::Error when a file cannot be written or there is nothing to draw with.
+  /// Throws: um::Error when a file cannot be written or drawing is not possible.
   void expect_possible() const;
 
-  /// True when standard output is for programs.
+  /// Returns whether standard output is JSON.
   [[nodiscard]] bool is_on_standard_output() const { return json == "-"; }
-  /// True when it takes each point's near memory, task by task.
+  /// Returns whether points need their near memory, task by task.
   [[nodiscard]] bool wants_memory() const { return memory_curves || plot_of == "memory"; }
 
-  /// Writes and draws what is asked for; draws nothing where there are no points.
+  /// Writes and draws what is asked for; draws nothing if there are no points.
   void write(const nlohmann::json& sweep) const;
 };
 
@@ -99,7 +99,7 @@ bool is_same_sweep_point(const Point& a, const Point& b) {
   return is_same_scenario(a, b) && a.key.position == b.key.position;
 }
 
-// The first points of `points` that are alike.
+// Returns the points at the front of `points` that are alike.
 template <typename Alike>
 std::span<const Point> first_group(std::span<const Point> points, const Alike& alike) {
   const auto end = std::ranges::find_if_not(
@@ -113,14 +113,14 @@ std::string sweep_point_text(const Point& point) {
   return ratio ? fmt::format("{:.4f}", *ratio) : "unsound";
 }
 
-// The strongest bound on what any strategy can reach, over the common denominator.
+// Returns the strongest lower bound for any strategy, relative to the fastest step.
 std::string bound_text(const Point& point) {
   if (!point.facts.bounds) return "-";
   const um::Nanoseconds bound = point.facts.bounds->mixed_transition;
   return fmt::format("{:.4f}", um::seconds(bound) / um::seconds(point.facts.fastest));
 }
 
-// Strategies that have no plan, with the smallest budget that works for each, or why none does.
+// Prints strategies without a plan, with the smallest budget that works for each or the reason.
 void print_infeasible(std::span<const Point> sweep_points) {
   std::vector<std::string> said;
   for (const Point& point : sweep_points) {
@@ -158,8 +158,9 @@ void print_scenario(std::span<const Point> points) {
   print_infeasible(points);
 }
 
-// Prints a table for each scenario: a line a budget, a column a strategy, makespan over the time
-// of a step with room for everything. `points` come by sweep point, each with the same strategies.
+// Prints a table per scenario: a line per budget, a column per strategy. Values are makespans
+// relative to a step that fits entirely. `points` are grouped by sweep point, each with the same
+// strategies.
 void print_sweep(std::span<const Point> points) {
   while (!points.empty()) {
     const std::span<const Point> scenario = first_group(points, is_same_scenario);
@@ -172,7 +173,7 @@ void print_sweep(std::span<const Point> points) {
 struct SweepFlags {
   WorkloadFlags workload;
   ComparisonFlags comparison;
-  DeviceFlags device;  // of the machines: --precision alone
+  DeviceFlags device;  // of the machines: only --precision
   SweepOutput output;
   std::vector<std::string> plans;  // files
   std::string noise;
@@ -181,7 +182,7 @@ struct SweepFlags {
   int threads = 0;
 };
 
-// Whether one of the files has a plan of a step like `workload`'s.
+// Returns whether one of the files has a plan of a step like `workload`'s.
 bool has_plan_of(const Workload& workload, const std::vector<std::string>& files) {
   return std::ranges::any_of(files, [&](const std::string& file) {
     return prefetch::is_made_for(workload.training().graph, prefetch::JsonFile{file}.root());
@@ -223,8 +224,7 @@ std::shared_ptr<const Workload> planned_step(const std::shared_ptr<const Workloa
   return updating != nullptr && has_plan_of(*updating, options.plans) ? updating : near;
 }
 
-// One for all machines that are not here, one for the host, whose tensors are laid out as this
-// machine's kernels want them.
+// Makes the step for the host with this machine's tensor layouts; other machines share one step.
 ComparedStep make_step(const nets::Network& network, const SweepFlags& options,
                        const std::string& machine) {
   const auto make = [&](const SizeModel& size_model) -> ComparedStep {
@@ -236,7 +236,7 @@ ComparedStep make_step(const nets::Network& network, const SweepFlags& options,
   return make(*options.device.make_host_backend());
 }
 
-// Scenarios, and their budgets.
+// Scenarios and their budgets.
 struct Grid {
   std::vector<Scenario> scenarios;
   std::vector<SweepPoint> sweep_points;
@@ -317,7 +317,7 @@ void sweep(const SweepFlags& options) {
 void add_sweep_command(CLI::App& app) {
   CLI::App* const command =
       app.add_subcommand("sweep", "Compare planners over budgets and machines; needs no device");
-  const auto options = std::make_shared<SweepFlags>();  // shared: the callback keeps it
+  const auto options = std::make_shared<SweepFlags>();  // shared with the callback
   options->workload.add_to(*command);
   options->comparison.add_to(*command);
   options->device.add_precision_to(*command);

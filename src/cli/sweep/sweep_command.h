@@ -4,7 +4,7 @@
 
 namespace spillway::cli {
 
-/// `spillway sweep`: plans over budgets, planners and machines; needs no device.
+/// Adds `spillway sweep`: plans over budgets, planners and machines; needs no device.
 void add_sweep_command(CLI::App& app);
 
 }  // namespace spillway::cli

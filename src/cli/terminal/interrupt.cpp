@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP};
 
-sem_t wake_up;  // sem_post() is one of the few functions that a signal handler may call
+sem_t wake_up;  // sem_post() is async-signal-safe
 volatile std::sig_atomic_t last_signal = SIGINT;
-// Two threads may each handle a signal.
+// Atomic, as two threads may each handle a signal.
 std::atomic<bool> is_requested{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
-// Whether each of kSignals is taken: not where it was ignored when the program began.
+// Whether each of kSignals is handled: not if it was ignored at the program's start.
 std::array<std::atomic<bool>, kSignals.size()> is_taken{};
 
 bool is_ignored(int signal) {
@@ -33,8 +33,8 @@ void take_no_more() {
 }
 
 void request(int signal) {
-  const int error = errno;            // of whatever was interrupted
-  if (is_requested.exchange(true)) {  // both came before one was taken
+  const int error = errno;            // of the interrupted code
+  if (is_requested.exchange(true)) {  // the second signal
     std::signal(signal, SIG_DFL);
     std::raise(signal);  // ends the program when this handler returns
     return;

@@ -5,10 +5,10 @@
 
 namespace spillway::cli {
 
-/// While it lives, Ctrl-C (SIGINT), SIGTERM and SIGHUP request a stop instead of ending the
-/// program; a second one, of any of them, ends it at once. One that is ignored when it is
-/// made stays so: nohup has SIGHUP ignored, and a script has SIGINT in what it starts with &. At
-/// most one at a time.
+/// While it exists, SIGINT (Ctrl-C), SIGTERM and SIGHUP request a stop instead of ending the
+/// program. A second signal ends it immediately. Signals that are ignored at construction stay
+/// ignored: nohup ignores SIGHUP, and shells ignore SIGINT for background jobs. At most one object
+/// at a time.
 class Interrupt {
  public:
   Interrupt();
@@ -20,11 +20,11 @@ class Interrupt {
 
  private:
   std::stop_source source_;
-  std::jthread watcher_;  // a signal handler may not request a stop itself
+  std::jthread watcher_;  // a signal handler cannot request a stop itself
 };
 
-/// What a shell reports of a program that a signal ended: 128 and the number of the signal that
-/// requested the last stop; that of SIGINT when none has.
+/// Returns the exit code that shells report for a signal: 128 plus the signal of the last stop
+/// request, or SIGINT if there was none.
 [[nodiscard]] int exit_code_of_interrupt();
 
 }  // namespace spillway::cli

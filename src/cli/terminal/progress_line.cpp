@@ -14,7 +14,7 @@ namespace {
 constexpr std::chrono::milliseconds kOnTerminal{100};
 constexpr std::chrono::seconds kElsewhere{10};
 
-// Width of the terminal; 80 where it does not say.
+// Returns the width of the terminal; 80 if unknown.
 int columns() {
   winsize size{};
   const bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
@@ -48,7 +48,7 @@ void ProgressLine::show(const std::string& text) {
   next_ =
       Clock::now() + (is_terminal_ ? Clock::duration{kOnTerminal} : Clock::duration{kElsewhere});
   if (is_terminal_) {
-    tell("\r{:.{}}\x1b[K", text, columns() - 1);  // the last one would wrap
+    tell("\r{:.{}}\x1b[K", text, columns() - 1);  // the last column would wrap
     is_open_ = true;
   } else {
     tell("{}\n", text);

@@ -8,12 +8,11 @@
 
 namespace spillway::cli {
 
-/// The first of `fields`, with two spaces between them, that fit `width` letters together; in any
-/// case one.
+/// Joins as many of `fields` as fit `width` letters with two spaces; at least the first.
 [[nodiscard]] std::string fitting(const std::vector<std::string>& fields, std::size_t width);
 
-/// A line on standard error that says how far long work is: rewritten in place on a terminal, else
-/// a new line every few seconds.
+/// A progress line on standard error. On a terminal it is rewritten in place; elsewhere a new line
+/// appears every few seconds.
 class ProgressLine {
  public:
   ProgressLine();
@@ -23,11 +22,11 @@ class ProgressLine {
   ~ProgressLine();
 
   void show(const std::string& text);
-  /// "measuring tasks: 40 %"
+  /// Shows "measuring tasks: 40 %".
   void show_part(const std::string& work, double fraction);
-  /// As many of `fields`, the most important first, as fit the terminal's width; elsewhere all.
+  /// Shows as many of `fields`, most important first, as fit the terminal; elsewhere all.
   void show_fields(const std::vector<std::string>& fields);
-  /// Ends the line; the next show() starts another.
+  /// Ends the line; the next show() starts a new one.
   void end();
 
  private:
@@ -38,12 +37,12 @@ class ProgressLine {
   Clock::time_point next_;
 };
 
-/// How far long work is and the time it still takes, on standard error.
+/// Shows progress and the remaining time of long work on standard error.
 class TimeLeftLine {
  public:
   explicit TimeLeftLine(std::string what) : what_{std::move(what)} {}
 
-  /// `done` of 1 is all of it; of 0, there is no time left to tell. `latest` says what it is at.
+  /// `done` is a fraction; at 0 the remaining time is unknown. `latest` is the current item.
   void show(double done, const std::string& latest);
   void end() { line_.end(); }
 

@@ -27,8 +27,8 @@ void tell(std::string_view text) noexcept {
   [[maybe_unused]] const std::size_t written = std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-// As stdopen() of gnulib: standard input opened to write only, and the others to read only, so that
-// their use fails as with no descriptor at all. A new file gets the lowest descriptor that is free.
+// Does as gnulib's stdopen(): opens standard input only for writing and the others only for
+// reading. Their use fails as without a descriptor. A new file gets the lowest free descriptor.
 void open_missing_streams() noexcept {
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
     if (fcntl(stream, F_GETFD) >= 0) continue;

@@ -11,7 +11,7 @@ struct BuiltInRecipe {
   std::string_view text;  ///< a JSON object of flags
 };
 
-/// The files of src/cli/train/recipes as they were when this was built, by name.
+/// Returns the files of src/cli/train/recipes at build time, by name.
 [[nodiscard]] std::span<const BuiltInRecipe> built_in_recipes();
 
 }  // namespace spillway::cli

@@ -18,7 +18,7 @@ constexpr std::size_t kMostThreads = 256;
 const std::map<std::string, OnBroken> kOnBroken{{"stop", OnBroken::kStop},
                                                 {"skip", OnBroken::kSkip}};
 
-// "10%"
+// Returns a fraction for "10%".
 double percentage(const std::string& text) { return std::stod(text) / 100; }
 
 std::string check_percentage(const std::string& text) {
@@ -37,7 +37,7 @@ std::string check_threads(const std::string& text) {
              : complaint;
 }
 
-// The flags that change one thing of --augment's.
+// Flags that change one property of --augment.
 constexpr std::array kChanges{
     std::pair{"--crop-area", &Augmentation::least_area}, std::pair{"--flip", &Augmentation::flip},
     std::pair{"--color-jitter", &Augmentation::color_jitter},

@@ -11,22 +11,21 @@
 
 namespace spillway::cli {
 
-/// How a folder of images is read, how many threads read any data set, and how images of any are
-/// mixed.
+/// Flags for reading a folder of images, and for loader threads and mixing of any data set.
 struct ImageFlags {
   ImageOptions options;
   MixOptions mixing;
-  std::string augment;                          ///< its name; empty: none was given
+  std::string augment;                          ///< preset name; empty: not given
   std::array<std::optional<float>, 5> changes;  ///< crop area, flip, color jitter, hue, erase
   std::string threads = "auto";
 
   void add_to(CLI::App& command);
-  /// Takes what `command` was not given from a checkpoint; before complete().
+  /// Fills in flags that `command` was not given from a checkpoint. Call it before complete().
   void restore(const CLI::App& command, const ImageOptions& kept);
-  /// Makes the options what the flags say, in whatever order they came.
+  /// Sets the options from the flags, in any order.
   /// Throws: CLI::ValidationError when flags of images are given for another data set.
   void complete(const CLI::App& command, const std::string& data);
-  /// 0: as many as there are processors.
+  /// Number of loader threads; 0: one per processor.
   [[nodiscard]] std::size_t loader_threads() const;
 
  private:

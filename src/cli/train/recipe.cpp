@@ -21,9 +21,9 @@ using nlohmann::json;
 
 constexpr std::string_view kRecipe = "--recipe";
 constexpr const char* kDescription = "description";
-// How weights are drawn, which neither a training that goes on needs nor one with --weights.
+// Flags of the initial random weights; unused with --weights and in a resumed training.
 constexpr std::array<std::string_view, 2> kDrawing{"init", "zero-gamma"};
-// Which weights a training begins with, likewise.
+// Flags of given initial weights; unused in a resumed training.
 constexpr std::array<std::string_view, 2> kWeights{"weights", "new-head"};
 
 std::vector<std::string> recipe_names() {
@@ -32,8 +32,8 @@ std::vector<std::string> recipe_names() {
   return names;
 }
 
-// A file, or one that comes with the program. Throws: um::Error when there is no such recipe, with
-// the names that there are.
+// Opens a file or a built-in recipe. Throws: um::Error that lists the built-in recipes when there
+// is none of this name.
 prefetch::JsonFile open_recipe(const std::string& name) {
   if (name.find('/') != std::string::npos || name.ends_with(".json")) {
     return prefetch::JsonFile{name};
@@ -49,7 +49,7 @@ prefetch::JsonFile open_recipe(const std::string& name) {
                   name, names.empty() ? "" : fmt::format("{}, and ", fmt::join(names, ", "))))};
 }
 
-// Takes --recipe FILE or --recipe=FILE out; nothing where there is none.
+// Removes --recipe FILE or --recipe=FILE and returns FILE, or nothing.
 std::optional<std::string> take_recipe(std::vector<std::string>& arguments) {
   const std::string with_value = std::string{kRecipe} + "=";
   for (auto at = arguments.begin(); at != arguments.end(); ++at) {
@@ -72,7 +72,7 @@ bool is_given(const std::vector<std::string>& arguments, const std::string& flag
   });
 }
 
-// Whether a training goes on in any case, and not only where there is something to go on from.
+// Returns whether a training must resume, not only if it can (--resume auto).
 bool is_to_resume(const std::vector<std::string>& arguments) {
   for (auto at = arguments.begin(); at != arguments.end(); ++at) {
     if (*at == "--resume=true") return true;
@@ -100,7 +100,7 @@ std::string text_of(const json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-// As a command line has it: nothing for a flag that is false.
+// Returns the command-line argument for an entry; nothing for a false flag.
 std::optional<std::string> argument_of(const CLI::Option& option, const std::string& name,
                                        const json& value, const std::string& file) {
   const bool is_flag = option.get_items_expected_max() == 0;

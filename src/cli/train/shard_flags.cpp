@@ -32,14 +32,14 @@ std::string check_time_limit(const std::string& text) {
   return "'" + text + "' is no time limit: give at least a second, such as 30s";
 }
 
-// The largest power of two that divides the batch, and no more than there are ranks to use.
+// Returns the largest power of two that divides the batch and is at most kMostUsualShards.
 std::size_t usual_shards(std::size_t batch) {
   std::size_t shards = 1;
   while (2 * shards <= kMostUsualShards && batch % (2 * shards) == 0) shards *= 2;
   return shards;
 }
 
-// The processors that this process may use, as text.
+// Returns the processors that this process may use, as text.
 std::string usable_processors() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
@@ -49,7 +49,7 @@ std::string usable_processors() {
   return text.substr(0, text.find_last_of('1') + 1);
 }
 
-// Of a process that asks for the others, and that no launcher of MPI's started.
+// Checks --ranks auto in a process that no MPI launcher started.
 void expect_alone() {
   const auto announced = announced_ranks();
   if (!announced) {

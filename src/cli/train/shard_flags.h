@@ -19,29 +19,29 @@ class App;
 
 namespace spillway::cli {
 
-/// The flags of a data-parallel training: the ranks that a launcher started, and the shards of a
-/// batch that they train.
+/// Flags of a data-parallel training: the ranks that a launcher started, and the shards of a batch.
 class ShardFlags {
  public:
   void add_to(CLI::App& app);
 
-  /// A training that goes on has the shards of its checkpoint. Throws: um::Error where others are
-  /// given, or there were none.
+  /// A resumed training has its checkpoint's shards. Throws: um::Error when other shards are given,
+  /// or the checkpoint has none.
   void restore(std::optional<std::size_t> kept, const std::string& folder);
 
-  /// Makes `device` this rank's, device_of_rank(). Throws likewise. Requires: join().
+  /// Makes `device` this rank's device, device_of_rank(). Throws: um::Error. Requires: join().
   void choose_device(std::string& device) const;
 
-  /// Joins the other ranks, where there are some. To be called once, before anything that all of
-  /// them would print. Throws: um::Error, one sentence for the user.
+  /// Joins the other ranks, if there are any. Call once, before all ranks print the same. Throws:
+  /// um::Error, one sentence for the user.
   void join(std::size_t batch);
 
   [[nodiscard]] Communicator* communicator() const { return communicator_.get(); }
   [[nodiscard]] bool are_used() const { return communicator_ != nullptr; }
-  /// Of a training on `device`, of choose_device(), whose command line was `arguments`.
+  /// Returns the options for a training on `device`, from choose_device(), with the command line
+  /// `arguments`.
   [[nodiscard]] RankOptions options(const std::string& arguments, const std::string& device) const;
-  /// Threads of the kernels, where nobody asks for a number: this rank's share of the processors
-  /// that it may use. All ranks call it.
+  /// Default number of kernel threads: this rank's share of the processors that it may use.
+  /// Collective: all ranks call it.
   [[nodiscard]] std::size_t usual_threads() const;
 
  private:
@@ -56,9 +56,9 @@ class ShardFlags {
   std::string reduction_ = "tree";
   ZeroFlag zero_;
   std::string time_limit_ = "300s";
-  std::vector<const CLI::Option*> of_shards_;      // of no use without
-  std::vector<const CLI::Option*> between_ranks_;  // of no use to one
-  ThreadRanks alone_{1};                           // of a process that has no other rank
+  std::vector<const CLI::Option*> of_shards_;      // flags that need shards
+  std::vector<const CLI::Option*> between_ranks_;  // flags that need several ranks
+  ThreadRanks alone_{1};                           // for a process without other ranks
   std::unique_ptr<Communicator> communicator_;
 };
 

@@ -140,7 +140,7 @@ class Description {
   const TrainingFlags& flags_;
 };
 
-// Tells the user what is about to be trained, on what, within which memory and by which plan.
+// Prints network, data, memory and plan before the training begins.
 void describe_training(const Trainer& trainer, const TrainingFlags& flags) {
   Description{trainer, flags}.describe();
 }
@@ -149,10 +149,10 @@ struct TrainCommandFlags {
   TrainingFlags flags;
   std::string trace;
   std::string json;
-  std::string arguments;  // of the command line, all together
+  std::string arguments;  // the command line's arguments, joined
 };
 
-// One training, from its setup to the last line of its report.
+// One training, from setup to the last line of its report.
 class Training {
  public:
   Training(const TrainCommandFlags& options, TrainerOptions asked, std::stop_token stop)
@@ -181,7 +181,7 @@ class Training {
   }
 
  private:
-  // Keeps what fails for later: a full disk under one file keeps no other from being written.
+  // Keeps an exception for later: if one file cannot be written, the others still are.
   template <class Work>
   void attempt(const Work& work) {
     try {
@@ -225,7 +225,7 @@ class Training {
       timelines.push_back(
           {"predicted", prefetch::simulate(trainer_.graph(), trainer_.plan(), trainer_.profile())});
     }
-    if (!measured.runs.empty()) {  // there was a step
+    if (!measured.runs.empty()) {  // there was at least one step
       timelines.push_back({"measured, last step", measured});
     }
     prefetch::write_json(prefetch::to_chrome_trace(trainer_.graph(), trainer_.plan(), timelines),
@@ -245,10 +245,10 @@ class Training {
   ProgressLine progress_;
   std::optional<TrainingReport> report_;
   Trainer trainer_;
-  std::exception_ptr failure_;  // the first one of what is written at the end
+  std::exception_ptr failure_;  // the first failure while writing at the end
 };
 
-// What is known of a training without making it ready.
+// Prints what is known of a finished training without setting it up.
 void report_nothing_left(const TrainCommandFlags& options, const nets::Network& network,
                          const NothingLeft& all) {
   tell("{}\n", all.what());
@@ -278,7 +278,7 @@ void expect_writable_outputs(const TrainCommandFlags& options) {
   expect_writable_folder(flags.checkpoint.folder);
 }
 
-// What one rank says, or writes, is what all of them would.
+// Joins the ranks; only rank 0 prints and writes, as all would do the same.
 void join_ranks(TrainCommandFlags& options) {
   TrainingFlags& flags = options.flags;
   flags.shards.join(flags.workload.batch);
@@ -307,7 +307,7 @@ void run_training(TrainCommandFlags& options) {
   }
 }
 
-// What goes wrong on one rank ends all of them, which wait for it.
+// Trains; a failure on one rank ends all ranks, which wait for it.
 void train(TrainCommandFlags& options) {
   options.flags.expect_files_of_all_steps();
   join_ranks(options);
@@ -316,7 +316,7 @@ void train(TrainCommandFlags& options) {
   try {
     run_training(options);
   } catch (const Interrupted&) {
-    throw;  // on all of them
+    throw;  // raised on all ranks
   } catch (const std::bad_alloc&) {
     end_all(*communicator, "this machine has no more memory");
   } catch (const std::exception& error) {
@@ -328,7 +328,7 @@ void train(TrainCommandFlags& options) {
 
 void add_train_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand("train", "Train a network within a memory budget");
-  const auto options = std::make_shared<TrainCommandFlags>();  // shared: the callback keeps it
+  const auto options = std::make_shared<TrainCommandFlags>();  // shared with the callback
   options->flags.add_to(*command);
   add_recipe_to(*command);
   command

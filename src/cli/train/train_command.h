@@ -4,7 +4,7 @@
 
 namespace spillway::cli {
 
-/// `spillway train`: trains a network within a memory budget.
+/// Adds `spillway train`: trains a network within a memory budget.
 void add_train_command(CLI::App& app);
 
 }  // namespace spillway::cli

@@ -85,7 +85,7 @@ constexpr const char* kTraining = "Training";
 constexpr const char* kPlanning = "Planning";
 constexpr const char* kAuto = "auto";
 
-// Nothing is written where it stands alone.
+// The value is empty for --resume alone.
 std::string check_resume(const std::string& text) {
   if (text.empty() || text == "true" || text == "false" || text == kAuto) return {};
   return "'" + text + "' does not say whether to go on; give --resume alone, or --resume auto";
@@ -253,7 +253,7 @@ void TrainingFlags::choose_beginning() {
     checkpoint.resume = true;
     if (!initial.weights.empty()) throw CLI::ExcludesError{"--weights", "--resume"};
   }
-  if (checkpoint.resume) initial = {};  // the checkpoint's weights are what became of these
+  if (checkpoint.resume) initial = {};  // the checkpoint's weights replace these
 }
 
 void TrainingFlags::expect_effects() const {
@@ -301,7 +301,7 @@ PlanningOptions TrainingFlags::planning() const {
           .profile_file = profile_file};
 }
 
-// As many as there are folders, for a network that does not say.
+// Takes the number of classes from a folder of images if the network does not define it.
 void TrainingFlags::choose_classes(const CLI::App& command) {
   if (command.count("--classes") > 0 || nets::is_network_file(workload.net)) return;
   if (reads_text(nets::open_network(workload.net))) return;
@@ -323,7 +323,7 @@ void TrainingFlags::restore_settings(const CLI::App& command) {
   restore_evaluations(command, kept.evaluations);
 }
 
-// What is part of the state, or leaves some of it out, cannot come or go.
+// Restores flags that are part of the state, or exclude parts of it; these cannot change.
 void TrainingFlags::restore_state(const CLI::App& command, const KeptSettings& kept) {
   const auto keep = [&](const char* flag, auto& given, const auto& of_checkpoint) {
     if (command.count(flag) > 0 && given != of_checkpoint) {
@@ -350,7 +350,7 @@ void TrainingFlags::restore_evaluations(const CLI::App& command, const Evaluatio
 }
 
 void TrainingFlags::restore_dropout(std::optional<float> kept) {
-  // A file says its own, which may have been changed since.
+  // A file has its own dropout, which may have changed since.
   if (!kept || nets::is_network_file(workload.net)) return;
   if (workload.dropout.value_or(*kept) != *kept) {
     throw um::Error{"the checkpoint in " + checkpoint.folder + " is of a training with --dropout " +

@@ -28,22 +28,22 @@ class App;
 
 namespace spillway::cli {
 
-/// Which parameters a training begins with.
+/// Flags for the initial parameters of a training.
 struct InitialFlags {
-  std::string weights;  ///< file of the first parameters; empty: they are drawn
+  std::string weights;  ///< file of initial parameters; empty: random ones
   bool has_new_head = false;
-  std::optional<Initialisation> rule;  ///< default: that of rule_for()
+  std::optional<Initialisation> rule;  ///< default: rule_for()
   bool has_zero_gamma = false;
 
   void add_to(CLI::App& command, const char* group);
-  /// A training that `goes_on` has the head of its checkpoint, whatever is said of a new one.
-  /// Throws: CLI::ValidationError when there is no file whose head would be new, or nothing that a
-  /// rule would draw.
+  /// A resumed training (`goes_on`) keeps its checkpoint's head, even with --new-head.
+  /// Throws: CLI::ValidationError when a new head is given without a file, or a rule has nothing to
+  /// initialise.
   void expect_fitting(bool goes_on) const;
-  /// The rule that was given, or what suits the network of this name.
+  /// Returns the given rule, or the usual one of this network.
   [[nodiscard]] Initialisation rule_for(const std::string& network) const;
-  /// Those that the network's ONNX file holds; none of another network, where the user wants
-  /// others, or in a training that `goes_on`. Throws: um::Error.
+  /// Returns the weights in the network's ONNX file; none for other networks, with other weights,
+  /// or in a resumed training (`goes_on`). Throws: um::Error.
   [[nodiscard]] TensorSource values_of(const OpenedNetwork& network, bool goes_on) const;
 
  private:
@@ -60,7 +60,7 @@ class App;
 
 namespace spillway::cli {
 
-/// What `spillway train` is asked for.
+/// Flags of `spillway train`.
 struct TrainingFlags {
   WorkloadFlags workload;
   DeviceFlags device;
@@ -68,39 +68,39 @@ struct TrainingFlags {
   PlanFlags plan;
   SubBatchOption sub_batch;
   std::string plan_file;     ///< empty: a planner makes the plan
-  std::string profile_file;  ///< empty: times are measured
+  std::string profile_file;  ///< empty: measure times
   std::string data = "synthetic";
   ImageFlags images;
-  std::string tokenizer;  ///< empty: bytes are the tokens of a text
+  std::string tokenizer;  ///< empty: tokens of a text are bytes
   InitialFlags initial;
   std::size_t train_samples = 0;
   std::uint64_t patience = 0;
-  std::string confusion;  ///< file of the last evaluation's confusion matrix; empty: none
+  std::string confusion;  ///< file for the last evaluation's confusion matrix; empty: none
   LearningRateFlags learning_rate;
   TrainOptions train;
   CheckpointOptions checkpoint;
-  std::string resume = "false";  ///< empty or "true": it goes on; "auto": where it can
+  std::string resume = "false";  ///< empty or "true": resume; "auto": resume if possible
   ShardFlags shards;
 
   void add_to(CLI::App& command);
 
-  /// Says whether the training goes on, and fills in what `command` was not given. A training that
-  /// goes on keeps its settings, but for those that are given anew. Throws: um::Error when there is
-  /// no checkpoint, it is damaged, or cuts its batch otherwise; CLI::Error when flags do not fit
-  /// each other.
+  /// Decides whether the training resumes, and fills in what `command` was not given. A resumed
+  /// training keeps its settings except for flags that are given again. Throws: um::Error when the
+  /// checkpoint is missing, damaged or has another sub-batch; CLI::Error when flags contradict each
+  /// other.
   void complete(const CLI::App& command);
 
-  /// What the library is asked for by a command line of `arguments`. Throws: um::Error when there
-  /// is no such network, or of an image it says more than a class, which no confusion matrix is of.
+  /// Returns the library's options for a command line of `arguments`. Throws: um::Error for an
+  /// unknown network, or a confusion matrix of a network with more than one label per image.
   [[nodiscard]] TrainerOptions trainer(const std::string& arguments) const;
 
-  /// Throws: um::Error when files are given that are of one step, and a batch may run several.
+  /// Throws: um::Error when files of a single step are given but batches may have several.
   void expect_files_of_all_steps() const;
 
  private:
   [[nodiscard]] PlanningOptions planning() const;
   void choose_classes(const CLI::App& command);
-  // Throws where a flag would do nothing.
+  // Throws where a flag would have no effect.
   void expect_effects() const;
   void choose_beginning();
   void restore_settings(const CLI::App& command);

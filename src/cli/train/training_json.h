@@ -9,19 +9,19 @@
 
 namespace spillway::cli {
 
-/// What was trained, how, and what it came to: the summary of train --json, but for the times,
-/// which the report adds. `far` is far memory as the user named it.
+/// Returns the summary of train --json: settings and results, without the times, which the report
+/// adds. `far` is far memory as the user named it.
 [[nodiscard]] nlohmann::json training_json(const Trainer& trainer, const TrainingSummary& summary,
                                            const std::string& far);
 
-/// Writes JSON objects one a line to a file or standard output, as they come.
+/// Writes JSON objects, one per line, to a file or standard output as they come.
 class JsonLines {
  public:
-  /// An empty `path` writes nothing, "-" is standard output.
+  /// Writes nothing if `path` is empty, and to standard output for "-".
   /// Throws: um::Error when the file cannot be opened.
   explicit JsonLines(const std::string& path);
 
-  /// Throws: um::Error when it cannot be written.
+  /// Throws: um::Error when the file cannot be written.
   void write(const nlohmann::json& object);
 
  private:

@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kLargestError = 0.15;  // of a prediction, without a word about it
+constexpr double kLargestError = 0.15;  // larger errors of a prediction are reported
 
 json to_json(const um::Counters& counters) {
   return {{"bytes_prefetched", counters.bytes_prefetched.count()},
@@ -39,7 +39,7 @@ um::Bytes peak_resident_set() {
   return um::Bytes{static_cast<std::uint64_t>(usage.ru_maxrss) << 10U};
 }
 
-// "1:02:03" or "2:03".
+// Returns "1:02:03" or "2:03".
 std::string clock_text(double seconds) {
   const auto whole = static_cast<std::uint64_t>(std::lround(seconds));
   const std::uint64_t hours = whole / 3600;
@@ -47,8 +47,8 @@ std::string clock_text(double seconds) {
                    : fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
-// Returns by which part the prediction is off; nothing where there is none, or no step but the
-// first, which warms up.
+// Returns the relative error of the prediction; nothing without a prediction, or if the only step
+// was the first one, which warms up.
 std::optional<double> error_of(const TrainingSummary& summary) {
   if (!summary.predicted_step || summary.steps_run < 2) return std::nullopt;
   return um::seconds(*summary.predicted_step) / um::seconds(summary.median_step) - 1;
@@ -167,7 +167,7 @@ double TrainingReport::samples_per_second(um::Nanoseconds step) const {
   return step.count() == 0 ? 0 : static_cast<double>(samples_.batch) / um::seconds(step);
 }
 
-// "31.2 images/s", "3125 tokens/s"
+// Returns "31.2 images/s" or "3125 tokens/s".
 std::string TrainingReport::throughput(um::Nanoseconds step) const {
   const double rate = samples_per_second(step);
   return is_of_text()

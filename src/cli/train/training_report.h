@@ -18,29 +18,28 @@
 
 namespace spillway::cli {
 
-/// What a step works on: so many images, or texts of so many tokens each.
+/// The samples of a step: images, or texts with this many tokens each.
 struct StepSamples {
   std::size_t batch = 0;
   std::size_t tokens_each = 0;  ///< 0: images
 };
 
-/// Those of a step of `network`.
+/// Returns the samples of a step of `network`.
 [[nodiscard]] StepSamples samples_of_step(const nets::Network& network, std::size_t batch);
 
-/// Returns what an evaluation came to, as the summary of train --json has it.
+/// Returns an evaluation's results for the summary of train --json.
 [[nodiscard]] nlohmann::json test_figures(const Evaluation& evaluation, bool is_of_text);
 
-/// The steps of a training: those done before, and the last one.
+/// The steps of a training: number of steps done before, and the last one.
 struct StepRange {
   std::uint64_t before = 0;
   std::uint64_t last = 0;
 };
 
-/// Tells the user how a training goes: a progress line on standard error, a JSON line a step, and
-/// what it all came to at the end.
+/// Reports a training: a progress line on standard error, a JSON line per step, and a summary.
 class TrainingReport {
  public:
-  /// Of steps within `budget`. Throws: um::Error when `json_path` cannot be written.
+  /// Reports steps within `budget`. Throws: um::Error when `json_path` cannot be written.
   TrainingReport(const std::string& json_path, const StepSamples& samples, const StepRange& steps,
                  um::Bytes budget);
 
@@ -49,17 +48,17 @@ class TrainingReport {
 
   void early_stop(std::uint64_t step, const BestEvaluation& best);
 
-  /// On a line of its own.
+  /// Prints a warning on a line of its own.
   void warn(const std::string& sentence);
 
-  /// Adds what the steps came to, to `line`, and writes it as the last one. Throws: um::Error.
+  /// Adds the results of all steps to `line` and writes it as the last line. Throws: um::Error.
   void finish(nlohmann::json line, const TrainingSummary& summary);
-  /// Tells the user what the steps came to.
+  /// Prints the results of all steps.
   void print(const TrainingSummary& summary);
 
  private:
   [[nodiscard]] double samples_per_second(um::Nanoseconds step) const;
-  // Of the steps after `step`, as fast as those before.
+  // Estimates the time of the steps after `step` from the speed of those before.
   [[nodiscard]] std::string time_left(std::uint64_t step) const;
   [[nodiscard]] std::string throughput(um::Nanoseconds step) const;
   [[nodiscard]] bool is_of_text() const { return samples_.tokens_each > 0; }
@@ -72,11 +71,12 @@ class TrainingReport {
   um::Bytes budget_;
 };
 
-/// Throws: um::Error when a sample of the network has several labels, so that there is no matrix.
+/// Throws: um::Error when a sample of the network has several labels, which cannot have a matrix.
 void expect_confusion_matrix_of(const nets::Network& network);
 
 /// Writes Evaluation::confusion as CSV: "label,0,1,..." with a column for each prediction, then a
-/// row for each label. "-" is standard output. Throws: um::Error when it cannot be written.
+/// row for each label. Writes to standard output if `path` is "-". Throws: um::Error when the file
+/// cannot be written.
 void write_confusion_matrix(std::span<const std::uint64_t> confusion, const std::string& path);
 
 }  // namespace spillway::cli

@@ -28,14 +28,14 @@ std::vector<AlgorithmInfo> attention_algorithms(const Machine& machine, const Op
   return all;
 }
 
-// The parts of x or dx that begin at the first token's row.
+// The parts of x or dx, each starting at the first token's row.
 struct HeadParts {
   std::byte* queries;
   std::byte* keys;
   std::byte* values;
 };
 
-// One of cuDNN's engines made ready to run an attention.
+// A cuDNN engine prepared to run an attention.
 class AttentionRun {
  public:
   template <class Op>
@@ -51,7 +51,7 @@ class AttentionRun {
     return {.queries = rows, .keys = keys, .values = keys + problem_.heads.kv_heads * head};
   }
 
-  // `tensors`: all but the numbers.
+  // `tensors` are all tensors except the scalars.
   void execute(std::vector<TensorAddress> tensors, std::byte* workspace) const {
     float scale = scale_;
     float masked = -std::numeric_limits<float>::infinity();
@@ -69,7 +69,7 @@ class AttentionRun {
  private:
   cudnnHandle_t cudnn_;
   AttentionProblem problem_;
-  const AttentionEngine* engine_;  // lives as long as the machine's engines
+  const AttentionEngine* engine_;  // owned by the machine's engines
   float scale_;
 };
 

@@ -7,8 +7,8 @@
 
 namespace spillway::cuda {
 
-/// The ways to run an attention: our kernel, and behind it what cuDNN offers. All keep the same
-/// numbers for the way back, so that the two passes may run by different ones.
+/// Return the algorithms of an attention: our kernel, then cuDNN's engines. All save the same
+/// numbers for backward, so the two passes may use different algorithms.
 [[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine& machine,
                                                        const AttentionForward& op);
 [[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine& machine,

@@ -9,9 +9,9 @@ namespace spillway::cuda {
 namespace {
 
 constexpr um::Bytes kScratchUnit{256};
-// Each is compiled, and measured in a step of its own.
+// Each engine must be compiled, and measured in its own step.
 constexpr std::size_t kMostOffered = 3;
-// Before, masks needed another number than minus infinity.
+// Masks of older versions do not support minus infinity.
 constexpr std::size_t kOldestVersion = 91000;
 
 }  // namespace

@@ -12,56 +12,57 @@
 
 namespace spillway::cuda {
 
-/// Bytes at the start of the workspace that the graph keeps a tensor in: kTensorMeans, of the way
-/// back. A multiple of 256.
+/// Returns the bytes for kTensorMeans of backward, a tensor at the start of the workspace. A
+/// multiple of 256.
 [[nodiscard]] um::Bytes attention_scratch(const AttentionProblem& problem);
 
-/// One of cuDNN's ways to run an attention.
+/// One of cuDNN's engines for attention.
 class AttentionEngine : public ListedEngine {
  public:
-  /// `scratch`: what its kernel needs besides the engine's workspace.
+  /// `scratch` is workspace of its kernel beyond the engine's own.
   AttentionEngine(EngineConfig config, um::Bytes scratch);
 
-  /// "engine6_k24=26"
+  /// Returns a name such as "engine6_k24=26".
   [[nodiscard]] const std::string& name() const { return config().name; }
-  /// With the scratch; a multiple of 256.
+  /// Returns the workspace with scratch; a multiple of 256 bytes.
   [[nodiscard]] um::Bytes workspace() const { return workspace_; }
 
  private:
   um::Bytes workspace_;
 };
 
-/// What cuDNN lists for a pass, before anything is compiled.
+/// The engines that cuDNN lists for a pass, before any is compiled.
 struct ListedAttention {
   std::unique_ptr<CudnnGraph> graph;  ///< outlives the engines
-  /// Those that give the same bits each time and keep float's precision within `max_workspace`, in
-  /// the order in which cuDNN expects them to be fast.
+  /// Deterministic engines with float precision and at most `max_workspace`, in the order of speed
+  /// that cuDNN expects.
   std::vector<AttentionEngine> engines;
-  std::string refusal;  ///< why there are none
+  std::string refusal;  ///< why there are no engines
 };
 
-/// Where cuDNN refuses it lists none. All engines are compiled at run time, and are listed where
-/// there is a driver alone.
+/// Lists the engines for `problem`, or none if cuDNN refuses. They are all compiled at run time,
+/// and cuDNN lists them only if a driver is present.
 [[nodiscard]] ListedAttention list_attention(const CudnnTarget& target,
                                              const AttentionProblem& problem,
                                              um::Bytes max_workspace);
 
-/// What cuDNN offers for each attention, asked once and kept: of what it lists the first three that
-/// it can compile.
+/// Engines that cuDNN offers for attention, listed once per problem. The first three that cuDNN can
+/// compile are kept.
 ///
 /// Thread safety: none.
 class AttentionEngines {
  public:
-  /// Requires: what `target` stands for outlives this.
+  /// Requires: the handle or description of `target` outlives this object.
   AttentionEngines(CudnnTarget target, um::Bytes max_workspace);
 
-  /// May be none: kernels of ours can do it all. They live as long as this.
+  /// Returns the engines, possibly none, since our kernels support everything. They live as long as
+  /// this object.
   [[nodiscard]] const std::vector<AttentionEngine>& offered(const AttentionProblem& problem);
 
-  /// Why offered(problem) are none; empty where there are some.
+  /// Returns why offered(problem) is empty; empty if it is not.
   [[nodiscard]] const std::string& refusal(const AttentionProblem& problem);
 
-  /// The one of offered(problem) with that name. Requires: there is one.
+  /// Returns the engine of offered(problem) with that name. Requires: it exists.
   [[nodiscard]] const AttentionEngine& named(const AttentionProblem& problem,
                                              std::string_view name);
 

@@ -11,7 +11,7 @@ namespace {
 using HeadDims = std::array<std::int64_t, 4>;
 
 constexpr cudnnDataType_t kElement = CUDNN_DATA_BFLOAT16;
-// Ids of tensors that are only ever within the kernel are from here on.
+// First id of virtual tensors, which exist only within the kernel.
 constexpr std::int64_t kFirstWithin = 1000;
 
 std::int64_t signed_size(std::size_t n) { return static_cast<std::int64_t>(n); }
@@ -25,7 +25,7 @@ HeadDims transposed(HeadDims dims) {
   return dims;
 }
 
-// Collects tensors and nodes. (N, heads, tokens, width) are the dimensions of queries.
+// Collects tensors and nodes. Dimensions of queries are (N, heads, tokens, width).
 class AttentionNodes {
  public:
   explicit AttentionNodes(const AttentionProblem& problem)
@@ -48,7 +48,7 @@ class AttentionNodes {
   [[nodiscard]] HeadDims keys() const { return {batch_, kv_heads_, tokens_, width_}; }
   [[nodiscard]] HeadDims scores() const { return {batch_, heads_, tokens_, tokens_}; }
   [[nodiscard]] HeadDims rows() const { return {batch_, heads_, tokens_, 1}; }
-  // Of a part of rows of x, and of the rows of y.
+  // Strides of a part of x's rows, and of y's rows.
   [[nodiscard]] HeadDims part_strides() const { return {tokens_ * stride_, width_, stride_, 1}; }
   [[nodiscard]] HeadDims result_strides() const {
     return {tokens_ * heads_ * width_, width_, heads_ * width_, 1};
@@ -119,7 +119,7 @@ class AttentionNodes {
   std::int64_t next_ = kFirstWithin;
 };
 
-// Minus infinity where a key is behind its query.
+// Sets scores to minus infinity where a key comes after its query.
 std::int64_t AttentionNodes::masked(std::int64_t x) {
   if (!is_causal_) return x;
   number(kTensorMasked);
@@ -140,7 +140,7 @@ std::int64_t AttentionNodes::masked(std::int64_t x) {
   return y;
 }
 
-// S = Q K^T scale, P = exp(S - largest) / sum, O = P V; kept is largest + log(sum).
+// S = Q K^T scale, P = exp(S - largest) / sum, O = P V. Saves largest + log(sum).
 void AttentionNodes::add_forward() {
   tensor(kTensorQueries, kElement, queries(), part_strides());
   tensor(kTensorKeys, kElement, transposed(keys()), transposed(part_strides()));
@@ -161,7 +161,7 @@ void AttentionNodes::add_forward() {
   nodes_.emplace_back(MatmulNode{.a = weights, .b = kTensorValues, .c = kTensorResult});
 }
 
-// gradient = scores^T rows, of all heads that a key serves.
+// gradient = scores^T rows, summed over all heads that share a key head.
 void AttentionNodes::sum_over_queries(std::int64_t scores, std::int64_t rows,
                                       std::int64_t gradient) {
   const std::int64_t by_key = transposed_scores(scores);
@@ -174,7 +174,7 @@ void AttentionNodes::sum_over_queries(std::int64_t scores, std::int64_t rows,
   nodes_.emplace_back(ReductionNode{.mode = CUDNN_REDUCE_TENSOR_ADD, .x = each, .y = gradient});
 }
 
-// Rows' sums of dO O.
+// Row sums of dO O.
 std::int64_t AttentionNodes::add_means() {
   number(kTensorOne);
   tensor(kTensorMeans, CUDNN_DATA_FLOAT, rows(), dense(rows()));
@@ -185,7 +185,7 @@ std::int64_t AttentionNodes::add_means() {
   return kTensorMeans;
 }
 
-// P = exp(S - kept), dV = P^T dO, dS = P (dO V^T - means) scale, dK = dS^T Q, dQ = dS K.
+// P = exp(S - saved), dV = P^T dO, dS = P (dO V^T - means) scale, dK = dS^T Q, dQ = dS K.
 void AttentionNodes::add_backward() {
   tensor(kTensorQueries, kElement, queries(), part_strides());
   tensor(kTensorKeys, kElement, transposed(keys()), transposed(part_strides()));

@@ -10,7 +10,7 @@ namespace spillway::cuda {
 
 enum class AttentionPass { kForward, kBackward };
 
-/// One pass of an attention without dropout in bfloat16, as cuDNN is asked for it.
+/// One pass of an attention in bfloat16 without dropout, as a request to cuDNN.
 struct AttentionProblem {
   AttentionPass pass;
   TensorShape x;
@@ -30,34 +30,35 @@ struct AttentionProblem {
   return problem_of(AttentionPass::kBackward, op.geometry);
 }
 
-/// Whether it is worth asking cuDNN: in bfloat16; without dropout, whose masks must be the host's;
-/// and with heads of whole packs of 16 bytes, so that x and y have no padding.
+/// Returns true if cuDNN may support the attention. This requires bfloat16 and no
+/// dropout, since masks must equal the host's. Heads must be a multiple of 16 bytes wide, so that
+/// x and y have no padding.
 [[nodiscard]] bool may_be_cudnns(Precision precision, const AttentionGeometry& geometry);
 
-/// For messages: "attention's forward pass, 4 x 256 tokens, 12 heads of 64".
+/// Returns text for messages: "attention's forward pass, 4 x 256 tokens, 12 heads of 64".
 [[nodiscard]] std::string describe(const AttentionProblem& problem);
 
-/// The tensors of the graph, which an execution gives addresses of. Queries, keys and values are
-/// parts of each row of x, their gradients of dx.
+/// Ids of the graph's tensors, which get addresses at execution. Queries, keys and values are parts
+/// of x's rows, their gradients of dx's rows.
 inline constexpr std::int64_t kTensorQueries = 'q';
 inline constexpr std::int64_t kTensorKeys = 'k';
 inline constexpr std::int64_t kTensorValues = 'v';
 inline constexpr std::int64_t kTensorResult = 'o';      ///< y
-inline constexpr std::int64_t kTensorStatistics = 's';  ///< saved: logarithms of sums
-/// Floats in host memory: what scores are multiplied by, and with a causal mask minus infinity.
+inline constexpr std::int64_t kTensorStatistics = 's';  ///< saved: log-sum-exp of the scores
+/// Floats in host memory: the factor of the scores, and minus infinity for a causal mask.
 inline constexpr std::int64_t kTensorScale = 'c';
 inline constexpr std::int64_t kTensorMasked = 'i';
-/// Of the way back alone.
+/// Ids used only by backward.
 inline constexpr std::int64_t kTensorResultGradient = 'O';  ///< dy
 inline constexpr std::int64_t kTensorQueryGradients = 'Q';
 inline constexpr std::int64_t kTensorKeyGradients = 'K';
 inline constexpr std::int64_t kTensorValueGradients = 'V';
-inline constexpr std::int64_t kTensorMeans = 'm';  ///< scratch: a float for each head and token
-inline constexpr std::int64_t kTensorOne = '1';    ///< a float in host memory: 1
+inline constexpr std::int64_t kTensorMeans = 'm';  ///< scratch: a float per head and token
+inline constexpr std::int64_t kTensorOne = '1';    ///< the float 1 in host memory
 
-/// The pass as the operations in which cuDNN 9 recognises its fused attention. (Its operation of
-/// one node knows no causal mask in 9.19.) On the way back nothing is added with atomics: the
-/// gradients of scores wait in the engine's workspace, two bytes for each query, key and head.
+/// Returns the pass as the operations in which cuDNN 9 recognises its fused attention. (The
+/// single-node operation of 9.19 has no causal mask.) Backward uses no atomics: the gradients of
+/// scores are kept in the engine's workspace, two bytes per query, key and head.
 [[nodiscard]] CudnnGraph attention_graph(const CudnnTarget& target,
                                          const AttentionProblem& problem);
 

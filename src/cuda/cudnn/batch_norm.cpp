@@ -10,8 +10,8 @@ namespace {
 
 float* floats(std::byte* operand) { return reinterpret_cast<float*>(operand); }
 
-// What makes the biased variance of a batch unbiased. One value a channel has no unbiased variance;
-// its biased one, zero, stands in.
+// Returns the factor from biased to unbiased variance of a batch. The unbiased variance of a single
+// value per channel does not exist; the biased one, zero, is used instead.
 float unbiased(const ChannelMatrix& matrix) {
   return static_cast<float>(matrix.rows) /
          static_cast<float>(std::max<std::size_t>(matrix.rows - 1, 1));

@@ -14,21 +14,21 @@
 
 namespace spillway::cuda {
 
-/// What a convolution's kernel needs besides its engine's workspace, in this order at the start of
-/// the workspace; multiples of 256 bytes.
+/// Scratch of a convolution's kernel beyond the engine's own workspace. The members are in this
+/// order at the start of the workspace; each is a multiple of 256 bytes.
 struct ConvolutionScratch {
-  um::Bytes gradient;  ///< the weights' gradient in bfloat16, before it becomes float
-  um::Bytes sums;      ///< partial sums of the biases' gradient
+  um::Bytes gradient;  ///< the weights' gradient in bfloat16, before conversion to float
+  um::Bytes sums;      ///< partial sums of the bias gradient
 
   [[nodiscard]] um::Bytes total() const { return gradient + sums; }
 };
 
 [[nodiscard]] ConvolutionScratch scratch_of(Precision precision, const ConvolutionProblem& problem);
 
-/// One of cuDNN's engines made ready to run a convolution or a transposed one.
+/// A cuDNN engine prepared to run a convolution or a transposed one.
 class ConvolutionRun {
  public:
-  /// Of one of the three operations of either, by one of algorithms_of(machine, op).
+  /// `op` is one of the three operations; `algorithm` is one of algorithms_of(machine, op).
   template <class Op>
   ConvolutionRun(const Machine& machine, const Op& op, std::string_view algorithm)
       : machine_{machine},
@@ -38,7 +38,7 @@ class ConvolutionRun {
 
   [[nodiscard]] const Machine& machine() const { return machine_; }
   [[nodiscard]] const ConvolutionProblem& problem() const { return problem_; }
-  /// The block's layout.
+  /// Returns the layout of the parameter block.
   [[nodiscard]] const ParameterLayout& parameters() const { return parameters_; }
   [[nodiscard]] const ConvolutionEngine& engine() const { return engine_; }
 
@@ -46,34 +46,34 @@ class ConvolutionRun {
     naming([&] { return describe(problem_); },
            [&] { engine_.plan().execute(machine_.cudnn, tensors, workspace); });
   }
-  /// Of a pass that makes tensor `to` of tensor `from` with the weights of `block`.
+  /// Runs a pass that computes tensor `to` from tensor `from` with the weights of `block`.
   void execute_with_weights(const TensorAddress& from, std::byte* block, const TensorAddress& to,
                             std::byte* workspace) const;
-  /// Of a pass that makes the gradient of the weights, from operands of the convolution: as floats,
-  /// whatever the engine writes. The scratch is at the start of `workspace`.
+  /// Runs a pass that computes the weights' gradient as floats, whatever the engine writes. `x` and
+  /// `dy` are the convolution's; the scratch is at the start of `workspace`.
   void execute_gradient(std::byte* x, std::byte* dy, std::byte* block, std::byte* workspace) const;
 
  private:
   Machine machine_;
   ConvolutionProblem problem_;
   ParameterLayout parameters_;
-  const ConvolutionEngine& engine_;  // lives as long as the machine's engines
+  const ConvolutionEngine& engine_;  // owned by the machine's engines
 };
 
-/// What the kernel of an operation needs at the start of its workspace, besides what its problem
-/// does: partial sums of the biases' gradient, which a transposed convolution's adjoint has not.
+/// Returns further workspace of an operation's kernel: partial sums of the bias gradient, since a
+/// transposed convolution's adjoint has no bias.
 template <class Op>
 [[nodiscard]] um::Bytes more_workspace(const Op& /*op*/) {
   return {};
 }
 [[nodiscard]] um::Bytes more_workspace(const TransposedConvolutionBackwardWeights& op);
 
-/// What cuDNN offers for `problem`, for a kernel that needs `more` workspace than that.
+/// Returns the algorithms that cuDNN offers for `problem`, each with `more` additional workspace.
 [[nodiscard]] std::vector<AlgorithmInfo> offered(const Machine& machine,
                                                  const ConvolutionProblem& problem, um::Bytes more);
 
-/// The ways to run a convolution or a transposed one within the machine's max_workspace, the
-/// baseline first: least workspace.
+/// Returns the algorithms of a convolution or transposed convolution that fit in the machine's
+/// max_workspace. The first is the baseline, with the smallest workspace.
 template <class Op>
 [[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine& machine, const Op& op) {
   return offered(machine, problem_of(op), more_workspace(op));

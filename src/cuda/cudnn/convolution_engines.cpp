@@ -17,10 +17,11 @@ constexpr std::size_t kSettings = 10;
 
 using Choice = std::vector<std::size_t>;
 
-// Candidates than which no faster one takes less, and the fastest.
+// Returns the Pareto front (candidates without a faster one of at most their workspace), and the
+// fastest.
 Choice front_and_fastest(std::span<const EngineCandidate> candidates, um::Bytes max) {
   Choice fastest;
-  Choice front;  // ever less workspace; the last one has the least
+  Choice front;  // in order of decreasing workspace
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const um::Bytes workspace = candidates[i].workspace;
     if (workspace > max) continue;
@@ -35,8 +36,7 @@ Choice front_and_fastest(std::span<const EngineCandidate> candidates, um::Bytes 
   return chosen;
 }
 
-// Adds candidates that `is_wanted` and that are not there, in order, while there are less than
-// `count`.
+// Adds further candidates that `is_wanted` accepts, in order, until there are `count`.
 template <class IsWanted>
 void fill(Choice& chosen, std::size_t candidates, std::size_t count, const IsWanted& is_wanted) {
   for (std::size_t i = 0; i < candidates && chosen.size() < count; ++i) {
@@ -71,7 +71,7 @@ std::vector<std::size_t> choose_engines(std::span<const EngineCandidate> candida
 
 namespace {
 
-// The engines of `candidates` that are worth a measurement, all of which run.
+// Returns the engines of `candidates` that are worth a measurement, after checking that they run.
 OfferedEngines choose(const CudnnTarget& target, OfferedEngines candidates,
                       const EngineRules& rules) {
   for (;;) {

@@ -14,33 +14,34 @@
 
 namespace spillway::cuda {
 
-/// Which of cuDNN's engines may be used.
+/// Rules for which cuDNN engines may be used.
 struct EngineRules {
   Precision precision = Precision::kFp32;
-  bool deterministic = false;  ///< only engines that give the same bits each time
+  bool deterministic = false;  ///< use only engines that give the same bits in each run
   um::Bytes max_workspace;
 };
 
-/// Whether an engine may be used. Engines that are compiled at run time may not: building one takes
-/// half a second, and a network has hundreds of convolutions. Nor may those that sum in less than
-/// float and, for Precision::kFp32, those of the tensor cores, which would multiply as TF32.
+/// Returns true if an engine may be used. Engines compiled at run time are excluded: building one
+/// takes half a second, and a network has hundreds of convolutions. Excluded, too, are engines that
+/// sum in less than float and, for Precision::kFp32, engines with tensor cores, which would
+/// multiply as TF32.
 [[nodiscard]] bool is_permitted(const EngineConfig& engine, const EngineRules& rules);
 
-/// One way to run a convolution.
+/// An engine that can run a convolution.
 class ConvolutionEngine : public ListedEngine {
  public:
-  /// `scratch`: what its kernel needs besides the engine's workspace.
+  /// `scratch` is workspace of its kernel beyond the engine's own.
   ConvolutionEngine(EngineConfig config, bool is_fused, um::Bytes scratch);
 
-  /// "engine67_k2=5_k13=0", "fused_engine51_..."
+  /// Returns a name such as "engine67_k2=5_k13=0" or "fused_engine51_...".
   [[nodiscard]] const std::string& name() const { return name_; }
-  /// The same for all settings of an engine: its number, from -1 down where it is fused.
+  /// Returns the engine's number, equal for all its settings; -1 - number if it is fused.
   [[nodiscard]] std::int64_t number() const {
     return is_fused_ ? -1 - config().engine : config().engine;
   }
-  /// With the scratch, as counted_workspace() counts.
+  /// Returns the workspace with scratch, as rounded by counted_workspace().
   [[nodiscard]] um::Bytes workspace() const { return workspace_; }
-  /// Whether the engine adds the bias and applies the ReLU. If not, who runs it does.
+  /// Returns true if the engine adds the bias and applies the ReLU; otherwise the caller must.
   [[nodiscard]] bool is_fused() const { return is_fused_; }
   [[nodiscard]] bool uses_tensor_cores() const { return config().uses_tensor_cores; }
 
@@ -52,32 +53,32 @@ class ConvolutionEngine : public ListedEngine {
 
 using OfferedEngines = std::vector<std::unique_ptr<ConvolutionEngine>>;
 
-/// What cuDNN offers for each convolution, asked once (some 50 ms) and kept.
+/// Engines that cuDNN offers for each convolution, listed once (in about 50 ms) and kept.
 ///
 /// Thread safety: none.
 class ConvolutionEngines {
  public:
-  /// Requires: what `target` stands for outlives this.
+  /// Requires: the handle or description of `target` outlives this object.
   ConvolutionEngines(CudnnTarget target, EngineRules rules);
 
-  /// At least one; the first takes the least workspace (choose_engines()). They live as long as
-  /// this. Throws: um::Error when cuDNN has none that the rules permit, or when padding channels
-  /// would cut its groups.
+  /// Returns at least one engine, smallest workspace first (choose_engines()). They live as long as
+  /// this object. Throws: um::Error if the rules permit none of cuDNN's engines, or if padding
+  /// channels would split its groups.
   [[nodiscard]] const OfferedEngines& offered(const ConvolutionProblem& problem);
 
-  /// The one of offered(problem) with that name. Requires: there is one.
+  /// Returns the engine of offered(problem) with that name. Requires: it exists.
   [[nodiscard]] const ConvolutionEngine& named(const ConvolutionProblem& problem,
                                                std::string_view name);
 
  private:
-  // Graphs outlive the engines that were made for them.
+  // Graphs must outlive the engines made for them.
   struct Offer {
     ConvolutionProblem problem;
     std::vector<std::unique_ptr<CudnnGraph>> graphs;
     OfferedEngines engines;
   };
 
-  // Everything permitted, the fused ones first, by expected speed.
+  // Returns all permitted engines by expected speed, fused ones first.
   [[nodiscard]] Offer list(const ConvolutionProblem& problem) const;
 
   CudnnTarget target_;
@@ -85,29 +86,29 @@ class ConvolutionEngines {
   std::vector<std::unique_ptr<Offer>> offers_;
 };
 
-/// Workspaces are counted in whole units of this size, and at least one: so an engine that takes
-/// 131 bytes is not thought larger than one that takes none and is ten times as slow.
+/// Unit to which workspaces are rounded up, at least one. A small workspace such as 131 bytes then
+/// does not count as larger than none, which may be ten times slower.
 inline constexpr um::Bytes kWorkspaceUnit{1U << 20U};
 
-/// What an engine's workspace counts as.
+/// Returns the workspace rounded up to that unit.
 [[nodiscard]] constexpr um::Bytes counted_workspace(um::Bytes workspace) {
   return um::round_up(workspace == um::Bytes{} ? um::Bytes{1} : workspace, kWorkspaceUnit);
 }
 
-/// What an engine with its settings is chosen by.
+/// Properties of an engine and its settings that decide whether it is chosen.
 struct EngineCandidate {
-  um::Bytes workspace;      ///< a counted one
-  std::int64_t engine = 0;  ///< the same for all settings of an engine
-  /// Does without the tensor cores that others use: some tens of times as long, for measuring, too.
+  um::Bytes workspace;      ///< rounded by counted_workspace()
+  std::int64_t engine = 0;  ///< number of the engine, equal for all its settings
+  /// Does not use tensor cores although others do: tens of times slower, also to measure.
   bool is_slow = false;
 };
 
-/// Which of cuDNN's engines are worth a measurement, of `candidates` in the order in which they are
-/// expected to be fast. That is not the measured order, so there are many: the one with the least
-/// workspace, those than which no faster one takes less, and the four fastest, eight together at
-/// most; then engines that are not among them, each with its fastest settings, up to twelve; then
-/// further settings, up to ten; at last, up to ten, slow ones. The result is in the order of
-/// workspaces, of equal ones in that of `candidates`. Nothing takes more than `max`.
+/// Chooses the engines that are worth a measurement. `candidates` are in the order of expected
+/// speed. Measured speeds differ, and therefore many engines are chosen:
+/// - the smallest workspace, the Pareto front, and the four fastest: at most eight together;
+/// - then further engines, each with its fastest settings, up to twelve in total;
+/// - then further settings, up to ten; finally slow candidates, up to ten.
+/// The result is ordered by workspace, then by the order of `candidates`. No choice exceeds `max`.
 [[nodiscard]] std::vector<std::size_t> choose_engines(std::span<const EngineCandidate> candidates,
                                                       um::Bytes max);
 

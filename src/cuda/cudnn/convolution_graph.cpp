@@ -6,7 +6,7 @@
 namespace spillway::cuda {
 namespace {
 
-// Only within fused_graph's kernel.
+// Virtual tensors of fused_graph's kernel.
 constexpr std::int64_t kTensorSum = 's';
 constexpr std::int64_t kTensorBiased = 'a';
 
@@ -23,7 +23,7 @@ GraphTensor activation(std::int64_t id, cudnnDataType_t type, const TensorShape&
           .dims = {dim(shape.batch), dim(image.channels), dim(image.height), dim(image.width)}};
 }
 
-// cuDNN takes the number of groups from x's channels and the weights'.
+// cuDNN derives the number of groups from the channels of x and of the weights.
 GraphTensor weights(cudnnDataType_t type, const ConvolutionGeometry& g) {
   return {.id = kTensorW,
           .type = type,

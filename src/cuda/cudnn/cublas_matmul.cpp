@@ -40,7 +40,7 @@ void set(const MatmulProblem& problem, cublasLtMatmulPreference_t descriptor,
   check_for(problem, cublasLtMatmulPreferenceSetAttribute(descriptor, name, &value, sizeof value));
 }
 
-// Columns are `stride` apart: 0 says that they are dense.
+// Columns are `stride` elements apart; 0 means dense.
 Owned<cublasLtMatrixLayout_t> layout(const MatmulProblem& problem, cudaDataType_t type,
                                      std::size_t rows, std::size_t columns,
                                      std::size_t stride = 0) {
@@ -51,9 +51,9 @@ Owned<cublasLtMatrixLayout_t> layout(const MatmulProblem& problem, cudaDataType_
   return Owned<cublasLtMatrixLayout_t>{raw};
 }
 
-// cuBLASLt counts columns first: a row-major matrix is, to it, the transposed one, and the product
-// is D^T = B^T A^T. So its first operand is our B, its second our A, and a matrix that lies
-// transposed in memory is one that it must transpose.
+// cuBLASLt is column-major and sees a row-major matrix as its transpose, so the product is D^T =
+// B^T A^T. Its first operand is our B, its second our A. A matrix stored transposed must be
+// transposed by cuBLASLt.
 struct Descriptors {
   Owned<cublasLtMatmulDesc_t> operation;
   Owned<cublasLtMatrixLayout_t> first;
@@ -119,7 +119,7 @@ Matmul::Matmul(const Machine& machine, MatmulProblem problem)
 }
 
 bool Matmul::find_algorithm(bool adds_bias) {
-  // Only whether there is a bias matters here; where it lies is known later.
+  // Only the presence of a bias matters here; its address is set later.
   alignas(256) static constexpr float kAnyBias = 0;
   const Descriptors d = describe(machine_, problem_, adds_bias, &kAnyBias);
   const Owned<cublasLtMatmulPreference_t> preferred = preference(machine_, problem_);

@@ -14,12 +14,12 @@
 
 namespace spillway::cuda {
 
-/// cuDNN refused a call. `what()` is cuDNN's own text; who knows the operation says which it was
-/// for (`naming`).
+/// An error of a cuDNN call. `what()` is cuDNN's text; callers that know the operation add its name
+/// with naming().
 class CudnnError : public um::Error {
  public:
   CudnnError(cudnnStatus_t status, const std::string& text) : um::Error{text}, status_{status} {}
-  /// Whether cuDNN says that it can not do this at all.
+  /// Returns true if cuDNN does not support the request at all.
   [[nodiscard]] bool is_unsupported() const {
     return status_ >= CUDNN_STATUS_NOT_SUPPORTED && status_ < CUDNN_STATUS_INTERNAL_ERROR;
   }
@@ -28,11 +28,11 @@ class CudnnError : public um::Error {
   cudnnStatus_t status_;
 };
 
-/// Throws: CudnnError with cudnnGetLastErrorString's text unless `status` is success.
+/// Throws: CudnnError with cudnnGetLastErrorString's text, unless `status` is success.
 void check_cudnn(cudnnStatus_t status);
 
-/// Calls `function`; turns a CudnnError into one that begins with what was to be done, which
-/// `purpose()` says: "cuDNN cannot run PURPOSE: TEXT".
+/// Calls `function` and turns a CudnnError into an um::Error with the operation's name, which
+/// `purpose()` returns: "cuDNN cannot run PURPOSE: TEXT".
 template <class Purpose, class Function>
 auto naming(const Purpose& purpose, const Function& function) -> decltype(function()) {
   try {
@@ -42,7 +42,7 @@ auto naming(const Purpose& purpose, const Function& function) -> decltype(functi
   }
 }
 
-/// cuDNN's name for the C++ type of an attribute.
+/// cuDNN's attribute type for a C++ type.
 template <class T>
 inline constexpr cudnnBackendAttributeType_t kAttributeType = CUDNN_TYPE_INT64;
 template <>
@@ -82,8 +82,8 @@ template <>
 inline constexpr cudnnBackendAttributeType_t kAttributeType<cudnnBackendBehaviorNote_t> =
     CUDNN_TYPE_BEHAVIOR_NOTE;
 
-/// Owns one descriptor of cuDNN's backend API. A descriptor that another one was told of must
-/// outlive it. All members throw CudnnError when cuDNN refuses.
+/// Owns one descriptor of cuDNN's backend API. It must outlive all descriptors that refer to it.
+/// All members throw CudnnError if cuDNN refuses.
 class CudnnDescriptor {
  public:
   explicit CudnnDescriptor(cudnnBackendDescriptorType_t type);
@@ -108,7 +108,7 @@ class CudnnDescriptor {
   void set(cudnnBackendAttributeName_t name, const CudnnDescriptor& value);
   void set_all(cudnnBackendAttributeName_t name, std::span<const CudnnDescriptor> values);
 
-  /// Must be called once, after the last set() and before the first use.
+  /// Must be called exactly once, after the last set() and before the first use.
   void finalize();
 
   template <class T>
@@ -117,14 +117,14 @@ class CudnnDescriptor {
     get(name, kAttributeType<T>, 1, &value);
     return value;
   }
-  /// At most 64 values, more than any attribute used here has.
+  /// Returns at most 64 values, more than any attribute used here has.
   template <class T>
   [[nodiscard]] std::vector<T> get_all(cudnnBackendAttributeName_t name) const {
     std::vector<T> values(64);
     values.resize(get(name, kAttributeType<T>, values.size(), values.data()));
     return values;
   }
-  /// An attribute that is a descriptor of type `type`, or a list of at most `most` of them.
+  /// Return an attribute that is a descriptor of type `type`, or a list of at most `max` of them.
   [[nodiscard]] CudnnDescriptor get_descriptor(cudnnBackendAttributeName_t name,
                                                cudnnBackendDescriptorType_t type) const;
   [[nodiscard]] std::vector<CudnnDescriptor> get_descriptors(cudnnBackendAttributeName_t name,
@@ -136,20 +136,20 @@ class CudnnDescriptor {
  private:
   void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count,
            const void* values);
-  // Returns how many values there are.
+  // Returns the number of values.
   std::size_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                   std::size_t room, void* values) const;
 
   cudnnBackendDescriptor_t descriptor_ = nullptr;
 };
 
-/// A call of cuDNN or cuBLAS failed. `what()` names the library, its text and the source line.
+/// An error of cuDNN or cuBLAS. `what()` names the library, its text and the source line.
 class LibraryError : public um::Error {
  public:
   LibraryError(const std::string& text, um::Caller where);
 };
 
-/// Throws LibraryError with the caller's file and line unless `status` is success.
+/// Throws: LibraryError with the caller's file and line, unless `status` is success.
 void check(cudnnStatus_t status, um::Caller where = um::Caller::here());
 void check(cublasStatus_t status, um::Caller where = um::Caller::here());
 

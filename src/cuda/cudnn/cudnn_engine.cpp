@@ -7,9 +7,9 @@
 namespace spillway::cuda {
 namespace {
 
-// More than cuDNN 9.19 lists for a convolution, which is about 40.
+// Upper limit; cuDNN 9.19 lists about 40 for a convolution.
 constexpr std::size_t kMaxConfigs = 256;
-// More settings than any engine has: there are 44 types of them.
+// Upper limit of settings per engine; 44 types exist.
 constexpr std::size_t kMaxKnobs = 64;
 
 template <class T>
@@ -28,8 +28,7 @@ std::string name_of(std::int64_t engine, const CudnnDescriptor& config) {
   return name;
 }
 
-// cuDNN 9.1 knows the workspace of plans only; an engine that makes none is one that make_ready()
-// refuses later.
+// cuDNN 9.1 knows the workspace of plans only. make_ready() later refuses engines without a plan.
 um::Bytes workspace_of([[maybe_unused]] const CudnnTarget& target, const CudnnDescriptor& config) {
 #if CUDNN_VERSION >= 90200
   const auto bytes = config.get<std::int64_t>(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE);
@@ -74,7 +73,7 @@ std::vector<CudnnDescriptor> ask([[maybe_unused]] const CudnnTarget& target,
 #endif
   try {
     heuristics.finalize();
-  } catch (const CudnnError& error) {  // how some releases say that the list is empty
+  } catch (const CudnnError& error) {  // some releases report an empty list this way
     if (error.is_unsupported()) return {};
     throw;
   }
@@ -135,7 +134,7 @@ bool ListedEngine::make_ready(const CudnnTarget& target) {
   } catch (const CudnnError&) {
     return false;
   }
-  // What the configuration said decides how much the kernel gets.
+  // The kernel's workspace has the size that the configuration stated.
   return plan_->workspace() <= config_.workspace;
 }
 

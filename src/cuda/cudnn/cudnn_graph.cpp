@@ -23,7 +23,7 @@ CudnnDescriptor convolution_settings(const ConvolutionNode& node) {
   return settings;
 }
 
-// What cuDNN calls the parts of a convolution in one of the passes.
+// cuDNN's names for the parts of a convolution in one pass.
 struct PassNames {
   cudnnBackendDescriptorType_t type;
   cudnnBackendAttributeName_t x, w, y, settings, alpha, beta;
@@ -81,7 +81,7 @@ CudnnGraph::CudnnGraph(const CudnnTarget& target, std::span<const GraphTensor> t
   for (const GraphNode& node : nodes) {
     std::visit([this](const auto& operation) { add(operation); }, node);
   }
-  // Older releases of cuDNN 9 insist on the handle here.
+  // Older releases of cuDNN 9 require the handle here.
   if (target.handle() != nullptr) graph_.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, target.handle());
   graph_.set_all(CUDNN_ATTR_OPERATIONGRAPH_OPS, operations_);
   graph_.finalize();

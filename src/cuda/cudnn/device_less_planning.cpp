@@ -15,7 +15,7 @@ namespace {
 using nets::Network;
 using nets::NodeId;
 
-// Whether a ReLU reads the node, so that the step ends the convolution with it.
+// Returns true if a ReLU reads the node, so that the step fuses it into the convolution.
 bool is_rectified(const Network& network, std::size_t node) {
   return std::any_of(network.nodes.begin(), network.nodes.end(), [&](const nets::Node& reader) {
     return std::holds_alternative<nets::Relu>(reader.layer) && !reader.inputs.empty() &&
@@ -33,7 +33,7 @@ std::vector<ConvolutionProblem> problems_of(const Network& network, std::size_t 
                   {.batch = batch, .image = place.output});
   std::vector<ConvolutionProblem> problems{
       problem_of(ConvolutionForward{.geometry = geometry, .relu = is_rectified(network, node)})};
-  // Nobody wants the gradient of the images.
+  // Nothing reads the gradient of the images.
   if (input != NodeId{0}) problems.push_back(problem_of(ConvolutionBackwardData{geometry}));
   problems.push_back(problem_of(ConvolutionBackwardWeights{geometry}));
   return problems;

@@ -10,8 +10,8 @@
 namespace spillway::cuda {
 namespace {
 
-// An image is a row of a matrix, in the order in which it lies in memory, padding included; the
-// weights are (outputs x inputs).
+// An image is a row of a matrix, padding included, in memory order; the weights are (outputs x
+// inputs).
 std::size_t inputs(const LinearGeometry& g) { return Layout::padded(g.x.image).elements(); }
 std::size_t outputs(const LinearGeometry& g) { return Layout::padded(g.features); }
 
@@ -41,7 +41,7 @@ MatmulProblem problem_of(const LinearBackwardData& op) {
           .purpose = purpose("gradient of the data", g)};
 }
 
-// Of the operation's part, without biases.
+// Returns the outputs of the operation's part, without biases.
 FloatRange part_outputs(const LinearBackwardWeights& op) {
   const LinearGeometry& g = op.geometry;
   const FloatRange floats = ParameterLayout{Precision::kFp32, g.parameters()}.cuts().range(op.part);
@@ -59,10 +59,10 @@ MatmulProblem problem_of(const LinearBackwardWeights& op) {
           .purpose = purpose("gradient of the weights", g)};
 }
 
-// Biases are in the last part.
+// The last part has the biases.
 bool has_bias(const LinearBackwardWeights& op) { return op.geometry.bias && op.part.is_last(); }
 
-// At the start of the workspace of the gradient of the weights.
+// Returns the bytes for bias sums at the start of the workspace of the weights' gradient.
 um::Bytes sums_bytes(const LinearBackwardWeights& op) {
   constexpr um::Bytes kAlignment{256};
   return has_bias(op) ? um::round_up(channel_sums_workspace(outputs_of(op.geometry)), kAlignment)

@@ -16,9 +16,9 @@ namespace {
 
 constexpr um::Bytes kAlignment{256};
 
-// How tokens are cut into chunks, all about as large, and what a workspace holds: the logits of a
-// chunk, their gradients where those are no floats, a share, and what each token adds to the
-// result.
+// How tokens are cut into chunks of nearly equal size, and the layout of the workspace: a chunk's
+// logits, their gradients if these are not floats, each token's contribution to the result, and a
+// share.
 struct Chunks {
   Chunks(const Machine& machine, const VocabularyGeometry& geometry)
       : m{token_matrix(geometry.x)}, columns{Layout::padded(geometry.vocabulary)} {
@@ -32,18 +32,18 @@ struct Chunks {
   }
 
   [[nodiscard]] std::size_t last() const { return m.rows - (m.rows - 1) / each * each; }
-  /// Where the products' own workspace begins.
+  /// Returns where the products' own workspace begins.
   [[nodiscard]] um::Bytes bytes() const { return logits + slopes + losses + kAlignment; }
 
   TokenMatrix m;
   std::size_t columns;  // of the logits, padding included
-  std::size_t each;     // tokens of a chunk, but the last
+  std::size_t each;     // tokens per chunk; the last may have fewer
   um::Bytes logits;
   um::Bytes slopes;
   um::Bytes losses;
 };
 
-// The three products of a chunk of so many tokens. Only the first has a use at evaluation.
+// The three products for a chunk of `rows` tokens. Evaluation uses only the first.
 struct Products {
   Products(const Machine& machine, const Chunks& chunks, std::size_t rows)
       : logits{machine,
@@ -75,7 +75,7 @@ struct Products {
   Matmul dtable;
 };
 
-// The memory of one call.
+// Addresses in the workspace of one call.
 struct Memory {
   Memory(const Chunks& chunks, std::byte* workspace)
       : logits{workspace},
@@ -146,7 +146,7 @@ class VocabularyLoss {
         sum_columns(machine_, rows, memory.slopes, reinterpret_cast<float*>(operands.out.dbias),
                     adds);
       }
-      // Last: it may go over x.
+      // Last, since dx may overwrite x.
       products.dx.run(memory.slopes, table, nullptr, operands.out.dx + first * row,
                       memory.products);
     }

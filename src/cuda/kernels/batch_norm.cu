@@ -5,9 +5,9 @@
 namespace spillway::cuda {
 namespace {
 
-// Mean and sum of squared distances from it, of `count` values; merged by the formulas of Chan,
-// Golub and LeVeque ("Updating formulae and a pairwise algorithm for computing sample variances",
-// 1979). No float is lost to a mean that is large beside the deviation.
+// Merges the mean and the sum of squared distances from it of two sets of values. The formulas are
+// from Chan, Golub and LeVeque ("Updating formulae and a pairwise algorithm for computing sample
+// variances", 1979). They lose no precision if the mean is large relative to the deviation.
 __device__ void merge_moments(float count, float other_count, float other_mean, float other_squares,
                               float& mean, float& squares) {
   const float all = count + other_count;
@@ -43,9 +43,9 @@ struct ChannelMoments {
   }
 };
 
-// Of the rows of one thread, in one pass. Values are taken relative to the first one: since it is
-// one of the n values, its distance from their mean is at most sqrt(n) deviations, so that the
-// subtraction at the end costs at most a factor n (some hundreds) of float's 2^-24, mostly none.
+// Returns the moments of one thread's rows in one pass, with values relative to the first one. This
+// is one of the n values, so its distance from the mean is at most sqrt(n) deviations. The final
+// subtraction therefore costs at most a factor n (some hundreds) of float's 2^-24, mostly none.
 template <class T>
 __device__ GroupMoments moments_of(const ChannelMatrix& matrix, const TilePlace& place,
                                    const T* __restrict__ x) {
@@ -74,7 +74,7 @@ __device__ GroupMoments moments_of(const ChannelMatrix& matrix, const TilePlace&
   return moments;
 }
 
-// partials: (2, chunks, channels), means and squares
+// partials: (2, chunks, channels), means, then sums of squared distances from them
 template <class T>
 __global__ void __launch_bounds__(kTileThreads, kTileBlocks)
     chunk_moments(ChannelMatrix matrix, ChannelTiling tiling, const T* __restrict__ x,
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks)
   store_group(partials, (tiling.chunks + blockIdx.y) * matrix.groups() + place.group, mine.squares);
 }
 
-// saved: (channels) means, (channels) variances
+// saved: (channels) means, then (channels) variances
 __global__ void __launch_bounds__(kTileThreads)
     merge_chunks(ChannelMatrix matrix, ChannelTiling tiling, const float* __restrict__ partials,
                  float* __restrict__ saved, RunningUpdate update) {
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(kTileThreads)
 template <class T>
 struct NormalisedRow {
   RawGroup<T> values;
-  unsigned positive;  // lane l in bit l
+  unsigned positive;  // bit l belongs to lane l
 };
 
 __device__ float inverse_deviation(const ChannelMatrix& matrix, const NormVectors& vectors,
@@ -125,7 +125,7 @@ __device__ float inverse_deviation(const ChannelMatrix& matrix, const NormVector
   return 1.F / sqrtf(vectors.mean_variance[matrix.channels + channel] + vectors.epsilon);
 }
 
-// mask: a byte for each group, lane l in bit l: whether y is positive; null if nobody wants it
+// mask: a byte per group; bit l is set if lane l of y is positive. Null if not needed.
 template <class T>
 __global__ void __launch_bounds__(kTileThreads, kTileBlocks)
     normalise_rows(ChannelMatrix matrix, ChannelTiling tiling, const T* x, T* y,
@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks)
               const float value =
                   (values.lanes[l] - mean.lanes[l]) * scale.lanes[l] + beta.lanes[l];
               row.positive |= (value > 0.F ? 1U : 0U) << static_cast<unsigned>(4 * q + l);
-              values.lanes[l] = relu && value < 0.F ? 0.F : value;  // a NaN stays one
+              values.lanes[l] = relu && value < 0.F ? 0.F : value;  // a NaN stays a NaN
             }
             set_quad(row.values, q, values);
           }
@@ -201,12 +201,12 @@ __device__ unsigned load_mask(const std::uint8_t* mask, std::size_t at) {
   return mask == nullptr ? 0xFFU : mask[at];
 }
 
-// Lane l of dy, behind the ReLU.
+// Returns lane l of dy after the ReLU's mask.
 __device__ float masked(float dy, unsigned positive, int l) {
   return (positive >> static_cast<unsigned>(l) & 1U) == 0U ? 0.F : dy;
 }
 
-// The sums that dbeta and dgamma are made of: of dy, and of dy (x - mean).
+// The sums for dbeta and dgamma: of dy, and of dy (x - mean).
 struct GroupSlopes {
   Group dy;
   Group product;
@@ -258,7 +258,7 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks)
   store_group(partials, (tiling.chunks + blockIdx.y) * matrix.groups() + place.group, mine.product);
 }
 
-// gradient: (channels) dgamma, (channels) dbeta
+// gradient: (channels) dgamma, then (channels) dbeta
 __global__ void __launch_bounds__(kTileThreads)
     add_slopes(ChannelMatrix matrix, ChannelTiling tiling, const float* __restrict__ partials,
                NormVectors vectors, float* __restrict__ gradient) {

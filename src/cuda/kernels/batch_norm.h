@@ -7,38 +7,38 @@
 
 namespace spillway::cuda {
 
-/// The vectors of a batch norm layer, in device memory: (padded channels) of one, then of the
-/// other.
+/// The vectors of a batch norm layer in device memory, (padded channels) each; the first vector of
+/// each pair precedes the second.
 struct NormVectors {
   const float* gamma_beta;
   const float* mean_variance;
   float epsilon;
 };
 
-/// How running statistics follow those of a batch.
+/// How running statistics are updated from those of a batch.
 struct RunningUpdate {
-  float* running;  ///< means, then variances; null: they stay as they are
+  float* running;  ///< means, then variances; null: no update
   float momentum;
-  float unbiased;  ///< what the batch's variance is multiplied by
+  float unbiased;  ///< factor from the batch's biased to its unbiased variance
 };
 
-/// mask: a byte for each 8 channels of a pixel, bit i: whether channel i of y is positive.
+/// mask: a byte per 8 channels of a pixel; bit i is set if channel i of y is positive.
 struct NormRelu {
   bool applies;
-  std::byte* mask;  ///< null: nobody wants it
+  std::byte* mask;  ///< null if not needed
 };
 
-/// What the backward pass reads.
+/// Operands of the backward pass.
 struct NormOperands {
   const std::byte* x;
   const std::byte* dy;
   const std::byte* mask;  ///< null without ReLU
 };
 
-// Each of these enqueues kernels. Sums are always added in the same order. Padding channels, whose
-// values and parameters are zero, stay zero.
+// The functions below enqueue kernels. Sums are always added in the same order. Padding channels,
+// with zero values and parameters, stay zero.
 
-/// What batch_moments() and batch_slopes() need.
+/// Returns the workspace of batch_moments() and batch_slopes().
 [[nodiscard]] um::Bytes norm_workspace(const ChannelMatrix& matrix);
 
 /// saved = means, then biased variances, of the columns of x.
@@ -53,7 +53,7 @@ void normalise(const Machine& machine, const ChannelMatrix& matrix, const NormVe
 void batch_slopes(const Machine& machine, const ChannelMatrix& matrix, const NormVectors& vectors,
                   const NormOperands& operands, std::byte* workspace, float* gradient);
 
-/// dx from `gradient`, the result of batch_slopes(). dx may be dy.
+/// Computes dx from `gradient`, the result of batch_slopes(). dx may be dy.
 void normalise_backward(const Machine& machine, const ChannelMatrix& matrix,
                         const NormVectors& vectors, const NormOperands& operands,
                         const float* gradient, std::byte* dx);

@@ -7,10 +7,10 @@
 
 namespace spillway::cuda {
 
-/// What channel_sums() needs.
+/// Returns the workspace of channel_sums().
 [[nodiscard]] um::Bytes channel_sums_workspace(const ChannelMatrix& matrix);
 
-/// Enqueues: sums[c] = the float sum of column c of `x`, always added in the same order.
+/// Enqueues: sums[c] = float sum of column c of `x`, always added in the same order.
 void channel_sums(const Machine& machine, const ChannelMatrix& matrix, const std::byte* x,
                   std::byte* workspace, float* sums);
 

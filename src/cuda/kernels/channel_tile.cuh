@@ -9,17 +9,16 @@
 
 namespace spillway::cuda {
 
-/// Blocks that a multiprocessor shall run at a time: half of the threads that it has room for, with
-/// 64 registers each.
+/// Blocks per multiprocessor: half of the threads that fit, with 64 registers each.
 inline constexpr unsigned kTileBlocks = 4;
 
-/// The 8 channels of a pixel that a thread handles at once.
+/// The 8 channels of a pixel that one thread handles together.
 struct Group {
   float lanes[Layout::kChannelBlock];
 };
 inline constexpr int kGroupLanes = static_cast<int>(Layout::kChannelBlock);
 
-/// Group number `i` of a tensor of T.
+/// Loads group `i` of a tensor of T.
 template <class T>
 __device__ Group load_group(const T* tensor, std::size_t i) {
   constexpr int kPacks = kGroupLanes / Pack<T>::kLanes;
@@ -44,7 +43,7 @@ __device__ void store_group(T* tensor, std::size_t i, const Group& group) {
   }
 }
 
-/// Rows of a chunk.
+/// The rows of a chunk.
 struct ChunkRows {
   std::size_t begin;
   std::size_t end;
@@ -57,10 +56,11 @@ __device__ inline ChunkRows rows_of(const ChannelMatrix& matrix, const ChannelTi
   return {.begin = begin, .end = chunk_end < matrix.rows ? chunk_end : matrix.rows};
 }
 
-/// What a thread sums of a matrix: its group, and the rows first, first + step ... before `end`.
+/// The part of a matrix that a thread sums: its group, and rows first, first + step, ... before
+/// `end`.
 struct TilePlace {
   std::size_t group;
-  bool is_inside;  ///< else the thread has no group and only takes part in what its block does
+  bool is_inside;  ///< false: the thread has no group and only takes part in its block's work
   std::size_t first;
   std::size_t end;
   std::size_t step;
@@ -76,8 +76,8 @@ __device__ inline TilePlace tile_place(const ChannelMatrix& matrix, const Channe
           .step = blockDim.y};
 }
 
-/// Merges the states of the threads of a column into that of its first thread (threadIdx.y = 0), in
-/// an order that is always the same. To be called by all threads of a block.
+/// Merges the states of a column's threads into that of its first thread (threadIdx.y = 0), always
+/// in the same order. All threads of a block must call it.
 template <class State>
 __device__ void merge_down(State& mine) {
   __shared__ State states[kTileThreads];
@@ -104,9 +104,9 @@ void launch_tiles(cudaStream_t stream, const ChannelMatrix& matrix, void (*kerne
   enqueue(stream, grid, kernel, matrix, tiling, arguments...);
 }
 
-/// The threads of a kernel that goes down the chunks' results of each channel: kChunkThreads for
-/// each of kChunkChannels channels. A thread has channel `channel` and the chunks threadIdx.y,
-/// threadIdx.y + kChunkThreads ...
+/// Threads of a kernel that merges the chunks' results of each channel: kChunkThreads for each of
+/// kChunkChannels channels. A thread has channel `channel` and chunks threadIdx.y, threadIdx.y +
+/// kChunkThreads, ...
 inline constexpr unsigned kChunkChannels = 32;
 inline constexpr unsigned kChunkThreads = kTileThreads / kChunkChannels;
 

@@ -7,19 +7,19 @@
 namespace spillway::cuda {
 namespace {
 
-// Channels of every pixel that one tensor gets from another.
+// A range of channels that is copied from one tensor to another, for every pixel.
 struct ChannelMove {
   std::size_t pixels;
-  std::size_t from_channels;  // of a pixel, padding included
+  std::size_t from_channels;  // per pixel, padding included
   std::size_t from_first;
   std::size_t to_channels;
   std::size_t to_first;
   std::uint32_t copied;
-  std::uint32_t written;  // more than copied: zeros follow, which are padding
-  bool accumulates;       // adds to what is there
+  std::uint32_t written;  // if more than copied, zeros follow as padding
+  bool accumulates;       // adds to the old values
 };
 
-// Wherever the channels begin.
+// Works for any first channel.
 template <class T>
 __global__ void move_elements(const T* from, T* to, ChannelMove move) {
   const std::size_t count = move.pixels * move.written;
@@ -36,7 +36,7 @@ __global__ void move_elements(const T* from, T* to, ChannelMove move) {
   }
 }
 
-// Where all but `copied` are multiples of 8.
+// Requires: all channel numbers except `copied` are multiples of 8.
 template <class T>
 __global__ void move_packs(const T* from, T* to, ChannelMove move) {
   constexpr std::uint32_t kLanes = Pack<T>::kLanes;
@@ -107,7 +107,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConcatForward&
   });
 }
 
-// The sums that are read are the blocks that are written.
+// The sums that are read and the blocks that are written are the same.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConcatBackward& op) {
   std::vector<ChannelMove> moves;  // by slice
   for (const ConcatBackward::Slice& slice : op.slices) {

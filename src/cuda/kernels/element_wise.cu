@@ -9,9 +9,9 @@
 namespace spillway::cuda {
 namespace {
 
-// The kernels below go over whole tensors: zeros, of which padding consists, stay zeros. An output
-// may be one of the inputs, since each element depends on its own place only; so no pointer is
-// __restrict__. A NaN is no negative number, so it stays and shows in the loss.
+// The kernels below run over whole tensors, since padding consists of zeros and they stay zeros. An
+// output may be an input, since each element depends only on its own position; therefore no pointer
+// is __restrict__. A NaN is not negative, so it stays and shows in the loss.
 
 __device__ float rectified(float value) { return value < 0.F ? 0.F : value; }
 
@@ -38,10 +38,10 @@ __global__ void relu_backward(const T* y, const T* dy, T* dx, std::size_t packs)
   }
 }
 
-// P(X <= x) of a standard normal X. The complement of the error function keeps small ones exact.
+// P(X <= x) of a standard normal X. The complementary error function keeps small values accurate.
 __device__ float normal_below(float x) { return 0.5F * erfcf(-x * 0.707106781F); }
 
-// The function, and its slope.
+// Each struct has the function and its derivative.
 struct GeluByErrorFunction {
   __device__ static float value(float x) { return x * normal_below(x); }
   __device__ static float slope(float x) {
@@ -98,7 +98,7 @@ __global__ void add_forward(const T* a, const T* b, T* y, std::size_t packs) {
   }
 }
 
-// y = max(0, a + b). mask: a byte for each group, lane l in bit l: whether y is positive.
+// y = max(0, a + b). mask: a byte per group; bit l is set if lane l of y is positive.
 template <class T>
 __global__ void add_with_mask(const T* a, const T* b, T* y, std::uint8_t* __restrict__ mask,
                               std::size_t groups) {
@@ -116,7 +116,7 @@ __global__ void add_with_mask(const T* a, const T* b, T* y, std::uint8_t* __rest
   }
 }
 
-// dy where its bit of the mask is set, else zero.
+// dx = dy where the mask's bit is set, otherwise zero.
 template <class T>
 __global__ void relu_backward_by_mask(const std::uint8_t* __restrict__ mask, const T* dy, T* dx,
                                       std::size_t groups) {
@@ -131,8 +131,8 @@ __global__ void relu_backward_by_mask(const std::uint8_t* __restrict__ mask, con
   }
 }
 
-// a + b where its bit of the mask is set, or where there is no mask, else zero; into `copy`, too,
-// where that is not null.
+// d = a + b where the mask's bit is set or the mask is null, otherwise zero. Also writes `copy`
+// unless it is null.
 template <class T>
 __global__ void add_masked(const T* a, const T* b, const std::uint8_t* __restrict__ mask, T* d,
                            T* copy, std::size_t groups) {
@@ -149,7 +149,7 @@ __global__ void add_masked(const T* a, const T* b, const std::uint8_t* __restric
   }
 }
 
-// The gradient before a ReLU whose output is y; into `copy`, too, where that is not null.
+// Computes the gradient of the input of a ReLU with output y. Also writes `copy` unless it is null.
 template <class T>
 __global__ void add_gradients_of_relu(const T* a, const T* b, const T* y, T* d, T* copy,
                                       std::size_t packs) {
@@ -170,8 +170,8 @@ std::size_t group_count(const TensorShape& shape) {
   return Layout::elements(shape) / Layout::kChannelBlock;
 }
 
-// A kernel that calls enqueue(T{}, operands, start) with the elements' type: start(kernel,
-// tensors...) enqueues a kernel over all packs.
+// Returns a kernel that calls enqueue(T{}, operands, start) with the elements' type. start(kernel,
+// tensors...) enqueues a device kernel over all packs.
 template <class Op, class Enqueue>
 std::unique_ptr<Kernel> element_wise(const Machine& machine, const Op& op, Enqueue enqueue) {
   const auto body = [machine, shape = op.x, enqueue](const auto& operands) {
@@ -185,7 +185,7 @@ std::unique_ptr<Kernel> element_wise(const Machine& machine, const Op& op, Enque
   return kernel_of(op, body);
 }
 
-// Likewise, over all groups.
+// Like element_wise(), but over all groups.
 template <class Op, class Enqueue>
 std::unique_ptr<Kernel> group_wise(const Machine& machine, const Op& op, Enqueue enqueue) {
   const std::size_t groups = group_count(op.x);
@@ -298,7 +298,7 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks)
 #pragma unroll
             for (int l = 0; l < 4; ++l) {
               const float sum = values.lanes[l] + added.lanes[l];
-              values.lanes[l] = relu && sum < 0.F ? 0.F : sum;  // a NaN stays one
+              values.lanes[l] = relu && sum < 0.F ? 0.F : sum;  // a NaN stays a NaN
             }
             set_quad(row, q, values);
           }
@@ -333,13 +333,13 @@ void widen(const Machine& machine, std::size_t count, const std::byte* from, flo
 
 namespace {
 
-// Forward and backward are the same: x times the mask. Padding, which is zero, stays so, whatever
-// is drawn for it. y may be x.
+// Forward and backward are the same: x times the mask. Padding is zero and stays zero, whatever is
+// drawn for it. y may be x.
 template <class T>
 __global__ void dropout(const T* x, T* y, const DropoutMask* step_mask,
                         std::uint32_t packs_of_pixel, std::size_t packs) {
   const DropoutMask mask = *step_mask;
-  constexpr int kGroups = Pack<T>::kLanes / DropoutMask::kGroup;  // 2 of bfloat16, 1 of floats
+  constexpr int kGroups = Pack<T>::kLanes / DropoutMask::kGroup;  // 2 for bfloat16, 1 for float
   for (std::size_t i = first_item(); i < packs; i += item_stride()) {
     const std::size_t pixel = i / packs_of_pixel;
     const std::size_t group = i % packs_of_pixel * kGroups;
@@ -359,7 +359,7 @@ __global__ void dropout(const T* x, T* y, const DropoutMask* step_mask,
 
 }  // namespace
 
-// Forward and backward are the same: x, or dy, times the mask.
+// Forward and backward are the same: x (or dy) times the mask.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutForward& op) {
   auto mask = machine.numbers->add([op](const StepContext& context) {
     return dropout_mask(op.x.image, op.probability, op.stream, context);

@@ -10,9 +10,9 @@
 
 namespace spillway::cuda {
 
-/// Each operation is in the file of its layer.
+/// The source of each layer defines its operations.
 ///
-/// Requires: `algorithm` is one of algorithms_of(machine, op) (src/cuda/cudnn/convolution_run.h).
+/// Requires: `algorithm` is one of algorithms_of(machine, op) (src/cuda/cudnn/convolution.h).
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ConvolutionForward&,
                                                   std::string_view algorithm);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ConvolutionBackwardData&,
@@ -35,8 +35,8 @@ namespace spillway::cuda {
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AttentionBackward&,
                                                   std::string_view algorithm);
 
-/// The kernels that have one algorithm, our own of attention, and the workspaces of those that need
-/// one.
+/// Return kernels of operations with one algorithm, our own attention kernels, and the workspaces
+/// of some.
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const LoadBatch&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const BatchNormForward&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const BatchNormInference&);
@@ -71,7 +71,7 @@ namespace spillway::cuda {
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AccumulateGradients&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AddSquares&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ClipGradient&);
-/// Of sequences: sequences/.
+/// Sequence operations, defined in sequences/.
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const EmbeddingForward&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const EmbeddingBackward&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const PositionsForward&);
@@ -91,7 +91,7 @@ namespace spillway::cuda {
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const VocabularyLossTrain&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const VocabularyLossEvaluate&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const VocabularyLogits&);
-/// Backend::prepare_updates().
+/// Kernels for Backend::prepare_updates().
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, std::vector<SgdUpdate>);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, std::vector<AdamUpdate>);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, std::vector<RmspropUpdate>);
@@ -111,7 +111,7 @@ namespace spillway::cuda {
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const VocabularyLossTrain&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const VocabularyLossEvaluate&);
 
-/// The mask, the index, and what is kept of rows.
+/// Return the bytes of the mask, the index, or the saved statistics of rows.
 [[nodiscard]] um::Bytes saved_bytes(const Machine&, const BatchNormForward&);
 [[nodiscard]] um::Bytes saved_bytes(const Machine&, const PoolForward&);
 [[nodiscard]] um::Bytes saved_bytes(const Machine&, const AddForward&);

@@ -14,14 +14,14 @@
 
 namespace spillway::cuda {
 
-/// The threads of a launch.
+/// The grid of a launch.
 struct Grid {
   dim3 blocks;
-  dim3 threads;                  ///< of each block
-  std::size_t shared_bytes = 0;  ///< of each block, beside what its kernel declares
+  dim3 threads;                  ///< per block
+  std::size_t shared_bytes = 0;  ///< per block, in addition to what the kernel declares
 };
 
-/// Enqueues `kernel(arguments...)`: all launches are made here.
+/// Enqueues `kernel(arguments...)`. All launches of this backend go through here.
 template <class... Parameters, class... Arguments>
 void enqueue(cudaStream_t stream, const Grid& grid, void (*kernel)(Parameters...),
              const Arguments&... arguments) {
@@ -33,19 +33,19 @@ void enqueue(cudaStream_t stream, const Grid& grid, void (*kernel)(Parameters...
   um::check(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...));
 }
 
-/// The shared memory that Grid::shared_bytes asked for.
+/// Returns the shared memory requested by Grid::shared_bytes.
 __device__ inline float* shared_floats() {
   extern __shared__ float launch_floats[];
   return launch_floats;
 }
 
-/// Threads of a block of the kernels that go over elements.
+/// Threads per block of kernels that iterate over elements.
 constexpr unsigned kThreads = 256;
-/// More blocks than this take turns: some times what fills the largest device.
+/// Largest number of blocks per launch: several times what fills the largest device.
 constexpr std::size_t kMaxBlocks = 1U << 15U;
 
-/// The first of a thread's items, and the distance to its next: `for (i = first_item(); i < count;
-/// i += item_stride())`.
+/// A thread's first item and the distance to its next one: `for (i = first_item(); i < count; i +=
+/// item_stride())`.
 __device__ inline std::size_t first_item() {
   return static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
@@ -53,8 +53,8 @@ __device__ inline std::size_t item_stride() {
   return static_cast<std::size_t>(gridDim.x) * blockDim.x;
 }
 
-/// Enqueues `kernel(arguments...)` with a thread for each of `items`, or as many blocks as are
-/// useful; nothing for no items.
+/// Enqueues `kernel(arguments...)` with a thread per item, but at most kMaxBlocks blocks. A no-op
+/// for zero items.
 template <class... Parameters, class... Arguments>
 void launch(cudaStream_t stream, std::size_t items, void (*kernel)(Parameters...),
             Arguments... arguments) {
@@ -64,7 +64,7 @@ void launch(cudaStream_t stream, std::size_t items, void (*kernel)(Parameters...
   enqueue(stream, grid, kernel, arguments...);
 }
 
-/// Calls visit(T{}) with the element type of the precision's tensors.
+/// Calls visit(T{}) with the element type for `precision`.
 template <class Visit>
 void with_element(Precision precision, const Visit& visit) {
   if (precision == Precision::kBf16) {
@@ -74,13 +74,13 @@ void with_element(Precision precision, const Visit& visit) {
   }
 }
 
-/// Operand number `i` as a tensor of T.
+/// Casts an operand to a tensor of T.
 template <class T>
 T* tensor(std::byte* operand) {
   return reinterpret_cast<T*>(operand);
 }
 
-/// Packs of a tensor.
+/// Returns the number of packs in a tensor.
 template <class T>
 std::size_t pack_count(const TensorShape& shape) {
   return Layout::elements(shape) / Pack<T>::kLanes;
@@ -89,7 +89,7 @@ std::size_t pack_count(const TensorShape& shape) {
 inline constexpr unsigned kWarp = 32;
 inline constexpr unsigned kAllLanes = 0xFFFFFFFF;
 
-/// The sum of all lanes' numbers. Each lane gets the same bits, since a + b = b + a.
+/// Returns the sum over all lanes. Each lane gets the same bits, since a + b = b + a.
 template <class Number>
 __device__ Number warp_sum(Number number) {
   for (unsigned distance = kWarp / 2; distance > 0; distance /= 2) {
@@ -98,7 +98,7 @@ __device__ Number warp_sum(Number number) {
   return number;
 }
 
-/// The largest of all lanes' numbers, NaNs left out.
+/// Returns the maximum over all lanes; NaNs are ignored.
 __device__ inline float warp_max(float number) {
   for (unsigned distance = kWarp / 2; distance > 0; distance /= 2) {
     number = fmaxf(number, __shfl_xor_sync(kAllLanes, number, distance));

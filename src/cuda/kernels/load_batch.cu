@@ -10,13 +10,13 @@ namespace spillway::cuda {
 namespace {
 
 struct Images {
-  std::size_t pixels;  // of an image
+  std::size_t pixels;  // per image
   std::size_t channels;
   std::size_t packs_of_pixel;
-  std::size_t packs;  // of all images
+  std::size_t packs;  // over all images
 };
 
-// Images as elements of the tensors: what is at place `i` of all.
+// Images stored as elements: returns element `i` of all images.
 template <class T>
 struct Elements {
   const T* images;
@@ -25,7 +25,7 @@ struct Elements {
   }
 };
 
-// Images as bytes: their numbers; zero where the image's label says that it does not count.
+// Images stored as bytes: returns the byte's number, or zero if the image's label is ignored.
 struct ByteNumbers {
   const std::uint8_t* images;
   const float* numbers;  // (C, kByteValues)
@@ -37,8 +37,8 @@ struct ByteNumbers {
   }
 };
 
-// From (N, C, H, W) to (N, H, W, padded C). Neighbouring threads have neighbouring pixels, which
-// are neighbours in memory on both sides where a pixel is one pack.
+// Converts (N, C, H, W) to (N, H, W, padded C). Neighbouring threads handle neighbouring pixels,
+// which are adjacent on both sides if a pixel is one pack.
 template <class T, class Source>
 __global__ void pack_images(Source source, T* x, Images g) {
   for (std::size_t i = first_item(); i < g.packs; i += item_stride()) {
@@ -100,8 +100,8 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LoadBatch& op)
 
 namespace {
 
-// An image and one that lies over it, `down` and `across` from its first pixel; negative: the other
-// begins outside.
+// A target image over a source image; `down` and `across` are the target's offset in the source. A
+// negative offset means that the target begins outside the source.
 struct Overlay {
   int target_height;
   int target_width;
@@ -110,10 +110,10 @@ struct Overlay {
   int down;
   int across;
   std::size_t packs_of_pixel;
-  std::size_t packs;  // of all targets
+  std::size_t packs;  // over all targets
 };
 
-// Each pixel of the target from its place in the source; zero where that has none.
+// Copies each pixel of the target from the source; zero outside the source.
 template <class T>
 __global__ void overlay(const T* source, T* target, Overlay g) {
   for (std::size_t i = first_item(); i < g.packs; i += item_stride()) {
@@ -131,7 +131,7 @@ __global__ void overlay(const T* source, T* target, Overlay g) {
   }
 }
 
-// Enqueues a target's pixels from those of `source` that lie `down` and `across` from them.
+// Enqueues the copy of a target's pixels from `source` at offset (`down`, `across`).
 void enqueue_overlay(const Machine& machine, const TensorShape& source, const std::byte* from,
                      const TensorShape& target, std::byte* to, int down, int across) {
   with_element(machine.precision, [&]<class T>(T) {

@@ -10,12 +10,12 @@
 namespace spillway::cuda {
 namespace {
 
-// A thread makes one pack of a pixel, of y forward, of x backward: backward looks through the
-// windows that have the pixel, always in the same order. Where a maximum came from is kept as its
-// position in the window, a byte for each element of y.
+// A thread computes one pack of a pixel: of y in forward, of x in backward. Backward visits the
+// windows that contain the pixel, always in the same order. The index stores each maximum's
+// position in its window, one byte per element of y.
 constexpr std::size_t kMaxTaps = 256;
 
-// One of the two dimensions of an image.
+// One dimension of an image.
 struct Axis {
   int x;  // pixels
   int y;
@@ -23,18 +23,19 @@ struct Axis {
   int stride;
   int padding;
 
-  // The pixel under a position of a window; outside the image where that is padding.
+  // Returns the pixel at a position of a window; it is outside the image if the position is
+  // padding.
   __device__ int pixel(int window, int tap) const { return window * stride + tap - padding; }
   __device__ bool is_inside(int pixel) const { return pixel >= 0 && pixel < x; }
-  // The position of a pixel in a window.
+  // Returns the position of a pixel in a window.
   __device__ int tap(int window, int pixel) const { return pixel + padding - window * stride; }
-  // The windows that have a pixel are those from first_window() to last_window().
+  // The windows from first_window() to last_window() contain the pixel.
   __device__ int first_window(int pixel) const {
     const int behind = pixel + padding - kernel;
     return behind < 0 ? 0 : behind / stride + 1;
   }
   __device__ int last_window(int pixel) const { return min((pixel + padding) / stride, y - 1); }
-  // Positions of a window within the image.
+  // Returns the number of a window's positions that are inside the image.
   __device__ int taps_inside(int window) const {
     return min(pixel(window, kernel), x) - max(pixel(window, 0), 0);
   }
@@ -49,7 +50,7 @@ struct Geometry {
   std::size_t y_packs;
 
   __device__ int tap(int row, int column) const { return row * columns.kernel + column; }
-  // What the average of a window divides by.
+  // Returns the divisor of a window's average.
   __device__ float divisor(int row, int column) const {
     const int taps = counts_padding ? rows.kernel * columns.kernel
                                     : rows.taps_inside(row) * columns.taps_inside(column);
@@ -57,7 +58,7 @@ struct Geometry {
   }
 };
 
-// Where pack number `i` of a tensor of images of `height` by `width` pixels belongs.
+// Image, row, column and pack of pack `i` in a tensor of `height` by `width` images.
 struct Place {
   __device__ Place(std::size_t i, int height, int width, int packs_of_pixel) {
     pack = static_cast<int>(i % packs_of_pixel);
@@ -74,13 +75,13 @@ struct Place {
   int pack;
 };
 
-// The number of the same pack of another pixel of the image, in a tensor of other images.
+// Returns the index of the same pack at another pixel, possibly in a tensor of another image size.
 __device__ std::size_t number_of(const Place& place, int height, int width, int packs_of_pixel,
                                  int row, int column) {
   return ((place.image * height + row) * width + column) * packs_of_pixel + place.pack;
 }
 
-// A pack of the index: a byte for each lane, moved at once.
+// One pack of the index: a byte per lane, moved together.
 template <class T>
 struct alignas(Pack<T>::kLanes) Taps {
   std::uint8_t lanes[Pack<T>::kLanes];
@@ -94,7 +95,7 @@ __device__ const Taps<T>* taps_at(const std::uint8_t* index, std::size_t i) {
   return reinterpret_cast<const Taps<T>*>(index) + i;
 }
 
-// The first of equal values is the maximum; a NaN is larger than all.
+// The maximum is the first of equal values; a NaN is larger than all numbers.
 template <class T>
 __global__ void max_forward(const T* x, T* y, std::uint8_t* index, Geometry g) {
   for (std::size_t i = first_item(); i < g.y_packs; i += item_stride()) {
@@ -152,7 +153,7 @@ __global__ void average_forward(const T* x, T* y, Geometry g) {
   }
 }
 
-// Calls visit(row, column, number of the pack in y) for the windows that have the pixel of x.
+// Calls visit(row, column, index of the pack in y) for all windows that contain the pixel of x.
 template <class Visit>
 __device__ void for_each_window(const Geometry& g, const Place& at, const Visit& visit) {
   const int last_row = g.rows.last_window(at.row);
@@ -267,13 +268,13 @@ um::Bytes saved_bytes(const Machine& /*machine*/, const PoolForward& op) {
 
 namespace {
 
-// A block of threads takes a pixel at a time and keeps its channels in shared memory, in lines with
-// zeros around them for windows to stick out. Padding channels are zero: they add nothing to their
-// neighbours' windows, and x = 0 makes y = 0 and dx = 0 of them.
+// A block handles one pixel at a time, with its channels in shared memory. Lines have zeros on both
+// sides for windows that extend beyond them. Padding channels are zero: they add nothing to
+// neighbouring windows, and x = 0 gives y = 0 and dx = 0.
 struct Norm {
   std::size_t pixels;
-  int channels;  // padding included
-  int border;    // on either side of a channel in its window
+  int channels;  // includes padding
+  int border;    // neighbours on either side of a channel in its window
   float scale;   // alpha / size
   float beta;
   float k;
@@ -281,14 +282,14 @@ struct Norm {
   __host__ __device__ int line() const { return channels + 2 * border; }
 };
 
-// Of the window around channel `c` of a line.
+// Sums the window around channel `c` of a line.
 __device__ float window_sum(const float* line, int c, const Norm& norm) {
   float sum = 0.F;
   for (int i = 0; i <= 2 * norm.border; ++i) sum += line[c + i];
   return sum;
 }
 
-// Only once: nothing else writes there.
+// Called once, since nothing else writes to the border.
 __device__ void clear_border(float* line, const Norm& norm) {
   for (int i = threadIdx.x; i < norm.border; i += blockDim.x) {
     line[i] = 0.F;
@@ -296,7 +297,7 @@ __device__ void clear_border(float* line, const Norm& norm) {
   }
 }
 
-// k + alpha / size * the window's sum of squares
+// Returns k + alpha / size * (window sum of squares).
 __device__ float base_of(const float* squares, int c, const Norm& norm) {
   return norm.k + norm.scale * window_sum(squares, c, norm);
 }
@@ -316,12 +317,12 @@ __global__ void lrn_forward(const T* x, T* y, Norm norm) {
       const float value = load_one(x, begin + c);
       store_one(y, begin + c, value * powf(base_of(squares, c, norm), -norm.beta));
     }
-    __syncthreads();  // before the next pixel's squares
+    __syncthreads();  // before the next pixel overwrites the squares
   }
 }
 
-// dx = dy / base^beta - 2 alpha / size beta x * the window's sum of dy y / base. dx may be dy: a
-// thread reads and writes the same channels of dy, its neighbours' terms are in shared memory.
+// dx = dy / base^beta - 2 alpha / size beta x * (window sum of dy y / base). dx may be dy: a thread
+// reads and writes the same channels of dy, and neighbours' terms are in shared memory.
 template <class T>
 __global__ void lrn_backward(const T* x, const T* y, const T* dy, T* dx, Norm norm) {
   float* const squares = shared_floats();
@@ -347,7 +348,8 @@ __global__ void lrn_backward(const T* x, const T* y, const T* dy, T* dx, Norm no
       const float value = load_one(x, begin + c);
       store_one(dx, begin + c, direct - factor * value * window_sum(terms, c, norm));
     }
-    // No thread is at the next pixel's terms before all have passed its squares.
+    // No barrier needed: all threads pass the barrier on the next pixel's squares before any writes
+    // terms.
   }
 }
 
@@ -362,7 +364,7 @@ Norm norm_of(const TensorShape& x, const nets::LocalResponseNorm& norm) {
 
 constexpr int kWarp = 32;
 
-// Enqueues `kernel` with a block of threads for each pixel and `lines` lines of shared memory.
+// Enqueues `kernel` with a block per pixel and `lines` lines of shared memory.
 template <class... Parameters, class... Arguments>
 void launch_pixels(cudaStream_t stream, const Norm& norm, int lines, void (*kernel)(Parameters...),
                    Arguments... arguments) {

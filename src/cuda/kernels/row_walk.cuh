@@ -9,10 +9,9 @@
 
 namespace spillway::cuda {
 
-// Kernels that change each row of a matrix alone. Their time is that of memory, so that what counts
-// is how much of it their threads read at once: few registers a thread are many threads. So groups
-// stay as they lie in memory until they are computed with, four lanes at a time, and what is the
-// same for all rows lies in shared memory.
+// Kernels that change each row of a matrix separately. Memory limits their speed: many threads
+// must read at once, with few registers each. Groups therefore stay in memory format until they are
+// computed with, four lanes at a time. Data common to all rows is in shared memory.
 
 /// Half of a group.
 struct Quad {
@@ -20,7 +19,7 @@ struct Quad {
 };
 inline constexpr int kQuads = kGroupLanes / 4;
 
-/// A group as it lies in memory.
+/// A group in memory format.
 template <class T>
 struct RawGroup {
   static constexpr int kWords = kGroupLanes * static_cast<int>(sizeof(T)) / 4;
@@ -62,7 +61,7 @@ __device__ inline Quad get_quad(const RawGroup<__nv_bfloat16>& group, int q) {
   return {{__uint_as_float(low << 16U), __uint_as_float(low & 0xFFFF0000U),
            __uint_as_float(high << 16U), __uint_as_float(high & 0xFFFF0000U)}};
 }
-/// Rounds as store() does.
+/// Rounds like store().
 __device__ inline void set_quad(RawGroup<float>& group, int q, const Quad& quad) {
 #pragma unroll
   for (int l = 0; l < 4; ++l) group.words[4 * q + l] = __float_as_uint(quad.lanes[l]);
@@ -76,12 +75,12 @@ __device__ inline void set_quad(RawGroup<__nv_bfloat16>& group, int q, const Qua
   }
 }
 
-/// In shared memory: some numbers of each channel of a block.
+/// Shared memory with kNumbers numbers for each channel of a block.
 template <int kNumbers>
 struct TileChannels {
   alignas(16) float numbers[kNumbers][kQuads][kTileAcross][4];
 
-  /// Number `n` of the channels of half `q` of the calling thread's group.
+  /// Returns number `n` for the channels of half `q` of the calling thread's group.
   [[nodiscard]] __device__ Quad quad(int n, int q) const {
     const float4 raw = *reinterpret_cast<const float4*>(numbers[n][q][threadIdx.x]);
     return {{raw.x, raw.y, raw.z, raw.w}};
@@ -94,9 +93,9 @@ struct ChannelNumbers {
   float numbers[kNumbers];
 };
 
-/// Fills `channels` with what `compute(channel)` returns, a ChannelNumbers<kNumbers>, called once
-/// for each channel of the block. To be called by all its threads, of which a tiling has one for
-/// each channel at least.
+/// Fills `channels` with the ChannelNumbers<kNumbers> that `compute(channel)` returns; calls it
+/// once per channel of the block. All threads of the block must call this. A tiling has at least
+/// one thread per channel.
 template <int kNumbers, class Compute>
 __device__ void fill_channels(TileChannels<kNumbers>& channels, const ChannelMatrix& matrix,
                               const Compute& compute) {
@@ -113,9 +112,9 @@ __device__ void fill_channels(TileChannels<kNumbers>& channels, const ChannelMat
   __syncthreads();
 }
 
-/// A thread's groups in memory: at, at - stride ... down to `floor`. They go from the last row of
-/// the matrix to the first: so a kernel begins where the one that read or wrote the matrix before
-/// it has ended, and finds that in the second-level cache.
+/// A thread's groups in memory: at, at - stride, ... down to `floor`. They go from the matrix's
+/// last row to its first. A kernel so begins where the previous kernel on the matrix ended, and
+/// finds that part in the L2 cache.
 struct RowWalk {
   std::int64_t at;
   std::int64_t floor;
@@ -133,16 +132,16 @@ __device__ inline RowWalk row_walk(const ChannelMatrix& matrix, const ChannelTil
           .stride = blockDim.y * groups};
 }
 
-/// For the groups of `walk`, kRows at a time: reads them, read(at) each, has them changed,
-/// change(rows), and writes them, write(at, row) each. (The compiler, which must reckon with a
-/// tensor changed in place, would not read ahead by itself.)
+/// Processes the groups of `walk`, kRows at a time: read(at) for each, change(rows), then write(at,
+/// row) for each. (The compiler would not read ahead by itself, since the tensor may be changed in
+/// place.)
 template <int kRows, class Read, class Change, class Write>
 __device__ void for_each_row(const RowWalk& walk, const Read& read, const Change& change,
                              const Write& write) {
   for (std::int64_t begin = walk.at; begin >= walk.floor; begin -= kRows * walk.stride) {
     decltype(read(std::size_t{})) rows[kRows];
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) {  // behind the last one, the first once more
+    for (int r = 0; r < kRows; ++r) {  // after the last group, reads the first one again
       const std::int64_t at = begin - r * walk.stride;
       rows[r] = read(static_cast<std::size_t>(at >= walk.floor ? at : begin));
     }
@@ -155,7 +154,7 @@ __device__ void for_each_row(const RowWalk& walk, const Read& read, const Change
   }
 }
 
-/// How many rows of a tensor are 64 bytes, read by a thread before it writes.
+/// Rows with 64 bytes in total, which a thread reads before it writes.
 template <class T>
 inline constexpr int kRowsAhead = 64 / static_cast<int>(sizeof(RawGroup<T>));
 

@@ -7,13 +7,13 @@
 namespace spillway::cuda {
 namespace {
 
-// What one sample, a position of an image, adds to the result.
+// The contribution of one sample (a position of an image) to the result.
 struct Sample {
   float loss;
   float correct;
 };
 
-// The workspace: what a sample counts for in the mean, then the samples.
+// The workspace: a sample's weight in the mean, then the samples.
 struct Workspace {
   explicit Workspace(std::byte* begin)
       : share{reinterpret_cast<float*>(begin)},
@@ -26,14 +26,14 @@ struct Workspace {
   Sample* samples;
 };
 
-// A row for each position: its channels lie side by side.
+// One row per position, with adjacent channels.
 struct Rows {
   std::size_t count;
   int classes;
-  int stride;  // classes and padding
+  int stride;  // classes with padding
 };
 
-// One number for each position, or MixedLabels.
+// Labels of all positions, plain or mixed.
 struct Labels {
   const std::int32_t* numbers;
   bool are_mixed;
@@ -41,14 +41,15 @@ struct Labels {
   [[nodiscard]] __host__ __device__ int each() const {
     return are_mixed ? static_cast<int>(kMixedLabelNumbers) : 1;
   }
-  // One that is not mixed is both, the second with no part.
+  // A plain label is returned as both labels, the second with no part.
   [[nodiscard]] __device__ MixedLabel at(std::size_t n) const {
     if (are_mixed) return reinterpret_cast<const MixedLabel*>(numbers)[n];
     return {.first = numbers[n], .second = numbers[n], .part = 0.F};
   }
 };
 
-// The losses of both labels by their parts; right is the one of the larger part.
+// Mixes the losses of both labels by their parts. The prediction is correct if it is the label with
+// the larger part.
 template <class Logit>
 __device__ Sample judged_mixed(const Logit& logit, int classes, const MixedLabel& label,
                                Largest largest, double sum) {
@@ -59,7 +60,7 @@ __device__ Sample judged_mixed(const Logit& logit, int classes, const MixedLabel
           .correct = label.part > 0.5F ? second.correct : first.correct};
 }
 
-// taken() of both labels, by their parts.
+// Mixes taken() of both labels by their parts.
 __device__ float taken_mixed(int c, const MixedLabel& label, float share, float smoothing,
                              int classes) {
   const float each = share * smoothing / static_cast<float>(classes);
@@ -68,7 +69,7 @@ __device__ float taken_mixed(int c, const MixedLabel& label, float share, float 
   return each + share * (1.F - smoothing) * (first + second);
 }
 
-// Of an evaluation, by a warp.
+// Judges a prediction in an evaluation; called by a whole warp.
 template <class Logit>
 __device__ void judge_prediction(const Logit& logit, int classes, std::int32_t label,
                                  Largest largest, double sum, JudgedSample* result) {
@@ -79,8 +80,8 @@ __device__ void judge_prediction(const Logit& logit, int classes, std::int32_t l
              .rank = static_cast<float>(rank)};
 }
 
-// A warp takes a row at a time. With kTrains, it also makes (softmax - one-hot label) / samples,
-// which may go over the logits.
+// Each warp handles one row at a time. With kTrains, also writes (softmax - one-hot label) /
+// samples, possibly over the logits.
 template <class T, bool kTrains>
 __global__ void softmax_rows(const T* logits, Labels labels, Rows rows, const float* share,
                              float smoothing, Sample* samples, T* dlogits,
@@ -113,7 +114,7 @@ __global__ void softmax_rows(const T* logits, Labels labels, Rows rows, const fl
             smoothed(samples[n].loss, smoothing, rows.classes, largest.logit, sum, logits_of_row);
       }
     }
-    __syncwarp();  // lane 0 has read the label's logit, which another lane writes over
+    __syncwarp();  // lane 0 has read the label's logit, which another lane overwrites
     const float part = *share;
     const float scale = label < 0 ? 0.F : static_cast<float>(static_cast<double>(part) / sum);
     for (int c = lane; c < rows.stride; c += kWarp) {
@@ -138,7 +139,7 @@ Rows logit_rows(const TensorShape& x) {
           .stride = static_cast<int>(Layout::padded(x.image.channels))};
 }
 
-// dlogits when training. A result that is read and the one that is written are one block.
+// Also computes dlogits in training. If a result is read, it is the same block as the written one.
 template <class Op>
 std::unique_ptr<Kernel> make(const Machine& machine, const Op& op) {
   auto whole = machine.numbers->add([](const StepContext& context) {

@@ -9,8 +9,9 @@
 
 namespace spillway::cuda {
 
-/// weight / (labels that are not negative), by one block; where the step says how many they are in
-/// the batch of which these are a part, weight / that. A label is the first of `each` numbers.
+/// Computes weight / count with one block. The count is *step_whole, the labels of the whole batch,
+/// or if that is zero the labels here that are not negative. A label is the first of `each`
+/// numbers.
 static __global__ void compute_share(const std::int32_t* labels, std::size_t count, int each,
                                      const std::uint64_t* step_whole, float weight, float* share) {
   int valid = 0;
@@ -24,13 +25,13 @@ static __global__ void compute_share(const std::int32_t* labels, std::size_t cou
   *share = all > 0 ? weight / static_cast<float>(all) : 0.F;
 }
 
-/// A row's largest logit.
+/// The largest logit of a row.
 struct Largest {
   float logit;
   int at;  ///< the first of equal ones
 };
 
-/// Of logit(0), logit(1), ..., by a warp; each lane returns it.
+/// Returns the largest of logit(0), logit(1), ... on each lane; called by a whole warp.
 template <class Logit>
 __device__ Largest largest_of(const Logit& logit, int classes) {
   Largest largest{.logit = -INFINITY, .at = INT_MAX};
@@ -48,8 +49,8 @@ __device__ Largest largest_of(const Logit& logit, int classes) {
   return largest;
 }
 
-/// Sum of exp(logit - largest), in double: its rounding must not show in the mean loss. Each lane
-/// gets the same bits.
+/// Returns the sum of exp(logit - largest), in double, so that its rounding does not show in the
+/// mean loss. Each lane gets the same bits.
 template <class Logit>
 __device__ double exponential_sum(const Logit& logit, int classes, float maximum) {
   double sum = 0;
@@ -59,8 +60,8 @@ __device__ double exponential_sum(const Logit& logit, int classes, float maximum
   return warp_sum(sum);
 }
 
-/// What one sample adds to the result: -log softmax = log sum exp(logit - largest) + largest -
-/// logit[label]. A label that is no class makes the loss a NaN: nothing on the device can complain.
+/// Returns one sample's contribution: -log softmax = log sum exp(logit - largest) + largest -
+/// logit[label]. An invalid label makes the loss a NaN, since device code cannot report errors.
 template <class Sample, class Logit>
 __device__ Sample judged(const Logit& logit, int classes, std::int32_t label, Largest largest,
                          double sum) {
@@ -70,7 +71,7 @@ __device__ Sample judged(const Logit& logit, int classes, std::int32_t label, La
           .correct = largest.at == label ? 1.F : 0.F};
 }
 
-/// Sum of the logits, in double. Each lane gets the same bits.
+/// Returns the sum of the logits, in double. Each lane gets the same bits.
 template <class Logit>
 __device__ double logit_sum(const Logit& logit, int classes) {
   double sum = 0;
@@ -80,8 +81,8 @@ __device__ double logit_sum(const Logit& logit, int classes) {
   return warp_sum(sum);
 }
 
-/// The loss of a label, `own`, mixed with the mean over all classes; `sum` is exponential_sum()'s,
-/// `logits` logit_sum()'s.
+/// Mixes the label's loss, `own`, with the mean over all classes. `sum` comes from
+/// exponential_sum(), `logits` from logit_sum().
 static __device__ float smoothed(float own, float smoothing, int classes, float maximum, double sum,
                                  double logits) {
   const double mean = log(sum) + static_cast<double>(maximum) - logits / classes;
@@ -89,13 +90,13 @@ static __device__ float smoothed(float own, float smoothing, int classes, float 
   return static_cast<float>((1 - part) * static_cast<double>(own) + part * mean);
 }
 
-/// What is taken from a class's softmax times its share: its part of the label.
+/// Returns what is subtracted from a class's softmax times share: its part of the label.
 static __device__ float taken(bool is_label, float share, float smoothing, int classes) {
   const float each = share * smoothing / static_cast<float>(classes);
   return is_label ? each + share * (1 - smoothing) : each;
 }
 
-/// Classes that come before the label's in the order of their logits; all without a label.
+/// Returns the number of classes before the label's in the order of logits; all without a label.
 template <class Logit>
 __device__ int rank_of(const Logit& logit, int classes, std::int32_t label) {
   if (label < 0 || label >= classes) return classes;
@@ -108,7 +109,7 @@ __device__ int rank_of(const Logit& logit, int classes, std::int32_t label) {
   return warp_sum(before);
 }
 
-/// Sums the samples, always in the same order, by one block of kThreads. `share` may be null.
+/// Sums the samples, always in the same order, with one block of kThreads. `share` may be null.
 template <class Sample>
 __global__ void write_result(const Sample* samples, std::size_t count, const float* share,
                              bool accumulates, float* result) {

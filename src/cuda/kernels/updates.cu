@@ -17,15 +17,15 @@
 
 namespace spillway::cuda {
 
-/// What an update goes over: the floats of a part of a block in packs, padding included. Weights
-/// and biases are whole packs, and so is each part.
+/// The packs of floats that an update covers: a part of a block, padding included. Weights, biases
+/// and parts consist of whole packs.
 struct UpdateRange {
-  std::size_t first;  ///< float of the parameters, which are one block
+  std::size_t first;  ///< first float in the whole parameter block
   std::size_t packs;
-  std::size_t decayed;    ///< of them, those from the first on to which weight decay applies
-  std::size_t gradient;   ///< float with which it begins in the gradient
-  std::size_t written;    ///< and in the block that gets the new parameters
-  __nv_bfloat16* w_copy;  ///< of the part's parameters, to be written too; null without one
+  std::size_t decayed;    ///< packs at the front that weight decay applies to
+  std::size_t gradient;   ///< first float in the gradient
+  std::size_t written;    ///< first float in the block of new parameters
+  __nv_bfloat16* w_copy;  ///< bfloat16 copy of the part's parameters, also updated; may be null
 
   /// `block` holds the parameters that are written.
   static UpdateRange of(const ParameterLayout& layout, const ParameterSpec& spec,
@@ -52,7 +52,7 @@ struct UpdateRange {
     return of(layout, op.parameters, op.part, operands.out.parameters, op.options.decays_all);
   }
 
-  /// Pack number `i` of the updated parameters.
+  /// Writes pack `i` of the updated parameters to the copy.
   __device__ void store_copy(std::size_t i, const Pack<float>& w) const {
     if (w_copy == nullptr) return;
     auto* const pairs = reinterpret_cast<__nv_bfloat162*>(w_copy) + 2 * i;
@@ -61,21 +61,21 @@ struct UpdateRange {
   }
 };
 
-/// Updates that one launch makes: less than the 4 KiB of arguments that it may have.
+/// Updates per launch, limited by its 4 KiB of arguments.
 constexpr unsigned kPartsOfLaunch = 32;
 
-/// Blocks of threads that share an update with others in its launch.
+/// Most blocks of threads per update in a launch of several updates.
 constexpr std::size_t kMaxPartBlocks = 64;
 
-/// What one launch updates; block (x, y) of threads works on number y.
+/// The updates of one launch; block (x, y) of threads works on update y.
 template <class Blocks>
 struct UpdateParts {
   Blocks blocks[kPartsOfLaunch];
   UpdateRange ranges[kPartsOfLaunch];
 };
 
-/// The blocks, by `blocks_of`, and the range of update number `i`; `operands` are those of all. The
-/// blocks begin with what the range goes over.
+/// Returns the blocks, from `blocks_of`, and the range of update `i`. `operands` are those of all
+/// updates. The blocks' pointers point to the first float of the range.
 template <class Op, class BlocksOf>
 auto part_of(Precision precision, const std::vector<Op>& ops, std::span<std::byte* const> operands,
              std::size_t i, const BlocksOf& blocks_of) {
@@ -86,8 +86,8 @@ auto part_of(Precision precision, const std::vector<Op>& ops, std::span<std::byt
   return std::tuple{blocks_of(own, range), range};
 }
 
-/// Enqueues `kernel(parts, arguments...)` as often as `count` updates need; `part_of(i)` has the
-/// blocks of number i and its range.
+/// Enqueues `kernel(parts, arguments...)` as often as `count` updates need. `part_of(i)` returns
+/// blocks and range of update i.
 template <class Blocks, class Part, class... Parameters, class... Arguments>
 void launch_updates(cudaStream_t stream, std::size_t count, const Part& part_of,
                     void (*kernel)(UpdateParts<Blocks>, Parameters...),
@@ -109,7 +109,7 @@ void launch_updates(cudaStream_t stream, std::size_t count, const Part& part_of,
 
 namespace {
 
-// Over the whole part: what is padding in both stays zero. `sum` may be `old_sum`.
+// Runs over the whole part: padding is zero in both and stays zero. `sum` may be `old_sum`.
 __global__ void accumulate_gradients(const float* old_sum, const float* part, float* sum,
                                      std::size_t packs) {
   for (std::size_t i = first_item(); i < packs; i += item_stride()) {
@@ -123,7 +123,7 @@ __global__ void accumulate_gradients(const float* old_sum, const float* part, fl
 
 }  // namespace
 
-// Gradients of parameters are floats in every precision, a multiple of 8 of them.
+// Parameter gradients are a multiple of 8 floats in every precision.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AccumulateGradients& op) {
   const ParameterLayout layout{machine.precision, op.parameters};
   const std::size_t packs = layout.cuts().range(op.part).count() / Pack<float>::kLanes;
@@ -151,7 +151,7 @@ struct AdamNumbers {
   float v;
 };
 
-// Rounds after each operation, as the host does: no fused multiply-adds.
+// Rounds after each operation, like the host: no fused multiply-adds.
 __device__ AdamNumbers updated(const AdamNumbers& old, float dw, float decay, float shrink,
                                const AdamRates& rates) {
   const float gradient = __fadd_rn(dw, __fmul_rn(decay, old.w));
@@ -163,7 +163,7 @@ __device__ AdamNumbers updated(const AdamNumbers& old, float dw, float decay, fl
   return {__fsub_rn(__fmul_rn(shrink, old.w), change), m, v};
 }
 
-// What is padding in parameters, moments and gradient stays zero, as 0 / epsilon is.
+// Padding in parameters, moments and gradient stays zero, since 0 / epsilon is zero.
 __device__ void update(const AdamBlocks& blocks, const AdamRates& rates, const UpdateRange& range) {
   for (std::size_t i = first_item(); i < range.packs; i += item_stride()) {
     const float decay = i < range.decayed ? rates.decay : 0.F;
@@ -196,7 +196,7 @@ __global__ void adam_updates(const __grid_constant__ UpdateParts<AdamBlocks> par
   update(parts.blocks[blockIdx.y], *rates, parts.ranges[blockIdx.y]);
 }
 
-// They begin with what the range goes over.
+// The pointers point to the first float of the range.
 AdamBlocks adam_blocks_of(const Operands<AdamUpdate>& operands, const UpdateRange& range) {
   return {.old_w = tensor<float>(operands.in.parameters) + range.first,
           .old_m = tensor<float>(operands.in.first_moment),
@@ -238,8 +238,8 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, std::vector<AdamUpda
 
 namespace {
 
-// Rounds after each operation, as the host does. Over the whole part: what is padding in both stays
-// zero. `average` may be `old_average`.
+// Rounds after each operation, like the host. Runs over the whole part: padding is zero in both and
+// stays zero. `average` may be `old_average`.
 __global__ void average_parameters(const float* w, const float* old_average, float* average,
                                    float part, std::size_t packs) {
   for (std::size_t i = first_item(); i < packs; i += item_stride()) {
@@ -271,7 +271,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AverageParamet
 
 namespace {
 
-// Squares are summed by so many warps, on every device.
+// Number of warps that sum squares, on every device.
 constexpr std::size_t kSums = 1024;
 
 __global__ void sum_squares(const float* gradient, std::size_t packs, double* sums) {
@@ -290,7 +290,7 @@ __global__ void sum_squares(const float* gradient, std::size_t packs, double* su
   }
 }
 
-// By one warp.
+// Runs on one warp.
 __global__ void add_sums(const double* sums, bool accumulates, double* squares) {
   double sum = 0;
   if (threadIdx.x < kWarp) {
@@ -313,7 +313,7 @@ __global__ void clip(const double* squares, float largest_norm, const float* fro
   }
 }
 
-// Gradients of parameters are floats in every precision, a multiple of 8 of them.
+// Parameter gradients are a multiple of 8 floats in every precision.
 template <class Op>
 std::size_t packs_of(const Machine& machine, const Op& op) {
   const ParameterLayout layout{machine.precision, op.parameters};
@@ -357,8 +357,8 @@ struct RmspropBlocks {
   float* v;  // may be old_v
 };
 
-// Rounds after each operation, as the host does: no fused multiply-adds. What is padding in
-// parameters, averages and gradient stays zero, as 0 / epsilon is.
+// Rounds after each operation, like the host: no fused multiply-adds. Padding in parameters,
+// averages and gradient stays zero, since 0 / epsilon is zero.
 __device__ void update(const RmspropBlocks& blocks, const RmspropRates& rates,
                        const UpdateRange& range) {
   for (std::size_t i = first_item(); i < range.packs; i += item_stride()) {
@@ -396,7 +396,7 @@ __global__ void rmsprop_updates(const __grid_constant__ UpdateParts<RmspropBlock
   update(parts.blocks[blockIdx.y], *rates, parts.ranges[blockIdx.y]);
 }
 
-// They begin with what the range goes over.
+// The pointers point to the first float of the range.
 RmspropBlocks rmsprop_blocks_of(const Operands<RmspropUpdate>& operands, const UpdateRange& range) {
   return {.old_w = tensor<float>(operands.in.parameters) + range.first,
           .old_s = tensor<float>(operands.in.square_average),
@@ -447,8 +447,8 @@ struct SgdBlocks {
   float* v;  // may be old_v
 };
 
-// Rounds after each operation, as the host does: no fused multiply-adds. What is padding in
-// parameters, momentum and gradient stays zero.
+// Rounds after each operation, like the host: no fused multiply-adds. Padding in parameters,
+// momentum and gradient stays zero.
 __device__ void update(const SgdBlocks& blocks, const SgdOptions& options, float rate,
                        const UpdateRange& range) {
   for (std::size_t i = first_item(); i < range.packs; i += item_stride()) {
@@ -481,7 +481,7 @@ __global__ void sgd_updates(const __grid_constant__ UpdateParts<SgdBlocks> parts
   update(parts.blocks[blockIdx.y], options, *rate, parts.ranges[blockIdx.y]);
 }
 
-// They begin with what the range goes over.
+// The pointers point to the first float of the range.
 SgdBlocks sgd_blocks_of(const Operands<SgdUpdate>& operands, const UpdateRange& range) {
   return {.old_w = tensor<float>(operands.in.parameters) + range.first,
           .old_v = tensor<float>(operands.in.momentum),
@@ -531,7 +531,7 @@ __global__ void take_parameters(const float* taken, float* parameters, UpdateRan
 
 }  // namespace
 
-// All of the part: what is padding in one is in the other.
+// Copies the whole part: both have the same padding.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const TakeParameters& op) {
   const ParameterLayout layout{machine.precision, op.parameters};
   return kernel_of(op, [stream = machine.stream, layout, op](const auto& operands) {

@@ -8,14 +8,14 @@
 namespace spillway::cuda {
 
 /// 16 bytes of a tensor, which a thread moves at once: 4 floats or 8 bfloat16. `T` is the element.
-/// A pixel's padded channels are whole packs.
+/// A pixel's padded channels are a whole number of packs.
 template <class T>
 struct Pack {
   static constexpr int kLanes = 16 / sizeof(T);
   float lanes[kLanes];
 };
 
-/// Pack number `i` of a tensor, as floats.
+/// Loads pack `i` of a tensor, as floats.
 __device__ inline Pack<float> load(const float* tensor, std::size_t i) {
   const float4 raw = reinterpret_cast<const float4*>(tensor)[i];
   return {{raw.x, raw.y, raw.z, raw.w}};
@@ -32,7 +32,7 @@ __device__ inline Pack<__nv_bfloat16> load(const __nv_bfloat16* tensor, std::siz
   return pack;
 }
 
-/// Rounds to the tensor's elements, to the nearest, of two equally near the even one.
+/// Stores pack `i`, rounded to the tensor's elements: to nearest, ties to even.
 __device__ inline void store(float* tensor, std::size_t i, const Pack<float>& pack) {
   reinterpret_cast<float4*>(tensor)[i] =
       make_float4(pack.lanes[0], pack.lanes[1], pack.lanes[2], pack.lanes[3]);
@@ -49,7 +49,7 @@ __device__ inline void store(__nv_bfloat16* tensor, std::size_t i,
   reinterpret_cast<uint4*>(tensor)[i] = make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-/// One element.
+/// Load and store one element.
 __device__ inline float load_one(const float* tensor, std::size_t i) { return tensor[i]; }
 __device__ inline float load_one(const __nv_bfloat16* tensor, std::size_t i) {
   return __bfloat162float(tensor[i]);
@@ -58,7 +58,7 @@ __device__ inline void store_one(float* tensor, std::size_t i, float value) { te
 __device__ inline void store_one(__nv_bfloat16* tensor, std::size_t i, float value) {
   tensor[i] = __float2bfloat16_rn(value);
 }
-/// What is read where `value` was written.
+/// Returns `value` as it is read back after storing it.
 template <class T>
 __device__ inline float as_stored(float value) {
   T element;

@@ -16,26 +16,27 @@ class AttentionEngines;
 class ConvolutionEngines;
 class StepNumbers;
 
-/// What kernels are made for. All that it points to outlives all kernels.
+/// The handles and settings that kernels are made for. Everything that it points to outlives all
+/// kernels.
 struct Machine {
-  cudaStream_t stream = nullptr;  ///< where kernels enqueue their work
+  cudaStream_t stream = nullptr;  ///< kernels enqueue their work here
   cudnnHandle_t cudnn = nullptr;
   cublasLtHandle_t cublas = nullptr;
   Precision precision = Precision::kFp32;
-  bool deterministic = false;             ///< only engines that give the same bits each time
-  um::Bytes max_workspace;                ///< algorithms that need more are not offered
-  ConvolutionEngines* engines = nullptr;  ///< what cuDNN offers for `precision`
-  AttentionEngines* attention = nullptr;  ///< null: attention is of our kernels alone
-  StepNumbers* numbers = nullptr;         ///< what differs from step to step
+  bool deterministic = false;             ///< use only engines that give the same bits in each run
+  um::Bytes max_workspace;                ///< algorithms with larger workspaces are not offered
+  ConvolutionEngines* engines = nullptr;  ///< cuDNN's convolution engines for `precision`
+  AttentionEngines* attention = nullptr;  ///< null: only our own attention kernels
+  StepNumbers* numbers = nullptr;         ///< values that differ from step to step
 };
 
-/// How activations and gradients lie in memory: (N, H, W, C), channels padded with zeros to a
-/// multiple of 8, so that a pixel begins at a multiple of 16 bytes and tensor cores take it. The
-/// elements are floats, with Precision::kBf16 bfloat16. Sequences, whose tokens are pixels of one
-/// column, lie alike. The numbers of tokens are floats in each precision, densely.
+/// Memory layout of activations and gradients: (N, H, W, C). Channels are padded with zeros to a
+/// multiple of 8, so that a pixel is aligned to 16 bytes, as tensor cores require. Elements are
+/// floats, or bfloat16 with Precision::kBf16. Sequences have the same layout, with tokens as the
+/// pixels of one column. Token numbers are dense floats in every precision.
 class Layout {
  public:
-  /// What channels are padded to a multiple of.
+  /// Channels are padded to a multiple of this.
   static constexpr std::size_t kChannelBlock = 8;
 
   explicit constexpr Layout(Precision precision) : precision_{precision} {}
@@ -46,7 +47,7 @@ class Layout {
   [[nodiscard]] static constexpr std::size_t padded(std::size_t channels) {
     return (channels + kChannelBlock - 1) / kChannelBlock * kChannelBlock;
   }
-  /// The image with its padding.
+  /// Returns the image with padding.
   [[nodiscard]] static constexpr nets::Shape padded(const nets::Shape& image) {
     if (image.form == nets::Form::kTokens) return image;
     return {.channels = padded(image.channels),
@@ -54,7 +55,7 @@ class Layout {
             .width = image.width,
             .form = image.form};
   }
-  /// Elements of a tensor, padding included.
+  /// Returns the number of elements of a tensor, padding included.
   [[nodiscard]] static constexpr std::size_t elements(const TensorShape& shape) {
     return shape.batch * padded(shape.image).elements();
   }
@@ -62,7 +63,7 @@ class Layout {
     if (shape.image.form == nets::Form::kTokens) return float_bytes(shape.elements());
     return elements(shape) * element_bytes();
   }
-  /// Where an element lies within its image, in elements; `channel` may be a padding channel.
+  /// Returns an element's offset within its image, in elements; `channel` may be a padding channel.
   [[nodiscard]] static constexpr std::size_t index(const nets::Shape& image, std::size_t channel,
                                                    std::size_t row, std::size_t column) {
     return (row * image.width + column) * padded(image).channels + channel;
@@ -88,7 +89,7 @@ class Layout {
   Precision precision_;
 };
 
-/// A tensor as a matrix: a row for each pixel of the batch, a column for each padded channel.
+/// A tensor as a matrix: one row per pixel of the batch, one column per padded channel.
 struct ChannelMatrix {
   std::size_t rows;
   std::size_t channels;  ///< a multiple of Layout::kChannelBlock
@@ -101,26 +102,26 @@ struct ChannelMatrix {
   return {.rows = shape.batch * image.height * image.width, .channels = image.channels};
 }
 
-/// How the threads of a kernel share a matrix. A thread has one group of 8 channels and goes down
-/// some of the rows, so that what is the same for a whole column stays in its registers, and
-/// neighbours read neighbouring memory. The shape depends on the matrix alone: the same sums are
-/// added in the same order on each device.
+/// How a kernel's threads share a matrix. A thread handles one group of 8 channels and some of the
+/// rows. Values common to a column stay in its registers, and neighbouring threads read adjacent
+/// memory. The tiling depends only on the matrix, so every device adds the same sums in the same
+/// order.
 struct ChannelTiling {
-  unsigned across;             ///< threads of a block in a row, each with a group
-  unsigned down;               ///< threads of a block in a column
-  unsigned columns;            ///< blocks that lie in a row
-  unsigned chunks;             ///< blocks that lie in a column
-  std::size_t rows_per_chunk;  ///< of all chunks but the last
+  unsigned across;             ///< threads per block in x, one group each
+  unsigned down;               ///< threads per block in y
+  unsigned columns;            ///< blocks in x
+  unsigned chunks;             ///< blocks in y
+  std::size_t rows_per_chunk;  ///< the last chunk may have fewer
 };
 
-/// Threads of a block are at most this many, in a row of at most kTileAcross.
+/// Most threads per block, at most kTileAcross of them in x.
 inline constexpr unsigned kTileThreads = 256;
 inline constexpr unsigned kTileAcross = 32;
 
-/// Requires: the matrix has a row and a column.
+/// Requires: the matrix has at least one row and one column.
 [[nodiscard]] constexpr ChannelTiling tiling_of(const ChannelMatrix& matrix) {
   constexpr std::size_t kBlocks = 1024;  // fill the largest device about once
-  constexpr std::size_t kRowsEach = 4;   // of a thread, at least
+  constexpr std::size_t kRowsEach = 4;   // least rows per thread
   const std::size_t across = std::min<std::size_t>(matrix.groups(), kTileAcross);
   const std::size_t down = kTileThreads / across;
   const std::size_t columns = (matrix.groups() + across - 1) / across;

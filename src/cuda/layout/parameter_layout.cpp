@@ -23,7 +23,7 @@ std::size_t weights_of(const TransposedConvolutionParameters& spec) {
 std::size_t weights_of(const LinearParameters& spec) {
   return Layout::padded(spec.out) * Layout::padded(spec.in).elements();
 }
-// The rows of a vocabulary are padded too: they are columns of logits.
+// The rows of a vocabulary are padded, too, since they are columns of logits.
 std::size_t weights_of(const EmbeddingParameters& spec) {
   return Layout::padded(spec.vocabulary) * Layout::padded(spec.features);
 }
@@ -37,7 +37,7 @@ std::size_t weights_of(const TwoVectors& spec) {
   return Layout::padded(spec.channels);
 }
 
-// Those that products of matrices read.
+// True for parameters that matrix products read.
 template <class Spec>
 constexpr bool kHasCopy = requires(const Spec& spec) {
   spec.out;
@@ -45,7 +45,7 @@ constexpr bool kHasCopy = requires(const Spec& spec) {
 template <>
 constexpr bool kHasCopy<EmbeddingParameters> = true;
 
-// Numbers of the second part, without padding, in rows of so many.
+// The numbers of the second part without padding, as a matrix.
 struct SecondPart {
   std::size_t rows;
   std::size_t columns;
@@ -68,7 +68,7 @@ SecondPart second_part(const Spec& spec) {
   }
 }
 
-// Calls visit(index in the canonical order, index in the block) for so many rows.
+// Calls visit(index in the canonical order, index in the block) for `rows` rows.
 template <class Visit>
 void for_each_row(std::size_t rows, std::size_t columns, const Visit& visit) {
   for (std::size_t row = 0; row < rows; ++row) {
@@ -78,15 +78,15 @@ void for_each_row(std::size_t rows, std::size_t columns, const Visit& visit) {
   }
 }
 
-// Weights that are not cut.
+// Returns the number of weights that stay together when a block is cut.
 std::size_t cut_unit(const ParameterSpec& spec, std::size_t weights) {
   const auto* const linear = std::get_if<LinearParameters>(&spec);
   if (linear == nullptr) return weights;
   return Layout::kChannelBlock * Layout::padded(linear->in).elements();
 }
 
-// Each calls visit(index in the canonical order, index in the block) for all of the first part.
-// Weights: `from` is (out, C, H, W) and the block (out, H, W, `stored_channels`).
+// Each overload calls visit(index in the canonical order, index in the block) for the first part.
+// Canonical weights are (out, C, H, W), stored ones (out, H, W, `stored_channels`).
 template <class Visit>
 void for_each_filter(std::size_t out, const nets::Shape& in, std::size_t stored_channels,
                      const Visit& visit) {
@@ -139,7 +139,7 @@ void for_each_weight(const TwoVectors& spec, const Visit& visit) {
   for (std::size_t c = 0; c < spec.channels; ++c) visit(c, c);
 }
 
-// Calls visit as above for both parts.
+// Calls visit for both parts, as above.
 template <class Visit>
 void for_each_parameter(const ParameterLayout& layout, const ParameterSpec& spec,
                         const Visit& visit) {

@@ -10,22 +10,22 @@
 
 namespace spillway::cuda {
 
-/// How a batch lies in near memory while it waits for its step: the labels, the numbers that bytes
-/// stand for, and the images (N, C, H, W), dense. These are as they are in the batch, bytes or
-/// floats, but for floats in the elements of the precision's tensors: half their bytes in bf16.
+/// Memory layout of a batch that waits in near memory: labels, the numbers that bytes stand for,
+/// and images (N, C, H, W), dense. Images are stored as in the batch, as bytes or floats, except
+/// that bf16 converts floats to bfloat16, half their bytes.
 class StagedBatch {
  public:
   StagedBatch(Precision precision, const LoadBatch& op);
 
   [[nodiscard]] um::Bytes bytes() const { return images_ + image_bytes_; }
   [[nodiscard]] um::Bytes labels_bytes() const { return labels_bytes_; }
-  /// Where Batch::byte_numbers begin, of a batch that has bytes.
+  /// Offset of Batch::byte_numbers, for a batch with bytes.
   [[nodiscard]] um::Bytes byte_numbers() const { return byte_numbers_; }
-  /// Where the images begin.
+  /// Offset of the images.
   [[nodiscard]] um::Bytes images() const { return images_; }
 
-  /// Puts the samples of `op` into `to`, of bytes() bytes, from number `first` of `batch` on.
-  /// Requires: has_all_samples().
+  /// Copies the samples of `op`, starting at number `first` of `batch`, into `to`, which has
+  /// bytes() bytes. Requires: has_all_samples().
   void fill(const LoadBatch& op, const Batch& batch, std::size_t first,
             std::span<std::byte> to) const;
 

@@ -40,7 +40,7 @@ void StepNumbers::begin_step(const StepContext& context) {
     if (writes_[slot]) writes_[slot](context, values_.data() + slot * kSlotBytes);
   }
   if (values_.empty()) return;
-  // From ordinary memory: it may be written again when the call returns.
+  // From pageable memory, which may be overwritten as soon as the call returns.
   um::check(cudaMemcpyAsync(device_.get(), values_.data(), values_.size(), cudaMemcpyHostToDevice,
                             stream_));
 }

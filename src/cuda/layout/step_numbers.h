@@ -17,24 +17,24 @@ namespace spillway::cuda {
 template <class T>
 class StepNumber;
 
-/// What kernels need to know of the step they run in, in a small block of device memory: a launch
-/// that is captured and repeated has the same arguments each time, and reads there what differs.
+/// Values that differ from step to step, in a small block of device memory. A captured launch has
+/// the same arguments at each repetition and reads these values from there.
 ///
-/// Thread safety: none; to be used by the thread that launches on `stream`.
+/// Thread safety: none; use it from the thread that launches on `stream`.
 class StepNumbers {
  public:
-  /// Each StepNumber takes so many bytes.
+  /// Bytes per StepNumber.
   static constexpr std::size_t kSlotBytes = 64;
 
-  /// All zero at first. `stream` outlives it. Throws: um::CudaError.
+  /// All values are zero at first. `stream` outlives this object. Throws: um::CudaError.
   explicit StepNumbers(cudaStream_t stream);
 
-  /// A number that is `make(context)` in the step of that context; 0 before the first begin_step().
-  /// `this` outlives it. Throws: um::Error beyond 16384 at a time.
+  /// Returns a value that is `make(context)` in each step; 0 before the first begin_step(). This
+  /// object outlives it. Throws: um::Error if more than 16384 exist at a time.
   template <class Make>
   [[nodiscard]] auto add(Make make) -> StepNumber<std::invoke_result_t<Make, const StepContext&>>;
 
-  /// Makes all numbers anew, for what is enqueued from now on. Throws: um::CudaError.
+  /// Updates all values for the work enqueued from now on. Throws: um::CudaError.
   void begin_step(const StepContext& context);
 
  private:
@@ -51,11 +51,11 @@ class StepNumbers {
 
   cudaStream_t stream_;
   std::unique_ptr<std::byte, Free> device_;
-  std::vector<Write> writes_;      // by slot; empty where the slot is free
-  std::vector<std::byte> values_;  // of all slots that were ever taken
+  std::vector<Write> writes_;      // by slot; empty for free slots
+  std::vector<std::byte> values_;  // of all slots ever taken
 };
 
-/// One of the numbers, as long as it is needed.
+/// One of the values; its lifetime is that of the slot.
 template <class T>
 class StepNumber {
  public:
@@ -68,7 +68,7 @@ class StepNumber {
     if (numbers_ != nullptr) numbers_->give_back(slot_);
   }
 
-  /// Where kernels read it.
+  /// Returns the device address of the value.
   [[nodiscard]] const T* get() const {
     return reinterpret_cast<const T*>(numbers_->device_.get() + slot_ * StepNumbers::kSlotBytes);
   }

@@ -7,10 +7,10 @@
 
 namespace spillway::cuda {
 
-/// NumberKernels of a GPU's memory, enqueued on a stream.
+/// NumberKernels for GPU memory, enqueued on a stream.
 class CudaNumberKernels final : public NumberKernels {
  public:
-  /// The stream outlives it.
+  /// Requires: `stream` outlives this object.
   explicit CudaNumberKernels(const ExchangeStream& stream) : stream_{stream} {}
 
   void add(std::span<float> to, std::span<const float> numbers) const override;

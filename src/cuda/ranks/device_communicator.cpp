@@ -77,7 +77,7 @@ void DeviceCommunicator::finish() {
 
 void DeviceCommunicator::abort(std::string_view sentence) {
   ranks_.abort(sentence);
-  throw um::Error{std::string{sentence}};  // GCC 12 does not see that the call does not return
+  throw um::Error{std::string{sentence}};  // GCC 12 does not see that the call never returns
 }
 
 void DeviceCommunicator::copy_own(SentPieces sends, ReceivedPieces receives) const {

@@ -10,21 +10,21 @@
 
 namespace spillway::cuda {
 
-/// The stream of a device that exchanges between ranks run on, beside that of the kernels. It waits
-/// for no other, and no other for it: who gives it something knows that what that reads is there.
+/// A device's stream for exchanges between ranks, separate from the kernels' stream. It does not
+/// synchronize with other streams: callers ensure that the data they pass is ready.
 ///
-/// Throws: um::CudaError. Thread safety: one thread at a time, whichever.
+/// Throws: um::CudaError. Thread safety: any thread, but one at a time.
 class ExchangeStream {
  public:
-  /// `api` outlives it.
+  /// Requires: `api` outlives this object.
   explicit ExchangeStream(um::CudaApi& api);
 
-  /// The stream, for work of the calling thread, which uses the device from then on.
+  /// Returns the stream; the calling thread uses the device from then on.
   [[nodiscard]] cudaStream_t enter() const;
-  /// Enqueues a copy; nothing where both are one place, or there are no bytes.
+  /// Enqueues a copy; a no-op if both places are the same, or if there are no bytes.
   void copy(std::span<const std::byte> from, std::byte* to) const;
-  /// Waits until all work so far has ended. False: it had not when `time_limit` passed. Calls
-  /// `look` now and then, which may throw.
+  /// Waits until all work so far has ended; returns false after `time_limit`. Calls `look`
+  /// repeatedly, which may throw.
   [[nodiscard]] bool wait(std::chrono::milliseconds time_limit,
                           const std::function<void()>& look) const;
 
@@ -34,20 +34,20 @@ class ExchangeStream {
   um::EventHandle event_;
 };
 
-/// Asks `has_ended` until it says yes, ever less often, but at least ten thousand times a second.
-/// False: not when `time_limit` had passed.
+/// Polls `has_ended`, ever less often, but at least ten thousand times a second. Returns false
+/// after `time_limit`.
 [[nodiscard]] bool poll_until(std::chrono::milliseconds time_limit,
                               const std::function<bool()>& has_ended);
 
-/// A rank's device, without what other ranks' devices are reached by: of one rank, all there is.
+/// A rank's device without a connection to other ranks' devices; sufficient for a single rank.
 class DeviceCommunicator : public Communicator {
  public:
-  /// What it works with.
+  /// The parts that the communicator owns.
   struct Device {
     std::unique_ptr<ExchangeStream> stream;
-    std::unique_ptr<const NumberKernels> kernels;  ///< on the stream; ends before it
+    std::unique_ptr<const NumberKernels> kernels;  ///< on the stream; destroyed before it
   };
-  /// `ranks` are the processes, over which those that are silent are named. It outlives this.
+  /// `ranks` connects the processes and can name silent ones. It outlives this object.
   DeviceCommunicator(Communicator& ranks, Device device, const CommunicatorOptions& options);
 
   void exchange(SentPieces sends, ReceivedPieces receives) override;

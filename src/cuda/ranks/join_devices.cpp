@@ -22,7 +22,8 @@ std::unique_ptr<Communicator> join_nccl(Communicator& ranks, DeviceCommunicator:
 
 namespace {
 
-// NCCL connects two ranks, and takes memory for that, when one first says something to the other.
+// Exchanges a number between all ranks, because NCCL connects two ranks, and allocates memory for
+// that, at their first exchange.
 void meet(um::CudaApi& api, Communicator& ranks) {
   const um::Bytes size{(2 * ranks.ranks() + 1) * sizeof(float)};
   const auto free = [&](std::byte* memory) { api.free_device(memory); };
@@ -44,7 +45,7 @@ std::unique_ptr<Communicator> join_devices(um::CudaApi& api, Communicator& ranks
                                            const CommunicatorOptions& options,
                                            const std::string& library) {
   expect_gpu_each(ranks.nodes(), gather_texts(ranks, api.facts().pci_bus));
-  api.enter_thread();  // NCCL joins by the calling thread's device
+  api.enter_thread();  // NCCL joins with the calling thread's device
   DeviceCommunicator::Device device;
   device.stream = std::make_unique<ExchangeStream>(api);
   device.kernels = std::make_unique<CudaNumberKernels>(*device.stream);

@@ -10,24 +10,23 @@
 
 namespace spillway::cuda {
 
-/// Where the system looks for libraries.
+/// Name that the system's library search resolves.
 inline constexpr const char* kNcclLibrary = "libnccl.so.2";
 
-/// What exchanges the near memory of ranks, of which this one's is that of `api`'s device. All of
-/// `ranks` call it; both outlive it. Each rank has heard of each when it returns, so that NCCL has
-/// the memory that it takes of the device. Throws: um::Error, one sentence that says what to do,
-/// where two ranks have one GPU, NCCL is not in `library`, or GPUs do not reach each other.
+/// Returns a communicator for the near memory of ranks; `api` is this rank's device. Collective
+/// over `ranks`. Requires: `api` and `ranks` outlive it. All ranks have exchanged data on return,
+/// so that NCCL has allocated its device memory. Throws: um::Error, one sentence that says what to
+/// do, if two ranks use the same GPU, NCCL is not in `library`, or GPUs do not reach each other.
 [[nodiscard]] std::unique_ptr<Communicator> join_devices(um::CudaApi& api, Communicator& ranks,
                                                          const CommunicatorOptions& options,
                                                          const std::string& library = kNcclLibrary);
 
-/// Throws: um::Error that names them, where two ranks of one node have the same GPU. `gpus` are
-/// their places on the PCI bus, by rank.
+/// Throws: um::Error that names them, if two ranks of one node use the same GPU. `gpus` are PCI bus
+/// addresses, by rank.
 void expect_gpu_each(std::span<const std::string> nodes, std::span<const std::string> gpus);
 
-/// Joins the devices of several ranks by NCCL, which is in `library`. All of `ranks` call it.
-/// Throws: um::Error, one sentence that says what to do, where there is no NCCL, or this was built
-/// without.
+/// Joins the devices of several ranks with NCCL from `library`; collective over `ranks`. Throws:
+/// um::Error, one sentence that says what to do, if NCCL is missing or this build is without it.
 [[nodiscard]] std::unique_ptr<Communicator> join_nccl(Communicator& ranks,
                                                       DeviceCommunicator::Device device,
                                                       const CommunicatorOptions& options,

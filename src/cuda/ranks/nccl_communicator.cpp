@@ -15,7 +15,7 @@
 namespace spillway::cuda {
 namespace {
 
-constexpr int kOldest = NCCL_VERSION(2, 20, 0);  // that came with the oldest CUDA that builds this
+constexpr int kOldest = NCCL_VERSION(2, 20, 0);  // shipped with the oldest CUDA that builds this
 constexpr const char* kAdvice =
     "install NCCL 2.20 or newer (libnccl2, or pip's nvidia-nccl-cu13), put its folder in "
     "LD_LIBRARY_PATH, or use --device host";
@@ -66,7 +66,7 @@ NcclFunctions load_nccl(const std::string& library) {
 
 namespace {
 
-constexpr std::chrono::seconds kLeaving{10};  // what other ranks may take to leave, too
+constexpr std::chrono::seconds kLeaving{10};  // time for other ranks to leave, too
 
 }  // namespace
 
@@ -86,7 +86,7 @@ void NcclComm::leave() noexcept {
   try {
     check(nccl_.comm_finalize(comm_));
     if (settle(kLeaving)) nccl_.comm_destroy(std::exchange(comm_, nullptr));
-  } catch (const um::Error&) {  // what was exchanged has been waited for
+  } catch (const um::Error&) {  // all exchanges have been waited for
   }
 }
 
@@ -95,7 +95,7 @@ void NcclComm::group(const std::function<void()>& calls) {
   try {
     calls();
   } catch (...) {
-    nccl_.group_end();  // a group that stays open would keep the end, too
+    nccl_.group_end();  // an open group would block the destructor, too
     throw;
   }
   check(nccl_.group_end());
@@ -126,7 +126,7 @@ void NcclComm::check(ncclResult_t result) const {
 
 namespace {
 
-// The first rank's id, on all of them.
+// Returns a place with rank zero's id on all ranks.
 NcclComm::Place place_of(Communicator& ranks, const NcclFunctions& nccl) {
   const std::array texts{NamedText{.name = "version of NCCL", .text = nccl.version}};
   expect_agreement(ranks, texts);
@@ -189,7 +189,7 @@ void NcclCommunicator::finish() {
   });
 }
 
-// What ends one call ends all.
+// After one failed call, all further calls fail with the same error.
 template <class Work>
 void NcclCommunicator::unless_over(const Work& work) {
   if (!over_.empty()) throw um::Error{over_};
@@ -202,14 +202,14 @@ void NcclCommunicator::unless_over(const Work& work) {
   }
 }
 
-// NCCL has to enqueue what it was given before anything else is.
+// NCCL must enqueue its work before anything else is enqueued.
 void NcclCommunicator::settle() {
   if (!comm_.settle(time_limit())) give_up();
 }
 
 void NcclCommunicator::give_up() {
   comm_.abort();
-  wait_for_all(processes());  // names those that do not come
+  wait_for_all(processes());  // names the ranks that do not respond
   throw um::Error{fmt::format(
       "NCCL has not ended an exchange for {:g} s, although all ranks answer: their GPUs do not "
       "reach each other; NCCL_DEBUG=INFO has it say more",

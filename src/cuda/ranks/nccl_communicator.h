@@ -10,8 +10,8 @@
 
 namespace spillway::cuda {
 
-/// The functions of NCCL that exchanges call, from a library that is loaded when ranks on several
-/// GPUs want it: the program starts where there is none.
+/// The NCCL functions that exchanges call. The library is loaded when ranks on several GPUs need
+/// it, so that the program also starts without it.
 struct NcclFunctions {
   decltype(&ncclGetVersion) get_version = nullptr;
   decltype(&ncclGetUniqueId) get_unique_id = nullptr;
@@ -30,15 +30,14 @@ struct NcclFunctions {
   std::string version;  ///< "2.28.9"
 };
 
-/// Loads it, for the rest of the process. Throws: um::Error, one sentence that says what to do,
-/// where it is not there, cannot be loaded, or is older than 2.20.
+/// Loads NCCL for the rest of the process. Throws: um::Error, one sentence that says what to do, if
+/// it is missing, cannot be loaded, or is older than 2.20.
 [[nodiscard]] NcclFunctions load_nccl(const std::string& library);
 
-/// NCCL's communicator of one rank, none of whose calls blocks: where NCCL needs longer, the caller
-/// asks it again and again. Its end leaves together with the other ranks, or alone where an
-/// exception is under way or abort() was called.
+/// One rank's NCCL communicator in non-blocking mode: the caller polls while NCCL works. The
+/// destructor leaves together with the other ranks, or alone after abort() or during an exception.
 ///
-/// Throws: um::Error with NCCL's words. Thread safety: one thread at a time.
+/// Throws: um::Error with NCCL's message. Thread safety: any thread, but one at a time.
 class NcclComm {
  public:
   struct Place {
@@ -47,20 +46,20 @@ class NcclComm {
     int rank = 0;
   };
 
-  /// Begins to meet the other ranks: settle() tells when that is done. `nccl` outlives it.
+  /// Begins to join the other ranks; settle() tells when that is done. `nccl` outlives this object.
   NcclComm(const NcclFunctions& nccl, const Place& place);
   NcclComm(const NcclComm&) = delete;
   NcclComm& operator=(const NcclComm&) = delete;
   ~NcclComm();
 
-  /// Gives NCCL several calls as one; `calls` makes them with get(), and check() of what they
-  /// return.
+  /// Submits several NCCL calls as one group. `calls` makes them with get(), and passes their
+  /// results to check().
   void group(const std::function<void()>& calls);
-  /// Waits until NCCL has enqueued what it was given. False: it had not when `time_limit` passed.
+  /// Waits until NCCL has enqueued its work; returns false after `time_limit`.
   [[nodiscard]] bool settle(std::chrono::milliseconds time_limit) const;
-  /// Throws where something has failed meanwhile.
+  /// Throws if an error has occurred in the meantime.
   void look() const { static_cast<void>(is_settled()); }
-  /// Stops what is under way. Nothing but the end is allowed after it.
+  /// Stops all work in progress. Only the destructor may be called afterwards.
   void abort() noexcept;
 
   [[nodiscard]] ncclComm_t get() const { return comm_; }
@@ -75,15 +74,15 @@ class NcclComm {
   int exceptions_;
 };
 
-/// Ranks, each with a GPU of its own, whose memories NCCL moves pieces between. Pieces are sent and
-/// received in one group, and nothing is sent where nothing is to be: a call ends without the
-/// other ranks, and finish() does not.
+/// Ranks with a GPU each; NCCL moves pieces between their memories. A call sends and receives in
+/// one group and skips empty pieces. A call therefore may end without the other ranks, but finish()
+/// may not.
 ///
-/// A rank that is silent ends the others after the time limit: NCCL does not say which one it is,
-/// so the processes call a roll, which may take them the time limit again.
+/// A silent rank ends the others after the time limit. NCCL does not tell which rank
+/// it is, so the processes then check in with each other. This may take the time limit again.
 class NcclCommunicator final : public DeviceCommunicator {
  public:
-  /// All ranks of `ranks` make one, the same time. Throws: um::Error, as calls do.
+  /// Collective over `ranks`. Throws: um::Error, as do calls.
   NcclCommunicator(Communicator& ranks, Device device, const CommunicatorOptions& options,
                    NcclFunctions nccl);
 
@@ -100,7 +99,7 @@ class NcclCommunicator final : public DeviceCommunicator {
 
   NcclFunctions nccl_;
   NcclComm comm_;
-  std::string over_;  // why no call is of use any more; empty: they are
+  std::string over_;  // why all further calls fail; empty if they do not
 };
 
 }  // namespace spillway::cuda

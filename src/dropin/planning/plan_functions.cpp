@@ -9,7 +9,7 @@
 
 namespace {
 
-// As JSON, whatever happens; `text` may hold what is no UTF-8.
+// Returns JSON in any case; `answer` may contain invalid UTF-8.
 std::string dumped(const nlohmann::json& answer) {
   return answer.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

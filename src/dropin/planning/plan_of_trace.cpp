@@ -82,7 +82,7 @@ json figures_of(const prefetch::Problem& problem, const Plan& plan,
   return figures;
 }
 
-// What `plan`, which the planner has answered, is: proved, predicted, drawn.
+// Verifies, simulates and draws the planner's `plan`.
 json judged(const prefetch::Problem& problem, const Plan& plan, bool with_timeline) {
   const auto verdict = prefetch::verify(problem.graph, plan);
   if (const auto* const violation = std::get_if<prefetch::Violation>(&verdict)) {

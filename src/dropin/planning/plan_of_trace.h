@@ -9,7 +9,7 @@
 
 namespace spillway::dropin {
 
-/// What is asked of the plan of a trace; spillway_plan.h says what each means.
+/// The options of a plan for a trace; spillway_plan.h explains each.
 struct PlanOfTraceRequest {
   std::optional<um::Bytes> budget;
   std::string planner = "joint";
@@ -20,11 +20,11 @@ struct PlanOfTraceRequest {
   prefetch::LinkProfile link;
 };
 
-/// Throws: um::Error that names what is wrong with `text`, JSON.
+/// Throws: um::Error that names the mistake in `text`, which is JSON.
 [[nodiscard]] PlanOfTraceRequest read_plan_request(const std::string& text);
 
-/// Plans, verifies and simulates `trace`, a spillway-trace: the answer of spillway_plan_trace().
-/// Throws: um::Error that names what is wrong with the trace or the planner.
+/// Plans, verifies and simulates `trace`, a spillway-trace, and returns the answer of
+/// spillway_plan_trace(). Throws: um::Error that names the mistake in the trace or the planner.
 [[nodiscard]] nlohmann::json plan_trace(const std::string& trace,
                                         const PlanOfTraceRequest& request);
 

@@ -4,11 +4,12 @@
 /* Plans a recorded step of any framework within a budget of near memory: libspillway_plan.so.
  *
  * Everything is JSON. The formats spillway-trace and spillway-plan are in prefetch/README.md.
- * Nothing throws and nothing ends the process: the answer says what is wrong.
+ * No function throws or ends the process: the answer describes errors.
  *
- * Thread safety: every function may be called from any thread at any time.
+ * Thread safety: any thread may call every function at any time.
  *
- * The header is C99 and C++. Names without spillway_plan_ in front are not part of it. */
+ * The header is C99 and C++. Names without the prefix spillway_plan_ are not part of the interface.
+ */
 
 /* NOLINTBEGIN(modernize-*,readability-identifier-naming): C. */
 
@@ -24,13 +25,13 @@ extern "C" {
 
 /* Plans `trace`, a spillway-trace, as `request` asks:
  *
- *   {"budget_bytes": N,          near memory; without it the answer has only needs
+ *   {"budget_bytes": N,          near memory; without it the answer has only the needs
  *    "planner": "joint",         a name that spillway plan --planner lists
- *    "recompute": true,          tasks may run again instead of their outputs being moved
- *    "parts": false,             moves may take parts of blocks
- *    "offload_weights": false,   weights that do not say may be far
- *    "link": {...},              as in a spillway-machine; the built-in machine host's if left out
- *    "timeline": false}          the answer has the predicted step as a Chrome trace
+ *    "recompute": true,          allows recomputing outputs instead of moving them
+ *    "parts": false,             allows moving parts of blocks
+ *    "offload_weights": false,   allows offloading weights that do not say otherwise
+ *    "link": {...},              as in a spillway-machine; default: the built-in machine host
+ *    "timeline": false}          adds the predicted step as a Chrome trace
  *
  * The answer is one of
  *
@@ -40,13 +41,13 @@ extern "C" {
  *   {"needs": {...}, "refused": {"sentence": "...", "task": "...", "smallest_bytes": N}}
  *   {"error": "one sentence"}
  *
- * It is the caller's: spillway_plan_free(). NULL where the system has no memory left. */
+ * The caller frees the answer by spillway_plan_free(). Returns NULL when out of memory. */
 SPILLWAY_PLAN_API char* spillway_plan_trace(const char* trace, const char* request);
 
-/* Of what spillway_plan_trace() returned, once; NULL is fine. */
+/* Frees a result of spillway_plan_trace(). NULL is a no-op. */
 SPILLWAY_PLAN_API void spillway_plan_free(char* answer);
 
-/* "0.1.0": of the library, not of the header. Never NULL. */
+/* Returns the version of the library, not of the header: "0.1.0". Never NULL. */
 SPILLWAY_PLAN_API const char* spillway_plan_version(void);
 
 #ifdef __cplusplus

@@ -1,7 +1,8 @@
-// The CUDA runtime's functions that this library stands in front of. The _ptsz ones are what a
-// program that was compiled with a default stream for each thread calls.
+// The functions of the CUDA runtime that this library replaces. Programs compiled with per-thread
+// default streams call the _ptsz functions.
 //
-// cudaMallocFromPoolAsync is not among them: who names a pool wants that pool's properties.
+// cudaMallocFromPoolAsync is not replaced: a program that names a pool wants that pool's
+// properties.
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +26,7 @@ constinit const RealMallocAsync kMallocAsyncOfThread{"cudaMallocAsync_ptsz"};
 constinit const RealFreeAsync kFreeAsync{"cudaFreeAsync"};
 constinit const RealFreeAsync kFreeAsyncOfThread{"cudaFreeAsync_ptsz"};
 
-/// What NULL means in the _ptsz functions: cudaStreamPerThread, which has no other name for others.
+/// Resolves NULL in the _ptsz functions to cudaStreamPerThread, as other functions call it.
 CudaStream or_thread_stream(CudaStream stream) {
   constexpr std::uintptr_t kPerThread = 2;
   return stream == nullptr ? std::bit_cast<CudaStream>(kPerThread) : stream;

@@ -1,4 +1,4 @@
-// What the preloaded library says when a process starts and ends.
+// The preloaded library's messages at the start and end of a process.
 #include "src/dropin/preload/served_memory.h"
 
 #include <dlfcn.h>
@@ -74,8 +74,8 @@ int visit(dl_phdr_info* info, std::size_t /*size*/, void* data) {
   return 1;
 }
 
-// The path of the first loaded library whose file's name begins with `name`: "libcudart.so" finds
-// libcudart.so.13. Complexity: O(loaded libraries).
+// Returns the path of the first loaded library with a file name that begins with `name`:
+// "libcudart.so" finds libcudart.so.13. Complexity: O(loaded libraries).
 LoadedPath loaded_library(const char* name) noexcept {
   Search search{.name = name};
   dl_iterate_phdr(&visit, &search);
@@ -95,13 +95,13 @@ void* find_real_function(const char* name) noexcept {
 
 namespace {
 
-// Writes "spillway_um_preload: PROGRAM: TEXT" and the line's end to standard error.
+// Writes "spillway_um_preload: PROGRAM: TEXT" and a newline to standard error.
 void write_line(std::string_view text) noexcept {
   dprintf(STDERR_FILENO, "spillway_um_preload: %s: %.*s\n", program_invocation_short_name,
           static_cast<int>(text.size()), text.data());
 }
 
-constexpr std::size_t kAlignment = 512;  // what programs see of cudaMalloc
+constexpr std::size_t kAlignment = 512;  // programs observe this for cudaMalloc
 
 constinit const RealFunction<int*> kGetDevice{"cudaGetDevice"};
 constinit const RealFunction<int> kSetDevice{"cudaSetDevice"};
@@ -117,7 +117,8 @@ CudaStatus wait_for_gpu(int ordinal) noexcept {
   return status;
 }
 
-/// The default stream cannot say while a stream that it waits for is captured: then it is, too.
+/// The default stream fails the query while a stream that synchronizes with it is captured; this
+/// counts as captured.
 bool is_captured(CudaStream stream) noexcept {
   CudaCapture captures = kCudaCapturesNothing;
   return kIsCapturing(stream, &captures) != kCudaSuccess || captures != kCudaCapturesNothing;
@@ -135,7 +136,7 @@ ServedMemory& served_memory() noexcept {
   return memory;
 }
 
-// --- what is served
+// --- serving
 
 void* ServedMemory::allocate(std::size_t bytes) noexcept {
   if (!is_wanted(bytes)) return nullptr;
@@ -162,7 +163,7 @@ bool ServedMemory::is_wanted(std::size_t bytes) noexcept {
   return has_space_;
 }
 
-/// On the host every device is the same.
+/// Returns whether the current device is the space's. On the host every device is the same.
 bool ServedMemory::is_on_this_device() const noexcept {
   int current = -1;
   return ordinal_ < 0 || (kGetDevice(&current) == kCudaSuccess && current == ordinal_);
@@ -199,12 +200,12 @@ CudaStatus ServedMemory::free(void* address) noexcept {
   const CudaStatus freed = cuda_status_of(spillway_um_free(space_, address));
   if (freed != kCudaSuccess) return freed;
   ++freed_;
-  return waited;  // cudaFree tells of earlier failures, too
+  return waited;  // cudaFree reports earlier failures, too
 }
 
 CudaStatus ServedMemory::free_async(void* address, CudaStream stream) noexcept {
   const bool is_on_host = ordinal_ < 0;
-  // What is no graph's cannot be freed by one: cudaFreeAsync says the same.
+  // A captured stream cannot free memory from outside its graph; cudaFreeAsync returns the same.
   if (!is_on_host && is_captured(stream)) return kCudaInvalidValue;
   const CudaStatus freed =
       cuda_status_of(spillway_um_free_async(space_, address, is_on_host ? nullptr : stream));
@@ -212,7 +213,7 @@ CudaStatus ServedMemory::free_async(void* address, CudaStream stream) noexcept {
   return freed;
 }
 
-// --- where it comes from
+// --- the space
 
 const PreloadOptions& ServedMemory::options() noexcept {
   std::call_once(options_read_, [this] {
@@ -255,7 +256,7 @@ std::string ServedMemory::report() const {
 
 namespace {
 
-/// A file's bytes, or none.
+/// The bytes of a file, or none.
 class MappedFile {
  public:
   explicit MappedFile(const char* path) noexcept {
@@ -275,7 +276,7 @@ class MappedFile {
     if (!bytes_.empty()) munmap(const_cast<char*>(bytes_.data()), bytes_.size());
   }
 
-  /// `count` elements at `offset`; null when the file does not have them.
+  /// Returns `count` elements at `offset`; null when the file is too short.
   template <class T>
   [[nodiscard]] const T* at(std::size_t offset, std::size_t count) const noexcept {
     const bool fits = offset <= bytes_.size() && count <= (bytes_.size() - offset) / sizeof(T);
@@ -286,7 +287,7 @@ class MappedFile {
   std::string_view bytes_;
 };
 
-/// Whether the executable has a section of this name.
+/// Returns whether the executable has the section `name`.
 bool has_section(std::string_view name) noexcept {
   const MappedFile file{"/proc/self/exe"};
   const auto* const header = file.at<ElfW(Ehdr)>(0, 1);
@@ -309,9 +310,9 @@ bool has_section(std::string_view name) noexcept {
 
 bool is_loaded(const char* name) noexcept { return loaded_library(name).front() != '\0'; }
 
-// Whether the program's own CUDA runtime is part of it, so that its calls never get here: the
-// executable has code for GPUs, or the driver is loaded, and no shared runtime is. A program that
-// is small enough to have neither yet is found out when it ends.
+// Returns whether the program's CUDA runtime is statically linked, so that its calls bypass this
+// library. This is so if no shared runtime is loaded, but the driver is, or the executable has GPU
+// code. A program without both at its start is checked again at its end.
 bool is_bypassed() noexcept {
   if (is_loaded("libcudart.so")) return false;
   return is_loaded("libcuda.so") || has_section(".nv_fatbin");
@@ -329,7 +330,7 @@ void warn_of_bypass() noexcept {
 
 [[gnu::constructor]] void start() { warn_of_bypass(); }
 
-/// Also for who opened the driver in the meantime.
+/// Warns again for programs that loaded the driver in the meantime.
 [[gnu::destructor]] void end() {
   warn_of_bypass();
   if (!served_memory().options().has_report) return;

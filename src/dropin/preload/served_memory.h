@@ -11,20 +11,20 @@
 
 namespace spillway::dropin {
 
-/// What the environment says about the preloaded library itself.
+/// The environment's settings for the preloaded library itself.
 struct PreloadOptions {
-  um::Bytes min;       ///< smaller allocations are the CUDA runtime's
-  bool is_quiet;       ///< no warning is printed
-  bool has_report;     ///< a line of counters is printed when the process ends
-  bool is_understood;  ///< false: `least` is no size, and nothing is served
+  um::Bytes min;       ///< smaller allocations go to the CUDA runtime
+  bool is_quiet;       ///< prints no warnings
+  bool has_report;     ///< prints a line of counters when the process ends
+  bool is_understood;  ///< false when `min` is invalid; then nothing is served
 };
 
-/// SPILLWAY_UM_PRELOAD_LEAST (1 MiB unless given), SPILLWAY_UM_PRELOAD_QUIET=1 and
+/// Reads SPILLWAY_UM_PRELOAD_LEAST (default 1 MiB), SPILLWAY_UM_PRELOAD_QUIET=1 and
 /// SPILLWAY_UM_PRELOAD_REPORT=1.
 [[nodiscard]] PreloadOptions read_preload_options() noexcept;
 
-/// cudaError_t, cudaStream_t and cudaStreamCaptureStatus as the CUDA runtime's functions pass them:
-/// this library is built where there is no CUDA.
+/// cudaError_t, cudaStream_t and cudaStreamCaptureStatus in the ABI of the CUDA runtime, because
+/// this library is built without CUDA.
 using CudaStatus = int;
 using CudaStream = void*;
 using CudaCapture = int;
@@ -35,29 +35,30 @@ inline constexpr CudaStatus kCudaNoSuchFunction = 302;  // cudaErrorSharedObject
 inline constexpr CudaStatus kCudaUnknown = 999;
 inline constexpr CudaCapture kCudaCapturesNothing = 0;
 
-/// What a program that asks the CUDA runtime for memory gets from the default space, which is made
-/// at the first allocation that is large enough. When it cannot be made, nothing is served in this
-/// process, and a warning says why.
+/// Serves the program's CUDA allocations from the default space, which the first large enough
+/// allocation makes. When that fails, nothing is served in this process, and a warning says why.
 ///
-/// Constant-initialised and never destroyed: programs allocate before main and free at exit.
-/// Thread safety: every function may be called from any thread.
+/// Constant-initialised and never destroyed, because programs allocate before main and free at
+/// exit. Thread safety: any thread may call every function.
 class ServedMemory {
  public:
-  /// Null: the CUDA runtime is to be asked.
+  /// Returns null when the CUDA runtime must serve the request.
   [[nodiscard]] void* allocate(std::size_t bytes) noexcept;
-  /// The same; also null when `stream` is being captured, whose allocations are of its graph.
+  /// As above. Also returns null while `stream` is captured, because its allocations belong to its
+  /// graph.
   [[nodiscard]] void* allocate_async(std::size_t bytes, CudaStream stream) noexcept;
 
-  /// Whether `address` lies where allocations were served, freed or not: it is then nobody else's.
+  /// Returns whether `address` lies in the served range, freed or not, which no other allocator
+  /// uses.
   [[nodiscard]] bool has(const void* address) const noexcept;
-  /// Waits for the GPU, as cudaFree does. Requires: has(address).
+  /// Waits for the GPU like cudaFree. Requires: has(address).
   [[nodiscard]] CudaStatus free(void* address) noexcept;
   /// Requires: has(address).
   [[nodiscard]] CudaStatus free_async(void* address, CudaStream stream) noexcept;
   void count_foreign_free() noexcept { ++foreign_frees_; }
 
   [[nodiscard]] const PreloadOptions& options() noexcept;
-  /// For people, without a line's end. Throws: std::bad_alloc.
+  /// Returns a line for people, without the newline. Throws: std::bad_alloc.
   [[nodiscard]] std::string report() const;
 
  private:
@@ -75,9 +76,9 @@ class ServedMemory {
   std::once_flag space_asked_for_;
   std::atomic<bool> has_space_{false};
   spillway_um_space space_{};
-  std::int32_t ordinal_ = -1;  // of the space's GPU
+  std::int32_t ordinal_ = -1;  // number of the space's GPU
 
-  // A space is one slab: nothing of others lies between two of its allocations.
+  // All served memory lies between these addresses: a space is one contiguous slab.
   std::atomic<std::uintptr_t> lowest_{UINTPTR_MAX};
   std::atomic<std::uintptr_t> end_{0};
 
@@ -86,23 +87,23 @@ class ServedMemory {
   Count freed_{0};
   Count small_{0};
   Count refused_{0};
-  Count elsewhere_{0};  // on another device, or in a capture
+  Count elsewhere_{0};  // on another device or in a capture
   Count foreign_frees_{0};
 };
 
-/// The process's own: C functions have no object to keep it in.
+/// Returns the instance of the process, since C functions have no object to hold it.
 [[nodiscard]] ServedMemory& served_memory() noexcept;
 
-/// A function of the process's shared CUDA runtime, behind this library's of the same name.
-/// Constant-initialised, so that it may be called before and after everything else.
+/// A function of the process's shared CUDA runtime that this library replaces.
+/// Constant-initialised, so that it can be called before main and at exit.
 ///
-/// Thread safety: every function may be called from any thread.
+/// Thread safety: any thread may call every function.
 template <class... Arguments>
 class RealFunction {
  public:
   explicit constexpr RealFunction(const char* name) : name_{name} {}
 
-  /// kCudaNoSuchFunction when no runtime that has it is loaded.
+  /// Returns kCudaNoSuchFunction when no loaded runtime has the function.
   CudaStatus operator()(Arguments... arguments) const noexcept;
 
  private:
@@ -110,8 +111,8 @@ class RealFunction {
   mutable std::atomic<void*> address_{nullptr};
 };
 
-/// The next `name` behind this library; where the program opened its runtime for itself alone, as
-/// Python does with its modules', that runtime's. Null: none is loaded.
+/// Returns the next `name` after this library. If the program loaded its runtime privately, as
+/// Python modules do, returns that runtime's function. Returns null when no runtime is loaded.
 [[nodiscard]] void* find_real_function(const char* name) noexcept;
 
 template <class... Arguments>

@@ -29,7 +29,7 @@ ParameterParts parts_of_norm(const Machine& machine, const TensorShape& x) {
   return parts_of(machine.layout, BatchNormParameters{.channels = x.image.channels});
 }
 
-// Of BatchNormForward or BatchNormInference, which has no workspace: Call leaves that out.
+// For BatchNormForward and BatchNormInference. The latter has no workspace, and Call omits it.
 template <class Op>
 Call forward_call(const Machine& machine, const Op& op) {
   const auto pd = describe(machine, op);
@@ -46,8 +46,8 @@ Call forward_call(const Machine& machine, const Op& op) {
            {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc()}}};
 }
 
-// `running` follows `saved`. One value a channel has no unbiased variance; its biased one, zero,
-// stands in.
+// Moves `running` towards `saved`. The unbiased variance of a single value per channel does not
+// exist; the biased one, zero, is used instead.
 void update(const BatchNormForward& op, const ParameterParts& parts, const float* saved,
             float* running) {
   const std::size_t values = op.x.batch * op.x.image.height * op.x.image.width;

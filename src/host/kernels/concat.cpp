@@ -8,33 +8,33 @@
 namespace spillway::host {
 namespace {
 
-// How the images of a tensor lie in memory.
+// Memory layout of a tensor's images.
 struct Grid {
   Grid(const Layout& layout, const nets::Shape& image)
       : elements{layout.padded(image).elements()},
         lanes{layout.lanes(image)},
         pixels{image.height * image.width} {}
 
-  // Of pixel (0, 0) of a channel, within an image.
+  // Offset in an image of pixel (0, 0) of a channel.
   [[nodiscard]] std::size_t start(std::size_t channel) const {
     return channel / lanes * lanes * pixels + channel % lanes;
   }
 
-  std::size_t elements;  // of an image
-  std::size_t lanes;     // channels side by side; the distance between pixels
+  std::size_t elements;  // per image
+  std::size_t lanes;     // adjacent channels; also the stride between pixels
   std::size_t pixels;
 };
 
-// Channels that lie side by side in a part and in the whole.
+// Channels that are adjacent both in a part and in the whole.
 struct Strip {
   std::size_t part;
-  std::size_t in_part;   // their channel in the part
-  std::size_t in_whole;  // and in the whole
+  std::size_t in_part;   // first channel in the part
+  std::size_t in_whole;  // first channel in the whole
   std::size_t channels;
 };
 
-// The strips of a part whose channels begin at `first` of the whole: whole blocks of channels where
-// `first` is a multiple of the block, pieces of blocks elsewhere.
+// Appends the strips of a part that starts at channel `first` of the whole. Strips are whole blocks
+// of channels if `first` is a multiple of the block, otherwise pieces of blocks.
 void append_strips(std::size_t part, std::size_t channels, const Grid& part_grid, std::size_t first,
                    const Grid& whole, std::vector<Strip>& strips) {
   for (std::size_t c = 0; c < channels;) {
@@ -71,7 +71,7 @@ void add(const T* from, const Grid& source, T* to, const Grid& target, std::size
   }
 }
 
-// Zeros in the padding channels of an image that has `channels`.
+// Zeroes the padding channels of an image with `channels` channels.
 template <class T>
 void clear_padding(T* image, const Grid& grid, std::size_t channels) {
   const std::size_t padding = grid.elements / grid.pixels - channels;
@@ -114,7 +114,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConcatForward&
       });
 }
 
-// The sums that are read are the blocks that are written.
+// The sums that are read and the blocks that are written are the same.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConcatBackward& op) {
   const Grid whole{machine.layout, op.y.image};
   std::vector<Grid> parts;

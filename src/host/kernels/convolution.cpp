@@ -8,9 +8,9 @@
 namespace spillway::host {
 namespace {
 
-// The weights' format is oneDNN's choice: forcing one can end in its reference implementation.
-// They have the type of the elements, their gradient is float.
-// Padding channels belong to no group, so with groups oneDNN is told of them as of padding.
+// oneDNN chooses the weights' format: a forced one may select its reference implementation. The
+// weights have the elements' type; their gradient is float. Padding channels belong to no group, so
+// with groups oneDNN sees them as padding.
 ConvolutionDescs describe(const Layout& layout, const ConvolutionGeometry& geometry,
                           dnnl::algorithm algorithm, dnnl::memory::data_type weights) {
   const bool is_grouped = geometry.groups > 1;
@@ -117,10 +117,10 @@ um::Bytes workspace_of(const Machine& machine, const ConvolutionBackwardWeights&
 
 namespace {
 
-// Passes of the adjoint, the convolution that makes x of y: forward is its gradient of the data,
-// backward its forward pass.
+// Transposed convolutions run passes of the adjoint, the convolution from y to x. Their forward
+// pass is its backward-data pass, their backward-data pass its forward pass.
 
-// y = y + bias, then with kRelu max(0, y).
+// y = y + bias; with kRelu, then max(0, y).
 template <bool kRelu, class T>
 void finish(const Strips& strips, const float* bias, T* y) {
 #pragma omp parallel for collapse(2) schedule(static)
@@ -139,7 +139,7 @@ void finish(const Strips& strips, const float* bias, T* y) {
   }
 }
 
-// The operation of the adjoint that does the same, but for bias and ReLU.
+// Returns the adjoint's equivalent operation, without bias and ReLU.
 ConvolutionBackwardData adjoint_of(const TransposedConvolutionForward& op) {
   return {.geometry = op.geometry.adjoint()};
 }
@@ -192,7 +192,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine,
                                     const WeightedPrimitive& weighted) {
   return make_kernel(machine, adjoint_of(operation), weighted);
 }
-// The adjoint reads y where x is meant, and the other way round.
+// In the adjoint, x and y are swapped.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine,
                                     const TransposedConvolutionBackwardWeights& operation,
                                     const WeightedPrimitive& weighted) {

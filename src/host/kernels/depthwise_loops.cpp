@@ -16,8 +16,8 @@
 namespace spillway::host {
 namespace {
 
-// Adds to `count` pixels of `sums` the products of pixels of `from`, one in `step`, with the
-// weights of their channels.
+// Adds to `count` pixels of `sums` the products of every `step`-th pixel of `from` with the weights
+// of its channels.
 template <std::size_t kLanes, class T>
 SPILLWAY_WIDE void add_products(const float* weights, const T* from, std::size_t step,
                                 std::size_t count, float* sums) {
@@ -30,7 +30,7 @@ SPILLWAY_WIDE void add_products(const float* weights, const T* from, std::size_t
   }
 }
 
-// Adds to `sums` the products of `count` pixels of dy with those of x, one in `step`.
+// Adds to `sums` the products of `count` pixels of dy with every `step`-th pixel of x.
 template <std::size_t kLanes, class T>
 SPILLWAY_WIDE void add_slopes(const T* x, std::size_t step, const T* dy, std::size_t count,
                               float* sums) {
@@ -44,7 +44,7 @@ SPILLWAY_WIDE void add_slopes(const T* x, std::size_t step, const T* dy, std::si
   for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += of_row[lane];
 }
 
-// Pixels of a row of a phase whose tap is inside the tensor that is read.
+// Pixels of a phase's row that have the tap inside the source tensor.
 struct Inside {
   std::size_t begin;
   std::size_t end;
@@ -60,7 +60,7 @@ Inside inside(const WindowPhase& phase, const WindowTap& tap, std::size_t width)
           .end = static_cast<std::size_t>(std::max(begin, end))};
 }
 
-// Rows of blocks of channels of a tensor.
+// The rows of a tensor's channel blocks.
 struct Rows {
   Rows(const Layout& layout, const TensorShape& shape)
       : strips{layout, shape}, height{shape.image.height}, width{shape.image.width} {}
@@ -78,7 +78,7 @@ struct Rows {
   std::size_t width;
 };
 
-// The weights as (block, tap, channel of the block), with zeros for padding channels.
+// The weights in the order (block, tap, channel of the block), with zeros for padding channels.
 class LaneWeights {
  public:
   LaneWeights(const Layout& layout, const ConvolutionGeometry& g)
@@ -91,7 +91,7 @@ class LaneWeights {
   [[nodiscard]] std::size_t place(std::size_t block, std::size_t tap) const {
     return (block * taps_ + tap) * lanes_;
   }
-  // From and to a block of parameters.
+  // Convert from and to a block of parameters.
   void read(const float* parameters, float* weights) const {
     std::fill_n(weights, count(), 0.F);
     for_each([&](std::size_t stored, std::size_t lane) { weights[lane] = parameters[stored]; });
@@ -116,14 +116,14 @@ class LaneWeights {
   std::size_t blocks_;
 };
 
-// Calls `use` with the lanes of a block as a constant.
+// Calls `use` with the number of lanes as a compile-time constant.
 template <class Use>
 void with_lanes(std::size_t lanes, const Use& use) {
   if (lanes == 16) return use(std::integral_constant<std::size_t, 16>{});
   use(std::integral_constant<std::size_t, 8>{});
 }
 
-// Makes y of x, or dx of dy. Each pixel is made by one thread, its taps in order.
+// Computes y from x, or dx from dy. One thread computes each pixel, its taps in order.
 class PixelLoops final : public HostKernel {
  public:
   PixelLoops(const Machine& machine, const ConvolutionGeometry& g, const TensorShape& from,
@@ -204,11 +204,11 @@ class PixelLoops final : public HostKernel {
   Rows from_;
   Rows to_;
   std::vector<WindowPhase> phases_;
-  std::size_t bias_;  // where it begins; 0: there is none
+  std::size_t bias_;  // offset of the biases; 0 without biases
   bool relu_;
 };
 
-// Each weight's sum is made by one thread, row by row.
+// One thread computes each weight's sum, row by row.
 class WeightLoops final : public HostKernel {
  public:
   WeightLoops(const Machine& machine, const ConvolutionGeometry& g)

@@ -7,12 +7,12 @@
 
 namespace spillway::host {
 
-/// Whether each channel is a group of its own with one output, and channels lie in blocks.
+/// Returns true if each channel is a group with one output, and channels are stored in blocks.
 [[nodiscard]] bool is_depthwise(const Layout& layout, const ConvolutionGeometry& geometry);
 
-/// Depthwise convolutions as loops over the channels of a block, for those of which oneDNN has
-/// nothing but its reference implementation: dilated ones and gradients of kernels larger than 3x3.
-/// The workspace has the weights in the order of the loops. Requires: is_depthwise().
+/// Depthwise convolutions as loops over the channels of a block. They serve where oneDNN only has
+/// its reference implementation: dilated convolutions, and gradients of kernels larger than 3x3.
+/// The workspace holds the weights in the order of the loops. Requires: is_depthwise().
 [[nodiscard]] std::unique_ptr<Kernel> make_depthwise(const Machine& machine,
                                                      const ConvolutionForward& op);
 [[nodiscard]] std::unique_ptr<Kernel> make_depthwise(const Machine& machine,
@@ -20,7 +20,7 @@ namespace spillway::host {
 [[nodiscard]] std::unique_ptr<Kernel> make_depthwise(const Machine& machine,
                                                      const ConvolutionBackwardWeights& op);
 
-/// The workspace of each.
+/// Returns the workspace of each of these kernels.
 [[nodiscard]] um::Bytes depthwise_workspace(const Machine& machine,
                                             const ConvolutionGeometry& geometry);
 

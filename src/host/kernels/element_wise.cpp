@@ -16,15 +16,15 @@
 namespace spillway::host {
 namespace {
 
-// The numbers of one byte of a mask, kBits but for the last byte of a tensor: bit l is that of
-// number l. All are read before the first is written, so an output may be an input.
+// Number of elements per mask byte, fewer only in a tensor's last byte; bit l belongs to element l.
+// The functions below read all elements before they write the first, so an output may be an input.
 //
-// No branch depends on a number. Compilers made some, which nobody sees on zeros: on numbers of
-// both signs, sums took 3.6 times as long, and gradients 2.1 times.
+// No branch depends on an element's value. Compilers made such branches, which are slow on values
+// of mixed sign: sums took 3.6 times as long, and gradients 2.1 times.
 inline constexpr std::size_t kBits = 8;
 
 #ifdef __SSE2__
-/// Eight numbers.
+/// Eight floats.
 struct Lanes {
   __m128 low;
   __m128 high;
@@ -42,7 +42,7 @@ void store_lanes(const Lanes& lanes, float* numbers) {
   _mm_storeu_ps(numbers, lanes.low);
   _mm_storeu_ps(numbers + 4, lanes.high);
 }
-/// Rounded as Bfloat16 does, in the lower halves.
+/// Rounds as Bfloat16 does; the results are in the lower halves.
 __m128i round_lanes(__m128 numbers) {
   const __m128i bits = _mm_castps_si128(numbers);
   const __m128i odd = _mm_and_si128(_mm_srli_epi32(bits, 16), _mm_set1_epi32(1));
@@ -60,7 +60,7 @@ Lanes sum_lanes(const Lanes& a, const Lanes& b) {
   return {.low = _mm_add_ps(a.low, b.low), .high = _mm_add_ps(a.high, b.high)};
 }
 
-/// All bits of those of four floats whose bit is set, from bit `first` on.
+/// Returns all ones for each of four floats with its bit set, starting with bit `first`.
 __m128 set_lanes(unsigned bits, unsigned first) {
   const __m128i lane = _mm_set_epi32(8, 4, 2, 1);
   const __m128i all = _mm_set1_epi32(static_cast<int>(bits >> first));
@@ -72,13 +72,13 @@ Lanes masked_lanes(const Lanes& numbers, unsigned bits) {
 }
 #endif
 
-/// y = max(0, a + b). A NaN is no negative number, so it stays. Returns the byte: which of y are
-/// above zero.
+/// y = max(0, a + b). A NaN is not negative, so it stays. Returns the mask byte: a bit per element
+/// of y that is positive.
 template <class T>
 [[nodiscard]] std::uint8_t add_rectified(const T* a, const T* b, T* y, std::size_t count) {
 #ifdef __SSE2__
   if (count == kBits) {
-    const __m128 zero = _mm_setzero_ps();  // of two zeros, or beside a NaN, max gives its second
+    const __m128 zero = _mm_setzero_ps();  // for two zeros or a NaN, max returns its second operand
     const Lanes sum = sum_lanes(load_lanes(a), load_lanes(b));
     const Lanes kept{.low = _mm_max_ps(zero, sum.low), .high = _mm_max_ps(zero, sum.high)};
     store_lanes(kept, y);
@@ -100,7 +100,7 @@ template <class T>
   return static_cast<std::uint8_t>(bits);
 }
 
-/// d = copy = a + b where its bit is set, else zero. `copy` may be d.
+/// d = copy = a + b where the bit is set, otherwise zero. `copy` may be d.
 template <class T>
 void add_masked(const T* a, const T* b, unsigned bits, T* d, T* copy, std::size_t count) {
 #ifdef __SSE2__
@@ -122,7 +122,7 @@ void add_masked(const T* a, const T* b, unsigned bits, T* d, T* copy, std::size_
   }
 }
 
-/// d = a where its bit is set, else zero.
+/// d = a where the bit is set, otherwise zero.
 template <class T>
 void keep_masked(const T* a, unsigned bits, T* d, std::size_t count) {
 #ifdef __SSE2__
@@ -142,7 +142,7 @@ dnnl::algorithm function_of(const Gelu& op) {
   return op.tanh ? dnnl::algorithm::eltwise_gelu_tanh : dnnl::algorithm::eltwise_gelu_erf;
 }
 
-// All numbers of a tensor, padding included.
+// Describes all elements of a tensor, padding included.
 template <class Op>
 Desc numbers_of(const Machine& machine, const Op& op) {
   return machine.layout.dense_desc({machine.layout.elements(op.x)});
@@ -150,8 +150,8 @@ Desc numbers_of(const Machine& machine, const Op& op) {
 
 std::uint8_t* mask_at(std::byte* operand) { return reinterpret_cast<std::uint8_t*>(operand); }
 
-// Calls body(byte of the mask, its first number, how many it has) for all `count` numbers: always
-// with kBits, known to the compiler, but for the last.
+// Calls body(mask byte, first element, number of elements) for all `count` elements. The number is
+// kBits, a constant for the compiler, except for the last byte.
 template <class Body>
 void for_each_byte(std::size_t count, const Body& body) {
   const std::size_t whole = count / kBits;
@@ -162,10 +162,10 @@ void for_each_byte(std::size_t count, const Body& body) {
 
 }  // namespace
 
-// The loops below run over whole tensors: zeros, of which padding consists, stay zeros. An output
-// may be one of the inputs, since each element depends on its own place only. A NaN is no negative
-// number, so it stays and shows in the loss. What is read is read whatever the condition, which a
-// compiler may not decide by itself: a branch for each number makes a loop take five times as long.
+// The loops below run over whole tensors, since padding consists of zeros and they stay zeros. An
+// output may be an input, since each element depends only on its own position. A NaN is not
+// negative, so it stays and shows in the loss. Loops read all inputs unconditionally, which a
+// compiler may not decide itself: a branch per element makes a loop five times slower.
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluForward& op) {
   const std::size_t count = machine.layout.elements(op.x);
@@ -288,7 +288,7 @@ um::Bytes saved_bytes(const Machine& machine, const AddForward& op) {
   return um::Bytes{op.saves_mask ? (machine.layout.elements(op.x) + kBits - 1) / kBits : 0};
 }
 
-// Forward and backward are the same: x, or dy, times the mask.
+// Forward and backward are the same: x (or dy) times the mask.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutForward& op) {
   const auto apply = [layout = machine.layout, op](auto elements, const auto& operands,
                                                    const auto& arguments) {
@@ -304,7 +304,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutForward
 #pragma omp parallel for schedule(static)
     for (std::size_t i = 0; i < op.x.batch * groups * pixels; ++i) {
       const std::size_t n = i / pixels / groups;
-      const std::size_t first = i / pixels % groups * kWords;  // channel
+      const std::size_t first = i / pixels % groups * kWords;  // first channel
       const std::size_t pixel = i % pixels;
       const std::size_t begin =
           n * image.elements() +
@@ -312,7 +312,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutForward
       const PhiloxCounter words = mask.words(n * pixels + pixel, first / kWords);
       const std::size_t count = std::min(kWords, image.channels - first);
       for (std::size_t c = 0; c < count; ++c) {
-        const std::size_t at = begin + c * stride;  // four channels never straddle a block
+        const std::size_t at = begin + c * stride;  // four channels are always in the same block
         y[at] = mask.apply(words[c], x[at]);
       }
     }

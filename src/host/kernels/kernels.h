@@ -11,8 +11,8 @@
 
 namespace spillway::host {
 
-/// The primitive of a layer with weights; nothing where oneDNN does not offer `algorithm`. Each
-/// operation is in the file of its layer.
+/// Return the primitive of a layer with weights, or nullopt if oneDNN does not offer `algorithm`.
+/// The source of each layer defines its operations.
 [[nodiscard]] std::optional<WeightedPrimitive> make_primitive(const Machine&,
                                                               const ConvolutionForward&,
                                                               dnnl::algorithm);
@@ -22,7 +22,7 @@ namespace spillway::host {
 [[nodiscard]] std::optional<WeightedPrimitive> make_primitive(const Machine&,
                                                               const ConvolutionBackwardWeights&,
                                                               dnnl::algorithm);
-/// Of the convolution that makes x of y.
+/// Use the convolution from y to x.
 [[nodiscard]] std::optional<WeightedPrimitive> make_primitive(const Machine&,
                                                               const TransposedConvolutionForward&,
                                                               dnnl::algorithm);
@@ -32,19 +32,19 @@ namespace spillway::host {
     const Machine&, const TransposedConvolutionBackwardWeights&, dnnl::algorithm);
 [[nodiscard]] WeightedPrimitive make_primitive(const Machine&, const LinearForward&);
 [[nodiscard]] WeightedPrimitive make_primitive(const Machine&, const LinearBackwardData&);
-/// Of a part: it reads the part's inputs alone, densely.
+/// For a part; reads only the part's inputs, densely packed.
 [[nodiscard]] WeightedPrimitive make_primitive(const Machine&, const LinearBackwardWeights&);
 
-/// The kernel of a linear layer's gradient, of the primitive that was made for the operation; and
-/// its workspace, with room for the inputs of a part.
+/// Return the kernel of a linear layer's weight gradient, and its workspace, which has room for a
+/// part's inputs. Requires: the primitive was made for the operation.
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const LinearBackwardWeights&,
                                                   const WeightedPrimitive&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const LinearBackwardWeights&,
                                      const WeightedPrimitive&);
 
-/// The kernels of convolutions, of the primitive that was made for the operation, or as products of
-/// matrices where that is oneDNN's reference implementation (window_products.h); and the
-/// workspaces.
+/// Return the kernels of convolutions and their workspaces. Matrix products replace oneDNN's
+/// reference implementation (window_products.h). Requires: the primitive was made for the
+/// operation.
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ConvolutionForward&,
                                                   const WeightedPrimitive&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ConvolutionBackwardData&,
@@ -73,7 +73,7 @@ namespace spillway::host {
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const TransposedConvolutionBackwardWeights&,
                                      const WeightedPrimitive&);
 
-/// The kernels that have one algorithm, and the workspaces of those that need one.
+/// Return kernels of operations with one algorithm, and the workspaces of some.
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const LoadBatch&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const BatchNormForward&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const BatchNormInference&);
@@ -106,7 +106,7 @@ namespace spillway::host {
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AddSquares&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ClipGradient&);
 
-/// Of sequences: sequences/.
+/// Sequence operations, defined in sequences/.
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const EmbeddingForward&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const EmbeddingBackward&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const PositionsForward&);
@@ -141,14 +141,14 @@ namespace spillway::host {
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const VocabularyLossTrain&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const VocabularyLossEvaluate&);
 
-/// The mask, the index, and what is kept of rows.
+/// Return the bytes of the mask, the index, or the saved statistics of rows.
 [[nodiscard]] um::Bytes saved_bytes(const Machine&, const BatchNormForward&);
 [[nodiscard]] um::Bytes saved_bytes(const Machine&, const PoolForward&);
 [[nodiscard]] um::Bytes saved_bytes(const Machine&, const AddForward&);
 [[nodiscard]] um::Bytes saved_bytes(const Machine&, const RowNormForward&);
 [[nodiscard]] um::Bytes saved_bytes(const Machine&, const AttentionForward&);
 
-/// The channels of a tensor that lie side by side, once for each pixel of a strip.
+/// Strips of adjacent channels; a strip has one group of lanes per pixel.
 struct Strips {
   Strips(const Layout& layout, const TensorShape& shape)
       : batch{shape.batch},
@@ -166,7 +166,7 @@ struct Strips {
   std::size_t pixels;
 };
 
-/// The sum of each channel of `dy`, padding included. Each is made by one thread, in order.
+/// Sums each channel of `dy`, padding included. One thread computes each sum, in order.
 template <class T>
 void sum_channels(const Strips& strips, const T* dy, float* sums) {
   constexpr std::size_t kMaxLanes = 16;

@@ -8,8 +8,8 @@ namespace {
 
 using Tag = dnnl::memory::format_tag;
 
-// Images are rows of a matrix, padding included, in the order in which they lie in memory. oneDNN
-// would take them as images too, but its kernels for that are several times slower.
+// Describes images as rows of a matrix, padding included, in memory order. oneDNN accepts images,
+// too, but its kernels for them are several times slower.
 LinearDescs describe(const Layout& layout, const LinearGeometry& geometry) {
   const std::size_t batch = geometry.x.batch;
   return {.x = layout.dense_desc({batch, layout.padded(geometry.x.image).elements()}),
@@ -26,7 +26,7 @@ WeightedPrimitive weighted(const Layout& layout, const LinearGeometry& geometry,
           .parts = parts_of(layout, geometry.parameters())};
 }
 
-// Of an image: those whose weights are in the operation's part.
+// Returns the inputs, counted within an image, with weights in the operation's part.
 FloatRange inputs_of(const Layout& layout, const LinearBackwardWeights& operation) {
   const LinearGeometry& geometry = operation.geometry;
   const FloatRange range = cuts_of(layout, geometry.parameters()).range(operation.part);
@@ -35,7 +35,7 @@ FloatRange inputs_of(const Layout& layout, const LinearBackwardWeights& operatio
   return {.begin = range.begin / outputs, .end = std::min(range.end / outputs, inputs)};
 }
 
-// The two parts of a block as they lie in a stretch of it; the second is in the last one.
+// Returns the two parts of a block relative to a range of it; the last range has the second part.
 ParameterParts parts_within(const ParameterParts& whole, const FloatRange& range) {
   if (range.end < whole.total) {
     return {
@@ -47,7 +47,8 @@ ParameterParts parts_within(const ParameterParts& whole, const FloatRange& range
           .total = range.count()};
 }
 
-// The part's inputs of all images: for rows with gaps oneDNN 2.6 has its reference alone.
+// Bytes of a copy of the part's inputs of all images: oneDNN 2.6 only has its reference
+// implementation for rows with gaps.
 um::Bytes copied_bytes(const Layout& layout, const LinearBackwardWeights& operation) {
   if (operation.part.count == 1) return {};
   constexpr um::Bytes kAlignment{64};
@@ -56,10 +57,10 @@ um::Bytes copied_bytes(const Layout& layout, const LinearBackwardWeights& operat
   return um::round_up(um::Bytes{copied.get_size()}, kAlignment);
 }
 
-// The gradient of one part of several.
+// Computes the gradient of one of several parts.
 class PartKernel final : public HostKernel {
  public:
-  // `dense` reads nothing but the part's inputs.
+  // `dense` reads only the part's inputs.
   PartKernel(const Machine& machine, const LinearBackwardWeights& operation,
              std::unique_ptr<Kernel> dense)
       : HostKernel{machine, 3},
@@ -126,7 +127,7 @@ WeightedPrimitive make_primitive(const Machine& machine, const LinearBackwardWei
         parts_within(parts, cuts_of(machine.layout, geometry.parameters()).range(operation.part));
   }
   const auto forward = linear_forward(machine.engine, descs, /*relu=*/false);
-  descs.weights = of_type(descs.weights, dnnl::memory::data_type::f32);  // their gradient
+  descs.weights = of_type(descs.weights, dnnl::memory::data_type::f32);  // the weights' gradient
   return {.primitive = linear_backward_weights(machine.engine, descs, forward),
           .direction = Direction::kBackwardWeights,
           .block_weights = descs.weights,

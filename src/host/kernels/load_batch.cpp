@@ -6,7 +6,7 @@
 namespace spillway::host {
 namespace {
 
-// `number` gives that of channel c and place i in (C, H, W).
+// `number` returns the value of channel c at offset i in (C, H, W).
 template <class T, class Number>
 void put_image(const Layout& layout, const nets::Shape& shape, const Number& number, T* x) {
   const auto& [channels, height, width, form] = shape;
@@ -20,7 +20,7 @@ void put_image(const Layout& layout, const nets::Shape& shape, const Number& num
   }
 }
 
-// Image number `n` of the batch.
+// Loads image `n` of the batch.
 template <class T>
 void load_image(const Layout& layout, const LoadBatch& op, const Batch& batch, std::size_t n,
                 T* x) {
@@ -69,7 +69,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LoadBatch& op)
 
 namespace {
 
-// The rows of a window within a plane of channels that lie side by side.
+// The rows of a window in a plane of adjacent channels.
 struct Window {
   template <class CropOperation>
   Window(const Layout& layout, const CropOperation& op)
@@ -79,7 +79,7 @@ struct Window {
         window{op.y.image},
         offset{op.offset} {}
 
-  // Elements of a row, of a plane, and where row `row` of the window begins in a plane of x.
+  // Elements of a row and of a plane, and the offset of the window's row `row` in a plane of x.
   [[nodiscard]] std::size_t row() const { return window.width * lanes; }
   [[nodiscard]] std::size_t plane() const { return window.height * row(); }
   [[nodiscard]] std::size_t whole_plane() const { return whole.height * whole.width * lanes; }

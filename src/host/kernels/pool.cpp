@@ -16,7 +16,8 @@ dnnl::algorithm algorithm_of(const nets::Pool& pool) {
                              : dnnl::algorithm::pooling_avg_exclude_padding;
 }
 
-// Behind the image: as much as before it, and what a last window that sticks out needs.
+// Returns the padding after the image: at least the padding before it, and enough for a last window
+// that extends beyond the image.
 std::size_t padding_behind(std::size_t x, std::size_t y, std::size_t kernel, std::size_t stride,
                            std::size_t padding) {
   const std::size_t end = (y - 1) * stride + kernel;
@@ -99,14 +100,14 @@ um::Bytes saved_bytes(const Machine& machine, const PoolForward& op) {
 
 namespace {
 
-// The channels of a pixel, one after the other, with zeros around them for windows to stick out.
+// The channels of a pixel, with zeros on both sides for windows that extend beyond them.
 class Line {
  public:
   Line(std::size_t channels, std::size_t border)
       : border_{border}, numbers_(channels + 2 * border, 0.F) {}
 
   [[nodiscard]] float* channels() { return numbers_.data() + border_; }
-  // The channel that the window of channel 0 begins with.
+  // The window of channel 0 begins here.
   [[nodiscard]] const float* windows() const { return numbers_.data(); }
 
  private:
@@ -114,18 +115,18 @@ class Line {
   std::vector<float> numbers_;
 };
 
-// What a thread works with.
+// Buffers of one thread.
 struct Lines {
   Line x;
-  Line windowed;  // what windows are summed of
+  Line windowed;  // the terms that windows sum
   Line sums;
   Line base;  // k + alpha / size * sum of squares
   Line y;
   Line dy;
 };
 
-// What both directions share. oneDNN's own would want twice the memory of x as workspace from one
-// direction to the other, and is fast for one beta only.
+// The part that both directions share. oneDNN's LRN needs a workspace of twice the size of x that
+// lives from forward to backward, and is fast for a single beta only.
 class Lrn {
  public:
   template <class Op>
@@ -140,7 +141,7 @@ class Lrn {
 
   [[nodiscard]] std::size_t images() const { return images_; }
   [[nodiscard]] std::size_t pixels() const { return pixels_; }
-  // Of the thread that asks.
+  // Returns the calling thread's buffers.
   [[nodiscard]] Lines& lines() { return lines_[static_cast<std::size_t>(omp_get_thread_num())]; }
 
   template <class T>
@@ -158,7 +159,7 @@ class Lrn {
     }
   }
 
-  // The sums of the windows of `of`.
+  // Sums the windows of `of`.
   void sum_windows(const Line& of, Line& sums) const {
     float* const sum = sums.channels();
     std::fill_n(sum, channels_, 0.F);
@@ -169,7 +170,7 @@ class Lrn {
     }
   }
 
-  // lines.base of lines.x
+  // Computes lines.base from lines.x.
   void compute_base(Lines& lines) const {
     const float* const x = lines.x.channels();
     float* const square = lines.windowed.channels();
@@ -183,7 +184,7 @@ class Lrn {
   // to = from / base^beta
   void divide_by_power(Line& base_line, const float* from, float* to) const {
     const float* const base = base_line.channels();
-    if (norm_.beta == 0.75F) {  // roots are vector instructions, powers are not
+    if (norm_.beta == 0.75F) {  // square roots vectorise, powers do not
 #pragma omp simd
       for (std::size_t c = 0; c < channels_; ++c) {
         const float root = std::sqrt(base[c]);
@@ -194,7 +195,7 @@ class Lrn {
     }
   }
 
-  // dx = dy / base^beta - 2 alpha / size beta x * the window's sum of dy y / base, over lines.dy.
+  // Computes dx in line.dy: dy / base^beta - 2 alpha / size beta x * (window sum of dy y / base).
   void differentiate(Lines& line) const {
     const float* const x = line.x.channels();
     const float* const y = line.y.channels();
@@ -224,7 +225,7 @@ class Lrn {
   std::size_t images_;
   std::size_t pixels_;
   std::size_t lanes_;
-  std::size_t channels_;  // padding, which is zero and stays so, included
+  std::size_t channels_;  // includes padding, which is zero and stays zero
   nets::LocalResponseNorm norm_;
   float scale_;               // alpha / size
   std::vector<Lines> lines_;  // by thread

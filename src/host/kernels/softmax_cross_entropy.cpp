@@ -10,7 +10,7 @@
 namespace spillway::host {
 namespace {
 
-// What one sample, a position of an image, adds to the result.
+// The contribution of one sample (a position of an image) to the result.
 struct Sample {
   float loss;
   float correct;
@@ -18,7 +18,7 @@ struct Sample {
 
 using Row = std::span<float>;  // logits of a sample
 
-// Where the channels of a sample lie.
+// Memory layout of the samples' channels.
 struct Positions {
   Positions(const Layout& layout, const TensorShape& x)
       : count{x.batch * x.image.height * x.image.width},
@@ -31,20 +31,20 @@ struct Positions {
     return (strip * pixels + position % pixels) * lanes + channel % lanes;
   }
 
-  std::size_t count;     // of the batch
-  std::size_t pixels;    // of an image
+  std::size_t count;     // per batch
+  std::size_t pixels;    // per image
   std::size_t channels;  // padding included
-  std::size_t lanes;     // channels side by side
+  std::size_t lanes;     // adjacent channels
 };
 
-// One for each position, or MixedLabels.
+// Labels of all positions, plain or mixed.
 class Labels {
  public:
   Labels(const std::byte* begin, std::size_t count, bool are_mixed)
       : begin_{begin}, count_{count}, are_mixed_{are_mixed} {}
 
   [[nodiscard]] bool are_mixed() const { return are_mixed_; }
-  // One that is not mixed is both, the second with no part.
+  // A plain label is returned as both labels, the second with no part.
   [[nodiscard]] MixedLabel operator[](std::size_t n) const {
     MixedLabel label{};
     if (are_mixed_) {
@@ -64,7 +64,7 @@ class Labels {
     }
     return true;
   }
-  // Those that are not negative.
+  // Returns the number of labels that are not negative.
   [[nodiscard]] std::size_t counted() const {
     std::size_t counted = 0;
     for (std::size_t n = 0; n < count_; ++n) counted += (*this)[n].first >= 0 ? 1 : 0;
@@ -79,15 +79,16 @@ class Labels {
 
 float largest(Row row) { return *std::max_element(row.begin(), row.end()); }
 
-// Sum of exp(logit - largest), in double: its rounding must not show in the mean loss.
+// Returns the sum of exp(logit - largest), in double, so that its rounding does not show in the
+// mean loss.
 double exponential_sum(Row row, float maximum) {
   double sum = 0;
   for (const float logit : row) sum += std::exp(logit - maximum);
   return sum;
 }
 
-// -log softmax = log sum exp(logit - largest) + largest - logit[label]; the first of equal logits
-// is the prediction.
+// The loss is -log softmax = log sum exp(logit - largest) + largest - logit[label]. The prediction
+// is the first of equal largest logits.
 Sample judge(Row row, std::int32_t label, float maximum, double sum) {
   if (label < 0) return {.loss = 0, .correct = 0};
   const auto truth = static_cast<std::size_t>(label);
@@ -104,7 +105,7 @@ Sample judge_mixed(Row row, const MixedLabel& label, float maximum, double sum) 
           .correct = label.part > 0.5F ? second.correct : first.correct};
 }
 
-// The loss of `own` mixed with the mean over all classes, whose loss is log sum + maximum - logit.
+// Mixes the loss `own` with the mean over all classes; a class has loss log sum + maximum - logit.
 float smoothed(float own, Row row, float maximum, double sum, float smoothing) {
   double logits = 0;
   for (const float logit : row) logits += static_cast<double>(logit);
@@ -114,7 +115,7 @@ float smoothed(float own, Row row, float maximum, double sum, float smoothing) {
   return static_cast<float>((1 - part) * static_cast<double>(own) + part * mean);
 }
 
-// `sum` is that of exponential_sum().
+// `sum` is the result of exponential_sum().
 JudgedSample judged(Row row, std::int32_t label, double sum) {
   const auto prediction = std::max_element(row.begin(), row.end()) - row.begin();
   std::size_t rank = row.size();
@@ -130,7 +131,7 @@ JudgedSample judged(Row row, std::int32_t label, double sum) {
           .rank = static_cast<float>(rank)};
 }
 
-// dlogits when training. A result that is read and the one that is written are one block.
+// Also computes dlogits in training. If a result is read, it is the same block as the written one.
 template <class Op>
 class SoftmaxCrossEntropyKernel final : public HostKernel {
  public:
@@ -184,7 +185,7 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
     return false;
   }
 
-  // What a position counts for in the loss.
+  // Returns the weight of a position in the loss.
   [[nodiscard]] float share_of(const Labels& labels, const StepContext& context) const {
     const std::size_t count = context.counted_labels.value_or(labels.counted());
     float weight = 1;
@@ -197,7 +198,7 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
     for (std::size_t c = 0; c < classes_; ++c) row[c] = logits[positions_.place(position, c)];
   }
 
-  // May go over the logits, which have been taken.
+  // Writes a gradient, possibly over the logits, which have been read before.
   template <class T>
   void put(Row row, std::size_t position, T* gradient) const {
     for (std::size_t c = 0; c < positions_.channels; ++c) {
@@ -205,16 +206,16 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
     }
   }
 
-  // Behind the two floats of all.
+  // Judged samples follow the two floats of the total.
   static JudgedSample* judged_at(std::byte* result) {
     return reinterpret_cast<JudgedSample*>(floats(result) + 2);
   }
-  // Those of sample `n`, behind what all were judged to be.
+  // Logits of sample `n` follow all judged samples.
   float* logits_at(std::byte* result, std::size_t n) const {
     return floats(result) + 2 + op_.judged_floats() + n * classes_;
   }
 
-  // From logits to (softmax - (1 - smoothing) one-hot label - smoothing / classes) / samples.
+  // Replaces logits by (softmax - (1 - smoothing) one-hot label - smoothing / classes) / samples.
   void differentiate(const MixedLabel& label, float maximum, double sum, float share,
                      Row row) const {
     const bool counts = label.first >= 0;
@@ -231,7 +232,7 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
     row[static_cast<std::size_t>(label.second)] -= share * (1 - op_.smoothing) * label.part;
   }
 
-  // In the order of the samples, whichever thread made them; `result` is read where it accumulates.
+  // Sums in sample order, whichever thread computed the terms. Reads `result` if it accumulates.
   void write_result(const Sample* samples, float scale, float* result) const {
     double loss = 0;
     double correct = 0;

@@ -8,7 +8,7 @@
 
 namespace spillway::host {
 
-// Over the whole part: what is padding in both stays zero.
+// Runs over the whole part: padding is zero in both and stays zero.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AccumulateGradients& op) {
   const std::size_t count = UpdateRange::of(machine.layout, op.parameters, op.part, false).count;
   return kernel_of(machine, op, [count](const auto& operands) {
@@ -20,8 +20,8 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AccumulateGrad
   });
 }
 
-// Over the whole part: what is padding in parameters, moments and gradient stays zero, as 0 /
-// epsilon is.
+// Runs over the whole part: padding in parameters, moments and gradient stays zero, since 0 /
+// epsilon is zero.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AdamUpdate& op) {
   const UpdateRange range =
       UpdateRange::of(machine.layout, op.parameters, op.part, op.options.decays_all);
@@ -40,7 +40,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AdamUpdate& op
   return kernel_of(machine, op, update);
 }
 
-// Over the whole part: what is padding in both stays zero.
+// Runs over the whole part: padding is zero in both and stays zero.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AverageParameters& op) {
   const UpdateRange range = UpdateRange::of(machine.layout, op.parameters, op.part, false);
   const auto part = static_cast<float>(1 - op.decay);
@@ -56,8 +56,8 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AverageParamet
   return kernel_of(machine, op, update);
 }
 
-// Over the whole part: what is padding in parameters, averages and gradient stays zero, as 0 /
-// epsilon is. Without a momentum the operands of the velocity are null.
+// Runs over the whole part: padding in parameters, averages and gradient stays zero, since 0 /
+// epsilon is zero. Without a momentum the velocity operands are null.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RmspropUpdate& op) {
   const UpdateRange range =
       UpdateRange::of(machine.layout, op.parameters, op.part, op.options.decays_all);
@@ -76,7 +76,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RmspropUpdate&
   return kernel_of(machine, op, update);
 }
 
-// Over the whole part: what is padding in parameters, momentum and gradient stays zero.
+// Runs over the whole part: padding in parameters, momentum and gradient stays zero.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op) {
   const UpdateRange range =
       UpdateRange::of(machine.layout, op.parameters, op.part, op.options.decays_all);
@@ -94,7 +94,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op)
   return kernel_of(machine, op, update);
 }
 
-// All of the part: what is padding in one is in the other.
+// Copies the whole part: both have the same padding.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const TakeParameters& op) {
   const UpdateRange range = UpdateRange::of(machine.layout, op.parameters, op.part, false);
   return kernel_of(machine, op, [range](const auto& operands) {
@@ -106,7 +106,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const TakeParameters
 
 namespace {
 
-// Squares are summed in chunks of so many floats, whatever the number of threads.
+// Squares are summed in chunks of this many floats, for any number of threads.
 constexpr std::size_t kChunk = 1U << 16U;
 
 std::size_t chunks_of(std::size_t count) { return (count + kChunk - 1) / kChunk; }
@@ -126,7 +126,7 @@ double squares_of(const float* numbers, std::size_t count) {
 
 }  // namespace
 
-// Over the whole part: padding is zero.
+// Sums over the whole part: padding is zero.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddSquares& op) {
   const std::size_t count = count_of(machine, op);
   return kernel_of(machine, op, [count, op](const auto& operands, const auto& arguments) {

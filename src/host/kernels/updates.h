@@ -8,10 +8,10 @@
 
 namespace spillway::host {
 
-/// Fewer elements than this are updated faster by one thread than another one wakes up.
+/// Smallest number of elements worth waking other threads for.
 constexpr std::size_t kWorthATeam = 1U << 15U;
 
-/// Calls `element` with each number below `count`, shared among the threads.
+/// Calls `element` with each index below `count`, in parallel.
 template <class Element>
 void update_all(Element element, std::size_t count) {
 #pragma omp parallel for simd schedule(static) firstprivate(element) if (parallel \
@@ -19,13 +19,13 @@ void update_all(Element element, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) element(i);
 }
 
-/// What an update goes over: all floats of a part of a block, padding included.
+/// The floats that an update covers: all of a part, padding included.
 struct UpdateRange {
-  std::size_t first;  ///< of the parameters, which are one block: gradients begin with their part
+  std::size_t first;  ///< offset in the parameters, which are one whole block
   std::size_t count;
-  std::size_t decayed;   ///< of them, those from the first on to which weight decay applies
-  std::size_t gradient;  ///< where it begins in the gradient
-  std::size_t written;   ///< and in the block that gets the new parameters
+  std::size_t decayed;   ///< number of floats at the front that weight decay applies to
+  std::size_t gradient;  ///< offset in the gradient
+  std::size_t written;   ///< offset in the block of new parameters
 
   [[nodiscard]] static UpdateRange of(const Layout& layout, const ParameterSpec& spec,
                                       const ParameterPart& part, bool decays_all) {

@@ -17,7 +17,8 @@ std::ptrdiff_t difference(std::size_t a, std::size_t b) {
   return static_cast<std::ptrdiff_t>(a) - static_cast<std::ptrdiff_t>(b);
 }
 
-// The row or column of y to which `at` of x adds by place `tap` of the kernel, if any.
+// Returns the row or column of y to which `at` of x contributes through kernel position `tap`, if
+// any.
 std::optional<std::ptrdiff_t> target(std::size_t at, std::size_t padding, std::size_t tap,
                                      std::size_t dilation, std::size_t stride) {
   const std::ptrdiff_t distance = difference(at + padding, tap * dilation);
@@ -72,15 +73,15 @@ namespace {
 
 using nets::Extent;
 
-// The floats of windows and of results that the workspace has room for, 1 MiB: enough for the
-// products to be fast, and little beside the activations of large images.
+// Usual size of the workspace for windows and results: 1 MiB. This is enough for fast products, and
+// little beside the activations of large images.
 constexpr std::size_t kUsualFloats = std::size_t{1} << 18U;
-// A product packs all weights, which is worth so many windows, within 16 MiB.
+// Each product packs all weights; this many windows are worth it, within 16 MiB.
 constexpr std::size_t kEnoughRows = 256;
 constexpr std::size_t kMostFloats = std::size_t{1} << 22U;
 
-// The channels of one group in each pixel of a tensor. A single group has the padding channels,
-// too.
+// The channels of one group in each pixel of a tensor. A single group includes the padding
+// channels.
 class GroupPixels {
  public:
   GroupPixels(const Layout& layout, const TensorShape& shape, std::size_t groups)
@@ -100,8 +101,7 @@ class GroupPixels {
            static_cast<std::size_t>(column) < image_.width;
   }
 
-  // Calls visit(place in the tensor, number in the group, count) for stretches of channels that lie
-  // side by side.
+  // Calls visit(offset in the tensor, index in the group, count) for ranges of adjacent channels.
   template <class Visit>
   void for_each_stretch(std::size_t group, std::size_t image, std::size_t row, std::size_t column,
                         const Visit& visit) const {
@@ -113,7 +113,7 @@ class GroupPixels {
 
  private:
   struct Stretch {
-    std::size_t place;  // of the first pixel
+    std::size_t place;  // offset of the range in the first pixel
     std::size_t first;
     std::size_t count;
   };
@@ -144,7 +144,7 @@ struct Pixel {
   std::size_t column;
 };
 
-// A pixel of the phase in all images: its number in each direction.
+// Returns pixel `number` of a phase, counted over all images, as indices within the phase.
 Pixel pixel_of(const WindowPhase& phase, std::size_t number) {
   const std::size_t in_image = number % phase.pixels();
   return {.image = number / phase.pixels(),
@@ -152,13 +152,13 @@ Pixel pixel_of(const WindowPhase& phase, std::size_t number) {
           .column = in_image % phase.count.width};
 }
 
-// Some pixels of a phase.
+// A range of a phase's pixels.
 struct PixelRange {
   std::size_t first;
   std::size_t count;
 };
 
-// What a pass reads and writes: the windows of pixels of `to` are in `from`.
+// The tensors of a pass: it reads windows of `from` and computes pixels of `to`.
 struct Pass {
   GroupPixels from;
   GroupPixels to;
@@ -181,13 +181,13 @@ struct Pass {
     return std::clamp(std::max(kUsualFloats / row, std::min(kEnoughRows, kMostFloats / row)),
                       std::size_t{1}, most);
   }
-  // Floats of the windows and of the pixels that are made at once.
+  // Floats of the windows and of the pixels that one product handles.
   [[nodiscard]] std::size_t window_floats() const {
     return aligned(rows_at_once() * longest_window());
   }
   [[nodiscard]] std::size_t pixel_floats() const { return aligned(rows_at_once() * to.channels()); }
 
-  // Calls visit(range) for all pixels of a phase, in order.
+  // Calls visit(range) for consecutive ranges that cover all pixels of a phase.
   template <class Visit>
   void for_each_range(const WindowPhase& phase, const Visit& visit) const {
     const std::size_t all = images * phase.pixels();
@@ -197,7 +197,7 @@ struct Pass {
     }
   }
 
-  // Copies the windows of `range`, row by row.
+  // Copies the windows of `range` into the rows of a matrix.
   template <class T>
   void take_windows(const WindowPhase& phase, const T* tensor, std::size_t group,
                     const PixelRange& range, float* rows) const {
@@ -225,8 +225,8 @@ struct Pass {
     }
   }
 
-  // Calls visit(place in the tensor, place in `rows`, number of the channel in its group, count)
-  // for the pixels of `range` themselves.
+  // Calls visit(offset in the tensor, offset in `rows`, index of the channel in its group, count)
+  // for the pixels of `range`.
   template <class Visit>
   void for_each_pixel(const WindowPhase& phase, std::size_t group, const PixelRange& range,
                       const Visit& visit) const {
@@ -258,8 +258,8 @@ Pass backward_pass(const Layout& layout, const ConvolutionGeometry& g) {
           .phases = backward_phases(g)};
 }
 
-// The weights as matrices, one for each group and place under the kernel: the channels that are
-// read by those that are written.
+// Describes the weights as matrices, one per group and kernel position: source channels by target
+// channels.
 Desc matrices_desc(const Pass& pass, const Extent& kernel, Direction direction) {
   const bool reads_y = direction == Direction::kBackwardData;
   const std::size_t in = (reads_y ? pass.to : pass.from).channels();
@@ -276,7 +276,7 @@ Desc matrices_desc(const Pass& pass, const Extent& kernel, Direction direction) 
           dims({kernel.height * row, of_out, of_in, row, in * out})};
 }
 
-// A pass, and how the weights come to it or leave it.
+// A pass, and how weights are reordered before or after it.
 struct Products {
   Pass pass;
   Desc matrices;
@@ -306,7 +306,7 @@ Products products_of(const Machine& machine, const ConvolutionGeometry& g,
           .parts = weighted.parts};
 }
 
-// The workspace: matrices of weights, windows, pixels, and what the reorder needs.
+// The workspace holds the weights' matrices, windows, pixels, and the scratchpad of the reorder.
 class ProductsKernel : public HostKernel {
  public:
   ProductsKernel(const Machine& machine, Products products)
@@ -333,7 +333,7 @@ class ProductsKernel : public HostKernel {
   [[nodiscard]] float* pixels(const KernelArguments& arguments) const {
     return windows(arguments) + pass().window_floats();
   }
-  // Of `group`, before that of its first tap.
+  // Offset of the matrix of `group` for its first tap.
   [[nodiscard]] std::size_t matrix_of(std::size_t group) const {
     return group * (products_.matrices.get_size() / sizeof(float) / pass().groups);
   }
@@ -351,7 +351,7 @@ class ProductsKernel : public HostKernel {
   Call reorder_;
 };
 
-// Makes y of x, or dx of dy.
+// Computes y from x, or dx from dy.
 class PixelProducts final : public ProductsKernel {
  public:
   PixelProducts(const Machine& machine, Products products, bool has_bias, bool relu)
@@ -380,7 +380,7 @@ class PixelProducts final : public ProductsKernel {
     });
   }
 
-  // The kernel's places are in order in the matrices; a phase may have some of them.
+  // The matrices are in the order of kernel positions; a phase may use only some of them.
   [[nodiscard]] bool multiply_windows(const WindowPhase& phase, std::size_t group,
                                       const PixelRange& range,
                                       const KernelArguments& arguments) const {
@@ -428,7 +428,7 @@ class PixelProducts final : public ProductsKernel {
   bool relu_;
 };
 
-// Sums go over the pixels in order.
+// Sums over pixels in order.
 class WeightProducts final : public ProductsKernel {
  public:
   WeightProducts(const Machine& machine, Products products, const ConvolutionGeometry& g)

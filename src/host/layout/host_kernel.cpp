@@ -11,7 +11,7 @@ using dnnl::query;
 
 constexpr um::Bytes kWeightAlignment{64};
 
-// The weights as the primitive reads or writes them.
+// Describes the weights as the primitive reads or writes them.
 Desc own_weights(const WeightedPrimitive& weighted) {
   return weighted.primitive.query_md(weighted.direction == Direction::kBackwardWeights
                                          ? query::diff_weights_md
@@ -31,7 +31,7 @@ dnnl::reorder::primitive_desc reorder_of(const dnnl::engine& engine,
              : reorder(engine, weighted.block_weights, own);
 }
 
-// Bytes of the reordered weights at the start of the workspace.
+// Returns the bytes of the reordered weights at the start of the workspace.
 um::Bytes reordered_bytes(const WeightedPrimitive& weighted) {
   if (!needs_reorder(weighted)) return {};
   return um::round_up(um::Bytes{own_weights(weighted).get_size()}, kWeightAlignment);
@@ -112,7 +112,7 @@ class WeightedKernel final : public HostKernel {
     }
   }
 
-  // In the primitive's own format.
+  // Returns the weights in the primitive's own format.
   std::byte* own_weights_of(std::byte* block, std::byte* reordered, std::byte* scratchpad) {
     if (!reorder_) return block;
     reorder_->run(

@@ -14,14 +14,14 @@
 
 namespace spillway::host {
 
-/// What kernels are made for.
+/// The engine, layout and number of threads that kernels are made for.
 struct Machine {
   dnnl::engine engine;
   Layout layout;
   std::size_t threads;
 };
 
-/// A kernel that runs on the backend's number of threads, whoever calls it.
+/// A kernel that always runs on the backend's number of threads.
 class HostKernel : public Kernel {
  public:
   void run(const KernelArguments& arguments) final {
@@ -41,7 +41,7 @@ class HostKernel : public Kernel {
   std::size_t operands_;
 };
 
-/// Likewise, a kernel that only calls `body` (function_kernel.h).
+/// Returns a kernel that calls `body` on the machine's number of threads (FunctionKernel).
 template <class Op, class Body>
 [[nodiscard]] std::unique_ptr<Kernel> kernel_of(const Machine& machine, const Op& op, Body body) {
   return spillway::kernel_of(op, [threads = machine.threads, body = std::move(body)](
@@ -55,7 +55,7 @@ template <class Op, class Body>
   });
 }
 
-/// Likewise, a kernel that calls `body` with the ElementsOf its tensors in front.
+/// Like kernel_of(), but first passes the ElementsOf of the operation's tensors to `body`.
 template <class Op, class Body>
 [[nodiscard]] std::unique_ptr<Kernel> element_kernel_of(const Machine& machine, const Op& op,
                                                         Body body) {
@@ -71,7 +71,7 @@ template <class Op, class Body>
   });
 }
 
-/// An operand as floats.
+/// Returns an operand as floats.
 [[nodiscard]] inline float* floats(std::byte* operand) { return reinterpret_cast<float*>(operand); }
 
 enum class Direction { kForward, kBackwardData, kBackwardWeights };
@@ -80,16 +80,16 @@ enum class Direction { kForward, kBackwardData, kBackwardWeights };
 struct WeightedPrimitive {
   dnnl::primitive_desc primitive;
   Direction direction;
-  Desc block_weights;  ///< the weights as the parameter block has them
+  Desc block_weights;  ///< the weights' format in the parameter block
   ParameterParts parts;
 };
 
-/// Whether oneDNN has nothing better than its reference implementation, which is hundreds of times
-/// slower than its others.
+/// Returns true if oneDNN only has its reference implementation, which is hundreds of times slower
+/// than the others.
 [[nodiscard]] bool is_reference(const WeightedPrimitive& weighted);
 
-/// Room for the weights in the primitive's own format, where that is not the block's, and the
-/// scratchpad.
+/// Returns the bytes for the scratchpad, and for reordered weights if the primitive's format
+/// differs from the block's.
 [[nodiscard]] um::Bytes workspace_of(const Machine& machine, const WeightedPrimitive& weighted);
 
 /// Operands: x, parameters -> y; dy, parameters -> dx; or x, dy -> dparameters.

@@ -7,10 +7,10 @@
 namespace spillway::host {
 namespace {
 
-// Kernels of oneDNN leave the upper parts of the calling thread's vector registers in use. Each
-// instruction of code that knows only the lower ones, as our loops do, then waits for those parts:
-// on one machine such loops took four times as long. No compiler may have numbers in those parts
-// across the call.
+// oneDNN kernels leave the upper halves of the calling thread's vector registers dirty. Code that
+// uses only the lower halves, as our loops do, then waits for the upper ones at each instruction:
+// on one machine, such loops took four times as long. Not inlined, so that no compiler keeps values
+// in the upper halves across the call.
 [[gnu::noinline]] void release_upper_registers() {
 #ifdef __x86_64__
   static const bool has_them = has_instructions(dnnl::cpu_isa::avx);
@@ -26,7 +26,7 @@ std::string onednn_version() {
          std::to_string(version->patch);
 }
 
-// oneDNN's instruction sets are sets of bits: a newer one holds those of the older ones.
+// oneDNN's instruction sets are bit sets; a newer set contains the older ones.
 bool has_instructions(dnnl::cpu_isa set) {
   const auto bits = static_cast<unsigned>(set);
   return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & bits) == bits;
@@ -123,7 +123,7 @@ primitive_attr attributes(bool relu = false) {
   return attr;
 }
 
-// Of a primitive that adds its result to what is there.
+// Returns the attributes of a primitive that adds its result to the old value if `adds`.
 primitive_attr sum_attributes(bool adds) {
   primitive_attr attr = attributes();
   if (!adds) return attr;
@@ -141,8 +141,8 @@ dnnl::normalization_flags norm_flags(NormMode mode, bool relu) {
   return flags;
 }
 
-// Version 2 describes an operation first and then asks for an implementation; version 3 does both
-// in one constructor.
+// oneDNN 2 describes an operation first and then asks for an implementation; oneDNN 3 does both in
+// one constructor.
 #if DNNL_VERSION_MAJOR < 3
 template <class Primitive, class... Hint>
 typename Primitive::primitive_desc implement(const engine& engine,

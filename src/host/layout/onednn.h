@@ -11,32 +11,33 @@
 
 namespace spillway::host {
 
-/// The part of oneDNN that this backend uses, the same for versions 2.6 and 3: all that differs
-/// between them is in onednn_primitives.cpp. Scratchpads are always the caller's.
+/// The part of oneDNN that this backend uses, the same for versions 2.6 and 3; onednn.cpp hides
+/// their differences. The caller always provides the scratchpads.
 
 using Desc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
 
-/// "oneDNN 2.6.3"
+/// Returns "oneDNN 2.6.3".
 [[nodiscard]] std::string onednn_version();
 
-/// The instruction set that oneDNN uses here: "avx512_core_bf16".
+/// Returns the instruction set that oneDNN uses on this machine: "avx512_core_bf16".
 [[nodiscard]] std::string instruction_set();
-/// True when it holds all of `set`.
+/// Returns true if oneDNN's instruction set includes all of `set`.
 [[nodiscard]] bool has_instructions(dnnl::cpu_isa set);
 
 [[nodiscard]] Dims dims(std::initializer_list<std::size_t> sizes);
 [[nodiscard]] Desc float_desc(std::initializer_list<std::size_t> sizes,
                               dnnl::memory::format_tag tag);
 
-/// The same sizes in whichever format a primitive likes best.
+/// Returns the same sizes with any format, so that the primitive may choose it.
 [[nodiscard]] Desc any_format(const Desc& desc, dnnl::memory::data_type type);
-/// The same sizes and format, of elements of another type. Requires: a plain format, as ab or ba.
+/// Returns the same sizes and format with another element type. Requires: a plain format, such as
+/// ab or ba.
 [[nodiscard]] Desc of_type(const Desc& desc, dnnl::memory::data_type type);
-/// The same matrix, rows for columns.
+/// Returns the transposed matrix.
 [[nodiscard]] Desc transposed(const Desc& matrix);
 
-/// What the three convolution primitives share. An empty `bias` is no bias.
+/// The parameters that all three convolution primitives share. An empty `bias` means no bias.
 struct ConvolutionDescs {
   dnnl::algorithm algorithm;
   Desc x;
@@ -48,7 +49,7 @@ struct ConvolutionDescs {
   Dims padding;
 };
 
-/// Each is empty where oneDNN does not offer `descs.algorithm` for these shapes.
+/// Each returns an empty result if oneDNN does not offer `descs.algorithm` for these shapes.
 [[nodiscard]] dnnl::convolution_forward::primitive_desc convolution_forward(
     const dnnl::engine& engine, const ConvolutionDescs& descs, bool relu);
 [[nodiscard]] dnnl::convolution_backward_data::primitive_desc convolution_backward_data(
@@ -58,7 +59,7 @@ struct ConvolutionDescs {
     const dnnl::engine& engine, const ConvolutionDescs& descs,
     const dnnl::convolution_forward::primitive_desc& forward);
 
-/// What the three inner product primitives share. An empty `bias` is no bias.
+/// The parameters that all three inner product primitives share. An empty `bias` means no bias.
 struct LinearDescs {
   Desc x;
   Desc weights;
@@ -76,7 +77,7 @@ struct LinearDescs {
     const dnnl::engine& engine, const LinearDescs& descs,
     const dnnl::inner_product_forward::primitive_desc& forward);
 
-/// An element-wise function. Backward reads what forward read.
+/// Primitives of an element-wise function. Backward reads the input of forward.
 [[nodiscard]] dnnl::eltwise_forward::primitive_desc eltwise_forward(const dnnl::engine& engine,
                                                                     dnnl::algorithm function,
                                                                     const Desc& x);
@@ -84,28 +85,28 @@ struct LinearDescs {
     const dnnl::engine& engine, dnnl::algorithm function, const Desc& x,
     const dnnl::eltwise_forward::primitive_desc& forward);
 
-/// A matrix, row by row. Transposed, it is read as if rows were columns.
+/// A matrix, stored row by row; if `transposed`, it is read as its transpose.
 struct Matrix {
   const float* numbers;
-  std::size_t stride;  ///< from row to row as it lies
+  std::size_t stride;  ///< distance between stored rows
   bool transposed = false;
 };
-/// The sizes of a product: a (rows, inner) times b (inner, columns).
+/// Sizes of a product: a (rows, inner) times b (inner, columns).
 struct ProductSizes {
   std::size_t rows;
   std::size_t columns;
   std::size_t inner;
 };
-/// c = scale a b, or with `adds` c += scale a b; rows of c are `stride` apart. Within a parallel
-/// region the calling thread works alone, elsewhere its team works with it. Returns false when it
-/// has no memory for that.
+/// Computes c = scale a b, or with `adds` c += scale a b; rows of c are `stride` apart. Uses one
+/// thread inside a parallel region, otherwise the calling thread's team. Returns false if there is
+/// not enough memory.
 [[nodiscard]] bool multiply(const ProductSizes& sizes, const Matrix& a, const Matrix& b, float* c,
                             std::size_t stride, float scale, bool adds) noexcept;
 /// Throws: um::Error unless all products of a kernel `had_memory`.
 void expect_products(bool had_memory);
 
-/// A primitive for the product of a (rows, inner) and b (inner, columns), which the memory it is
-/// given for c (rows, columns) gets; with `adds` it is added to what c has.
+/// Returns a primitive for c = a b, with a (rows, inner), b (inner, columns) and c (rows, columns);
+/// with `adds`, for c += a b.
 [[nodiscard]] dnnl::matmul::primitive_desc product(const dnnl::engine& engine, const Desc& a,
                                                    const Desc& b, const Desc& c, bool adds);
 
@@ -114,14 +115,14 @@ enum class NormMode {
   kInference  ///< reads given statistics
 };
 
-/// Batch norm with a scale and a shift.
+/// Primitives of batch norm with scale and shift.
 [[nodiscard]] dnnl::batch_normalization_forward::primitive_desc batch_norm_forward(
     const dnnl::engine& engine, NormMode mode, const Desc& x, float epsilon, bool relu);
 [[nodiscard]] dnnl::batch_normalization_backward::primitive_desc batch_norm_backward(
     const dnnl::engine& engine, const Desc& x, float epsilon, bool relu,
     const dnnl::batch_normalization_forward::primitive_desc& forward);
 
-/// What the two pooling primitives share.
+/// The parameters that both pooling primitives share.
 struct PoolDescs {
   dnnl::algorithm algorithm;
   Desc x;
@@ -129,7 +130,7 @@ struct PoolDescs {
   Dims strides;
   Dims kernel;
   Dims padding;         ///< before the image
-  Dims padding_behind;  ///< at least as much
+  Dims padding_behind;  ///< at least `padding`
 };
 
 [[nodiscard]] dnnl::pooling_forward::primitive_desc pool_forward(const dnnl::engine& engine,
@@ -143,15 +144,15 @@ struct PoolDescs {
 
 [[nodiscard]] um::Bytes scratchpad_bytes(const dnnl::primitive_desc_base& primitive);
 
-/// A primitive and its arguments, whose addresses are given at each run.
+/// A primitive and its arguments; each run gives their addresses.
 class Call {
  public:
-  /// Arguments of no size (no bias, no scratchpad) are left out.
+  /// Omits arguments of size zero (no bias, no scratchpad).
   Call(const dnnl::engine& engine, dnnl::primitive primitive,
        std::initializer_list<std::pair<int, Desc>> arguments);
 
-  /// Returns when the work is done. `addresses` by DNNL_ARG_ number; those of arguments that were
-  /// left out are ignored.
+  /// Returns when the work is done. `addresses` are keyed by DNNL_ARG_ number; addresses of omitted
+  /// arguments are ignored.
   void run(std::initializer_list<std::pair<int, std::byte*>> addresses);
 
  private:

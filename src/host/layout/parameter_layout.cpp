@@ -56,19 +56,20 @@ ParameterParts parts(const Layout& layout, const TwoRows& spec) {
   return make_parts(layout.padded(spec.channels), layout.padded(spec.channels));
 }
 
-// How many output and input channels of a convolution's weights lie next to each other.
+// Number of adjacent output and input channels in a convolution's weights.
 struct WeightLanes {
   std::size_t out;
   std::size_t in;
 };
 
-// Of a dense input, all channels (Ohwi16o); with a dense output, all is dense (oihw).
+// With a dense input, all input channels are adjacent (Ohwi16o); with a dense output, the weights
+// are dense (oihw).
 WeightLanes lanes_of(const Layout& layout, const ConvolutionParameters& spec) {
   if (layout.is_dense(spec.out)) return {.out = 1, .in = 1};
   return {.out = layout.block(), .in = layout.is_dense(spec.in) ? spec.in : layout.block()};
 }
 
-// Each calls visit(index in the canonical order, index in the block) for all weights.
+// Each overload calls visit(index in the canonical order, index in the block) for all weights.
 template <class Visit>
 void for_each_weight(const Layout& layout, const ConvolutionParameters& spec, const Visit& visit) {
   const std::size_t taps = spec.kernel.height * spec.kernel.width;
@@ -94,7 +95,7 @@ void for_each_weight(const Layout& layout, const TransposedConvolutionParameters
   for_each_weight(layout, spec.adjoint(), visit);
 }
 
-// The number of each row of (inputs, outputs) by the input's canonical place.
+// Returns the row in (inputs, outputs) of each input, in canonical order of the inputs.
 std::vector<std::size_t> rows_of(const Layout& layout, const nets::Shape& in) {
   std::vector<std::size_t> rows;
   rows.reserve(in.elements());
@@ -106,7 +107,7 @@ std::vector<std::size_t> rows_of(const Layout& layout, const nets::Shape& in) {
   return rows;
 }
 
-// In strips of outputs that share a cache line: VGG's first linear layer has 400 MB.
+// Visits outputs in strips that share a cache line, for speed: VGG's first linear layer has 400 MB.
 template <class Visit>
 void for_each_weight(const Layout& layout, const LinearParameters& spec, const Visit& visit) {
   const std::vector<std::size_t> rows = rows_of(layout, spec.in);
@@ -119,7 +120,7 @@ void for_each_weight(const Layout& layout, const LinearParameters& spec, const V
   }
 }
 
-// Of so many rows of a table.
+// Calls visit for `rows` rows of a table, as above.
 template <class Visit>
 void for_each_row(const Layout& layout, std::size_t rows, std::size_t features,
                   const Visit& visit) {
@@ -151,7 +152,7 @@ void for_each_weight(const Layout& /*layout*/, const TwoRows& spec, const Visit&
   for (std::size_t c = 0; c < spec.channels; ++c) visit(c, c);
 }
 
-// Numbers of the second part without padding, in rows of so many.
+// The numbers of the second part without padding, as a matrix.
 struct SecondPart {
   std::size_t rows;
   std::size_t columns;
@@ -171,7 +172,7 @@ SecondPart second_part(const OnePart& /*spec*/) {
   return {0, 0};
 }
 
-// Calls visit as above for the whole block.
+// Calls visit for all parameters of the block, as above.
 template <class Visit>
 void for_each_parameter(const Layout& layout, const ParameterSpec& spec, const Visit& visit) {
   std::visit(
@@ -187,7 +188,8 @@ void for_each_parameter(const Layout& layout, const ParameterSpec& spec, const V
       spec);
 }
 
-// The floats of a block that is in parts. Neighbours are mostly in the part that was used last.
+// The floats of a block that is stored in parts. Remembers the last part, since neighbours are
+// mostly in it.
 class StoredFloats {
  public:
   StoredFloats(const ParameterCuts& cuts, std::span<float* const> parts) {

@@ -17,7 +17,7 @@
 namespace spillway::host {
 namespace {
 
-// The main thread's CPUs: the calling thread may be bound to one already.
+// Returns the main thread's CPUs, because the calling thread may already be bound to one.
 std::vector<int> process_cpus() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -29,7 +29,7 @@ std::vector<int> process_cpus() {
   return cpus;
 }
 
-// A refusal costs speed, not correctness.
+// Ignores errors: a refusal costs only speed.
 void bind_this_thread(int cpu) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -37,12 +37,12 @@ void bind_this_thread(int cpu) {
   pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 }
 
-// OpenMP ends the process where the system gives it no thread, so that is tried before.
+// Tests whether the system can start `count` threads, since OpenMP ends the process if it cannot.
 void expect_threads(std::size_t count) {
   std::latch all_are_there{1};
   std::vector<std::thread> trial;
   trial.reserve(count);
-  std::exception_ptr failure;  // those that are there are joined first
+  std::exception_ptr failure;  // rethrown after all started threads have been joined
   try {
     while (trial.size() < count) trial.emplace_back([&] { all_are_there.wait(); });
   } catch (...) {
@@ -53,7 +53,7 @@ void expect_threads(std::size_t count) {
   try {
     if (failure) std::rethrow_exception(failure);
     return;
-  } catch (const std::system_error&) {  // told below
+  } catch (const std::system_error&) {  // reported below
   }
   throw um::Error{"the system starts only " + std::to_string(trial.size()) + " of " +
                   std::to_string(count) +

@@ -7,18 +7,18 @@
 
 namespace spillway::host {
 
-/// CPUs that this process may run on.
+/// Returns the number of CPUs that this process may run on.
 [[nodiscard]] std::size_t usable_cpus();
 
-/// Starts the OpenMP team of the calling thread, which must be the one that will run kernels (each
-/// such thread has a team of its own), and binds its threads to the CPUs of the process, one each,
-/// when there are exactly as many CPUs as threads. Each thread of the team then calls `prepare`.
-/// Throws: um::Error when the system starts no more threads, or OpenMP gives fewer (oneDNN would
-/// wait for the missing ones for ever); what `prepare` throws.
+/// Starts the calling thread's OpenMP team; call it on the thread that will run kernels, since each
+/// thread has its own team. Binds one thread to each CPU of the process if there are exactly as
+/// many CPUs as threads. Each thread of the team then calls `prepare`. Throws: um::Error if the
+/// system or OpenMP grants fewer threads (oneDNN would wait for them forever); whatever `prepare`
+/// throws.
 void start_team(
     std::size_t threads, const std::function<void()>& prepare = [] {});
 
-/// While it lives, OpenMP regions and oneDNN primitives made or run by this thread count on
+/// During its lifetime, OpenMP regions and oneDNN primitives created or run by this thread use
 /// `threads` threads.
 class TeamSize {
  public:
@@ -34,18 +34,18 @@ class TeamSize {
   int dynamic_before_;
 };
 
-/// Room for each thread of a parallel region, taken before the region begins: no exception may
-/// leave the region, and so nothing may be allocated in it.
+/// A buffer for each thread of a parallel region. It is allocated before the region, because no
+/// exception may leave the region.
 class ThreadFloats {
  public:
-  /// `count` floats, all zero, for each thread that OpenMP may use now. Throws: std::bad_alloc.
+  /// Allocates `count` zeroed floats for each thread that OpenMP may use. Throws: std::bad_alloc.
   explicit ThreadFloats(std::size_t count);
-  /// The calling thread's, in the region.
+  /// Returns the calling thread's buffer, in the region.
   [[nodiscard]] std::span<float> mine();
 
  private:
   std::size_t count_;
-  std::size_t stride_;  // threads share no cache line
+  std::size_t stride_;  // so large that threads share no cache line
   std::vector<float> all_;
 };
 

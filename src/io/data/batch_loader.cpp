@@ -78,7 +78,8 @@ bool can_load_bytes(const Dataset& dataset, const MixOptions& mixing) {
 
 std::size_t usual_loader_threads() {
   cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {  // more than a set has room for
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) !=
+      0) {  // more processors than a set has room for
     return kMostUsualThreads;
   }
   return std::clamp<std::size_t>(static_cast<std::size_t>(CPU_COUNT(&allowed)), 1,
@@ -121,7 +122,7 @@ BatchLoader::BatchLoader(const Dataset& dataset, std::size_t batch, BatchOrder o
     slots_.push_back({.batch = empty_batch(*options.memory)});
     if (i > 0) spare_.push_back(&slots_[i]);
   }
-  current_ = &slots_[0];  // nobody has got it
+  current_ = &slots_[0];  // not returned by next() yet
   threads_.reserve(options.threads);
   for (std::size_t i = 0; i < options.threads; ++i) {
     threads_.emplace_back([this](const std::stop_token& stop) { load(stop); });
@@ -130,7 +131,7 @@ BatchLoader::BatchLoader(const Dataset& dataset, std::size_t batch, BatchOrder o
 
 BatchLoader::~BatchLoader() {
   for (std::jthread& thread : threads_)
-    thread.request_stop();  // all, before the first is waited for
+    thread.request_stop();  // all of them, before the first is joined
 }
 
 const Batch& BatchLoader::next() {
@@ -174,7 +175,8 @@ void BatchLoader::load(const std::stop_token& stop) {
   }
 }
 
-// The next image that nobody has begun; none when the loader is being destroyed, or one has failed.
+// Takes the next image to load. Returns none when the loader is being destroyed or an image has
+// failed.
 BatchLoader::Image BatchLoader::take(const std::stop_token& stop) {
   std::unique_lock lock{mutex_};
   const auto has_images = [&] { return !begun_.empty() && begun_.back()->begun < batch_; };
@@ -188,7 +190,7 @@ BatchLoader::Image BatchLoader::take(const std::stop_token& stop) {
     changed_.notify_all();
     try {
       open(*slot);
-    } catch (...) {  // no memory: next() throws it
+    } catch (...) {  // out of memory: next() throws it
       slot->failure = std::current_exception();
       has_failed_ = true;
       return {};
@@ -215,7 +217,7 @@ void BatchLoader::open(Slot& slot) {
   slot.is_mixed = false;
 }
 
-// What went wrong, or null.
+// Reads one image. Returns what went wrong, or null.
 std::exception_ptr BatchLoader::read(const Image& image) const {
   const auto& [slot, place] = image;
   const auto part_of = [&, at = place](auto& all) {
@@ -256,7 +258,7 @@ void BatchLoader::finish(const Image& image, const std::exception_ptr& failure) 
     }
   }
   if (slot.done == batch_ && !slot.failure && mixing_.is_on()) {
-    lock.unlock();  // the batch is this thread's alone
+    lock.unlock();  // no other thread uses the batch
     mix(slot);
     lock.lock();
     slot.is_mixed = true;
@@ -265,7 +267,8 @@ void BatchLoader::finish(const Image& image, const std::exception_ptr& failure) 
 }
 
 void BatchLoader::mix(Slot& slot) const {
-  constexpr std::uint64_t kMixing = 0x6D6978;  // so that nothing else draws the same
+  constexpr std::uint64_t kMixing =
+      0x6D6978;  // a key of its own, so that no other draw is the same
   const Random random{seed_, slot.step / *steps_in_epoch_, slot.step % *steps_in_epoch_, kMixing};
   BatchMix{mixing_, dataset_.image(), random}.apply(slot.batch.images, slot.batch.labels);
 }

@@ -20,7 +20,7 @@ constexpr std::size_t kRecord = 1 + kImage.elements();  // label, then (C, H, W)
 
 um::InputFile open(const std::filesystem::path& folder, const std::string& name) {
   const std::filesystem::path path = folder / name;
-  std::error_code error;  // InputFile says why a path cannot be looked at
+  std::error_code error;  // InputFile reports why it cannot look at a path
   if (!std::filesystem::exists(path, error) && !error) {
     throw um::Error{"there is no file " + path.string() +
                     "; put data_batch_1.bin to data_batch_5.bin and test_batch.bin of CIFAR-10's "

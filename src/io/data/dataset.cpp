@@ -19,7 +19,7 @@
 namespace spillway {
 namespace {
 
-// Numbers that several threads take one after the other.
+// Hands out numbers to several threads, one after the other.
 class SharedNumbers {
  public:
   SharedNumbers(std::size_t count, const LookOptions& options,
@@ -41,7 +41,7 @@ class SharedNumbers {
     changed_.notify_all();
   }
 
-  // Returns when so many threads have ended.
+  // Returns when `threads` threads have ended.
   void wait(std::size_t threads) {
     constexpr std::chrono::milliseconds kMoment{200};
     std::unique_lock lock{mutex_};

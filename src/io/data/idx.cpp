@@ -25,30 +25,29 @@
 namespace spillway {
 namespace {
 
-/// A file as it is, or where gzip has packed it, told by its content, what it was before: this is
-/// in memory, all of it.
+/// A file, unpacked into memory if its content says that gzip packed it.
 ///
 /// Thread safety: any number of threads may read at once.
 class UnpackedFile {
  public:
-  /// Throws: um::Error when it cannot be read, or is packed and damaged or larger than 4 GiB.
+  /// Throws: um::Error when the file cannot be read, or is packed and damaged or larger than 4 GiB.
   explicit UnpackedFile(std::filesystem::path path);
 
   [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
   [[nodiscard]] std::uint64_t size() const { return is_packed_ ? content_.size() : file_.size(); }
-  /// As um::InputFile does.
+  /// Reads as um::InputFile does.
   void read(std::uint64_t offset, std::span<std::byte> bytes) const;
-  /// Of what is read, packed or not. Throws: um::Error.
+  /// SHA-256 of the file as it is stored, packed or not. Throws: um::Error.
   [[nodiscard]] std::string sha256() const;
 
  private:
   um::InputFile file_;
   bool is_packed_ = false;
-  std::vector<std::byte> content_;  // where it is packed
+  std::vector<std::byte> content_;  // empty where the file is not packed
 };
 
 constexpr std::array kGzipMagic{std::byte{0x1F}, std::byte{0x8B}};
-constexpr int kGzipWindow = 15 + 16;  // the largest one; 16 stands for gzip's header
+constexpr int kGzipWindow = 15 + 16;  // the largest window; 16 selects gzip's header
 constexpr std::size_t kPiece = std::size_t{1} << 20U;
 constexpr std::uint64_t kMostUnpacked = std::uint64_t{1} << 32U;
 
@@ -59,7 +58,7 @@ bool begins_as_gzip(const um::InputFile& file) {
   return begin == kGzipMagic;
 }
 
-// What a file of gzip holds; a second member behind the first one counts too.
+// Unpacks a gzip file, all of its members.
 class Inflation {
  public:
   explicit Inflation(const um::InputFile& file) : file_{file} {
@@ -128,7 +127,7 @@ std::string UnpackedFile::sha256() const {
 }
 
 constexpr std::uint32_t kImagesMagic = 0x00000803;  // unsigned bytes in three dimensions
-constexpr std::uint32_t kLabelsMagic = 0x00000801;  // and in one
+constexpr std::uint32_t kLabelsMagic = 0x00000801;  // unsigned bytes in one dimension
 
 std::uint32_t read_big_endian(const UnpackedFile& file, std::uint64_t offset) {
   std::array<std::byte, 4> bytes{};
@@ -144,9 +143,9 @@ std::string hexadecimal(std::uint32_t value) {
   return text.str();
 }
 
-// The file of this name, or the one that gzip made of it.
+// Opens the file `name` or, where there is none, its gzip version.
 UnpackedFile open_part(const std::filesystem::path& folder, const std::string& name) {
-  std::error_code error;  // UnpackedFile says why a path cannot be looked at
+  std::error_code error;  // UnpackedFile reports why it cannot look at a path
   if (!std::filesystem::exists(folder / name, error) && !error) {
     if (std::filesystem::exists(folder / (name + ".gz"), error)) {
       return UnpackedFile{folder / (name + ".gz")};
@@ -160,7 +159,7 @@ UnpackedFile open_part(const std::filesystem::path& folder, const std::string& n
   return UnpackedFile{folder / name};
 }
 
-/// A header: magic number and dimensions, all big-endian.
+/// Reads a header: magic number and dimensions, all big-endian. Returns the dimensions.
 std::vector<std::size_t> read_dimensions(const UnpackedFile& file, std::uint32_t magic) {
   const std::size_t count = magic & 0xFF;
   const std::uint64_t header = 4 + 4 * count;

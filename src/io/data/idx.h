@@ -6,10 +6,10 @@
 
 namespace spillway {
 
-/// Opens the four files of MNIST's format in `folder`, as they are or packed with gzip (.gz): grey
-/// images of any one size. Those of packed files are all in memory.
+/// Opens the four files of MNIST's format in `folder`, plain or packed with gzip (.gz). Images are
+/// grey and all of one size. Packed files are unpacked into memory.
 /// `classes` is the network's.
-/// Throws: um::Error that names the file that is missing or wrong, and what is wrong with it.
+/// Throws: um::Error that names the missing or wrong file and says what is wrong.
 [[nodiscard]] DatasetPair open_idx(const std::filesystem::path& folder, std::size_t classes);
 
 }  // namespace spillway

@@ -72,7 +72,7 @@ um::Error unreadable(const fs::path& folder, const std::error_code& error) {
   return um::system_error("cannot read the folder " + folder.string(), error.value());
 }
 
-// Folders in `folder`, sorted by name; a link to one is one.
+// Returns the folders in `folder`, sorted by name, links to folders included.
 std::vector<std::string> folders_in(const fs::path& folder) {
   std::error_code error;
   std::vector<std::string> names;
@@ -99,7 +99,7 @@ std::vector<std::string> classes_in(const fs::path& folder) {
 }
 
 bool is_folder(const fs::path& path) {
-  std::error_code ignored;  // what cannot be looked at is told when it is listed
+  std::error_code ignored;  // listing reports what cannot be looked at
   return fs::is_directory(path, ignored);
 }
 
@@ -108,8 +108,8 @@ class Lister {
  public:
   Lister(fs::path folder, BrokenFiles& broken) : folder_{std::move(folder)}, broken_{broken} {}
 
-  // Those below `part`, a class's folder. The order of a folder's entries is not the same
-  // everywhere.
+  // Lists the files below `part`, a class's folder. Sorted, as the order of directory entries
+  // differs between systems.
   [[nodiscard]] std::vector<ImageFile> list(const fs::path& part, std::int32_t label) const {
     std::vector<ImageFile> files;
     std::error_code error;
@@ -129,7 +129,7 @@ class Lister {
   }
 
  private:
-  // A folder or a device with the name of an image, a link to nothing, an empty file: none is.
+  // Refuses a folder or device with an image's name, a dangling link and an empty file.
   [[nodiscard]] bool is_usable(const fs::directory_entry& entry) const {
     std::error_code error;
     const fs::file_status status = entry.status(error);
@@ -153,7 +153,7 @@ class Lister {
   BrokenFiles& broken_;
 };
 
-// Of each class, the files that `split` draws become those to test on.
+// Moves the test files that `split` draws from each class.
 void draw_split(const ImageSplit& split, ImageFiles& files) {
   const double part = split.validation.value_or(kUsualValidation);
   const std::vector<ImageFile> all = std::exchange(files.train, {});
@@ -196,7 +196,7 @@ void list_validation(const fs::path& folder, const Lister& lister, ImageFiles& f
   }
 }
 
-// "train", or nothing.
+// Returns "train", or an empty path.
 fs::path train_part(const fs::path& folder) {
   if (is_folder(folder / "train")) return "train";
   if (!is_folder(folder / "val")) return {};

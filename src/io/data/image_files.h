@@ -11,32 +11,32 @@
 
 namespace spillway {
 
-/// What happens when a file cannot be read as an image.
+/// How to treat a file that cannot be read as an image.
 enum class OnBroken : std::uint8_t {
-  kStop,  ///< an error that names it
-  kSkip   ///< it is noted, and passed over
+  kStop,  ///< throw an error that names it
+  kSkip   ///< note it and skip it
 };
 
-/// Files of a data set that cannot be read and are passed over.
+/// Files of a data set that cannot be read and are skipped.
 ///
-/// Thread safety: any number of threads may call any of the functions at once.
+/// Thread safety: any number of threads may call any function at once.
 class BrokenFiles {
  public:
   explicit BrokenFiles(OnBroken rule) : rule_{rule} {}
 
   [[nodiscard]] OnBroken rule() const { return rule_; }
 
-  /// Notes a file, of which `sentence` says what is wrong, unless it is noted already. Throws:
-  /// um::Error with the sentence where the rule is to stop.
+  /// Notes a broken file once; `sentence` says what is wrong with it. Throws: um::Error with the
+  /// sentence where the rule is kStop.
   void add(const std::string& sentence);
-  /// The sentences that have come since the last call.
+  /// Returns the sentences added since the last call.
   [[nodiscard]] std::vector<std::string> take_new();
-  /// All sentences so far, each once.
+  /// Returns all sentences so far, each once.
   [[nodiscard]] std::vector<std::string> all() const;
-  /// Throws: um::Error where there are some, with the sentences of the first ones by name, and how
-  /// many others there are.
+  /// Throws: um::Error if there are broken files. It quotes the first sentences by name and counts
+  /// the rest.
   void expect_none() const;
-  /// Files so far.
+  /// Number of broken files so far.
   [[nodiscard]] std::size_t count() const;
 
  private:
@@ -48,7 +48,7 @@ class BrokenFiles {
 
 /// A file that should hold an image.
 struct ImageFile {
-  std::string path;  ///< below the folder of the data set: "train/cat/1.jpg"
+  std::string path;  ///< relative to the data set's folder: "train/cat/1.jpg"
   std::int32_t label = 0;
 };
 
@@ -59,27 +59,27 @@ struct ImageFiles {
   std::vector<ImageFile> test;
 };
 
-/// Where images to test on come from.
+/// How test images are chosen.
 struct ImageSplit {
-  /// Part of each class that is to test on, where there is no folder of such; nothing: a tenth.
+  /// Fraction of each class to test on, without a folder val; nothing: a tenth.
   std::optional<double> validation;
-  std::uint64_t seed = 0;  ///< says which ones these are
+  std::uint64_t seed = 0;  ///< chooses the images
 };
 
-/// Lists train/CLASS and val/CLASS below `folder`, or CLASS where there is no folder train, with
-/// all the .jpg, .jpeg and .png files below each. Hidden files and those of other endings do not
-/// count. No file is opened; those that are none, and empty ones, are added to `broken`. Throws:
-/// um::Error when a folder is missing, cannot be read, holds fewer than two classes or a class
-/// without images, or val holds a class that train has not; or both a folder val and
-/// `split.validation` are given.
+/// Lists train/CLASS and val/CLASS below `folder`, or CLASS without a folder train. Includes all
+/// .jpg, .jpeg and .png files below each class, except hidden ones. Opens no file. Entries that are
+/// not files, and empty files, are added to `broken`.
+/// Throws: um::Error when a folder is missing, cannot be read, has fewer than two classes or a
+/// class without images; when val has a class that train lacks; or when there are both a folder val
+/// and `split.validation`.
 [[nodiscard]] ImageFiles list_images(const std::filesystem::path& folder, const ImageSplit& split,
                                      BrokenFiles& broken);
 
-/// The .jpg, .jpeg and .png files in `folder` and below, sorted, whatever they show. Hidden ones do
-/// not count. Throws: um::Error when it cannot be read, or there is none.
+/// Returns the .jpg, .jpeg and .png files in `folder` and below, sorted, whatever they show. Skips
+/// hidden files. Throws: um::Error when the folder cannot be read or has no such file.
 [[nodiscard]] std::vector<std::string> find_images(const std::filesystem::path& folder);
 
-/// The number of classes there are. Throws: as list_images() does of them.
+/// Number of classes in `folder`. Throws: as list_images() does for classes.
 [[nodiscard]] std::size_t count_image_classes(const std::filesystem::path& folder);
 
 }  // namespace spillway

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 28U;
-constexpr std::size_t kSmallSide = 64;  // images below are not cut for an evaluation
+constexpr std::size_t kSmallSide = 64;  // smaller images are not cropped for evaluation
 constexpr float kUsualEvalCrop = 0.875F;
 
 enum class Part : std::uint8_t { kTrain, kTest };
@@ -30,8 +30,8 @@ struct FileBytes {
   [[nodiscard]] std::span<std::byte> all() const { return {bytes.get(), size}; }
 };
 
-// The first `most` bytes, or all where it has fewer. Throws: um::Error, also for more than an image
-// may have.
+// Reads the first `most` bytes, or all if there are fewer. Throws: um::Error, also when the file is
+// larger than an image may be.
 FileBytes read_bytes(const fs::path& path, std::uint64_t most = kLargestFile) {
   const um::InputFile file{path};
   if (file.size() > kLargestFile) {
@@ -46,7 +46,7 @@ FileBytes read_bytes(const fs::path& path, std::uint64_t most = kLargestFile) {
   return result;
 }
 
-// Says what is wrong with the header of an image; nothing where it can be opened.
+// Returns what is wrong with an image's header, or nothing.
 std::optional<std::string> fault_in(std::span<const std::byte> file) {
   try {
     static_cast<void>(open_image(file));
@@ -57,7 +57,7 @@ std::optional<std::string> fault_in(std::span<const std::byte> file) {
 }
 
 // Throws: um::Error where the header of an image is broken. Reads the whole file only where its
-// header seems to be longer than usual.
+// header seems longer than usual.
 void expect_header(const fs::path& path) {
   constexpr std::uint64_t kUsualHeader = std::uint64_t{1} << 16U;
   const FileBytes beginning = read_bytes(path, kUsualHeader);
@@ -66,7 +66,7 @@ void expect_header(const fs::path& path) {
   if (fault) throw um::Error{path.string() + ' ' + *fault};
 }
 
-// Whether not the file is at fault, but a disk or a network, of which all files suffer.
+// Returns whether a disk or a network is at fault, which affects all files, rather than this file.
 bool is_of_the_machine(const um::Error& error) {
   const auto* const of_system = dynamic_cast<const um::SystemError*>(&error);
   return of_system != nullptr && of_system->code() != EACCES && of_system->code() != ENOENT;
@@ -74,8 +74,8 @@ bool is_of_the_machine(const um::Error& error) {
 
 class ImageFolder final : public Dataset, private ByteImages {
  public:
-  // `broken` is shared by both parts, and by whoever reports what is in it. Without a folder, the
-  // files' paths are whole.
+  // `broken` is shared by both parts and the code that reports it. Without a folder, the files'
+  // paths are whole.
   ImageFolder(fs::path folder, std::vector<ImageFile> files, const ImageTask& task, Part part,
               std::shared_ptr<BrokenFiles> broken)
       : folder_{std::move(folder)},
@@ -102,7 +102,7 @@ class ImageFolder final : public Dataset, private ByteImages {
     show_as(index, epoch, image, labels);
   }
   void look(std::size_t index, BrokenFiles& found) const override;
-  /// Not where an augmentation makes other numbers of them.
+  /// Null where augmentation produces numbers that bytes cannot represent.
   [[nodiscard]] const ByteImages* as_bytes() const override {
     return is_augmented_ && !pipeline_.augments_bytes() ? nullptr : this;
   }
@@ -123,7 +123,7 @@ class ImageFolder final : public Dataset, private ByteImages {
     show_as(index, epoch, bytes, labels);
   }
 
-  // As numbers, or as bytes.
+  // T: float for numbers, or a byte.
   template <class T>
   void read_as(std::size_t index, std::uint64_t epoch, std::span<T> image) const;
   template <class T>
@@ -139,7 +139,7 @@ class ImageFolder final : public Dataset, private ByteImages {
   ImagePipeline pipeline_;
 };
 
-// What is drawn depends on the file's place in the list, not on who reads it when.
+// Random choices depend on the file's place in the list, not on which thread reads it or when.
 template <class T>
 void ImageFolder::read_as(std::size_t index, std::uint64_t epoch, std::span<T> image) const {
   const fs::path path = folder_ / files_.at(index).path;
@@ -156,7 +156,7 @@ void ImageFolder::read_as(std::size_t index, std::uint64_t epoch, std::span<T> i
   }
 }
 
-// A broken image is as one of nothing, whose label does not count.
+// A broken image is shown as zeros with a label that does not count.
 template <class T>
 void ImageFolder::show_as(std::size_t index, std::uint64_t epoch, std::span<T> image,
                           std::span<std::int32_t> labels) const {
@@ -181,8 +181,8 @@ void ImageFolder::look(std::size_t index, BrokenFiles& found) const {
   }
 }
 
-// Of the files' names and sizes: to read all of a large folder takes longer than an epoch of many a
-// training. A file of the same size with other content is not noticed.
+// Digests the files' names and sizes only, as reading a large folder may take longer than an epoch.
+// A file with other content of the same size is not noticed.
 std::string ImageFolder::content_sha256() const {
   Sha256 digest;
   for (const ImageFile& file : files_) {
@@ -198,7 +198,7 @@ std::string ImageFolder::content_sha256() const {
   return digest.hex();
 }
 
-// What is wrong with files is said first, where the folder has too few others.
+// Reports broken files before a folder with too few others.
 ImageFiles list_all(const fs::path& folder, const ImageTask& task, BrokenFiles& broken) {
   try {
     return list_images(folder, {.validation = task.options.validation, .seed = task.seed}, broken);
@@ -226,7 +226,7 @@ DatasetPair open_image_folder(const fs::path& folder, const ImageTask& task) {
   DatasetPair pair{.train = open(files.train, Part::kTrain), .test = open(files.test, Part::kTest)};
   pair.class_names = std::move(files.classes);
   pair.broken = broken;
-  if (!skips && unusable.count() > 0) {  // and what else is broken
+  if (!skips && unusable.count() > 0) {  // and everything else that is broken
     look_at_files(pair, {}, {}, unusable);
     unusable.expect_none();
   }

@@ -22,23 +22,23 @@ struct ImageOptions {
   friend bool operator==(const ImageOptions&, const ImageOptions&) = default;
 };
 
-/// What a folder of images is opened for.
+/// The task that a folder of images is read for.
 struct ImageTask {
-  nets::Shape image;        ///< of the network
-  std::size_t classes = 0;  ///< likewise
-  std::uint64_t seed = 0;   ///< of what is drawn
+  nets::Shape image;        ///< input shape of the network
+  std::size_t classes = 0;  ///< of the network
+  std::uint64_t seed = 0;   ///< for random choices
   ImageOptions options;
 };
 
-/// Opens the images that list_images() lists, ready for the network. No more of them than those
-/// that are being read are in memory. Throws: as list_images() does; um::Error when the network has
-/// fewer classes, or channels that images have not.
+/// Opens the images that list_images() lists, ready for the network. Holds only the images in
+/// memory that are being read. Throws: as list_images() does; um::Error when the network has too
+/// few classes, or channels that images lack.
 [[nodiscard]] DatasetPair open_image_folder(const std::filesystem::path& folder,
                                             const ImageTask& task);
 
-/// Opens images by their paths, each as an evaluation sees it. Of what they show nothing is known:
-/// the label is 0 of those that can be read. Others are added to `broken`. Throws: um::Error when
-/// the network has channels that images have not.
+/// Opens images by their paths, each as an evaluation sees it. Readable images have the label 0, as
+/// their classes are unknown. Others are added to `broken`. Throws: um::Error when the network has
+/// channels that images lack.
 [[nodiscard]] std::unique_ptr<Dataset> open_image_files(const std::vector<std::string>& paths,
                                                         const ImageTask& task,
                                                         std::shared_ptr<BrokenFiles> broken);

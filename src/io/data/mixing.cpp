@@ -12,17 +12,17 @@
 namespace spillway {
 namespace {
 
-constexpr std::size_t kRun = 1024;  // numbers of an image that are mixed at once
+constexpr std::size_t kRun = 1024;  // numbers of an image that are mixed at a time
 
 std::size_t image_before(std::size_t i, std::size_t count) { return i == 0 ? count - 1 : i - 1; }
 
-// Whether image `i` is mixed with the one before it: both have labels.
+// Returns whether image `i` is mixed with the one before it: both need labels.
 bool is_mixed(std::span<const std::int32_t> labels, std::size_t i) {
   const std::size_t before = image_before(i, labels.size() / kMixedLabelNumbers);
   return labels[i * kMixedLabelNumbers] >= 0 && labels[before * kMixedLabelNumbers] >= 0;
 }
 
-// From 0 to `end` as a middle, less and more `half`.
+// Returns the range `middle` +- `half`, clamped to [0, end].
 std::array<std::size_t, 2> range_around(std::size_t middle, std::size_t half, std::size_t end) {
   return {middle - std::min(middle, half), std::min(middle + half, end)};
 }
@@ -78,8 +78,9 @@ void BatchMix::apply(std::span<float> images, std::span<std::int32_t> labels) co
   }
 }
 
-// `count` numbers of each image from `begin` on. From the last image to the first, so that each is
-// mixed with what the one before it was; of the last one that is kept until the end.
+// Mixes `count` numbers of each image from `begin` on. Goes from the last image to the first, so
+// that each is mixed with its unmixed predecessor. The last image's numbers are saved for the first
+// one.
 void BatchMix::mix(std::size_t begin, std::size_t count, std::span<float> images,
                    std::span<const std::int32_t> labels) const {
   const std::size_t each = image_.elements();

@@ -9,32 +9,32 @@
 
 namespace spillway {
 
-/// The largest alpha: drawn parts are within a few percent of a half by then.
+/// The largest alpha: fractions drawn from it are within a few percent of a half.
 inline constexpr float kMostMixAlpha = 1000;
 
-/// How each image of a batch is mixed with the one before it, the first one with the last. With
-/// both, each batch is mixed in one of the two ways, as often in one as in the other.
+/// How each image of a batch is mixed with the one before it, the first with the last. With both
+/// ways on, each batch is mixed in one of them, with equal probability.
 struct MixOptions {
-  float mixup = 0;   ///< alpha of mixup (Zhang et al., 2018); 0: there is none
-  float cutmix = 0;  ///< alpha of CutMix (Yun et al., 2019); 0: likewise
+  float mixup = 0;   ///< alpha of mixup (Zhang et al., 2018); 0: off
+  float cutmix = 0;  ///< alpha of CutMix (Yun et al., 2019); 0: off
 
   [[nodiscard]] bool is_on() const { return mixup > 0 || cutmix > 0; }
   friend bool operator==(const MixOptions&, const MixOptions&) = default;
 };
 
-/// What is drawn for a batch, as torchvision's MixUp and CutMix do: with mixup, a part of each
-/// image is that of the other, drawn from Beta(alpha, alpha). With CutMix, a rectangle is, which
-/// has about such a part of the area.
+/// Random choices for a batch, as in torchvision's MixUp and CutMix. Mixup blends a fraction of the
+/// other image in, drawn from Beta(alpha, alpha). CutMix replaces a rectangle of about that
+/// fraction of the area.
 class BatchMix {
  public:
   /// Requires: options.is_on(); an image that is not empty.
   BatchMix(const MixOptions& options, const nets::Shape& image, Random random);
 
-  /// Of the other image in each one, 0 to 1.
+  /// Fraction of the other image in each image, 0 to 1.
   [[nodiscard]] float part() const { return part_; }
-  /// Mixes `images`, (N, C, H, W), in place, and makes MixedLabels of `labels`, kMixedLabelNumbers
-  /// an image, of which the first one is its label. An image without a label, and the one behind
-  /// it, stay as they are.
+  /// Mixes `images`, (N, C, H, W), in place and turns `labels` into MixedLabels. Each image has
+  /// kMixedLabelNumbers numbers there; the first is its own label on entry. An image without a
+  /// label, and the one after it, stay as they are.
   void apply(std::span<float> images, std::span<std::int32_t> labels) const;
 
  private:
@@ -54,7 +54,7 @@ class BatchMix {
   nets::Shape image_;
   bool is_cut_ = false;
   float part_ = 0;
-  Box box_;  // of CutMix
+  Box box_;  // for CutMix
 };
 
 }  // namespace spillway

@@ -26,7 +26,7 @@ namespace {
 
 using OpenFile = std::function<std::unique_ptr<TokenSequence>(const std::filesystem::path&)>;
 
-// A file whose name has a comma is one file.
+// Opens one file or two, "TRAIN,TEST". A single existing file may have a comma in its name.
 DatasetPair open_files(std::string_view files, const OpenFile& open, const TokenTask& task) {
   const auto open_checked = [&](std::string_view path) {
     std::unique_ptr<TokenSequence> text = open(path);
@@ -42,7 +42,8 @@ DatasetPair open_files(std::string_view files, const OpenFile& open, const Token
   return cut_windows(std::move(train), open_checked(files.substr(comma + 1)), task);
 }
 
-// Of tokens below `tokens`, and a mask behind them where some are masked.
+// Throws: um::Error unless the vocabulary has room for `tokens` tokens, and a mask after them if
+// needed.
 void expect_vocabulary(const TokenTask& task, std::size_t tokens, const std::string& what) {
   const bool has_mask = task.objective == Objective::kMaskedTokens;
   const std::size_t needed = tokens + (has_mask ? 1 : 0);
@@ -77,7 +78,7 @@ namespace {
 
 constexpr std::string_view kSynthetic = "synthetic";
 
-// Close to those of drawn images of any size, seed and number of classes.
+// Close to the statistics of synthetic images of any size, seed and number of classes.
 ChannelStatistics synthetic_statistics(std::size_t channels) {
   const bool is_grey = channels == 1;
   return {.mean = std::vector<float>(channels, is_grey ? 0.3F : 0.25F),
@@ -92,19 +93,18 @@ DatasetPair prepare(DatasetPair stored, const ChannelStatistics& statistics,
           .test = std::make_unique<PreparedDataset>(std::move(stored.test), statistics, image)};
 }
 
-// What a data set holds.
 enum class Content { kImages, kText };
 
-// A data set of files, as a user names it. A new one is a row of the table below.
+// A data set of files, by the name that a user types. A new one is a row of the table below.
 struct FileDataset {
   std::string_view kind;
   std::string_view place;   // of its files
-  std::string_view format;  // of these
+  std::string_view format;  // of these files
   Content content;
   DatasetPair (*open)(const std::string& place, const DatasetOptions& options);
 };
 
-// A mask for tokens that come as numbers, or are drawn.
+// Returns the task for tokens that are numbers or random, with the usual mask.
 TokenTask token_task(const DatasetOptions& options) {
   return {.length = options.image.height,
           .vocabulary = options.classes,
@@ -154,7 +154,7 @@ std::string form_of(const FileDataset& row) {
   return std::string{row.kind} + ":" + std::string{row.place};
 }
 
-// "synthetic, images:DIR, idx:DIR and cifar10:DIR"
+// Returns "synthetic, images:DIR, idx:DIR and cifar10:DIR".
 std::string listed_datasets() {
   std::string text{kSynthetic};
   for (const FileDataset& row : kFileDatasets) {
@@ -168,7 +168,7 @@ const FileDataset* find_dataset(std::string_view kind) {
   return row == kFileDatasets.end() ? nullptr : row;
 }
 
-// "idx:DIR" as "idx" and "DIR".
+// Splits "idx:DIR" into "idx" and "DIR".
 struct Spec {
   explicit Spec(std::string_view text)
       : kind{text.substr(0, text.find(':'))},
@@ -183,7 +183,7 @@ std::string across(std::size_t height, std::size_t width) {
 
 bool reads_text(const DatasetOptions& options) { return options.image.form == nets::Form::kTokens; }
 
-// Of a network that scores positions of an image.
+// Checks a network that scores positions of an image.
 void expect_pixel_labels(std::string_view spec, const DatasetOptions& options) {
   const auto& [height, width] = options.labels;
   if (height != options.image.height || width != options.image.width) {
@@ -197,7 +197,7 @@ void expect_pixel_labels(std::string_view spec, const DatasetOptions& options) {
   }
 }
 
-// Images for a network of images, texts for one of texts.
+// Throws: um::Error unless images meet a network of images, and texts a network of texts.
 void expect_content(std::string_view spec, const DatasetOptions& options) {
   const FileDataset* const files = find_dataset(Spec{spec}.kind);
   if (!options.tokenizer.empty() && (files == nullptr || files->kind != "text")) {
@@ -212,7 +212,7 @@ void expect_content(std::string_view spec, const DatasetOptions& options) {
                             " holds text; use synthetic, images:DIR, idx:DIR or cifar10:DIR"};
 }
 
-// Of a network of texts: a label for each token of a window.
+// Throws: um::Error unless a network of texts scores each token of a window.
 void expect_token_labels(const DatasetOptions& options) {
   if (options.labels == nets::Extent{options.image.height, options.image.width}) return;
   throw um::Error{"the network reads " + nets::to_string(options.image) +

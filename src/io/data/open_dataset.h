@@ -13,50 +13,51 @@
 
 namespace spillway {
 
-/// What the network that learns from a data set is made for.
+/// The requirements of the network that learns from a data set.
 struct DatasetOptions {
-  nets::Shape image;        ///< images come resized to this; of a text, so many tokens
-  std::size_t classes = 0;  ///< of a text, tokens of the vocabulary
-  std::size_t batch = 1;    ///< images a step: there must be as many to learn from
-  std::uint64_t seed = 0;   ///< of what is drawn: images, places of windows, what is masked
-  nets::Extent labels = nets::square(1);  ///< of an image: one, or one for each pixel or token
-  Objective objective = Objective::kNextToken;  ///< of a text
+  nets::Shape
+      image;  ///< images are resized to this; for a text, its height is the number of tokens
+  std::size_t classes = 0;                ///< for a text, tokens of the vocabulary
+  std::size_t batch = 1;                  ///< images a step; training needs at least as many
+  std::uint64_t seed = 0;                 ///< for random images, window positions and masks
+  nets::Extent labels = nets::square(1);  ///< labels of an image: one, or one per pixel or token
+  Objective objective = Objective::kNextToken;  ///< for a text
   std::string tokenizer;  ///< folder of byte pairs for "text:FILE"; empty: bytes are tokens
-  ImageOptions images;    ///< of "images:DIR"
+  ImageOptions images;    ///< for "images:DIR"
 };
 
-/// What `network` is made for, in batches of `batch`.
+/// Returns the requirements of `network` with batches of `batch`.
 [[nodiscard]] DatasetOptions dataset_options(const nets::Network& network, std::size_t batch,
                                              std::uint64_t seed);
 
-/// What a user may type, each form with what it means: "synthetic (generated), ...".
+/// Lists the forms of a data set that a user may type, with meanings: "synthetic (generated), ...".
 [[nodiscard]] std::string dataset_forms();
 
-/// Looks at what a user types and at no file. Throws: um::Error for an unknown kind of data set, or
-/// when it lacks its folder or file.
+/// Checks what a user typed without looking at files. Throws: um::Error for an unknown kind of data
+/// set, or when its folder or file is missing from the text.
 void expect_data_set(std::string_view spec);
 
-/// Opens what a user types: one of dataset_forms(), such as "idx:DIR". Images come resized and
-/// standardised.
-/// Throws: um::Error for an unknown kind, missing or broken files, images for a network of texts or
-/// texts for one of images, labels that the network has no class for, other labels than the
-/// network's, or too few images for a batch.
+/// Opens the data set that a user typed: one of dataset_forms(), such as "idx:DIR". Images are
+/// resized and standardised.
+/// Throws: um::Error for an unknown kind, missing or broken files, too few images for a batch,
+/// images for a network of texts (or the reverse), more classes than the network's, or another
+/// number of labels per image.
 [[nodiscard]] DatasetPair open_dataset(std::string_view spec, const DatasetOptions& options);
 
-/// Whether ImageOptions mean something for what a user types.
+/// Returns whether ImageOptions apply to what a user typed.
 [[nodiscard]] bool is_image_folder(std::string_view spec);
-/// The classes that the files tell of before they are opened: folders of images. Nothing of other
-/// data sets. Throws: as open_dataset() does of them.
+/// Number of classes of a folder of images, found without opening its files. Nothing for other data
+/// sets. Throws: as open_dataset() does for classes.
 [[nodiscard]] std::optional<std::size_t> classes_of(std::string_view spec);
 
-/// Opens `files`, a file of text or two, "TRAIN,TEST": bytes as tokens, or with `tokenizer` the
-/// tokens of the byte-pair encoding in that folder. Masks are the last token of the vocabulary,
-/// whatever `task` says. Throws: um::Error for missing or broken files, tokens that the network's
-/// vocabulary has not, or too few of them.
+/// Opens `files`, one text file or two, "TRAIN,TEST". Tokens are bytes, or with `tokenizer` the
+/// byte-pair encoding of that folder. The mask is the last token of the vocabulary, whatever `task`
+/// says. Throws: um::Error for missing or broken files, tokens outside the network's vocabulary, or
+/// too few tokens.
 [[nodiscard]] DatasetPair open_text(std::string_view files, const std::string& tokenizer,
                                     TokenTask task);
 
-/// Opens `files`, likewise, of token numbers. Throws: likewise.
+/// Opens `files` of token numbers, one or two as in open_text(). Throws: as open_text().
 [[nodiscard]] DatasetPair open_tokens(std::string_view files, const TokenTask& task);
 
 }  // namespace spillway

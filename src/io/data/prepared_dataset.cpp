@@ -39,8 +39,8 @@ Resize::Axis Resize::scale(std::size_t from, std::size_t to) {
   return to < from ? shrink(from, to) : grow(from, to);
 }
 
-// The centre of output i lies at (i + 1/2) from / to - 1/2, between two inputs; beyond the first
-// and last centre the edge goes on.
+// The centre of output i lies at (i + 1/2) from / to - 1/2, between two inputs. Beyond the first
+// and last centre the edge is repeated.
 Resize::Axis Resize::grow(std::size_t from, std::size_t to) {
   Axis axis(to);
   const double step = static_cast<double>(from) / static_cast<double>(to);
@@ -140,7 +140,7 @@ PreparedDataset::PreparedDataset(std::unique_ptr<Dataset> stored, ChannelStatist
       "labelled pixels keep their places");
   if (const ByteImages* const bytes = stored_->as_bytes()) {
     byte_numbers_.assign(bytes->byte_numbers().begin(), bytes->byte_numbers().end());
-    standardise(byte_numbers_);  // as an image of a value each, so that they have its bits
+    standardise(byte_numbers_);  // in the same way as images, so that the bits are equal
   }
 }
 

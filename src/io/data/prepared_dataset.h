@@ -11,13 +11,13 @@
 
 namespace spillway {
 
-/// Turns images of one shape into images of another: bilinear where an axis grows, averages where
-/// it shrinks. One channel becomes many by repetition, three become one by luminance (BT.601).
+/// Resizes images of one shape to another: bilinear where an axis grows, averaging where it
+/// shrinks. One channel is repeated into many; three become one by luminance (BT.601).
 ///
 /// Thread safety: any number of threads may use one Resize at once.
 class Resize {
  public:
-  /// Throws: um::Error when there is no rule for the channels.
+  /// Throws: um::Error when the channels cannot be converted.
   Resize(const nets::Shape& from, const nets::Shape& to);
 
   /// Requires: `image` and `result` have as many numbers as the two shapes.
@@ -49,15 +49,15 @@ struct ChannelStatistics {
   std::vector<float> deviation;
 };
 
-/// Over all pixels of all images. A channel that is the same everywhere counts as of deviation 1.
+/// Measures channels over all pixels of all images. A constant channel gets deviation 1.
 [[nodiscard]] ChannelStatistics measure_channels(const Dataset& dataset);
 
-/// A data set made ready for a network: each channel has its mean subtracted and is divided by its
-/// standard deviation, and the image is resized.
+/// A data set made ready for a network: channels are standardised (mean 0, deviation 1) and images
+/// resized.
 class PreparedDataset final : public Dataset, private ByteImages {
  public:
-  /// `stored` holds values between 0 and 1. Requires: statistics of each of its channels; that it
-  /// labels pixels only where the images keep their size.
+  /// `stored` holds values between 0 and 1. Requires: statistics for each of its channels; no pixel
+  /// labels if images are resized.
   PreparedDataset(std::unique_ptr<Dataset> stored, ChannelStatistics statistics,
                   const nets::Shape& image);
 
@@ -73,7 +73,7 @@ class PreparedDataset final : public Dataset, private ByteImages {
   void labels(std::size_t index, std::span<std::int32_t> labels) const override {
     stored_->labels(index, labels);
   }
-  /// Not where images are resized.
+  /// Null where images are resized.
   [[nodiscard]] const ByteImages* as_bytes() const override;
   [[nodiscard]] std::string content_sha256() const override { return stored_->content_sha256(); }
 
@@ -89,7 +89,7 @@ class PreparedDataset final : public Dataset, private ByteImages {
   ChannelStatistics statistics_;
   nets::Shape image_;
   Resize resize_;
-  std::vector<float> byte_numbers_;  // empty where the stored images are no bytes
+  std::vector<float> byte_numbers_;  // empty where the stored images are not bytes
 };
 
 }  // namespace spillway

@@ -7,8 +7,8 @@
 namespace spillway {
 namespace {
 
-// How far the point (u, v) lies outside each figure, negative inside; close to the edge it is a
-// distance. Figures fill the square from -1 to 1.
+// Signed distance of the point (u, v) from each figure's edge, negative inside; exact close to the
+// edge. Figures fill the square from -1 to 1.
 float length(float u, float v) { return std::sqrt(u * u + v * v); }
 
 float box(float u, float v, float half_width, float half_height) {
@@ -33,10 +33,10 @@ constexpr std::array kFigures{disc,  ring,    square, frame,     triangle,
 
 constexpr std::size_t kHues = 10;
 constexpr float kStripesAcross = 1.75F;  // per radius
-constexpr float kDark = 0.35F;           // of a stripe, times the colour
+constexpr float kDark = 0.35F;           // brightness of a dark stripe relative to the colour
 constexpr float kNoise = 0.05F;
 
-// What tells class `label` from the others. Plain figures come first, and then striped ones.
+// The features that distinguish class `label`. Plain figures come first, then striped ones.
 struct Look {
   std::size_t figure;
   std::size_t hue;
@@ -56,13 +56,13 @@ Look look_of(std::size_t label, std::size_t classes, bool is_grey) {
           .patterns = (looks + hues - 1) / hues};
 }
 
-// The angle whose half has this tangent. Without the library's sine and cosine, which differ in the
-// last bit from one machine to another.
+// Returns the angle 2 atan(`t`). Avoids the library's sine and cosine, which differ in the last bit
+// between machines.
 Turn turn_of_half_tangent(float t) {
   return {.cosine = (1 - t * t) / (1 + t * t), .sine = 2 * t / (1 + t * t)};
 }
 
-// `hue` counts once around the colour circle from 0 to 1.
+// `hue` goes once around the colour circle from 0 to 1.
 Colour bright_colour(float hue, float brightness) {
   constexpr float kMin = 0.15F;
   Colour colour{};
@@ -81,7 +81,7 @@ Colour dull_colour(Random& random) {
   return colour;
 }
 
-// How much of a pixel the figure covers, and how light its stripes are there.
+// How much of a pixel the figure covers, and the brightness of its stripes there.
 struct Ink {
   float cover = 0;
   float light = 1;
@@ -104,7 +104,7 @@ Ink ink_at(const Scene& scene, std::size_t x, std::size_t y) {
   return ink;
 }
 
-// Uniform noise from 16 of the 64 bits.
+// Returns uniform noise from 16 of the 64 bits.
 float noise_of(std::uint64_t bits, std::size_t which) {
   const auto part = static_cast<float>((bits >> (16 * which)) & 0xFFFFU);
   return kNoise * (part * (2.0F / 65536.0F) - 1.0F);
@@ -124,7 +124,7 @@ Scene compose_scene(std::size_t label, std::size_t classes, const nets::Shape& s
   scene.centre_y = random.uniform(scene.radius, height - scene.radius);
   scene.turn = turn_of_half_tangent(random.uniform(-0.15F, 0.15F));  // up to 17 degrees
   const float brightness = random.uniform(0.75F, 1.0F);
-  // One hue for all classes tells none from another: then any colour will do.
+  // With one hue for all classes, hue does not distinguish them: any colour will do.
   const float hue_reach = look.hues == 1 ? 0.5F : 0.25F;
   const float hue_error = random.uniform(-hue_reach, hue_reach);
   const float hue = (static_cast<float>(look.hue) + hue_error) / static_cast<float>(look.hues);

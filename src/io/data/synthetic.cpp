@@ -42,7 +42,7 @@ void SyntheticDataset::read(std::size_t index, std::span<float> image) const {
   draw_scene(scene, image_, random, image);
 }
 
-// The images are a function of these alone.
+// The images depend on nothing else.
 std::string SyntheticDataset::content_sha256() const {
   return sha256_of("drawn 1: " + nets::to_string(image_) + ", " + name() + ", " +
                    std::to_string(size_) + " from seed " + std::to_string(seed_) + ", split " +
@@ -75,16 +75,16 @@ DatasetPair make_synthetic_masks(const nets::Shape& image, std::size_t classes,
 namespace {
 
 constexpr std::size_t kMostSymbols = 64;
-constexpr std::uint64_t kChain = 2;  // beside the splits, in the key of a generator
+constexpr std::uint64_t kChain = 2;  // in the key of a generator, different from the splits
 
-// Which of the four comes: 0 with probability 1/2, 1 with 1/4, 2 and 3 with 1/8.
+// Draws which of the four tokens follows: 0 with probability 1/2, 1 with 1/4, 2 and 3 with 1/8.
 std::uint64_t draw_branch(Random& random) {
   return static_cast<std::uint64_t>(std::countl_zero(random.next() | 1ULL << 60U));
 }
 
 }  // namespace
 
-// The last token, and BERT's mask, are no multiples of the stride below.
+// The last token and BERT's mask are not multiples of the stride below.
 SyntheticText::SyntheticText(const TokenTask& task, std::size_t size, Split split)
     : TokenDataset{task},
       size_{size},

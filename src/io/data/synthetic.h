@@ -13,10 +13,10 @@ namespace spillway {
 
 enum class Split : std::uint8_t { kTrain, kTest };
 
-/// Drawn images that can be learnt: one figure of random place, size and turn before a background
-/// of random light, with mild noise. A class is a figure with a colour and a pattern of stripes;
-/// grey images have no colours and more patterns. Image `index` is a function of the seed, the
-/// split and `index` alone. As many images of each class as of any other, or one more.
+/// Random images that a network can learn: a figure of random place, size and turn on a background
+/// gradient, with mild noise. A class is a figure with a colour and a pattern of stripes; grey
+/// images have more patterns instead of colours. Image `index` depends only on the seed, the split
+/// and `index`. The numbers of images per class differ by at most one.
 class SyntheticDataset : public Dataset {
  public:
   /// Requires: an image that is not empty, at least one class, size >= 1.
@@ -32,7 +32,7 @@ class SyntheticDataset : public Dataset {
   [[nodiscard]] std::string content_sha256() const override;
 
  protected:
-  /// What image `index` shows, but for the noise.
+  /// The content of image `index`, without its noise.
   [[nodiscard]] Scene scene(std::size_t index) const;
 
  private:
@@ -47,13 +47,12 @@ class SyntheticDataset : public Dataset {
   Split split_;
 };
 
-/// The same images with a label for each pixel: 0 for the background, 1 + the figure's class within
-/// the figure, -1 on its edge, which is some of both (as the borders of PASCAL VOC's segments do
-/// not count).
+/// The same images with a label for each pixel: 0 in the background, 1 + the figure's class inside
+/// the figure. Pixels on the edge have -1, as the borders of PASCAL VOC's segments, which do not
+/// count.
 class SyntheticMasks final : public SyntheticDataset {
  public:
-  /// Requires: an image that is not empty, at least two classes, the background's included, size >=
-  /// 1.
+  /// Requires: an image that is not empty; at least two classes, background included; size >= 1.
   SyntheticMasks(const nets::Shape& image, std::size_t classes, std::size_t size,
                  std::uint64_t seed, Split split)
       : SyntheticDataset{image, classes - 1, size, seed, split} {}
@@ -67,7 +66,7 @@ class SyntheticMasks final : public SyntheticDataset {
   void labels(std::size_t index, std::span<std::int32_t> labels) const override;
 };
 
-/// Images to learn from and to test on.
+/// Numbers of images for training and for testing.
 inline constexpr std::size_t kSyntheticTrainImages = 50'000;
 inline constexpr std::size_t kSyntheticTestImages = 1'000;
 [[nodiscard]] DatasetPair make_synthetic(const nets::Shape& image, std::size_t classes,
@@ -75,11 +74,11 @@ inline constexpr std::size_t kSyntheticTestImages = 1'000;
 [[nodiscard]] DatasetPair make_synthetic_masks(const nets::Shape& image, std::size_t classes,
                                                std::uint64_t seed);
 
-/// Drawn text of a language that can be learnt: a Markov chain over at most 64 tokens, spread over
-/// the vocabulary. Behind each token come four others, drawn once from the seed, with probabilities
-/// 1/2, 1/4, 1/8 and 1/8: who knows the chain has a loss of at most 7/4 ln 2 = 1.21 a token, with
-/// less where some of the four are the same. The chain never makes the mask. Window `index` is a
-/// function of the seed, the split and `index` alone.
+/// Random text of a learnable language: a Markov chain over at most 64 tokens, spread over the
+/// vocabulary. Four tokens, drawn once from the seed, may follow each token, with probabilities
+/// 1/2, 1/4, 1/8 and 1/8. A model of the chain has a loss of at most 7/4 ln 2 = 1.21 per token,
+/// less where some of the four are equal. The chain never produces the mask. Window `index` depends
+/// only on the seed, the split and `index`.
 class SyntheticText final : public TokenDataset {
  public:
   /// Requires: size >= 1; a vocabulary of at least two.
@@ -94,11 +93,11 @@ class SyntheticText final : public TokenDataset {
 
   std::size_t size_;
   Split split_;
-  std::size_t symbols_;  // of the chain
-  std::size_t stride_;   // from the token of one to that of the next
+  std::size_t symbols_;  // states of the chain
+  std::size_t stride_;   // between the tokens of neighbouring states
 };
 
-/// Windows to learn from and to test on.
+/// Numbers of windows for training and for testing.
 inline constexpr std::size_t kSyntheticTrainTexts = 50'000;
 inline constexpr std::size_t kSyntheticTestTexts = 200;
 [[nodiscard]] DatasetPair make_synthetic_text(const TokenTask& task);

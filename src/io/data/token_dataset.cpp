@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t kVocabularyOfBert = 30'522;
 constexpr std::int32_t kMaskOfBert = 103;
-constexpr std::uint64_t kKinds = 1;  // not the numbers of the places
+constexpr std::uint64_t kKinds =
+    1;  // key for the kinds of replacement, different from that of the places
 
 // Calls `visit` with each place of window `index` that is hidden.
 template <typename Visit>
@@ -50,7 +51,7 @@ void keep_hidden(const Masking& masking, std::size_t index, std::span<std::int32
 
 namespace {
 
-constexpr std::size_t kLargestVocabulary = 1ULL << 24U;  // a float tells its tokens apart
+constexpr std::size_t kLargestVocabulary = 1ULL << 24U;  // a float represents each token exactly
 
 }  // namespace
 
@@ -104,14 +105,14 @@ struct TextPart {
   std::uint64_t size;
 };
 
-// Tokens that windows share with none before them.
+// Number of tokens of a window that overlap the next window.
 std::uint64_t tokens_beside_windows(const TokenTask& task) {
   return tokens_of_window(task) - task.length;
 }
 
 class TextWindows final : public TokenDataset {
  public:
-  /// The text is shared: parts of one file are two data sets.
+  /// The text is shared, as both parts of a file are data sets.
   TextWindows(std::shared_ptr<const TokenSequence> text, const TextPart& part,
               const TokenTask& task, bool is_shifted)
       : TokenDataset{task}, text_{std::move(text)}, part_{part} {

@@ -56,7 +56,7 @@ void blend(float& value, float other, float factor) {
   value = std::clamp(factor * value + (1 - factor) * other, 0.0F, 1.0F);
 }
 
-// Hue and saturation, 0 to 1, and the largest of the colours.
+// Hue and saturation, 0 to 1, and the largest colour value.
 struct Hsv {
   float hue = 0;
   float saturation = 0;

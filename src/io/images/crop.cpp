@@ -10,19 +10,19 @@ namespace {
 
 constexpr int kTries = 10;
 
-// Half of it, rounded to the even one of two that are as close.
+// Returns half of `pixels`, rounded to even where two are equally close.
 std::size_t half(std::size_t pixels) {
   const std::size_t below = pixels / 2;
   return pixels % 2 == 1 && below % 2 == 1 ? below + 1 : below;
 }
 
-// A whole number in [0, count).
+// Draws an integer in [0, count).
 std::size_t drawn_below(std::size_t count, Random& random) {
   return std::min(count - 1,
                   static_cast<std::size_t>(random.uniform() * static_cast<float>(count)));
 }
 
-// The largest part in the middle that is `least` to `most` times as wide as high.
+// Returns the largest part in the middle that is `least` to `most` times as wide as high.
 Crop middle(const nets::Extent& image, const nets::Extent& shown, double least, double most) {
   const auto height = static_cast<double>(image.height);
   const auto width = static_cast<double>(image.width);
@@ -80,8 +80,8 @@ nets::Extent part_of(const nets::Extent& image, double area, double ratio) {
           .width = static_cast<std::size_t>(std::lround(std::sqrt(pixels * ratio)))};
 }
 
-// Square roots have the same bits everywhere; logarithms and powers do not. Twenty-four halvings of
-// the interval, by geometric means, leave less than a pixel of a side.
+// Uses square roots, which have the same bits on all machines; logarithms and powers do not.
+// Twenty-four halvings of the interval, by geometric means, leave less than a pixel of a side.
 double drawn_ratio(double from, double to, Random& random) {
   const std::uint64_t draw = random.next();
   constexpr int kHalvings = 24;

@@ -7,8 +7,8 @@
 
 namespace spillway {
 
-/// A part of an image, in its pixels, that becomes `resized`; of this, `shown` from (top, left) on
-/// is what the network gets.
+/// A part of an image, in its pixels, that is resized to `resized`. The network gets `shown` of the
+/// result, from (top, left) on.
 struct Crop {
   std::size_t left = 0;
   std::size_t top = 0;
@@ -19,21 +19,21 @@ struct Crop {
   nets::Extent shown;
 };
 
-/// All of an image, resized so that `fraction` of its shorter side, compared with that of `shown`,
-/// is shown: its middle. Of 224 with 0.875, torchvision's Resize(256) and CenterCrop(224).
+/// Returns the middle of the whole image, resized so that `fraction` of its shorter side is shown.
+/// With 224 and 0.875 as torchvision's Resize(256) and CenterCrop(224).
 [[nodiscard]] Crop central_crop(const nets::Extent& image, const nets::Extent& shown,
                                 float fraction);
 
-/// A part of `least` to all of the image's area, 3/4 to 4/3 times as wide as high, anywhere; where
-/// ten drawn ones are larger than the image, its middle. As torchvision's RandomResizedCrop draws
-/// it.
+/// Returns a random part of `least` to all of the image's area, 3/4 to 4/3 times as wide as high.
+/// Falls back to the middle if ten tries do not fit, as torchvision's RandomResizedCrop does.
 [[nodiscard]] Crop drawn_crop(const nets::Extent& image, const nets::Extent& shown, float least,
                               Random& random);
 
-/// A part of `area` of `image`, `ratio` times as wide as high, in whole pixels.
+/// Returns a part of `area` of `image`, `ratio` times as wide as high, in whole pixels.
 [[nodiscard]] nets::Extent part_of(const nets::Extent& image, double area, double ratio);
 
-/// Uniform in logarithm between the two. It has the same bits on every machine.
+/// Draws a number between `from` and `to`, uniform in its logarithm. It has the same bits on every
+/// machine.
 [[nodiscard]] double drawn_ratio(double from, double to, Random& random);
 
 }  // namespace spillway

@@ -11,11 +11,10 @@
 
 namespace spillway {
 
-/// Bytes of a decoded pixel: red, green, blue, and one that means nothing.
+/// Bytes of a decoded pixel: red, green, blue and one unused.
 inline constexpr std::size_t kPixelBytes = 4;
 
-/// Images of more pixels, or of longer sides, are refused before anything is decoded: some rows are
-/// held whole.
+/// Larger images are refused before decoding, as some rows are held whole.
 inline constexpr std::size_t kMostPixels = std::size_t{1} << 26U;
 inline constexpr std::size_t kLongestSide = 65'535;  ///< a JPEG's have no more
 
@@ -27,7 +26,7 @@ struct PixelRange {
   std::size_t bottom = 0;
 };
 
-/// One image file: its size at once, its pixels when they are asked for.
+/// Decodes one image file: its size immediately, its pixels on demand.
 ///
 /// Thread safety: none.
 class ImageDecoder {
@@ -36,18 +35,18 @@ class ImageDecoder {
   ImageDecoder(const ImageDecoder&) = delete;
   ImageDecoder& operator=(const ImageDecoder&) = delete;
 
-  /// Of the image in the file.
+  /// Size of the stored image.
   [[nodiscard]] virtual nets::Extent extent() const = 0;
-  /// How it is stored, of which nothing here takes notice.
+  /// How the image is stored; this class does not apply it.
   [[nodiscard]] virtual Orientation orientation() const { return {}; }
-  /// Chooses the smallest scale, in eighths, at which a side of the image is still at least `least`
-  /// of its own, and returns it: 8 where the format has no scales. Requires: 0 < least.
+  /// Chooses the smallest scale, in eighths, at which each side is at least `least` of the
+  /// original. Returns the scale; 8 for formats without scales. Requires: 0 < least.
   [[nodiscard]] virtual unsigned shrink(double least) = 0;
-  /// Of the image at that scale.
+  /// Size of the image at that scale.
   [[nodiscard]] virtual nets::Extent scaled_extent() const = 0;
-  /// Gives the rows of `range`, from top to bottom, to `on_row`, kPixelBytes a pixel.
-  /// Requires: a range within scaled_extent(), not empty; to be called once.
-  /// Throws: um::Error: "is cut short", a cause that goes behind the file's name.
+  /// Passes the rows of `range`, from top to bottom, to `on_row`, kPixelBytes a pixel.
+  /// Requires: a range within scaled_extent(), not empty; called only once.
+  /// Throws: um::Error such as "is cut short", a text to put after the file's name.
   virtual void decode(const PixelRange& range,
                       const std::function<void(const std::uint8_t*)>& on_row) = 0;
 
@@ -55,12 +54,12 @@ class ImageDecoder {
   ImageDecoder() = default;
 };
 
-/// The decoder of a JPEG or PNG file, told by its content. `file` outlives it. Transparency is
-/// dropped, 16 bits a channel become 8, and grey, palettes, CMYK and YCCK become RGB.
+/// Opens a JPEG or PNG file, told apart by content. `file` outlives the decoder. Transparency is
+/// dropped and 16 bits a channel become 8. Grey, palettes, CMYK and YCCK become RGB.
 /// Throws: um::Error: "is neither JPEG nor PNG", "has 40000x40000 pixels, more than ...".
 [[nodiscard]] std::unique_ptr<ImageDecoder> open_image(std::span<const std::byte> file);
 
-/// Throws: um::Error unless an image of this extent may be decoded.
+/// Throws: um::Error if an image of this extent is too large to decode.
 void expect_decodable(const nets::Extent& extent);
 
 }  // namespace spillway

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t kColours = 3;
 
-// ITU-R 601's luminance in whole numbers, as Pillow rounds it.
+// ITU-R 601's luminance in integers, rounded as Pillow does.
 std::uint8_t luminance_of(const std::uint8_t* pixel) {
   return static_cast<std::uint8_t>(
       (pixel[0] * 19595U + pixel[1] * 38470U + pixel[2] * 7471U + 0x8000U) >> 16U);
@@ -101,7 +101,7 @@ ImagePipeline::Pixels ImagePipeline::evaluated(std::span<const std::byte> file) 
       Reduction::kFine);
 }
 
-// What is learnt from, but for its colours and what is erased.
+// Returns a training image before colour jitter and erasing.
 ImagePipeline::Pixels ImagePipeline::cropped(std::span<const std::byte> file,
                                              Random& random) const {
   const Augmentation& changes = options_.augmentation;
@@ -116,7 +116,7 @@ ImagePipeline::Pixels ImagePipeline::cropped(std::span<const std::byte> file,
   return pixels;
 }
 
-// From (H, W, kPixelBytes) to (C, H, W).
+// Copies (H, W, kPixelBytes) to (C, H, W).
 void ImagePipeline::separate(const Pixels& pixels, std::span<std::uint8_t> image) const {
   const std::size_t plane = image_.height * image_.width;
   um::expects(image.size() == image_.elements() && pixels.size() == plane * kPixelBytes,
@@ -158,8 +158,8 @@ void ImagePipeline::standardise_jittered(const Pixels& pixels, Random& random,
   }
 }
 
-// As torchvision's RandomErasing with its defaults: 2 to 33 % of the area, 0.3 to 3.3 times as wide
-// as high, become the mean. A rectangle that does not fit is drawn again, ten times.
+// Sets a random rectangle to the mean, as torchvision's RandomErasing with its defaults: 2 to 33 %
+// of the area, 0.3 to 3.3 times as wide as high. Tries up to ten rectangles until one fits.
 void ImagePipeline::erase(Random& random, std::span<float> image) const {
   for (int i = 0; i < 10; ++i) {
     const double area = random.uniform(0.02F, 0.33F);

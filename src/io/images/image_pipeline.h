@@ -12,36 +12,37 @@
 
 namespace spillway {
 
-/// What becomes of an image on its way to the network.
+/// How an image is prepared for the network.
 struct PipelineOptions {
-  Augmentation augmentation;                               ///< of images to learn from
-  float eval_crop = 1;                                     ///< central_crop()'s fraction, otherwise
-  std::array<float, 3> mean{0.485F, 0.456F, 0.406F};       ///< subtracted: ImageNet's
-  std::array<float, 3> deviation{0.229F, 0.224F, 0.225F};  ///< and divided by
+  Augmentation augmentation;  ///< of training images
+  float eval_crop = 1;        ///< central_crop()'s fraction for other images
+  std::array<float, 3> mean{0.485F, 0.456F, 0.406F};  ///< subtracted; the default is ImageNet's
+  std::array<float, 3> deviation{0.229F, 0.224F, 0.225F};  ///< divided by
 };
 
-/// Makes numbers for a network of image files: decodes, crops, resizes, changes and standardises
-/// them. JPEG is decoded at the smallest scale that the result does not have to be enlarged from.
+/// Turns image files into input of a network: decodes, crops, resizes, augments and standardises.
+/// Decodes JPEG at the smallest scale that needs no enlarging afterwards.
 ///
-/// Thread safety: any number of threads may use one at once.
+/// Thread safety: any number of threads may use one pipeline at once.
 class ImagePipeline {
  public:
-  /// Throws: um::Error unless `image` has one channel, which gets the luminance, or three.
+  /// Throws: um::Error unless `image` has three channels, or one for luminance.
   ImagePipeline(const nets::Shape& image, const PipelineOptions& options);
 
   [[nodiscard]] const nets::Shape& image() const { return image_; }
-  /// Writes what an evaluation sees of the image in `file`, (C, H, W). Throws: as open_image().
+  /// Writes the image in `file` as an evaluation sees it, (C, H, W). Throws: as open_image().
   void evaluate(std::span<const std::byte> file, std::span<float> image) const;
-  /// Writes what is learnt from, a function of the file and `random` alone. Throws: likewise.
+  /// Writes the image as training sees it, a function only of `file` and `random`. Throws: as
+  /// open_image().
   void augment(std::span<const std::byte> file, Random random, std::span<float> image) const;
 
-  /// The same as bytes that stand for the same numbers.
+  /// Writes the same as bytes; byte_numbers() has the number that each byte stands for.
   void evaluate(std::span<const std::byte> file, std::span<std::uint8_t> image) const;
-  /// Likewise. Requires: augments_bytes().
+  /// As above, for training. Requires: augments_bytes().
   void augment(std::span<const std::byte> file, Random random, std::span<std::uint8_t> image) const;
-  /// Whether what is learnt from is bytes: jittered colours are not, nor what is erased.
+  /// Returns whether training images can be bytes: neither colour jitter nor erasing is on.
   [[nodiscard]] bool augments_bytes() const;
-  /// Of each value of each channel, (C, kByteValues).
+  /// The number of each byte value in each channel, (C, kByteValues).
   [[nodiscard]] std::span<const float> byte_numbers() const { return byte_numbers_; }
 
  private:
@@ -60,21 +61,22 @@ class ImagePipeline {
   std::vector<float> byte_numbers_;
 };
 
-/// A data set's images as bytes, each of which stands for a number.
+/// Images of a data set as bytes; each byte stands for a number.
 ///
-/// Thread safety: any number of threads may call any of the functions at once.
+/// Thread safety: any number of threads may call any function at once.
 class ByteImages {
  public:
   virtual ~ByteImages() = default;
-  /// Of each value of each channel, (C, kByteValues). Valid as long as the data set.
+  /// The number of each byte value in each channel, (C, kByteValues). Valid as long as the data
+  /// set.
   [[nodiscard]] virtual std::span<const float> byte_numbers() const = 0;
-  /// As Dataset::show(), which writes the numbers of these bytes; but where the label is negative,
-  /// all numbers are 0, and bytes stand for nothing.
+  /// Does as Dataset::show(), with bytes for its numbers. If the label is negative, all numbers are
+  /// 0 and the bytes are meaningless.
   virtual void show_bytes(std::size_t index, std::uint64_t epoch, std::span<std::uint8_t> bytes,
                           std::span<std::int32_t> labels) const = 0;
 };
 
-/// Those that every epoch shows as they are stored, with a label each.
+/// Byte images with one label each that look the same in every epoch.
 class StoredByteImages : public ByteImages {
  public:
   void show_bytes(std::size_t index, std::uint64_t /*epoch*/, std::span<std::uint8_t> bytes,
@@ -89,7 +91,7 @@ class StoredByteImages : public ByteImages {
   [[nodiscard]] virtual std::int32_t label(std::size_t index) const = 0;
 };
 
-/// Of images whose bytes stand for numbers from 0 to 1.
+/// Returns the numbers from 0 to 1 that bytes stand for, for each channel.
 [[nodiscard]] std::vector<float> unit_numbers(std::size_t channels);
 
 }  // namespace spillway

@@ -1,6 +1,6 @@
 #include "src/io/images/jpeg_decoder.h"
 
-// jpeglib.h needs what is before it, and jerror.h needs jpeglib.h:
+// jpeglib.h needs the headers before it, and jerror.h needs jpeglib.h:
 // clang-format off
 #include <cstdio>
 #include <jpeglib.h>
@@ -19,13 +19,13 @@
 namespace spillway {
 namespace {
 
-constexpr long kMostMemory = 1L << 29;  // of a progressive image's coefficients
-constexpr int kMostScans = 500;         // each goes over the whole image
+constexpr long kMostMemory = 1L << 29;  // for the coefficients of a progressive image
+constexpr int kMostScans = 500;         // each scan covers the whole image
 constexpr unsigned kWhole = 8;          // eighths
 
-// What libjpeg calls back: an error jumps to the call at hand.
+// Callbacks of libjpeg: an error jumps back to the current call.
 struct JpegErrors {
-  jpeg_error_mgr manager;  // first: libjpeg gives a pointer to it
+  jpeg_error_mgr manager;  // first: libjpeg passes a pointer to it
   std::jmp_buf jump;
   std::array<char, JMSG_LENGTH_MAX> message;
 };
@@ -36,8 +36,8 @@ struct JpegErrors {
   std::longjmp(errors->jump, 1);
 }
 
-// A warning of pixels that are lost is an error. Others, such as of bytes that mean nothing, are
-// not: viewers show these images too.
+// Treats a warning about lost pixels as an error. Other warnings, such as meaningless bytes, are
+// ignored: viewers show these images, too.
 void on_jpeg_message(j_common_ptr info, int level) {
   if (level >= 0) return;
   switch (info->err->msg_code) {
@@ -61,7 +61,7 @@ void on_jpeg_progress(j_common_ptr info) {
   std::longjmp(errors->jump, 1);
 }
 
-// The inks of a row as colours in place: what is left of the white paper's light.
+// Converts a row from CMYK to RGB in place: the light that remains of white paper.
 void inks_to_colours(std::uint8_t* row, std::size_t pixels, bool is_inverted) {
   for (std::size_t i = 0; i < pixels; ++i, row += kPixelBytes) {
     const auto light = [&](std::size_t c) { return is_inverted ? row[c] : 255U - row[c]; };
@@ -103,7 +103,7 @@ class JpegDecoder final : public ImageDecoder {
   jpeg_progress_mgr progress_{};
 };
 
-// Runs `call`, which only calls libjpeg and has nothing to destroy: an error jumps out of it.
+// Runs `call`, which may only call libjpeg and own nothing: errors jump out of it.
 template <typename Call>
 [[gnu::noinline]] void JpegDecoder::guarded(Call call) {
   // NOLINTNEXTLINE(modernize-avoid-setjmp-longjmp,cert-err52-cpp): libjpeg has no other way out
@@ -157,7 +157,7 @@ void JpegDecoder::choose_colours() {
   info_.dct_method = JDCT_ISLOW;
 }
 
-// Transforms of 8, 4 and 2 are those that have vector code: others take longer and give less.
+// Scales 8, 4 and 2 have vector code: others are slower and worse.
 unsigned JpegDecoder::shrink(double least) {
   unsigned eighths = kWhole;
   while (eighths > 1 && eighths >= 2 * least * kWhole) eighths /= 2;
@@ -170,7 +170,7 @@ unsigned JpegDecoder::shrink(double least) {
 void JpegDecoder::decode(const PixelRange& range,
                          const std::function<void(const std::uint8_t*)>& on_row) {
   guarded([&] { jpeg_start_decompress(&info_); });
-  // Colours next to the edge of what is decoded lack their neighbours.
+  // Pixels at the edge of the decoded range lack neighbours for their colours.
   const std::size_t begin = range.left - std::min<std::size_t>(range.left, 2);
   const std::size_t end = std::min<std::size_t>(range.right + 2, info_.output_width);
   auto left = static_cast<JDIMENSION>(begin);

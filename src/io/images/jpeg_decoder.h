@@ -8,8 +8,8 @@
 
 namespace spillway {
 
-/// As open_image(), of a JPEG file. Pixels are those of libjpeg-turbo's accurate integer transform;
-/// those of a part of the image are the same as in the whole of it.
+/// Opens a JPEG file as open_image() does. Pixels are those of libjpeg-turbo's accurate integer
+/// transform. A part of an image has the same pixels as in the whole.
 [[nodiscard]] std::unique_ptr<ImageDecoder> open_jpeg(std::span<const std::byte> file);
 
 }  // namespace spillway

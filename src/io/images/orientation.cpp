@@ -61,7 +61,7 @@ using Bytes = std::span<const std::byte>;
 
 enum class ByteOrder : std::uint8_t { kBig, kLittle };
 
-// A number of `count` bytes, or nothing where there are not so many.
+// Returns a number of `count` bytes, or nothing where the data end before.
 std::optional<std::uint32_t> number_at(Bytes bytes, std::size_t at, std::size_t count,
                                        ByteOrder order) {
   if (at > bytes.size() || count > bytes.size() - at) return std::nullopt;
@@ -77,7 +77,7 @@ bool is_without_content(std::uint32_t marker) {
   return marker == 0x01 || (0xD0 <= marker && marker <= 0xD8);
 }
 
-// The TIFF data in the first EXIF segment before the image; empty where there are none.
+// Returns the TIFF data in the first EXIF segment before the image; empty if there are none.
 Bytes find_exif(Bytes jpeg) {
   constexpr std::uint32_t kApp1 = 0xE1;
   constexpr std::uint32_t kStartOfScan = 0xDA;
@@ -109,7 +109,7 @@ std::optional<ByteOrder> byte_order(Bytes tiff) {
   return std::nullopt;
 }
 
-// The tag of that name in the first directory.
+// Returns the orientation tag of the first directory.
 std::optional<std::uint32_t> orientation_tag(Bytes tiff) {
   constexpr std::uint32_t kOrientation = 0x0112;
   constexpr std::uint32_t kShort = 3;
@@ -134,7 +134,7 @@ std::optional<std::uint32_t> orientation_tag(Bytes tiff) {
 
 }  // namespace
 
-// Numbers of the TIFF standard, from 1.
+// Orientations are numbers of the TIFF standard, from 1.
 Orientation exif_orientation(Bytes jpeg) {
   switch (orientation_tag(find_exif(jpeg)).value_or(1)) {
     case 2:

@@ -14,8 +14,8 @@
 namespace spillway {
 namespace {
 
-constexpr png_uint_32 kLongestOfPng = 1U << 26U;     // what is too large is said by us
-constexpr png_alloc_size_t kLongestChunk = 1 << 23;  // of text and the like
+constexpr png_uint_32 kLongestOfPng = 1U << 26U;     // large, as expect_decodable() reports sizes
+constexpr png_alloc_size_t kLongestChunk = 1 << 23;  // of text and other metadata
 constexpr std::uint8_t kOpaque = 255;
 
 class PngDecoder final : public ImageDecoder {
@@ -44,7 +44,7 @@ class PngDecoder final : public ImageDecoder {
   void decode_interlaced(const PixelRange& range,
                          const std::function<void(const std::uint8_t*)>& on_row);
 
-  std::span<const std::byte> file_;  // what has not been read of it
+  std::span<const std::byte> file_;  // the part that is still unread
   bool is_cut_short_ = false;
   std::array<char, 200> message_{};
   png_structp png_ = nullptr;
@@ -68,7 +68,7 @@ void PngDecoder::on_error(png_structp png, png_const_charp message) {
   png_longjmp(png, 1);
 }
 
-// Runs `call`, which only calls libpng and has nothing to destroy: an error jumps out of it.
+// Runs `call`, which may only call libpng and own nothing: errors jump out of it.
 template <typename Call>
 [[gnu::noinline]] void PngDecoder::guarded(Call call) {
   // NOLINTNEXTLINE(modernize-avoid-setjmp-longjmp,cert-err52-cpp): libpng has no other way out
@@ -105,7 +105,7 @@ void PngDecoder::open() {
   });
 }
 
-// Four bytes a pixel, the last one whatever it is.
+// Chooses four bytes a pixel; the last one is unused.
 void PngDecoder::choose_format() {
   guarded([&] {
     png_set_expand(png_);
@@ -136,7 +136,7 @@ void PngDecoder::read_row(std::uint8_t* row) {
   guarded([&] { png_read_row(png_, row, nullptr); });
 }
 
-// Each pass fills in some pixels of all rows, so that all are there before the first is whole.
+// Decodes all rows first, as each pass fills in some pixels of every row.
 void PngDecoder::decode_interlaced(const PixelRange& range,
                                    const std::function<void(const std::uint8_t*)>& on_row) {
   const std::size_t stride = extent_.width * kPixelBytes;

@@ -8,7 +8,7 @@
 
 namespace spillway {
 
-/// As open_image(), of a PNG file.
+/// Opens a PNG file as open_image() does.
 [[nodiscard]] std::unique_ptr<ImageDecoder> open_png(std::span<const std::byte> file);
 
 }  // namespace spillway

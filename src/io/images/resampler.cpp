@@ -18,31 +18,31 @@
 namespace spillway {
 namespace {
 
-/// A stretch of pixels, in pixels, made `size` pixels long, of which those from `first` on count.
+/// A range of pixels that is resized to `size` pixels; `count` of these from `first` on are wanted.
 struct Stretch {
   double from = 0;
   double to = 0;
-  std::size_t size = 0;   ///< what it becomes
-  std::size_t first = 0;  ///< of these, the first one that is wanted
-  std::size_t count = 0;  ///< and how many are
+  std::size_t size = 0;   ///< after resizing
+  std::size_t first = 0;  ///< the first wanted pixel of the result
+  std::size_t count = 0;  ///< wanted pixels
 };
 
-/// Which pixels along an axis make up each pixel of a stretch, and with which weights: a triangle
-/// as wide as two pixels of the result, or of the image where that is larger. Pixels and weights
-/// are those of Pillow's Image.resize() with BILINEAR.
+/// Source pixels and weights of each pixel of a stretch: a triangle as wide as two pixels of the
+/// result, or of the image if that is larger. Both equal those of Pillow's Image.resize() with
+/// BILINEAR.
 class ResampleAxis {
  public:
-  static constexpr int kWeightBits = 22;  ///< weights are integers, their sum is about 2^22
+  static constexpr int kWeightBits = 22;  ///< weights are integers with a sum of about 2^22
 
-  /// Pixels outside of the stretch count for nothing. Requires: 0 <= from < to, something wanted.
+  /// Pixels outside the stretch have no weight. Requires: 0 <= from < to; count > 0.
   explicit ResampleAxis(const Stretch& stretch);
 
-  /// The pixels that are needed: [begin(), end()).
+  /// The range of source pixels that are needed: [begin(), end()).
   [[nodiscard]] std::size_t begin() const { return begin_; }
   [[nodiscard]] std::size_t end() const { return end_; }
-  /// Pixels of the result.
+  /// Number of pixels of the result.
   [[nodiscard]] std::size_t size() const { return taps_.size(); }
-  /// The first pixel that makes up pixel `i` of the result; counted from begin().
+  /// The first source pixel of pixel `i` of the result, counted from begin().
   [[nodiscard]] std::size_t first(std::size_t i) const { return taps_[i].pixel - begin_; }
   [[nodiscard]] std::span<const std::int32_t> weights(std::size_t i) const {
     return std::span{weights_}.subspan(taps_[i].weight, taps_[i].count);
@@ -51,7 +51,7 @@ class ResampleAxis {
  private:
   struct Taps {
     std::size_t pixel;   // the first one
-    std::size_t weight;  // of it, in weights_
+    std::size_t weight;  // the first weight, in weights_
     std::size_t count;
   };
 
@@ -63,8 +63,7 @@ class ResampleAxis {
 
 double triangle(double x) { return std::max(0.0, 1.0 - std::abs(x)); }
 
-// Pillow copies a crop before it resizes it, so that pixels are counted from the first one of the
-// stretch.
+// Pillow crops an image before it resizes it. Pixels therefore count from the stretch's first one.
 ResampleAxis::ResampleAxis(const Stretch& stretch) {
   const auto& [from, to, size, first, count] = stretch;
   um::expects(0 <= from && from < to && count > 0 && first + count <= size, "a stretch of pixels");
@@ -96,23 +95,23 @@ ResampleAxis::ResampleAxis(const Stretch& stretch) {
   for (const Taps& taps : taps_) end_ = std::max(end_, taps.pixel + taps.count);
 }
 
-/// Resizes an image that comes row by row: across at once, down at the end. It holds as many rows
-/// as come, each as long as those of the result.
+/// Resizes an image that comes row by row: each row's width at once, the height at the end. Holds
+/// all added rows at the width of the result.
 class Resampler {
  public:
   Resampler(ResampleAxis columns, ResampleAxis rows);
 
-  /// The pixels that are needed.
+  /// The range of source pixels that are needed.
   [[nodiscard]] PixelRange range() const;
-  /// Takes the next row of range(), kPixelBytes a pixel. Requires: as many as range() has.
+  /// Adds the next row of range(), kPixelBytes a pixel. Requires: no more rows than range() has.
   void add(const std::uint8_t* row);
-  /// (height, width, kPixelBytes). Requires: all rows have come.
+  /// Returns the image, (height, width, kPixelBytes). Requires: all rows have been added.
   [[nodiscard]] std::vector<std::uint8_t> result() const;
 
  private:
   ResampleAxis columns_;
   ResampleAxis rows_;
-  std::vector<std::int32_t> row_;       // at hand, (width of the image, kPixelBytes)
+  std::vector<std::int32_t> row_;       // the current row, (width of the image, kPixelBytes)
   std::vector<std::uint8_t> narrowed_;  // (rows, width of the result, kPixelBytes)
   std::size_t added_ = 0;
 };
@@ -122,7 +121,7 @@ using PixelValues [[gnu::vector_size(4)]] = std::uint8_t;
 
 constexpr std::int32_t kHalf = 1 << (ResampleAxis::kWeightBits - 1);
 
-// Weights are positive, and their sum may exceed one by rounding.
+// Weights are positive; their sum may exceed one by rounding.
 std::uint8_t to_byte(std::int32_t sum) {
   return static_cast<std::uint8_t>(std::min(sum >> ResampleAxis::kWeightBits, 255));
 }
@@ -131,7 +130,7 @@ SPILLWAY_WIDE void widen(const std::uint8_t* bytes, std::span<std::int32_t> numb
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = bytes[i];
 }
 
-// `row` has numbers of 32 bits, as compilers make poor code of vectors of four bytes.
+// `row` has 32-bit numbers, as compilers generate poor code for vectors of four bytes.
 SPILLWAY_WIDE void narrow(const ResampleAxis& columns, std::span<const std::int32_t> row,
                           std::uint8_t* result) {
   constexpr PixelSums kMost{255, 255, 255, 255};
@@ -202,8 +201,8 @@ double ratio(std::size_t part, std::size_t whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// From `first` on, `count` of the pixels that `part` pixels from `begin` on become; all of them in
-// an image of which there are eighths, `most` pixels.
+// Returns the axis for `part` pixels from `begin` on in an image that is reduced by `scale` to
+// `most` pixels. The stretch has the wanted range.
 ResampleAxis scaled_axis(std::size_t begin, std::size_t part, double scale, std::size_t most,
                          Stretch stretch) {
   const auto from = static_cast<double>(begin) * scale;

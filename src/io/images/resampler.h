@@ -11,17 +11,17 @@
 
 namespace spillway {
 
-/// How much smaller than the whole image a JPEG may be decoded.
+/// How much a JPEG may be reduced while it is decoded.
 enum class Reduction : std::uint8_t {
-  kClose,  ///< as long as it is no smaller than what it is resized to
-  kFine    ///< or than twice as much: hardly to be told from a whole one
+  kClose,  ///< not below the size that it is resized to
+  kFine    ///< not below twice that size: almost as good as no reduction
 };
 
-/// The crop of an image of some extent, which is that of the upright one.
+/// Returns the crop of an upright image of some extent.
 using ChooseCrop = std::function<Crop(const nets::Extent&)>;
 
-/// What the crop of the image in `file` shows, upright, (height, width, kPixelBytes). No more of
-/// the image than that is held in memory, unless it is an interlaced PNG or a progressive JPEG.
+/// Returns the crop of the image in `file`, upright, (height, width, kPixelBytes). Holds no more of
+/// the image in memory, except for an interlaced PNG or a progressive JPEG.
 /// Throws: as open_image() and ImageDecoder::decode().
 [[nodiscard]] std::vector<std::uint8_t> decode_crop(std::span<const std::byte> file,
                                                     const ChooseCrop& choose, Reduction reduction);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kLogits = "logits";
 
-// What each layer becomes.
+// Writes each kind of layer as operators.
 class LayerWriting {
  public:
   LayerWriting(const WrittenLayer& layer, const nets::Network& network)

@@ -52,20 +52,22 @@ namespace {
 /// How the graph holds a value: (batch, C H W) or (batch, C, H, W).
 enum class ValueForm : std::uint8_t { kVector, kImage };
 
-constexpr std::int64_t kOneAxisSoftmax = 13;  // since this version, with the last as its default
+constexpr std::int64_t kOneAxisSoftmax =
+    13;  // since this version over one axis, by default the last
 
 bool is_side(std::int64_t side, std::size_t own) {
   return side == -1 || (side > 0 && static_cast<std::size_t>(side) == own);
 }
 
-// What `node`, a Reshape, makes of a batch of values `shape`. Nothing where it is neither a vector
-// of each image nor the image that it was, or its target is no constant.
+// Returns the form of the output of `node`, a Reshape of a batch of values `shape`. Nothing if the
+// output is neither a vector per image nor the image itself, or the target is not a constant.
 std::optional<ValueForm> reshaped_form(const GraphReader& graph, const OnnxNode& node,
                                        const nets::Shape& shape) {
   const auto target = has_input(node, 1) ? graph.integers(node.inputs[1]) : std::nullopt;
   if (!target || target->empty() || std::ranges::count(*target, -1) > 1) return {};
   const std::int64_t first = target->front();
-  const bool keeps_zeros = integer_attribute(node, "allowzero", 0) != 0;  // 0: none, not as before
+  const bool keeps_zeros =
+      integer_attribute(node, "allowzero", 0) != 0;  // 0: an empty side, instead of the old one
   const auto batch = static_cast<std::int64_t>(graph.input().shape.front().value_or(0));
   const bool keeps_batch =
       first == -1 || (first == 0 && !keeps_zeros) || (first == batch && batch > 0);
@@ -76,15 +78,16 @@ std::optional<ValueForm> reshaped_form(const GraphReader& graph, const OnnxNode&
   return is_image ? std::optional{ValueForm::kImage} : std::nullopt;
 }
 
-// Whether `axes` of (batch, C, H, W), from the front or, below 0, from the end, are H and W.
+// Returns whether `axes` of (batch, C, H, W) are H and W; negative axes count from the end.
 bool are_height_and_width(std::vector<std::int64_t> axes) {
   for (std::int64_t& axis : axes) axis += axis < 0 ? 4 : 0;
   std::ranges::sort(axes);
   return axes == std::vector<std::int64_t>{2, 3};
 }
 
-// Whether `node`, a Softmax or LogSoftmax of ONNX's operators of version `operators`, goes over
-// the channels of `shape` at each place. Before version 13 it goes over its axis and all behind.
+// Returns whether `node`, a Softmax or LogSoftmax of ONNX's operators of version `operators`,
+// covers exactly the channels of `shape` at each place. Before version 13 it covers its axis and
+// all after it.
 bool is_over_channels(const OnnxNode& node, std::int64_t operators, ValueForm form,
                       const nets::Shape& shape) {
   const bool is_one_axis = operators >= kOneAxisSoftmax;
@@ -173,7 +176,7 @@ void GraphImport::read_convolution(const OnnxNode& node) {
 }
 
 void GraphImport::read_batch_norm(const OnnxNode& node) {
-  static_cast<void>(graph_.weights(node, 1));  // throws where there are none
+  static_cast<void>(graph_.weights(node, 1));  // throws if there are none
   const nets::NodeId x = unflattened(node, 0);
   const std::string name = names_.name_for(node, node.inputs[1]);
   add(node, name, layer_of(node).value(), {x});
@@ -187,12 +190,12 @@ void GraphImport::read_batch_norm(const OnnxNode& node) {
 void GraphImport::read_gemm(const OnnxNode& node) {
   OnnxNode known = node;
   known.attributes.erase("transB");
-  static_cast<void>(layer_of(known));  // refuses others
+  static_cast<void>(layer_of(known));  // throws for other attributes
   const bool is_in_out = integer_attribute(node, "transB", 0) == 0;
   add_linear(node, is_in_out, has_input(node, 2) ? node.inputs[2] : "", node.outputs[0]);
 }
 
-// With the biases that its only reader adds.
+// Includes the biases that its only reader adds.
 void GraphImport::read_mat_mul(const OnnxNode& node) {
   const OnnxNode* const sum = graph_.only_reader(node.outputs[0]);
   if (sum == nullptr || sum->type != "Add" || sum->inputs.size() != 2 || sum->outputs.empty()) {
@@ -234,7 +237,7 @@ void GraphImport::read_plain(const OnnxNode& node) {
       std::holds_alternative<nets::Relu>(layer) || std::holds_alternative<nets::Dropout>(layer);
   const std::size_t count = is_by_element ? 1 : node.inputs.size();
   const bool is_concat = std::holds_alternative<nets::Concat>(layer);
-  if (is_concat && count == 1) return read_identity(node);  // DenseNet's first
+  if (is_concat && count == 1) return read_identity(node);  // DenseNet's first block has one
   const nets::InputCount known = nets::input_count(layer);
   if (count < known.min || count > known.max) {
     throw node_error(node, "reads " + std::to_string(count) + " values, which no layer does");
@@ -264,7 +267,7 @@ void GraphImport::read_dropout(const OnnxNode& node) {
   read_plain(known);
 }
 
-// One that makes what it reads is left out: PyTorch writes adaptive pools so.
+// Skips pools that change nothing: PyTorch exports adaptive pools as such.
 void GraphImport::read_pool(const OnnxNode& node) {
   if (!node.attributes.contains("kernel_shape")) throw node_error(node, "has no kernel_shape");
   const OnnxNode even = with_even_padding(node, builder_.shape(unflattened(node, 0)));
@@ -286,14 +289,14 @@ void GraphImport::read_mean(const OnnxNode& node) {
 }
 
 void GraphImport::read_flatten(const OnnxNode& node) {
-  static_cast<void>(layer_of(node));  // refuses other axes
+  static_cast<void>(layer_of(node));  // throws for other axes
   Value value = input(node);
   if (!value.is_flat) value.flattened_by = node.name;
   value.is_flat = true;
   values_.insert_or_assign(node.outputs[0], value);
 }
 
-// To a vector of each image, or to the image that it was.
+// Reshapes to a vector per image, or back to the image.
 void GraphImport::read_reshape(const OnnxNode& node) {
   Value value = input(node);
   const std::optional<ValueForm> form = reshaped_form(graph_, node, shape(value));

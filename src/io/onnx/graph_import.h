@@ -13,41 +13,42 @@
 
 namespace spillway {
 
-/// The arrays of the layers that a graph becomes.
+/// The arrays of imported layers.
 class ImportedArrays {
  public:
-  /// Keeps input `index` of `node`, weights of this shape, as the array `name`.
-  /// Throws: um::Error that names the node, where they have another or are not finite, or are more
-  /// than a list and those of an earlier layer, too: exporters write equal lists once.
+  /// Stores input `index` of `node`, weights of this shape, as the array `name`.
+  /// Throws: um::Error that names the node when the shape differs, a number is not finite, or an
+  /// earlier layer has the same matrix. (Vectors may be shared: exporters write equal ones once.)
   void take(const GraphReader& graph, const OnnxNode& node, std::size_t index,
             const std::string& name, const std::vector<std::size_t>& shape);
-  /// Turns the array `name`, (rows, columns), into (columns, rows). Requires: it is there.
+  /// Transposes the array `name` from (rows, columns) to (columns, rows). Requires: it exists.
   void transpose(const std::string& name, std::size_t columns);
-  /// All of them, by name. Nothing may follow.
+  /// Returns all arrays by name. No other call may follow.
   [[nodiscard]] std::map<std::string, std::vector<float>> release() { return std::move(arrays_); }
 
  private:
   std::map<std::string, std::vector<float>> arrays_;
-  std::set<const OnnxTensor*> matrices_;  // that layers have; of two dimensions or more
+  std::set<const OnnxTensor*> matrices_;  // of layers so far; of two dimensions or more
 };
 
-/// What a graph's nodes are as layers.
+/// The layers and arrays of a graph.
 struct ReadGraph {
   nets::Network network;
   std::map<std::string, std::vector<float>> arrays;  ///< by name: "conv1.weight"
 };
 
-/// Makes layers of a graph's nodes, one after the other.
+/// Converts a graph's nodes to layers, one after the other.
 class GraphImport {
  public:
-  /// `graph` must outlive it. Throws: as GraphReader::image() does.
+  /// `graph` must outlive the import. Throws: as GraphReader::image() does.
   GraphImport(const GraphReader& graph, const std::string& name);
 
-  /// Throws: um::Error as import_onnx() does, but for the file's name. Nothing may follow.
+  /// Imports the graph; no other call may follow. Throws: um::Error as import_onnx() does, without
+  /// the file's name.
   [[nodiscard]] ReadGraph run();
 
  private:
-  // A value of the graph, and the layer that makes it.
+  // A value of the graph and the layer that computes it.
   struct Value {
     nets::NodeId node;
     bool is_flat = false;  // (batch, C H W)
@@ -72,13 +73,13 @@ class GraphImport {
   void read_identity(const OnnxNode& node);
   void read_softmax(const OnnxNode& node);
 
-  // A linear layer with weights (out, in), or with `is_in_out` the other way round.
+  // Adds a linear layer with weights (out, in), or (in, out) with `is_in_out`.
   void add_linear(const OnnxNode& node, bool is_in_out, const std::string& bias,
                   const std::string& output);
   nets::NodeId add(const OnnxNode& node, const std::string& name, nets::Layer layer,
                    std::vector<nets::NodeId> inputs, bool is_flat = false);
   [[nodiscard]] Value& input(const OnnxNode& node, std::size_t index = 0);
-  // As a layer reads it that does not look at all numbers of an image alike.
+  // Returns the node of an input, after a Flatten layer if the graph flattens it.
   nets::NodeId unflattened(const OnnxNode& node, std::size_t index);
   void flatten(Value& value);
   [[nodiscard]] const nets::Shape& shape(const Value& value) const {
@@ -89,7 +90,7 @@ class GraphImport {
   nets::Builder builder_;
   LayerNames names_;
   std::map<std::string, Value> values_;
-  std::set<const OnnxNode*> done_;  // ahead of their turn
+  std::set<const OnnxNode*> done_;  // before their turn
   ImportedArrays arrays_;
 };
 

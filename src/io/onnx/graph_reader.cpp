@@ -80,7 +80,7 @@ const OnnxNode* GraphReader::only_reader(const std::string& value) const {
   return found->second.front();
 }
 
-// Old files list their constants there, too.
+// Old files list constants as inputs, too.
 void GraphReader::find_input() {
   std::size_t count = 0;
   for (std::size_t i = 0; i < model_.inputs.size(); ++i) {
@@ -98,7 +98,7 @@ void GraphReader::add_constant(const std::string& name, std::size_t tensor) {
   throw um::Error{"two arrays are called '" + name + "'"};
 }
 
-// Nodes that only hand constants on: torch.onnx.export writes equal arrays once.
+// Resolves nodes that only pass constants on: torch.onnx.export writes equal arrays once.
 void GraphReader::take_constants() {
   for (OnnxNode& node : model_.nodes) {
     if (node.outputs.size() != 1) continue;

@@ -14,14 +14,14 @@
 
 namespace spillway {
 
-/// A model's graph: its constants, who reads what, and which nodes the output needs.
+/// A model's graph: its constants, the readers of each value, and the nodes that the output needs.
 class GraphReader {
  public:
-  /// Throws: um::Error where a name stands for two values, or the graph has not one input and one
-  /// output beside its constants.
+  /// Throws: um::Error when a name has two values, or when there is not exactly one input besides
+  /// the constants and one output.
   explicit GraphReader(OnnxModel model);
   ~GraphReader() = default;
-  GraphReader(const GraphReader&) = delete;  // nodes are known by their addresses
+  GraphReader(const GraphReader&) = delete;  // nodes are identified by address
   GraphReader& operator=(const GraphReader&) = delete;
   GraphReader(GraphReader&&) = delete;
   GraphReader& operator=(GraphReader&&) = delete;
@@ -30,23 +30,24 @@ class GraphReader {
   [[nodiscard]] const OnnxValue& input() const { return model_.inputs[input_]; }
   [[nodiscard]] const std::string& output() const { return model_.outputs.front().name; }
 
-  /// The constant of this name; null where it is none.
+  /// Returns the constant `name`, or null.
   [[nodiscard]] const OnnxTensor* constant(const std::string& name) const;
-  /// The numbers of a constant list of whole ones, such as a shape or axes; nothing for others.
+  /// Returns a constant list of integers, such as a shape or axes; nothing for other values.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> integers(const std::string& name) const;
 
-  /// What each image of the input is. Throws: um::Error where it is no image, and no vector, of one
-  /// size.
+  /// Returns the shape of each image of the input. Throws: um::Error unless the input has images or
+  /// vectors of one fixed size.
   [[nodiscard]] nets::Shape image() const;
-  /// Input `index` of `node`, a constant of floats. Throws: um::Error where it is none.
+  /// Returns input `index` of `node`, a constant of floats. Throws: um::Error for other inputs.
   [[nodiscard]] const OnnxTensor& weights(const OnnxNode& node, std::size_t index) const;
-  /// The axes that `node` works on: its second input in newer files, an attribute in older ones;
-  /// empty where it has none, or they are no constants.
+  /// Returns the axes that `node` works on. Newer files have them as second input, older ones as an
+  /// attribute. Empty where they are missing or not constant.
   [[nodiscard]] std::vector<std::int64_t> axes(const OnnxNode& node) const;
 
-  /// Whether the output depends on `node`.
+  /// Returns whether the output depends on `node`.
   [[nodiscard]] bool is_needed(const OnnxNode& node) const;
-  /// The one node that reads `value`; null where there are several, or it is the output.
+  /// Returns the only node that reads `value`; null where there are several, or `value` is the
+  /// output.
   [[nodiscard]] const OnnxNode* only_reader(const std::string& value) const;
 
  private:
@@ -57,23 +58,23 @@ class GraphReader {
 
   OnnxModel model_;
   std::size_t input_ = 0;
-  std::map<std::string, std::size_t> constants_;  // numbers of tensors
+  std::map<std::string, std::size_t> constants_;  // indices of tensors
   std::map<std::string, std::vector<const OnnxNode*>> readers_;
   std::set<const OnnxNode*> needed_;
 };
 
-/// Whether `node` has an input number `index`, which is not left out.
+/// Returns whether `node` has an input `index` that is not omitted.
 [[nodiscard]] bool has_input(const OnnxNode& node, std::size_t index);
-/// An attribute that is a whole number; `otherwise` where it is left out, or is something else.
+/// Returns an integer attribute, or `otherwise` where it is missing or of another type.
 [[nodiscard]] std::int64_t integer_attribute(const OnnxNode& node, const std::string& word,
                                              std::int64_t otherwise);
 
-/// "operator Conv of node 'conv1' " and `complaint`.
+/// Returns the error "operator Conv of node 'conv1' " and `complaint`.
 [[nodiscard]] inline um::Error node_error(const OnnxNode& node, const std::string& complaint) {
   return um::Error{"operator " + node.type + " of node '" + node.name + "' " + complaint};
 }
 
-/// Of an attribute that no layer has in this form.
+/// Returns the error for an attribute value that layers do not support.
 [[nodiscard]] inline um::Error attribute_error(const OnnxNode& node, const std::string& word) {
   return node_error(node, "has a value of its attribute " + word + " that no layer has");
 }

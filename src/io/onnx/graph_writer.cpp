@@ -64,7 +64,7 @@ std::string GraphWriter::constant(OnnxTensor tensor) {
 
 namespace {
 
-// Of the second input and those behind it: "", "2", "3".
+// Returns the suffix of an input's name: "" for the first, then "2", "3".
 std::string ordinal(std::size_t input) { return input == 0 ? "" : std::to_string(input + 1); }
 
 }  // namespace
@@ -78,7 +78,7 @@ std::string WrittenLayer::image(std::size_t input) const {
   if (!inputs_[input].is_flat) return read(input);
   const std::string name = "image" + ordinal(input);
   const auto channels = static_cast<std::int64_t>(inputs_[input].shape.channels);
-  const std::string shape = integers(name + ".shape", {0, channels, 1, 1});  // 0: the batch
+  const std::string shape = integers(name + ".shape", {0, channels, 1, 1});  // 0: keep the batch
   return add("Reshape", name, {read(input), shape});
 }
 

@@ -16,31 +16,34 @@
 
 namespace spillway {
 
-/// Fills `numbers` with those of the array `name` of a network: "conv1.weight", "bn1.running_mean".
+/// Fills `numbers` with the array `name` of a network: "conv1.weight", "bn1.running_mean".
 using ArraySource = std::function<void(const std::string& name, std::span<float> numbers)>;
 
-/// Appends operators and constants to a model. Values and constants are known by name; where one is
-/// taken, such as by a layer `fc.flatten` beside `fc`, whose part is called so, a number is added.
+/// Appends operators and constants to a model. Names of values and constants are unique. A number
+/// is added to a name that is taken, such as a part `flatten` of layer `fc` beside a layer
+/// `fc.flatten`.
 class GraphWriter {
  public:
-  /// Both must outlive it.
+  /// `model` and `arrays` must outlive the writer.
   GraphWriter(OnnxModel& model, const ArraySource& arrays) : model_{model}, arrays_{arrays} {}
 
-  /// The operator `type` that reads `inputs`. Returns the value that it makes.
+  /// Adds the operator `type` that reads `inputs`. Returns the name of its output.
   std::string add(const std::string& type, const std::string& name, std::vector<std::string> inputs,
                   OnnxAttributes attributes = {});
-  /// The same for one that makes as many values as there are in `outputs`, names for them.
+  /// Adds an operator with several outputs, one for each name in `outputs`. Returns their final
+  /// names.
   std::vector<std::string> add_several(const std::string& type, const std::string& name,
                                        std::vector<std::string> inputs,
                                        std::vector<std::string> outputs, OnnxAttributes attributes);
 
-  /// The array `name` of the network. Returns its name; one that was there before is not added
-  /// again. Throws: um::Error where something else is called so.
+  /// Adds the array `name` of the network unless it is there already. Returns its name. Throws:
+  /// um::Error where something else has this name.
   std::string array(const std::string& name, std::vector<std::size_t> shape);
-  /// A constant of floats. Returns its name; an equal one that was there is not added again.
+  /// Adds a constant of floats unless an equal one is there. Returns its name.
   std::string floats(const std::string& name, std::vector<std::size_t> shape,
                      std::vector<float> numbers);
-  /// A list of whole numbers, such as a shape. Likewise.
+  /// Adds a constant list of integers, such as a shape, unless an equal one is there. Returns its
+  /// name.
   std::string integers(const std::string& name, std::vector<std::int64_t> numbers);
 
  private:
@@ -51,17 +54,17 @@ class GraphWriter {
   um::FreeNames nodes_;
   um::FreeNames names_;                                        // of values, arrays and constants
   std::set<std::string> known_arrays_;                         // of the network
-  std::map<std::string, std::vector<std::size_t>> constants_;  // numbers of tensors, by wanted name
+  std::map<std::string, std::vector<std::size_t>> constants_;  // indices of tensors, by wanted name
 };
 
-/// A value of the graph that a layer makes.
+/// A value of the graph that a layer computes.
 struct LayerValue {
   std::string name;
   nets::Shape shape;
-  bool is_flat = false;  ///< (batch, C) and not (batch, C, 1, 1)
+  bool is_flat = false;  ///< (batch, C) rather than (batch, C, 1, 1)
 };
 
-/// A layer that is being written: the values it reads, and names for what it becomes.
+/// A layer that is being written: its inputs, and names for its operators.
 class WrittenLayer {
  public:
   /// `graph` and `node` must outlive it.
@@ -74,21 +77,21 @@ class WrittenLayer {
   [[nodiscard]] const nets::Shape& x() const { return inputs_.front().shape; }
   [[nodiscard]] const std::string& read(std::size_t input = 0) const { return inputs_[input].name; }
 
-  /// "conv1.flatten": a part of the layer.
+  /// Returns the name of a part of the layer: "conv1.flatten".
   [[nodiscard]] std::string part(const std::string& name) const { return node_.name + "." + name; }
-  /// An operator that is a part of the layer. Returns its value.
+  /// Adds an operator inside the layer. Returns its output.
   [[nodiscard]] std::string add(const std::string& type, const std::string& name,
                                 std::vector<std::string> inputs,
                                 OnnxAttributes attributes = {}) const {
     return graph_.add(type, part(name), std::move(inputs), std::move(attributes));
   }
-  /// The operator that makes what the layer makes.
+  /// Adds the operator that computes the layer's output.
   [[nodiscard]] std::string last(const std::string& type, std::vector<std::string> inputs,
                                  OnnxAttributes attributes = {}) const {
     return graph_.add(type, node_.name, std::move(inputs), std::move(attributes));
   }
 
-  /// An array of the layer: "conv1.weight" by ".weight".
+  /// Adds an array of the layer: ".weight" for "conv1.weight".
   [[nodiscard]] std::string array(const std::string& suffix, std::vector<std::size_t> shape) const {
     return graph_.array(node_.name + suffix, std::move(shape));
   }
@@ -96,12 +99,12 @@ class WrittenLayer {
                                      std::vector<std::int64_t> numbers) const {
     return graph_.integers(part(name), std::move(numbers));
   }
-  /// One number, of this layer alone.
+  /// Adds one number that only this layer uses.
   [[nodiscard]] std::string number(const std::string& name, float value) const {
     return graph_.floats(part(name), {}, {value});
   }
 
-  /// An input as (batch, C), and as (batch, C, H, W).
+  /// Return an input as (batch, C), and as (batch, C, H, W).
   [[nodiscard]] std::string flat(std::size_t input = 0) const;
   [[nodiscard]] std::string image(std::size_t input = 0) const;
 

@@ -19,7 +19,7 @@
 namespace spillway {
 namespace {
 
-constexpr std::size_t kLongestOnnxName = 180;  // names of layers have 200, and some get a number
+constexpr std::size_t kLongestOnnxName = 180;  // layer names have up to 200, and some get a number
 
 bool is_of_names(char c) {
   constexpr std::string_view kOthers = "_-.:,/+";
@@ -46,7 +46,7 @@ std::string as_layer_name(const std::string& name) {
 
 std::string LayerNames::name_for(const OnnxNode& node, const std::string& weights) {
   std::string name = without_suffix(weights, ".weight");
-  if (name == weights) {  // it is no layer's name
+  if (name == weights) {  // no layer has this name
     name = node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name;
     name = without_suffix(name, "/" + node.type);
   }
@@ -57,7 +57,7 @@ std::string LayerNames::unique(const std::string& name) { return names_.take(as_
 
 namespace {
 
-// How many numbers a layer with weights makes at each place; null for other layers.
+// Returns the number of features or channels of a layer with weights; null for other layers.
 struct Features {
   template <typename L>
   std::size_t* operator()(L& layer) const {
@@ -76,7 +76,7 @@ bool mixes_channels(const nets::Layer& layer) {
          std::holds_alternative<nets::Flatten>(layer);
 }
 
-// The layer that makes a number for each class, behind which nothing else does.
+// Returns the name of the layer that outputs the classes; later layers keep them separate.
 std::string head_of(nets::Network& network) {
   auto at = static_cast<std::size_t>(network.nodes.back().inputs[0]);
   while (at > 0) {
@@ -90,7 +90,7 @@ std::string head_of(nets::Network& network) {
   return "";
 }
 
-// The same layers for another image, and with the head for other classes.
+// Returns the same layers for another image size and, by the head, another number of classes.
 nets::Network rebuilt(const nets::Network& network, const std::string& head,
                       const nets::Shape& image, std::size_t classes) {
   nets::Builder net{network.name, image};
@@ -106,7 +106,7 @@ nets::Network rebuilt(const nets::Network& network, const std::string& head,
                   " classes apart, which --classes cannot change"};
 }
 
-// Whether all of it can be written into checkpoints, and read again.
+// Throws: unless the network can be written to checkpoints and read again.
 void expect_network_text(const nets::Network& network, const std::string& file) {
   std::istringstream text{nets::to_text(network)};
   static_cast<void>(nets::build_network(nets::read_network(text, file)));

@@ -11,43 +11,44 @@
 
 namespace spillway {
 
-/// A network of an ONNX file, with its trained numbers.
+/// A network of an ONNX file, with its trained weights.
 struct ImportedNetwork {
-  std::string file;  ///< for sentences
-  /// `build` infers shapes anew for other images; another number of classes is one of the last
-  /// layer with weights. Throws: um::Error that names the file, where that is not possible.
+  std::string file;  ///< for messages
+  /// `build` infers shapes again for other images. For other classes it changes the last layer with
+  /// weights. Throws: um::Error that names the file if that is impossible.
   nets::CatalogueEntry entry;
-  std::string head;  ///< the layer whose features are the classes; empty where there is no such
+  std::string head;  ///< the layer that outputs the classes; empty if there is none
   std::map<std::string, std::vector<float>> arrays;  ///< by name: "conv1.weight"
 };
 
-/// The network that `model` is, of the operators of layer_operators.h, in the form that PyTorch's
-/// exporters write. A softmax at its end is left to the loss. Throws: um::Error, one sentence that
-/// names `file` and the node: an operator that is no layer, an attribute that no layer has, weights
-/// that do not fit or are not finite.
+/// Converts `model` to a network. Supports the operators of operator_attributes.cpp in the form
+/// that PyTorch's exporters write. A final softmax is left to the loss. Throws: um::Error, one
+/// sentence that names `file` and the node, for an unsupported operator or attribute, or weights of
+/// the wrong shape or not finite.
 [[nodiscard]] ImportedNetwork import_onnx(OnnxModel model, const std::string& file);
 
-/// Fills `numbers` with those of the array `name`. With `has_new_head`, leaves those of the head
-/// where they have another size. Throws: um::Error where the network was built for another image
-/// size or other classes, and has an array of another size for that,
-/// or has none of this name.
+/// Fills `numbers` with the array `name`. With `has_new_head`, leaves arrays of the head that have
+/// another size unchanged.
+/// Throws: um::Error when the array is missing, or its size differs because the network was built
+/// for another image size or number of classes.
 void fill_array(const ImportedNetwork& network, const std::string& name, std::span<float> numbers,
                 bool has_new_head);
 
-/// Names for the layers of a network, of those that its file has.
+/// Chooses unique names for layers from the names in the file.
 class LayerNames {
  public:
-  /// That of its weights, "conv1" of "conv1.weight", or else that of the node, "layer1/relu" of
-  /// "/layer1/relu/Relu": with letters that names of layers have, and different from all before.
+  /// Returns the name of the weights, "conv1" for "conv1.weight", or else that of the node,
+  /// "layer1/relu" for "/layer1/relu/Relu". Replaces letters that layer names cannot have, and
+  /// makes the name unique.
   [[nodiscard]] std::string name_for(const OnnxNode& node, const std::string& weights = {});
-  /// `name`, likewise.
+  /// Returns `name` with valid letters, made unique.
   [[nodiscard]] std::string unique(const std::string& name);
 
  private:
   um::FreeNames names_{{"image", "labels", "loss"}};
 };
 
-/// `name` with '_' for what may not be part of a layer's name, and not too long.
+/// Returns `name` with '_' for letters that layer names cannot have, shortened if needed.
 [[nodiscard]] std::string as_layer_name(const std::string& name);
 
 }  // namespace spillway

@@ -16,7 +16,8 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
-// A list of `count` numbers from `least` on; `otherwise` where it is left out.
+// Returns a list of `count` numbers, each at least `least`; `otherwise` if the attribute is
+// missing.
 Integers list_attribute(const OnnxNode& node, const std::string& word, std::size_t count,
                         std::int64_t least, const Integers& otherwise) {
   const auto found = node.attributes.find(word);
@@ -30,14 +31,14 @@ Integers list_attribute(const OnnxNode& node, const std::string& word, std::size
   return *list;
 }
 
-// What a node does along the height of an image, or along its width.
+// The window of a node along the height of an image, or along its width.
 struct Side {
   const char* name;
   std::size_t image;
-  std::size_t kernel;  // all that it covers
+  std::size_t kernel;  // including dilation
   std::size_t stride;
   std::size_t output_padding = 0;
-  std::size_t before = 0;  // the padding
+  std::size_t before = 0;  // padding
   std::size_t behind = 0;
 
   [[nodiscard]] std::size_t windows(bool rounds_up) const {
@@ -47,7 +48,7 @@ struct Side {
     const bool has_rest = (padded - kernel) % stride != 0 && full * stride < image + before;
     return rounds_up && has_rest ? full + 1 : full;
   }
-  // Those of a layer that pads both sides as this one does before the image.
+  // Number of windows of a layer that pads both sides by `before`.
   [[nodiscard]] std::size_t windows_of_layer(bool rounds_up) const {
     const nets::Window window{.kernel = kernel, .stride = stride, .padding = before};
     return rounds_up ? nets::positions_rounded_up(image, window) : nets::positions(image, window);
@@ -124,7 +125,7 @@ class NodePadding {
     return {side(0, "height", image_.height), side(1, "width", image_.width)};
   }
 
-  // As ONNX's auto_pad says: with SAME, there is a window for each stride of the image.
+  // Pads by ONNX's auto_pad: with SAME, there is one window per stride of the image.
   void pad(Side& side, const std::string& automatic) const {
     if (automatic == "VALID") return;
     std::size_t padding = 0;
@@ -139,7 +140,7 @@ class NodePadding {
     }
     side.before = side.behind = padding / 2;
     (automatic == "SAME_UPPER" ? side.behind : side.before) += padding % 2;
-    // Versions of ONNX differ in which side has more.
+    // Versions of ONNX differ in the side that gets more padding.
     if (is_transposed() && padding % 2 != 0) throw uneven(side);
   }
 
@@ -150,10 +151,10 @@ class NodePadding {
                      "says its padding twice, as auto_pad and as pads; export it with pads alone");
   }
 
-  // Whether the layer has to round up for the windows of `sides`.
+  // Returns whether the layer must round up to have the windows of `sides`.
   [[nodiscard]] bool rounds_up_evenly(const Sides& sides, const std::string& automatic) const {
     const bool rounds_up = is_pool() && integer_attribute(node_, "ceil_mode", 0) == 1;
-    const bool is_disputed =  // what the last window is, or what it is divided by
+    const bool is_disputed =  // implementations disagree on the last window or its divisor
         automatic != "NOTSET" || integer_attribute(node_, "count_include_pad", 0) == 1;
     for (const Side& side : sides) {
       if (!rounds_up || !is_disputed || side.windows(true) == side.windows(false)) continue;
@@ -173,7 +174,7 @@ class NodePadding {
     throw uneven(has_windows(sides[0], false) ? sides[1] : sides[0]);
   }
 
-  // A layer cuts off as much behind as before, so that it makes more than this node at the end.
+  // A layer cuts off as much at the end as at the beginning; extra output padding makes up for it.
   [[nodiscard]] Integers even_output_padding(const Sides& sides) const {
     Integers more;
     for (const Side& side : sides) {

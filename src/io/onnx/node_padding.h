@@ -7,10 +7,10 @@
 
 namespace spillway {
 
-/// Returns `node`, which moves a window over `image`, with the same windows said as layers say
-/// them: by attribute pads, as much on one side as on the other, and by ceil_mode, without
-/// auto_pad. `kernel` is the window where the node does not say it.
-/// Throws: um::Error that names the node where a layer cannot have its windows.
+/// Returns `node`, which moves a window over `image`, with equal windows in the form that layers
+/// use: even `pads` and ceil_mode, without auto_pad. `kernel` is the window if the node does not
+/// say it.
+/// Throws: um::Error that names the node if no layer can have its windows.
 [[nodiscard]] OnnxNode with_even_padding(const OnnxNode& node, const nets::Shape& image,
                                          const std::optional<nets::Extent>& kernel = {});
 

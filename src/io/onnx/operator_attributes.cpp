@@ -18,14 +18,14 @@
 namespace spillway {
 namespace {
 
-/// How an attribute of an operator says a hyper-parameter of a layer.
+/// How an attribute encodes a hyper-parameter of a layer.
 enum class AttributeForm : std::uint8_t {
-  kPlain,      ///< a kernel of 2x3 as [2, 3], yes as 1
+  kPlain,      ///< a kernel of 2x3 as [2, 3], true as 1
   kBothSides,  ///< a padding of 2x3 as [2, 3, 2, 3]
   kComplement  ///< a momentum of 0.1 as 0.9
 };
 
-/// A hyper-parameter of the layer `L`, by the word of ONNX for it.
+/// A hyper-parameter of the layer `L` and its name in ONNX.
 template <typename L, typename T>
 struct BoundAttribute {
   std::string_view word;
@@ -33,19 +33,19 @@ struct BoundAttribute {
   AttributeForm form = AttributeForm::kPlain;
 };
 
-/// An attribute that must have one value, since layers have no other: 1, or a list of ones.
+/// An attribute that must have one value, as layers support no other: 1, or a list of ones.
 struct FixedAttribute {
   std::string_view word;
   std::int64_t value;
-  bool is_written = false;  ///< in files; otherwise ONNX takes it for granted
+  bool is_written = false;  ///< to files; otherwise it is ONNX's default
 };
 
-/// An operator that does what a layer does, and no more.
+/// An operator that is equivalent to a layer.
 template <typename L, typename... A>
 struct LayerOperator {
   using Type = L;
   std::string_view type;
-  L start;  ///< with the hyper-parameters that ONNX takes where attributes are left out
+  L start;  ///< with ONNX's defaults for omitted attributes
   std::tuple<A...> attributes;
 };
 
@@ -65,11 +65,11 @@ template <typename L, typename T>
   return {.word = word, .member = member, .form = form};
 }
 
-/// Where a window stands still unless an attribute says otherwise.
+/// The default of a window's size and stride.
 inline constexpr nets::Extent kStill = nets::square(1);
 
-/// Which operator is which layer, both ways: files are written and read by this table. Layers that
-/// are not here are several operators (sequence_operators.h), and are only written.
+/// Maps operators to layers and back, for writing and reading. Layers that are not here take
+/// several operators (sequence_operators.h) and can only be written.
 inline constexpr std::tuple kLayerOperators{
     layer_operator("Conv", nets::Convolution{.channels = 0},
                    bound("kernel_shape", &nets::Convolution::kernel),
@@ -138,7 +138,7 @@ OnnxAttribute attribute_of(float number, AttributeForm form) {
   return form == AttributeForm::kComplement ? 1 - number : number;
 }
 
-// What an attribute says, for the hyper-parameter `member`. Returns whether it can be that.
+// Stores an attribute in the hyper-parameter `member`. Returns whether its value is possible.
 bool take(const OnnxAttribute& value, AttributeForm form, nets::Extent& member) {
   const auto* const sides = std::get_if<Integers>(&value);
   const bool is_known = sides != nullptr && std::ranges::all_of(*sides, [](std::int64_t side) {
@@ -165,7 +165,7 @@ bool take(const OnnxAttribute& value, AttributeForm form, float& member) {
   const auto* const number = std::get_if<float>(&value);
   if (number == nullptr || !std::isfinite(*number)) return false;
   member = *number;
-  if (form == AttributeForm::kComplement) {  // of 0.9, 0.1 and not 0.10000002
+  if (form == AttributeForm::kComplement) {  // 0.9 gives 0.1, not 0.10000002
     constexpr double kDigits = 1e6;
     member = static_cast<float>(std::round((1.0 - double{*number}) * kDigits) / kDigits);
   }
@@ -182,7 +182,7 @@ bool has_value(const OnnxAttribute& value, std::int64_t wanted) {
          std::ranges::all_of(*list, [&](std::int64_t each) { return each == wanted; });
 }
 
-// One attribute after the other, for the layer that they make together.
+// Reads one attribute into the layer.
 template <typename L>
 class AttributeReading {
  public:
@@ -224,7 +224,7 @@ void write(const L& /*layer*/, const FixedAttribute& attribute, OnnxAttributes& 
   if (attribute.is_written) attributes[std::string{attribute.word}] = attribute.value;
 }
 
-// Max pools and average pools are one layer.
+// Max pools and average pools are the same layer type.
 template <typename L>
 bool is_of_kind(const L& /*layer*/, const L& /*start*/) {
   return true;

@@ -14,12 +14,12 @@ struct OnnxOperator {
   OnnxAttributes attributes;
 };
 
-/// What `layer` is in ONNX. Nothing where it takes several operators.
+/// Returns the operator for `layer`. Nothing where it takes several operators.
 [[nodiscard]] std::optional<OnnxOperator> operator_of(const nets::Layer& layer);
 
-/// The layer that does what `node` does, but for what its weights say: channels, features and
-/// whether there is a bias. Nothing where its type is none of layer_operators.h's.
-/// Throws: um::Error that names the node, and the attribute that no layer has.
+/// Returns the layer for `node`, without what its weights determine: channels, features and bias.
+/// Nothing where the table of operators lacks its type.
+/// Throws: um::Error that names the node and the attribute that layers do not support.
 [[nodiscard]] std::optional<nets::Layer> layer_of(const OnnxNode& node);
 
 }  // namespace spillway

@@ -27,31 +27,31 @@
 namespace spillway {
 namespace {
 
-/// Where an ONNX file says that the bytes of an array are: in a file beside it.
+/// The place of an array's bytes in a file beside the ONNX file.
 struct ExternalPlace {
   std::filesystem::path location;
   std::uint64_t offset = 0;
-  std::optional<std::uint64_t> length;  ///< nothing: as many as the array has
+  std::optional<std::uint64_t> length;  ///< nothing: the array's own length
 };
 
-/// The arrays that an ONNX file keeps in files beside it. Such a file may come from a stranger:
-/// nothing of elsewhere on this machine is read, and no more than those files hold.
+/// The arrays that an ONNX file keeps in files beside it. Such a file may be untrusted: reads only
+/// files of its folder, and no more bytes than they hold.
 class ExternalArrays {
  public:
   /// `folder` is the ONNX file's.
   explicit ExternalArrays(std::filesystem::path folder) : folder_{std::move(folder)} {}
 
-  /// The bytes of an array of `bytes` of them. Throws: um::Error "array 'name' ...", where they are
-  /// not there, the place has another length, or arrays overlap so much that all read together are
-  /// more than their files hold.
+  /// Returns the `bytes` bytes of an array. Throws: um::Error "array 'name' ..." when they are
+  /// missing, the place has another length, or overlapping arrays add up to more bytes than the
+  /// files hold.
   [[nodiscard]] std::string read(const std::string& name, const ExternalPlace& place,
                                  std::uint64_t bytes);
 
  private:
   std::filesystem::path folder_;
-  std::set<std::string> known_;  // files so far
+  std::set<std::string> known_;  // files read so far
   std::uint64_t all_ = 0;        // bytes of all of them
-  std::uint64_t read_ = 0;       // of these
+  std::uint64_t read_ = 0;       // bytes read
 };
 
 namespace fs = std::filesystem;
@@ -102,7 +102,7 @@ using ::onnx::TensorProto;
 
 constexpr std::uint64_t kLargestMessage = std::numeric_limits<std::int32_t>::max();
 
-// A file for protobuf, from its beginning to its end.
+// Lets protobuf read a file from beginning to end.
 class ProtobufSource final : public google::protobuf::io::CopyingInputStream {
  public:
   explicit ProtobufSource(const um::InputFile& file) : file_{file} {}
@@ -112,7 +112,7 @@ class ProtobufSource final : public google::protobuf::io::CopyingInputStream {
         std::min<std::uint64_t>(static_cast<std::uint64_t>(size), file_.size() - offset_);
     try {
       file_.read(offset_, {static_cast<std::byte*>(buffer), rest});
-    } catch (...) {  // not through protobuf
+    } catch (...) {  // exceptions must not pass through protobuf
       failure_ = std::current_exception();
       return -1;
     }
@@ -136,7 +136,7 @@ std::int64_t integer_of(std::int64_t number) { return number; }
 
 bool is_of_onnx(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
 
-// What protobuf has read, as plain data.
+// Converts protobuf's message to plain data.
 class ModelReading {
  public:
   explicit ModelReading(fs::path path) : path_{std::move(path)}, beside_{path_.parent_path()} {}
@@ -153,7 +153,7 @@ class ModelReading {
     for (const auto& entry : proto.metadata_props()) model.metadata[entry.key()] = entry.value();
     for (TensorProto& tensor : *graph.mutable_initializer()) {
       model.tensors.push_back(tensor_of(tensor));
-      tensor.Clear();  // or all of it is in memory twice
+      tensor.Clear();  // otherwise all arrays are in memory twice
     }
     for (const auto& value : graph.input()) model.inputs.push_back(value_of(value));
     for (const auto& value : graph.output()) model.outputs.push_back(value_of(value));
@@ -178,7 +178,7 @@ class ModelReading {
     return proto;
   }
 
-  // Of ONNX's operators.
+  // Version of ONNX's operators.
   [[nodiscard]] std::int64_t version_of(const ::onnx::ModelProto& proto) const {
     std::int64_t version = 0;
     for (const auto& set : proto.opset_import()) {
@@ -242,7 +242,7 @@ class ModelReading {
                  "; floats of 16, 32 and 64 bits are read, and integers of 32 and 64 bits");
   }
 
-  // Of a number in an array's bytes.
+  // Bytes of a number in the array.
   [[nodiscard]] std::size_t width_of(const TensorProto& proto) const {
     switch (proto.data_type()) {
       case TensorProto::DOUBLE:
@@ -261,8 +261,8 @@ class ModelReading {
     }
   }
 
-  // The numbers of an array, each by `convert`: those that its bytes are as `From`, or those of the
-  // field that arrays of its type may have instead.
+  // Returns the numbers of an array, converted by `convert`. Reads `bytes` as `From`, or the typed
+  // field that some arrays have instead.
   template <typename From, typename Field, typename Convert>
   [[nodiscard]] std::vector<std::invoke_result_t<Convert, From>> numbers_of(
       const TensorProto& proto, const std::string& bytes, const Field& field,

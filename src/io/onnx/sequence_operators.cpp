@@ -17,12 +17,12 @@ using Integers = std::vector<std::int64_t>;
 
 std::int64_t signed_of(std::size_t number) { return static_cast<std::int64_t>(number); }
 
-// (rows, columns) as (columns, rows).
+// Transposes (rows, columns) to (columns, rows).
 std::string transposed(const WrittenLayer& layer, const std::string& matrix) {
   return layer.add("Transpose", "transposed", {matrix}, {{"perm", Integers{1, 0}}});
 }
 
-// The first `count` rows of an array.
+// Returns the first `count` rows of an array.
 std::string first_rows(const WrittenLayer& layer, const std::string& name, const std::string& array,
                        std::size_t count) {
   return layer.add(
@@ -31,7 +31,7 @@ std::string first_rows(const WrittenLayer& layer, const std::string& name, const
        layer.integers(name + ".axis", {0})});
 }
 
-// x times the transposed `matrix`, and biases where there are some.
+// Returns x times the transposed `matrix`, plus biases if there are some.
 std::string product(const WrittenLayer& layer, const std::string& matrix, std::size_t features,
                     bool bias) {
   const std::string turned = transposed(layer, matrix);
@@ -44,7 +44,7 @@ std::string product(const WrittenLayer& layer, const std::string& matrix, std::s
 
 std::string write(const nets::Gelu& gelu, const WrittenLayer& layer) {
   const std::string& x = layer.read();
-  std::string part;  // of x
+  std::string part;  // tanh or erf
   if (gelu.tanh) {
     const std::string square = layer.add("Mul", "square", {x, x});
     const std::string cube = layer.add("Mul", "cube", {square, x});
@@ -149,7 +149,7 @@ namespace {
 
 using Sizes = std::vector<std::int64_t>;
 
-// How the channels of a token are cut: queries, then keys, then values, each of one width.
+// The layout of a token's channels: queries, keys, values, all heads of one width.
 struct Heads {
   std::int64_t tokens;
   std::int64_t queries;
@@ -166,7 +166,7 @@ Heads heads_of(const Headed& headed, const nets::Shape& x) {
           .width = static_cast<std::int64_t>(x.channels / (headed.heads + 2 * keys))};
 }
 
-// (batch, tokens, channels) as (batch, tokens, heads, width).
+// Reshapes (batch, tokens, channels) to (batch, tokens, heads, width).
 std::string cut_into_heads(const WrittenLayer& layer, const Heads& heads) {
   return layer.add(
       "Reshape", "heads",
@@ -174,7 +174,7 @@ std::string cut_into_heads(const WrittenLayer& layer, const Heads& heads) {
                                                     heads.width})});
 }
 
-// Parts of `value` along `axis`, of so many each.
+// Splits `value` along `axis` into parts of these sizes.
 std::vector<std::string> split(const WrittenLayer& layer, const std::string& name,
                                const std::string& value, std::int64_t axis, const Sizes& sizes) {
   std::vector<std::string> parts;
@@ -186,7 +186,7 @@ std::vector<std::string> split(const WrittenLayer& layer, const std::string& nam
                                    std::move(parts), {{"axis", axis}});
 }
 
-// Each key head as many times as there are heads that it serves.
+// Repeats each key head for all the query heads that it serves.
 std::string repeated(const WrittenLayer& layer, const std::string& name, const std::string& value,
                      const Heads& heads) {
   if (heads.keys == heads.queries) return value;
@@ -200,7 +200,7 @@ std::string repeated(const WrittenLayer& layer, const std::string& name, const s
       {expanded, layer.integers(name + ".shape", {0, heads.queries, heads.tokens, heads.width})});
 }
 
-// 0 for the tokens up to a token's own, and minus infinity for those behind it.
+// Returns 0 for each token and those before it, minus infinity for later ones.
 std::string causal_mask(const WrittenLayer& layer, std::size_t tokens) {
   std::vector<float> mask(tokens * tokens, 0);
   for (std::size_t i = 0; i < tokens; ++i) {

@@ -6,8 +6,8 @@
 
 namespace spillway {
 
-/// Layers that are several of ONNX's operators 17. Each function writes one and returns the value
-/// that it makes. Sequences are (batch, tokens, channels).
+/// Layers that take several of ONNX's operators, version 17. Each function writes one layer and
+/// returns the name of its output. Sequences are (batch, tokens, channels).
 
 [[nodiscard]] std::string write(const nets::Gelu& gelu, const WrittenLayer& layer);
 [[nodiscard]] std::string write(const nets::Crop& crop, const WrittenLayer& layer);
@@ -20,10 +20,10 @@ namespace spillway {
 [[nodiscard]] std::string write(const nets::Attention& attention, const WrittenLayer& layer);
 [[nodiscard]] std::string write(const nets::ImageTokens& tokens, const WrittenLayer& layer);
 [[nodiscard]] std::string write(const nets::FirstToken& first, const WrittenLayer& layer);
-/// The logits. `table`: the name of the layer whose table it has; empty for its own.
+/// Returns the logits. `table` is the layer that owns the embedding table; empty: this layer's own.
 [[nodiscard]] std::string write(const nets::VocabularyLoss& loss, const WrittenLayer& layer,
                                 const std::string& table);
-/// A linear layer on each token.
+/// Writes a linear layer that is applied to each token.
 [[nodiscard]] std::string write_row_wise(const nets::Linear& linear, const WrittenLayer& layer);
 
 }  // namespace spillway

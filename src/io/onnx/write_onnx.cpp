@@ -16,10 +16,10 @@ namespace {
 
 using ::onnx::TensorProto;
 
-constexpr std::int64_t kFormat = 8;  // the version of ONNX's files that has operators 17
+constexpr std::int64_t kFormat = 8;  // the version of ONNX's file format with operators 17
 constexpr std::size_t kLargestFile = std::numeric_limits<std::int32_t>::max();
 
-// A file for protobuf to write into.
+// Lets protobuf write to a file.
 class ProtobufSink final : public google::protobuf::io::CopyingOutputStream {
  public:
   explicit ProtobufSink(um::ReplacedFile& file) : file_{file} {}
@@ -27,7 +27,7 @@ class ProtobufSink final : public google::protobuf::io::CopyingOutputStream {
   bool Write(const void* buffer, int size) override {
     try {
       file_.write({static_cast<const std::byte*>(buffer), static_cast<std::size_t>(size)});
-    } catch (...) {  // not through protobuf
+    } catch (...) {  // exceptions must not pass through protobuf
       failure_ = std::current_exception();
       return false;
     }
@@ -116,7 +116,7 @@ void set_value(::onnx::ValueInfoProto& proto, const OnnxValue& value) {
   }
 }
 
-// Takes the numbers out of `model`, or all of it would be in memory twice.
+// Moves the numbers out of `model`, otherwise all would be in memory twice.
 ::onnx::ModelProto proto_of(OnnxModel& model) {
   ::onnx::ModelProto proto;
   proto.set_ir_version(kFormat);

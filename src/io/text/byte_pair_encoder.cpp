@@ -13,8 +13,8 @@
 namespace spillway {
 namespace {
 
-// That of GPT-2's encoder.py. The spaces of Unicode are written out: PCRE2's \s has one more, which
-// is none since Unicode 6.3.
+// The pattern of GPT-2's encoder.py. Unicode's spaces are written out: PCRE2's \s also has a
+// character that Unicode 6.3 removed.
 std::string word_pattern() {
   const std::string spaces =
       R"(\x{9}-\x{D} \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F})"
@@ -44,12 +44,12 @@ WordSplitter::WordSplitter() {
     throw um::Error{"PCRE2 does not take the pattern of a word: error " + std::to_string(error) +
                     " at " + std::to_string(place)};
   }
-  pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // without it the same, but slower
+  pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // works without it, but slower
   match_.reset(pcre2_match_data_create(1, nullptr));
   if (!match_) throw um::OutOfMemory{"there is no memory to split a text into words"};
 }
 
-// PCRE2 checks all of a text before it looks for a match.
+// PCRE2 checks the whole text before it looks for a match.
 std::optional<std::size_t> WordSplitter::first_broken(std::string_view text) {
   const int result =
       pcre2_match(code_.get(), units(text), text.size(), 0, PCRE2_NO_JIT, match_.get(), nullptr);
@@ -71,7 +71,7 @@ namespace {
 constexpr std::size_t kMostKnownWords = 1ULL << 18U;
 constexpr std::size_t kLongestKnownWord = 64;
 
-// A word as tokens, of which neighbours become one.
+// Merges the tokens of a word.
 class Merging {
  public:
   Merging(const BytePairs& pairs, std::string_view word) : pairs_{pairs}, parts_(word.size()) {
@@ -96,18 +96,18 @@ class Merging {
   }
 
  private:
-  static constexpr std::int32_t kGone = -1;  // part of the one before
+  static constexpr std::int32_t kGone = -1;  // merged into the part before
 
   struct Part {
     std::int32_t token;
-    std::size_t previous;  // behind the last one where there is none
+    std::size_t previous;  // invalid in the first part
     std::size_t next;
   };
-  // That the part at `place` and its next one are merged.
+  // A possible merge of the part at `place` and the next one.
   struct Proposal {
     std::uint32_t rank;
     std::size_t place;
-    std::int32_t left;  // the tokens, when it was made
+    std::int32_t left;  // the two tokens when it was proposed
     std::int32_t right;
     std::int32_t token;
     bool operator>(const Proposal& other) const {

@@ -17,18 +17,19 @@ struct pcre2_real_match_data_8;
 
 namespace spillway {
 
-/// Cuts a text into the words within which GPT-2's tokens are merged: letters, digits or other
-/// characters, each with the space before them, endings such as 's, and spaces.
+/// Splits a text into words; GPT-2 merges tokens only within a word. A word has letters, digits or
+/// other characters, with the space before them; endings such as 's and runs of spaces are words,
+/// too.
 ///
 /// Thread safety: none.
 class WordSplitter {
  public:
   WordSplitter();
 
-  /// The first byte of `text` that is no UTF-8, or nothing.
+  /// Returns the first byte of `text` that is not valid UTF-8, or nothing.
   [[nodiscard]] std::optional<std::size_t> first_broken(std::string_view text);
-  /// Where the word that begins at `begin` ends. Requires: UTF-8; begin < text.size(), where a word
-  /// ended before. Throws: um::Error when there is no memory to find it.
+  /// Returns the end of the word that begins at `begin`. Requires: valid UTF-8; begin <
+  /// text.size(), at the end of a word or 0. Throws: um::Error when memory is exhausted.
   [[nodiscard]] std::size_t end_of_word(std::string_view text, std::size_t begin);
 
  private:
@@ -40,7 +41,7 @@ class WordSplitter {
   std::unique_ptr<pcre2_real_match_data_8, Free> match_;
 };
 
-/// Makes tokens of text, as GPT-2 does.
+/// Encodes text as GPT-2 does.
 ///
 /// Thread safety: none.
 class BytePairEncoder {
@@ -48,12 +49,12 @@ class BytePairEncoder {
   explicit BytePairEncoder(BytePairs pairs) : pairs_{std::move(pairs)} {}
 
   [[nodiscard]] const BytePairs& pairs() const { return pairs_; }
-  /// The first byte of `text` that is no UTF-8, or nothing.
+  /// Returns the first byte of `text` that is not valid UTF-8, or nothing.
   [[nodiscard]] std::optional<std::size_t> first_broken(std::string_view text) {
     return splitter_.first_broken(text);
   }
-  /// The tokens of `text`; "<|endoftext|>" is one of its own where the vocabulary has it.
-  /// Requires: UTF-8. Complexity: O(n log n) in the length of a word.
+  /// Returns the tokens of `text`. "<|endoftext|>" becomes one token if the vocabulary has it.
+  /// Requires: valid UTF-8. Complexity: O(n log n) in the length of a word.
   [[nodiscard]] std::vector<std::int32_t> encode(std::string_view text);
 
  private:

@@ -20,7 +20,7 @@ bool is_printed(unsigned byte) {
   return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte != 0xAD);
 }
 
-// UTF-8 of a character below U+0800.
+// Returns a character below U+0800 in UTF-8.
 std::string utf8(unsigned character) {
   if (character < 0x80) return {static_cast<char>(character)};
   return {static_cast<char>(0xC0U | character >> 6),
@@ -66,7 +66,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::size_t kLargestFile = 256ULL << 20U;
-constexpr std::size_t kLargestVocabulary = 1ULL << 24U;  // a float tells them apart
+constexpr std::size_t kLargestVocabulary = 1ULL << 24U;  // a float represents each token exactly
 
 using Tokens = std::unordered_map<std::string, std::int32_t>;
 
@@ -75,7 +75,7 @@ struct VocabularyFiles {
   fs::path merges;
 };
 
-// Which names the files have.
+// Returns the names of the files in `folder`.
 VocabularyFiles find_files(const fs::path& folder) {
   const auto is_there = [&](const char* name) {
     std::error_code ignored;
@@ -90,7 +90,7 @@ VocabularyFiles find_files(const fs::path& folder) {
                   "merges.txt"};
 }
 
-// Throws: um::Error when it is no object, or has a name twice, of which a parser keeps one.
+// Throws: um::Error when the text is not an object or repeats a name, as a parser would drop one.
 json parse_tokens(const std::string& text, const std::string& name) {
   std::size_t names = 0;
   const auto count = [&](int depth, json::parse_event_t event, const json& /*value*/) {
@@ -133,7 +133,7 @@ Tokens read_tokens(const json& numbers, const std::string& name) {
   return tokens;
 }
 
-// The tokens of the vocabulary with the merges that make them.
+// Reads merges and the tokens that they make.
 class MergeReader {
  public:
   MergeReader(const Tokens& tokens, std::string file, BytePairs& pairs)

@@ -12,15 +12,15 @@
 
 namespace spillway {
 
-/// What stands between two texts of a file, as a token of its own.
+/// Separates two texts of a file, as a token of its own.
 inline constexpr std::string_view kEndOfText = "<|endoftext|>";
 
 /// The vocabulary of a byte-pair encoding (Sennrich et al., 2016) of bytes, as GPT-2's (Radford et
-/// al., 2019): a token for each byte, and one for each pair of tokens that is merged.
+/// al., 2019). It has a token for each byte and one for each merged pair.
 struct BytePairs {
   struct Merge {
-    std::uint32_t rank;  ///< the lowest one is merged first
-    std::int32_t token;  ///< that the pair becomes
+    std::uint32_t rank;  ///< the lowest is merged first
+    std::int32_t token;  ///< the pair's token
   };
 
   [[nodiscard]] static std::uint64_t key(std::int32_t left, std::int32_t right) {
@@ -30,21 +30,21 @@ struct BytePairs {
 
   std::array<std::int32_t, 256> bytes{};            ///< the token of each byte
   std::unordered_map<std::uint64_t, Merge> merges;  ///< by key() of the two tokens
-  std::optional<std::int32_t> end_of_text;          ///< that kEndOfText stands for
+  std::optional<std::int32_t> end_of_text;          ///< token of kEndOfText
   std::size_t size = 0;                             ///< tokens are less than this
-  std::vector<std::string> texts;                   ///< the bytes of each token; empty: none is it
-  std::string sha256;                               ///< of both files
+  std::vector<std::string> texts;  ///< the bytes of each token; empty for unused numbers
+  std::string sha256;              ///< of both files
 };
 
-/// The files of a vocabulary: encoder.json and vocab.bpe, or vocab.json and merges.txt, in
-/// `folder`. Throws: um::Error that names the file that is missing or wrong, and what is wrong.
+/// Reads a vocabulary in `folder`: encoder.json and vocab.bpe, or vocab.json and merges.txt.
+/// Throws: um::Error that names the missing or wrong file and says what is wrong.
 [[nodiscard]] BytePairs read_byte_pairs(const std::filesystem::path& folder);
 
-/// The characters by which the files of GPT-2's vocabulary write bytes, in UTF-8: a byte that is
-/// printed in Latin 1 stands for itself, the others are U+0100, U+0101 and so on, in their order.
+/// Returns the UTF-8 characters that GPT-2's vocabulary files write for bytes. A byte that is
+/// printable in Latin 1 stands for itself; the others are U+0100, U+0101 and so on, in order.
 [[nodiscard]] std::array<std::string, 256> byte_characters();
 
-/// The bytes that `characters` stand for. What stands for no byte stays as it is.
+/// Returns the bytes that `characters` stand for. Other characters stay as they are.
 [[nodiscard]] std::string bytes_of_characters(std::string_view characters);
 
 }  // namespace spillway

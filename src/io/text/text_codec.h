@@ -13,30 +13,30 @@
 
 namespace spillway {
 
-/// A text as tokens, and back.
+/// Encodes a text as tokens, and decodes tokens.
 ///
 /// Thread safety: none.
 class TextCodec {
  public:
   virtual ~TextCodec() = default;
-  /// Tokens are less than this.
+  /// Size of the vocabulary; tokens are less than this.
   [[nodiscard]] virtual std::size_t size() const = 0;
   /// Throws: um::Error when `text` cannot be encoded.
   [[nodiscard]] virtual std::vector<std::int32_t> encode(std::string_view text) = 0;
-  /// The bytes of a token, which may be part of a character; none where no token has the number.
+  /// Returns the bytes of a token, which may be part of a character; empty for unused numbers.
   /// Requires: 0 <= token < size().
   [[nodiscard]] virtual std::string_view text(std::int32_t token) const = 0;
-  /// The token that a text begins behind: the end of another one, or of a line.
+  /// The token that precedes a text: an end of text, or of a line.
   [[nodiscard]] virtual std::int32_t beginning() const = 0;
 };
 
-/// Bytes are tokens.
+/// Makes a codec with a token for each byte.
 [[nodiscard]] std::unique_ptr<TextCodec> make_byte_codec();
-/// The tokens of BytePairEncoder.
+/// Makes a codec with the tokens of BytePairEncoder.
 [[nodiscard]] std::unique_ptr<TextCodec> make_byte_pair_codec(BytePairs pairs);
 
-/// The tokens of a text, all in memory. Throws: um::Error when the file cannot be read, is empty or
-/// is no UTF-8.
+/// Encodes a text file into memory. Throws: um::Error when the file cannot be read, is empty or is
+/// not valid UTF-8.
 [[nodiscard]] std::unique_ptr<TokenSequence> encode_file(const std::filesystem::path& file,
                                                          BytePairEncoder& encoder);
 

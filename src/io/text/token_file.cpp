@@ -21,7 +21,7 @@ namespace spillway {
 void expect_in_vocabulary(const TokenSequence& text, std::size_t vocabulary) {
   constexpr std::size_t kPart = 1ULL << 18U;
   std::vector<std::int32_t> part;
-  std::optional<std::uint64_t> place;  // of the first one that is not
+  std::optional<std::uint64_t> place;  // of the first invalid token
   std::int32_t foreign = 0;
   std::int32_t largest = 0;
   for (std::uint64_t first = 0; first < text.size(); first += part.size()) {
@@ -44,17 +44,17 @@ void expect_in_vocabulary(const TokenSequence& text, std::size_t vocabulary) {
 
 namespace {
 
-/// How numbers lie in a file.
+/// The encoding of tokens in a file.
 struct TokenPacking {
   std::string form;          ///< for the user: "bytes of"
   std::uint64_t header = 0;  ///< bytes before the first token
-  std::size_t width = 1;     ///< bytes of a token, the lowest first: 1 or 2
+  std::size_t width = 1;     ///< bytes of a token, little-endian: 1 or 2
 };
 
-/// The numbers in a file, which are read when they are asked for.
+/// The tokens of a file, read on demand.
 class PackedTokens final : public TokenSequence {
  public:
-  /// Requires: a file of whole tokens behind its header, at least one.
+  /// Requires: at least one token after the header, and only whole ones.
   PackedTokens(um::InputFile file, TokenPacking packing);
 
   [[nodiscard]] std::string name() const override { return packing_.form + " " + file(); }
@@ -91,7 +91,7 @@ void PackedTokens::read(std::uint64_t first, std::span<std::int32_t> tokens) con
   for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = bytes[2 * i] | bytes[2 * i + 1] << 8;
 }
 
-// Once for the several who ask, since it reads the whole file.
+// Computed once for all callers, as it reads the whole file.
 std::string PackedTokens::content_sha256() const {
   std::call_once(is_digested_, [&] {
     sha256_ = sha256_of("numbers of " + std::to_string(packing_.width) + " after " +
@@ -112,7 +112,7 @@ um::InputFile open_nonempty(const std::filesystem::path& path) {
   return file;
 }
 
-// Number `index` of the header.
+// Returns number `index` of the header.
 std::uint32_t header_number(const um::InputFile& file, std::uint64_t index) {
   std::array<std::byte, 4> bytes{};
   file.read(4 * index, bytes);
@@ -133,7 +133,7 @@ bool begins_with(const um::InputFile& file, std::string_view prefix) {
   return begin == prefix;
 }
 
-// Files that hold tokens in a way that this reader does not know, and would take for tokens.
+// Refuses files in formats that this reader does not know and would misread as tokens.
 void expect_no_other_format(const um::InputFile& file) {
   const std::string name = file.path().string();
   if (begins_with(file, "\x1F\x8B")) throw um::Error{name + " is packed; unpack it with gunzip"};

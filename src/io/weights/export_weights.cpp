@@ -33,7 +33,7 @@ NamedTensors choose_names(std::span<const StoredTensor> arrays, const std::strin
                   "'s; it has those of " + title(all.front().table)};
 }
 
-// The array `name`, or its average where that is wanted and there.
+// Returns the array `name`, or its average if that is wanted and exists.
 std::size_t find_array(const SafetensorsReader& checkpoint, const std::string& name,
                        ExportedState state) {
   std::optional<std::size_t> found;
@@ -52,10 +52,11 @@ ExportedWeights export_weights(const SafetensorsReader& checkpoint, const std::s
   for (const TensorPlace& place : named.places) {
     tensors.push_back({.name = place.name, .shape = place.shape});
   }
-  SafetensorsWriter writer{file, tensors, {{"format", "pt"}}};  // or transformers refuse it
+  SafetensorsWriter writer{
+      file, tensors, {{"format", "pt"}}};  // transformers refuse files without it
   std::vector<float> array;
   for (const TensorPlace& place : named.places) {
-    if (place.begin == 0) {  // the first of the array
+    if (place.begin == 0) {  // the first part of the array
       const std::size_t index = find_array(checkpoint, arrays[place.array].name, options.state);
       array.resize(element_count(arrays[place.array].shape));
       checkpoint.read(index, array);

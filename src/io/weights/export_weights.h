@@ -10,27 +10,27 @@
 
 namespace spillway {
 
-/// What was written.
+/// A summary of what was written.
 struct ExportedWeights {
   std::string title;  ///< "Hugging Face's GPT-2"
   std::size_t tensors = 0;
 };
 
-/// Which numbers of a checkpoint are written.
+/// The numbers of a checkpoint to write.
 enum class ExportedState : std::uint8_t {
   kWeights,
-  kAverages  ///< of parameters whose moving average the checkpoint has, that; else the weights
+  kAverages  ///< moving averages where the checkpoint has them; otherwise weights
 };
 
-/// What is written, and how it is named.
+/// The state to write and the names to use.
 struct ExportOptions {
   WeightSource source = WeightSource::kTorchvision;
   ExportedState state = ExportedState::kWeights;
 };
 
-/// Writes the parameters and running statistics of a checkpoint's tensors, which are those of
-/// `network`, to `file`, as F32. A file there is replaced as a whole, or stays. Throws: um::Error
-/// when the network has no such names, or the file cannot be written.
+/// Writes the parameters and running statistics of `checkpoint`, which belongs to `network`, to
+/// `file` as F32. Replaces an existing file atomically. Throws: um::Error when the network has no
+/// such names, or the file cannot be written.
 ExportedWeights export_weights(const SafetensorsReader& checkpoint, const std::string& network,
                                const ExportOptions& options, const std::filesystem::path& file);
 

@@ -19,7 +19,7 @@ NameTable gpt_names() {
                                  "h.#.*.c_proj.bias", "h.#.mlp.c_fc.bias", "ln_f.*"}) {
     table.rules.push_back({name, table.prefix + name});
   }
-  // of a Conv1D there, which is a linear layer with weights (in, out)
+  // weights of a Conv1D, which is a linear layer with weights (in, out)
   for (const char* const name :
        {"h.#.attn.c_attn.weight", "h.#.*.c_proj.weight", "h.#.mlp.c_fc.weight"}) {
     table.rules.push_back({name, table.prefix + name, TensorForm::kTransposed});
@@ -27,7 +27,7 @@ NameTable gpt_names() {
   return table;
 }
 
-// Its rotary positions turn channels j and j + d / 2, as nets::Rotary does.
+// Llama's rotary positions pair channels j and j + d / 2, as nets::Rotary does.
 NameTable llama_names() {
   return {.source = WeightSource::kHuggingFace,
           .network = "Llama",
@@ -94,7 +94,7 @@ NameTable vit_names() {
                     same_name(layer + "layernorm_*"),
                     same_name("vit.layernorm.*"),
                     same_name("classifier.*")},
-          // of a state_dict() of transformers from version 5 on
+          // names in state_dict() since version 5 of transformers
           .spellings = {{"vit.layers.#.attention.q_proj.*", layer + "attention.attention.query.*"},
                         {"vit.layers.#.attention.k_proj.*", layer + "attention.attention.key.*"},
                         {"vit.layers.#.attention.v_proj.*", layer + "attention.attention.value.*"},

@@ -6,7 +6,8 @@
 
 namespace spillway {
 
-/// The names that transformers' save_pretrained() gives, network by network.
+/// Returns the tables of names that transformers' save_pretrained() writes, one per kind of
+/// network.
 [[nodiscard]] std::vector<NameTable> hugging_face_names();
 
 }  // namespace spillway

@@ -32,7 +32,7 @@ constexpr std::string_view kArchive{"PK\x03\x04"};  // torch.save()
 constexpr char kPickle = '\x80';                    // torch.save() before version 1.6
 constexpr std::string_view kLargeFile = "version https://git-lfs";
 
-// What a file is that is no safetensors file; empty where that cannot be told.
+// Says what a file is if it is not a safetensors file; empty if unknown.
 std::string what_it_is(const fs::path& path) {
   const um::InputFile file{path};
   std::array<char, kLargeFile.size()> bytes{};
@@ -43,7 +43,7 @@ std::string what_it_is(const fs::path& path) {
   if (begin.starts_with(kArchive) || begin.front() == kPickle) {
     return "it was written by torch.save(); convert it with safetensors.torch.save_file()";
   }
-  const bool is_text = begin.find('\0') == std::string_view::npos;  // no header's length
+  const bool is_text = begin.find('\0') == std::string_view::npos;  // not the length of a header
   if (begin.front() == '{' && is_text) {
     return "it is JSON, as the index of a model in several files is; give the folder of that model";
   }
@@ -65,7 +65,7 @@ SafetensorsReader open_file(const fs::path& path) {
   }
 }
 
-// A link to nothing is there.
+// Returns whether an entry `name` exists; dangling links count, too.
 bool has_file(const fs::path& folder, const char* name) {
   std::error_code error;
   return fs::exists(fs::symlink_status(folder / name, error));
@@ -76,7 +76,7 @@ bool is_written_by_torch(const std::string& name) {
                              [&](const char* ending) { return name.ends_with(ending); });
 }
 
-// What to do about a folder without a model that can be read.
+// Returns advice about a folder without a readable model.
 std::string advice_for(const fs::path& folder) {
   if (has_file(folder, "checkpoint.json")) {
     return "it holds checkpoints of spillway; spillway export makes such a file of one";
@@ -98,7 +98,7 @@ std::string advice_for(const fs::path& folder) {
          ", which torch.save() writes; convert that with safetensors.torch.save_file()";
 }
 
-// The file that is a model, or lists its files.
+// Returns the file of the model or its index.
 fs::path file_of(const fs::path& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return path;
@@ -109,7 +109,7 @@ fs::path file_of(const fs::path& path) {
                   path.string() + "; " + advice_for(path)};
 }
 
-// Which file has which tensor.
+// Returns the file name of each tensor.
 std::map<std::string, std::string> read_index(const fs::path& path) {
   const std::string text = um::InputFile{path}.text(kLargestIndex);
   const auto refuse = [&](const std::string& why) {
@@ -170,7 +170,7 @@ void ModelFiles::open_shards(const fs::path& index) {
   std::set<std::string> names;
   for (const auto& [tensor, name] : listed) names.insert(name);
   expect_there(index, names);
-  std::unordered_map<std::string, const std::string*> found;  // the file of each tensor
+  std::unordered_map<std::string, const std::string*> found;  // by tensor
   for (const std::string& name : names) {
     const std::size_t first = tensors_.size();
     add(open_file(index.parent_path() / name));
@@ -210,7 +210,7 @@ void ModelFiles::read(std::size_t index, std::span<float> values) const {
 
 namespace {
 
-// What each network's file has and no other's, as the table spells it.
+// Returns a tensor, in the table's spelling, that only files of this network have.
 std::string marking_tensor(const NameTable& table) {
   for (const NameRule& rule : table.rules) {
     if (const auto parts = match_name(rule.ours, table.mark)) {

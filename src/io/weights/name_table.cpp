@@ -31,7 +31,7 @@ constexpr std::size_t kLongestName = 256;
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_wildcard(char c) { return c == '#' || c == '*'; }
 
-// Fills `parts` from its end on. Complexity: as deep as the pattern is long.
+// Fills `parts` from the end. Complexity: recursion as deep as the pattern is long.
 bool match_rest(std::string_view pattern, std::string_view name, std::vector<std::string>& parts) {
   if (pattern.empty()) return name.empty();
   const char first = pattern.front();

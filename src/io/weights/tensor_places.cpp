@@ -17,8 +17,8 @@ namespace {
 
 using Shape = std::vector<std::size_t>;
 
-// Rows of each of `count` tensors that an array of this shape is in the file; nothing where it
-// cannot be so many. There are as many queries as a token has numbers.
+// Returns the rows of each of the `count` tensors that form an array of this shape; nothing if they
+// do not divide evenly. There are as many query rows as a token has numbers.
 std::optional<Shape> rows_of_parts(const Shape& shape, std::size_t count) {
   const std::size_t rows = shape.front();
   if (count == 1) return Shape{rows};
@@ -35,7 +35,7 @@ Shape in_form(Shape shape, TensorForm form) {
   return shape;
 }
 
-// Appends the tensors of array number `index`; false where `rule` is not about it.
+// Appends the tensors of array `index`; returns false if `rule` does not apply.
 bool add_places(const NameRule& rule, const StoredTensor& array, std::size_t index,
                 std::vector<TensorPlace>& places) {
   const auto parts = match_name(rule.ours, array.name);
@@ -91,7 +91,7 @@ std::vector<NamedTensors> named_tensors(std::span<const StoredTensor> arrays) {
     if (!places) continue;
     std::set<std::string> names;
     for (const TensorPlace& place : *places) names.insert(place.name);
-    if (names.size() < places->size()) continue;  // of layers that networks there lack
+    if (names.size() < places->size()) continue;  // the library's networks lack some layers
     all.push_back(
         {.table = std::move(table), .places = *std::move(places), .names = std::move(names)});
   }
@@ -112,11 +112,11 @@ namespace {
 
 constexpr std::string_view kAverage = ".average";
 
-// What the name of a block that is kept beside parameters adds to theirs (Step's StateBlock).
+// Infixes in the names of optimizer state and averages (Step's StateBlock).
 constexpr std::array<std::string_view, 6> kKept{".momentum",   ".exp_avg",         ".exp_avg_sq",
                                                 ".square_avg", ".momentum_buffer", kAverage};
 
-// "conv1" and ".weight" of "conv1.weight".
+// Splits "conv1.weight" into "conv1" and ".weight".
 struct ArrayName {
   explicit ArrayName(const std::string& name)
       : block{name.substr(0, name.rfind('.'))}, suffix{name.substr(block.size())} {}

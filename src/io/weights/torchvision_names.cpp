@@ -12,7 +12,7 @@ namespace spillway {
 namespace {
 
 constexpr const char* kOtherClasses = "give --classes {}";
-constexpr const char* kCounters = "*.num_batches_tracked";  // of batch norms
+constexpr const char* kCounters = "*.num_batches_tracked";  // counters of batch norms
 
 NameTable resnet_names() {
   return {
@@ -41,7 +41,7 @@ NameTable densenet_names() {
   return table;
 }
 
-// A convolution and its ReLU are two layers of `features`, a pooling is one.
+// In `features`, a convolution with its ReLU counts as two layers, a pooling as one.
 std::vector<NameRule> vgg_rules(std::span<const StoredTensor> arrays) {
   std::vector<NameRule> rules{
       {"fc6.*", "classifier.0.*"}, {"fc7.*", "classifier.3.*"}, {"fc8.*", "classifier.6.*"}};
@@ -59,7 +59,7 @@ std::vector<NameRule> vgg_rules(std::span<const StoredTensor> arrays) {
   return rules;
 }
 
-// Any image is pooled to 7x7 there; here it must be that large by itself.
+// torchvision pools any image to 7x7; here it must have this size by itself.
 NameTable vgg_names(std::span<const StoredTensor> arrays) {
   constexpr std::size_t kPooled = std::size_t{512} * 7 * 7;
   NameTable table{.source = WeightSource::kTorchvision,
@@ -89,14 +89,14 @@ NameTable squeezenet_names() {
   return table;
 }
 
-/// A part of a network, in both names; or all of it, whose names have no beginning in common.
+/// A part of a network, by both names; empty names for the whole network.
 struct Module {
   std::string ours;
   std::string theirs;
 };
 using Unit = std::pair<const char*, const char*>;
 
-// Convolutions with their batch norms.
+// Adds rules for convolutions with their batch norms.
 void add_units(NameTable& table, const Module& module, std::span<const Unit> units) {
   for (const Unit& unit : units) {
     const std::string ours = module.ours + unit.first;
@@ -131,7 +131,7 @@ NameTable googlenet_names() {
   return table;
 }
 
-// Units of a module of Inception, such as "mixed1.5x5.2", which is "Mixed_5b.branch5x5_2".
+// Units of Inception's modules: "mixed1.5x5.2" is "Mixed_5b.branch5x5_2".
 constexpr std::array<Unit, 11> kInceptionUnits{{{".1x1.1", ".branch1x1"},
                                                 {".5x5.#", ".branch5x5_#"},
                                                 {".projection.1", ".branch_pool"},
@@ -143,7 +143,7 @@ constexpr std::array<Unit, 11> kInceptionUnits{{{".1x1.1", ".branch1x1"},
                                                 {".double3x3.across.1", ".branch3x3dbl_3a"},
                                                 {".double3x3.down.1", ".branch3x3dbl_3b"},
                                                 {".double3x3.#", ".branch3x3dbl_#"}}};
-// Those of 3x3: on the grid of 35x35, of 17x17, and of 8x8.
+// Units of 3x3 convolutions on the grids 35x35, 17x17 and 8x8.
 constexpr std::array<Unit, 1> kOn35x35{{{".3x3.#", ".branch3x3dbl_#"}}};
 constexpr std::array<Unit, 1> kOn17x17{{{".3x3.1", ".branch3x3"}}};
 constexpr std::array<Unit, 1> kOn8x8{{{".3x3.#", ".branch3x3_#"}}};

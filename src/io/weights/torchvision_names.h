@@ -7,8 +7,8 @@
 
 namespace spillway {
 
-/// The names of torchvision's state_dict(), network by network. VGG's number the layers of
-/// `arrays`.
+/// Returns the tables of names in torchvision's state_dict(), one per kind of network. VGG's names
+/// depend on the layers of `arrays`.
 [[nodiscard]] std::vector<NameTable> torchvision_names(std::span<const StoredTensor> arrays);
 
 }  // namespace spillway

@@ -18,7 +18,7 @@ std::string quoted(const std::string& name) { return "'" + name + "'"; }
 
 constexpr std::size_t kNoTensor = std::numeric_limits<std::size_t>::max();
 
-// "fc" of "fc.weight".
+// Returns "fc" for "fc.weight".
 std::string layer_of(const std::string& array) { return array.substr(0, array.rfind('.')); }
 
 std::string respelt(const NameTable& table, const std::string& name) {
@@ -41,7 +41,7 @@ bool is_known(const NamedTensors& named, const std::string& name) {
          std::ranges::find(named.table.ties, name, &Tie::name) != named.table.ties.end();
 }
 
-// What the table calls the tensor `name` of a file.
+// Returns the table's name for the tensor `name` of a file.
 std::string name_of_table(const NamedTensors& named, const std::string& name, bool is_bare) {
   if (is_bare) {
     std::string whole = respelt(named.table, named.table.prefix + name);
@@ -89,7 +89,7 @@ void WeightFile::choose_names() {
   throw of_another_network(file_, path_, network_.name, all.front());
 }
 
-// Whether the file has these names; `is_bare`: without the table's prefix.
+// Returns whether the file has these names; `is_bare`: without the table's prefix.
 bool WeightFile::take_names(const NamedTensors& named, bool is_bare) {
   by_name_.clear();
   std::string twice;
@@ -145,7 +145,7 @@ void WeightFile::expect_nothing_else() const {
   }
 }
 
-// The network has one array where the file may have two.
+// Checks tied tensors: the network has one array where the file may have two.
 void WeightFile::expect_ties() const {
   for (const Tie& tie : named_.table.ties) {
     const auto one = by_name_.find(tie.name);

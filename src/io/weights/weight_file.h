@@ -14,37 +14,38 @@
 
 namespace spillway {
 
-/// A network as files of weights know it.
+/// A network with the arrays to read from files of weights.
 struct NamedNetwork {
-  std::string name;                  ///< for sentences
+  std::string name;                  ///< for messages
   std::vector<StoredTensor> arrays;  ///< parameters and running statistics
 };
 
-/// A model of safetensors files (ModelFiles) with the parameters of a network by the names of
-/// another library, open for reading. Whose names they are is told from the files.
+/// A model in safetensors files (ModelFiles) with a network's parameters under the names of another
+/// library. Detects the library from the files.
 class WeightFile {
  public:
-  /// Reads all of it once, to find what is wrong with it. Throws: um::Error that says, in one
-  /// sentence, why a file cannot be read, that it is of another network, or which tensor is
-  /// missing, unexpected, of another shape or not finite.
-  /// With `has_new_head`, the network's last layer need not be there, or have its size.
+  /// Opens the model and reads all of it once to check it. Throws: um::Error, one sentence, when a
+  /// file cannot be read, belongs to another network, or has a tensor that is missing, unexpected,
+  /// of another shape or not finite.
+  /// With `has_new_head`, the last layer may be missing or have another size.
   WeightFile(const std::filesystem::path& path, NamedNetwork network, bool has_new_head = false);
 
-  /// The last layer, where the file does not have it in the network's size; else empty.
+  /// The last layer if the file lacks it in the network's size; otherwise empty. It is initialised
+  /// at random.
   [[nodiscard]] const std::string& drawn_layer() const { return drawn_layer_; }
 
-  /// Fills `numbers` with those of the network's array `name`; leaves those of drawn_layer().
+  /// Fills `numbers` with the network's array `name`; leaves arrays of drawn_layer() unchanged.
   /// Throws: um::Error when they cannot be read.
   void read(const std::string& name, std::span<float> numbers) const;
 
-  /// "Hugging Face's GPT-2"
+  /// Returns "Hugging Face's GPT-2".
   [[nodiscard]] std::string description() const;
 
  private:
   void choose_names();
   bool take_names(const NamedTensors& named, bool is_bare);
   void find_places();
-  // Whether it is of the last layer, which may be drawn.
+  // Returns whether `place` belongs to a last layer that may be initialised at random.
   [[nodiscard]] bool is_of_new_head(const TensorPlace& place) const;
   void expect_nothing_else() const;
   void expect_ties() const;
@@ -56,8 +57,8 @@ class WeightFile {
   ModelFiles file_;
   NamedTensors named_;
   std::map<std::string, std::size_t> by_name_;  // tensors of the file, by the table's names
-  std::vector<std::size_t> tensors_;            // of the file, for each place
-  std::unordered_map<std::string, std::size_t> arrays_;  // of the network, by name
+  std::vector<std::size_t> tensors_;            // indices in the file, for each place
+  std::unordered_map<std::string, std::size_t> arrays_;  // indices in the network, by name
   bool has_new_head_;
   std::string drawn_layer_;
 };

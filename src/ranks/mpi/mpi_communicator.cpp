@@ -20,11 +20,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-// MPI counts with int. A smaller message than that shows earlier that something comes.
+// MPI counts with int. Smaller messages also show progress earlier.
 constexpr std::size_t kLargestMessage = 64UL << 20U;  // bytes
-constexpr int kCalls = 16384;  // tags, of which MPI has at least 32,767, tell this many calls apart
+constexpr int kCalls = 16384;  // tags (MPI has at least 32,767) distinguish this many calls
 
-// Between two looks: none at first, then sleeps, each longer than the one before.
+// Pauses between polls: none at first, then sleeps of growing length.
 class Pauses {
  public:
   void restart() { looks_ = 0; }
@@ -35,7 +35,7 @@ class Pauses {
   }
 
  private:
-  static constexpr int kWithout = 100;  // some ten microseconds
+  static constexpr int kWithout = 100;  // about ten microseconds in total
   static constexpr microseconds kFirst{10};
   static constexpr microseconds kLongest{100};
   int looks_ = 0;
@@ -55,7 +55,7 @@ MPI_Comm copy_of_world() {
   return copy;
 }
 
-// The next message of MPI's of what is left of a piece.
+// Returns the next MPI message of the rest of a piece.
 template <typename Span>
 Span next_message(Span rest) {
   return rest.first(std::min(rest.size(), kLargestMessage));
@@ -112,7 +112,7 @@ MPI_Request& MpiMessages::add_request(std::size_t rank, Pending& pending) {
   return pending.requests.emplace_back(MPI_REQUEST_NULL);
 }
 
-// At least one message.
+// Sends a piece as messages, at least one.
 void MpiMessages::send(std::span<const std::byte> bytes, std::size_t to, Pending& pending) {
   bool is_last = false;
   while (!is_last) {
@@ -127,9 +127,8 @@ void MpiMessages::send(std::span<const std::byte> bytes, std::size_t to, Pending
   }
 }
 
-// Begins to receive the next message of a piece, where it has come. Messages of a rank come in
-// order. Each is looked at first: Open MPI 4.1 writes beyond the memory that a large one is too
-// large for.
+// Starts to receive the next message of a piece if it has arrived. Messages of one rank arrive in
+// order. Probes first: Open MPI 4.1 overruns the buffer when a message is too large for it.
 bool MpiMessages::receive_next(Awaited& piece, Pending& pending) {
   const std::span<std::byte> expected = next_message(piece.rest);
   const bool is_last = expected.size() == piece.rest.size();
@@ -155,7 +154,7 @@ bool MpiMessages::receive_next(Awaited& piece, Pending& pending) {
   return true;
 }
 
-// Whether something moved since the last look.
+// Polls all messages. Returns whether any has progressed since the last poll.
 bool MpiMessages::look(Pending& pending) {
   bool has_moved = false;
   for (Awaited& piece : pending.awaited) {
@@ -189,8 +188,8 @@ std::vector<std::size_t> MpiMessages::wait(Pending& pending, std::chrono::millis
   }
 }
 
-// What has begun to come cannot be taken back, so that its memory may still be written to in a
-// later call of MPI: there is none but abort().
+// Receives that have started cannot be cancelled. Later MPI calls may still write to their memory,
+// so only abort() may follow.
 std::vector<std::size_t> MpiMessages::silent_in(const Pending& pending) {
   std::vector<std::size_t> silent;
   for (std::size_t i = 0; i < pending.requests.size(); ++i) {
@@ -207,7 +206,7 @@ std::vector<std::size_t> MpiMessages::silent_in(const Pending& pending) {
 std::vector<std::size_t> MpiMessages::move_all(SentPieces sends, ReceivedPieces receives,
                                                std::chrono::milliseconds time_limit) {
   Pending pending;
-  for (std::size_t i = 1; i < ranks(); ++i) {  // not all to the same rank first
+  for (std::size_t i = 1; i < ranks(); ++i) {  // do not begin with the same rank everywhere
     const std::size_t to = (rank_ + i) % ranks();
     const std::size_t from = (rank_ + ranks() - i) % ranks();
     send(sends[to], to, pending);
@@ -229,7 +228,7 @@ void MpiMessages::exchange(SentPieces sends, ReceivedPieces receives) {
 
 void MpiMessages::sum(std::span<float> numbers) {
   const std::vector<std::span<const std::byte>> nothing(ranks());
-  exchange(nothing, std::vector<std::span<std::byte>>(ranks()));  // all are here
+  exchange(nothing, std::vector<std::span<std::byte>>(ranks()));  // wait for all ranks
   while (!numbers.empty()) {
     const std::span<float> part =
         numbers.first(std::min(numbers.size(), kLargestMessage / sizeof(float)));
@@ -246,7 +245,7 @@ void MpiMessages::sum(std::span<float> numbers) {
   }
 }
 
-// Who is there answers: all ranks began to wait at about the same time.
+// Finds the silent ranks: all ranks stopped waiting at about the same time, so the others answer.
 void MpiMessages::fail_in_sum() {
   using namespace std::chrono_literals;
   const auto patience = std::max<std::chrono::milliseconds>(1s, time_limit_ / 4);

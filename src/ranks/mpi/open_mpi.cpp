@@ -11,7 +11,7 @@
 namespace spillway {
 namespace {
 
-// The first variable of the environment that is a number.
+// Returns the first of these environment variables that is a number.
 std::optional<std::size_t> number_in(std::initializer_list<const char*> names) {
   for (const char* const name : names) {
     const char* const value = std::getenv(name);
@@ -21,9 +21,9 @@ std::optional<std::size_t> number_in(std::initializer_list<const char*> names) {
   return std::nullopt;
 }
 
-// How many ranks the launcher started, where it says so: Open MPI's mpirun, one that speaks PMI
-// (MPICH's, Intel's), Slurm's srun. SLURM_NTASKS is no sign: a batch script that starts one
-// ordinary process has it, too.
+// Returns the number of ranks that the launcher announces: Open MPI's mpirun, a PMI launcher
+// (MPICH's, Intel's) or Slurm's srun. Ignores SLURM_NTASKS: a batch script with one ordinary
+// process has it, too.
 std::optional<std::size_t> launched_ranks() {
   const auto ranks = number_in({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"});
   return ranks == std::size_t{0} ? std::nullopt : ranks;

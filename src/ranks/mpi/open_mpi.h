@@ -10,23 +10,23 @@
 
 namespace spillway {
 
-/// True where a launcher (mpirun, Slurm's srun, another PMI) started this process as one rank of
-/// several. Reads the environment; loads nothing.
+/// Returns whether a launcher (mpirun, Slurm's srun, another PMI) started this process as one of
+/// several ranks. Reads only the environment.
 [[nodiscard]] bool started_with_ranks();
 
-/// Processes of which a launcher that starts no MPI says that this is one.
+/// Processes that a launcher without MPI announces, this one included.
 struct AnnouncedRanks {
-  std::string variable;  ///< of the environment, which says so
+  std::string variable;  ///< environment variable that says so
   std::size_t ranks = 0;
-  std::string start;  ///< how to start as many with MPI, but for the program: "mpirun -n 4"
+  std::string start;  ///< command to start as many with MPI, without the program: "mpirun -n 4"
 };
 
-/// Variables by which a launcher tells a process how many there are, and which one it is. One of
-/// them alone may be left from elsewhere.
+/// Environment variables in which a launcher announces the number of processes and the rank. One of
+/// them alone may be left over from elsewhere.
 struct Announcement {
   const char* ranks;
   const char* rank;
-  const char* start;  ///< what starts MPI's processes there, but for their number
+  const char* start;  ///< command that starts MPI processes there, without their number
 };
 inline constexpr std::array kAnnouncements{
     Announcement{"SLURM_NTASKS", "SLURM_PROCID", "srun --mpi=pmix -n "},
@@ -35,35 +35,34 @@ inline constexpr std::array kAnnouncements{
     Announcement{"JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK", "mpirun -n "},
     Announcement{"FLUX_JOB_SIZE", "FLUX_TASK_RANK", "mpirun -n "}};
 
-/// What torchrun, a batch script of Slurm or another launcher announces; nothing where that is one
-/// process alone. Reads the environment; loads nothing.
+/// Returns what torchrun, a batch script of Slurm or another launcher announces; nothing for a
+/// single process. Reads only the environment.
 [[nodiscard]] std::optional<AnnouncedRanks> announced_ranks();
 
-/// False where a launcher started this process as another rank than the first. For what ranks say
-/// before they have joined each other. Reads the environment; loads nothing.
+/// Returns false if a launcher started this process as another rank than 0. For messages before
+/// ranks have joined. Reads only the environment.
 [[nodiscard]] bool is_started_first();
 
-/// This rank's end of MPI's world, by libspillway_mpi.so, which is loaded from beside the program,
-/// from where it is installed, or from where the system looks for libraries. At its end it takes
-/// leave of MPI, so it can be opened once in a process. It ends before main() does; where it ends
-/// by an exception, the launcher ends the other ranks.
-/// Throws: um::Error, one sentence that says what to do, where the library is not there, cannot be
-/// loaded or is of another build, or where MPI cannot be used.
+/// Opens this rank's end of MPI's world with libspillway_mpi.so. Looks for the library beside the
+/// program, in its installed place and on the system's path. Its destructor finalises MPI, so a
+/// process can open it only once, and must destroy it before main() returns. If it is destroyed by
+/// an exception, the launcher ends the other ranks.
+/// Throws: um::Error, one sentence with advice, when the library is missing, cannot be loaded or is
+/// of another build, or MPI cannot be used.
 [[nodiscard]] std::unique_ptr<Communicator> open_mpi(const CommunicatorOptions& options = {});
 
-/// MPI, in a library of its own (libspillway_mpi.so), so that the program starts where MPI is
-/// absent.
+/// MPI in a library of its own (libspillway_mpi.so), so that the program starts without MPI.
 class MpiPlugin {
  public:
   virtual ~MpiPlugin() = default;
-  /// Enters MPI. `launched`: how many ranks the launcher says that it started, where it does.
-  /// Throws: um::Error, one sentence that says what to do, where MPI cannot be used.
+  /// Initialises MPI. `launched`: the number of ranks that the launcher announces, if it does.
+  /// Throws: um::Error, one sentence with advice, when MPI cannot be used.
   [[nodiscard]] virtual std::unique_ptr<Communicator> open(
       const CommunicatorOptions& options, std::optional<std::size_t> launched) const = 0;
 };
 
-/// What the library exports, with C linkage. The build says version and compiler: a program calls
-/// nothing else of a library whose build is not its own, since the two share classes.
+/// Functions that the library exports with C linkage. The build names version and compiler. A
+/// program calls nothing else of a library of another build, as the two share classes.
 inline constexpr const char* kMpiBuildFunction = "spillway_mpi_build";
 inline constexpr const char* kMpiPluginFunction = "spillway_mpi_plugin";
 using MpiPluginFunction = const MpiPlugin* (*)();

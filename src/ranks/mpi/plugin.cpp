@@ -1,4 +1,4 @@
-// libspillway_mpi.so: MPI as src/mpi/mpi_plugin.h describes it.
+// libspillway_mpi.so: MPI as src/ranks/mpi/open_mpi.h describes it.
 #include <mpi.h>
 
 #include <array>
@@ -17,8 +17,8 @@
 namespace spillway {
 namespace {
 
-// What the process does at these signals, as it was: Open MPI takes them to print a stack, but page
-// faults of managed memory are signals, too.
+// Restores signal handlers: Open MPI replaces them to print a stack, but page faults of managed
+// memory are signals, too.
 class KeptSignals {
  public:
   KeptSignals() {
@@ -35,7 +35,7 @@ class KeptSignals {
   std::array<struct sigaction, kSignals.size()> actions_{};
 };
 
-// True when MPI was entered, false when it had been before.
+// Initialises MPI. Returns false if it was initialised before.
 bool enter() {
   int is_over = 0;
   check_mpi(MPI_Finalized(&is_over), "MPI does not say whether it is over");
@@ -58,8 +58,8 @@ bool enter() {
   return is_in == 0;
 }
 
-// MpiPlugin::open(). Where the process has entered MPI already, with a sufficient thread level, it
-// is left to who did.
+// Implements MpiPlugin::open(). If the process has already initialised MPI, with a sufficient
+// thread level, leaves its end to that code.
 std::unique_ptr<Communicator> enter_mpi(const CommunicatorOptions& options,
                                         std::optional<std::size_t> launched) {
   const bool leaves_mpi = enter();

@@ -1,6 +1,5 @@
-// Fills a vector of a GPU's space by a kernel and sums it, and allocates in the order of a stream.
-// On a machine without a GPU it prints the sentence that says so, and succeeds unless
-// SPILLWAY_REQUIRE_GPU is set.
+// Fills a vector in a GPU's space by a kernel and sums it, and allocates on a stream. On a machine
+// without a GPU, prints a message and succeeds unless SPILLWAY_REQUIRE_GPU is set.
 #include <thrust/device_vector.h>
 #include <thrust/mr/allocator.h>
 #include <thrust/reduce.h>
@@ -20,7 +19,7 @@ namespace {
 using Resource = spillway::um::ThrustMemoryResource<thrust::universal_ptr<void>>;
 using Allocator = thrust::mr::allocator<std::uint64_t, Resource>;
 
-// As code does that takes any resource in the order of a stream.
+// Uses the resource like generic code for stream-ordered resources.
 template <class AnyResource>
 bool borrow(AnyResource& resource, cudaStream_t stream) {
   void* const block = resource.allocate(cuda::stream_ref{stream}, 1000, 256);

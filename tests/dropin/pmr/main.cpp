@@ -1,6 +1,6 @@
-// Sorts more than is near, four times as much unless told otherwise; the answer is that of plain
-// memory, and the counters show that it moved. The vector is freed by a static destructor, after
-// main. Arguments: MiB of near memory, and how many times as much to sort.
+// Sorts more data than fits near, four times as much by default. Compares the result with plain
+// memory, and checks by the counters that data moved. A static destructor frees the vector after
+// main. Arguments: MiB of near memory, and the factor.
 #include <um/dropin/memory_resource.h>
 #include <um/dropin/spillway_um.h>
 
@@ -27,7 +27,7 @@ double sorting_seconds(Vector& numbers) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// The resource ends after its vector, and the library after both.
+// The resource is destroyed after its vector, and the library after both.
 std::unique_ptr<spillway::um::MemoryResource> resource;
 std::optional<std::pmr::vector<std::uint64_t>> sorted;
 

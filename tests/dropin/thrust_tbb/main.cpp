@@ -1,4 +1,4 @@
-// A Thrust vector on TBB, of four times what is near.
+// Uses a Thrust vector on TBB of four times the near memory.
 #include <thrust/device_vector.h>
 #include <thrust/mr/allocator.h>
 #include <thrust/reduce.h>

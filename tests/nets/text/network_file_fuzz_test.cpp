@@ -1,5 +1,5 @@
-// A network file may be anything. Each property spoils a good one in a few places; what comes out
-// is a network that keeps the promises of nets/network.h, or refused in one line.
+// A network file may contain anything. Each property damages a correct file in a few places. The
+// result is a network that satisfies nets/network.h, or one line of refusal.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -29,7 +29,7 @@ void expect_one_line(const std::string& sentence) {
   RC_ASSERT(std::ranges::none_of(sentence, [](char c) { return c < ' ' || c == '\x7f'; }));
 }
 
-// What is not refused in one line must have worked.
+// Requires success or a refusal in one line.
 void expect_done_or_refused(const std::function<void()>& action) {
   try {
     action();

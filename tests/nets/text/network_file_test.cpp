@@ -56,7 +56,7 @@ TEST(NetworkFile, DescribesTheNetworkWhereItSaysSo) {
   EXPECT_EQ(read(text).description, "A toy, for tests");
 }
 
-// 6 (3 * 3 * 3) + 6 numbers of the convolution, 5 (6 * 4 * 4) + 5 of the linear layer.
+// 6 (3 * 3 * 3) + 6 weights of the convolution, 5 (6 * 4 * 4) + 5 of the linear layer.
 TEST(NetworkFile, IsTheNetworkThatItsLinesSay) {
   const Network network = read(kToy).build(kSmall, 5);
   ASSERT_EQ(network.nodes.size(), 5U);
@@ -120,14 +120,14 @@ TEST(NetworkFile, TakesCommentsBlankLinesTabsAndWindowsLineEnds) {
   EXPECT_EQ(difference(read(text).build(kSmall, 5), read(kToy).build(kSmall, 5)), "");
 }
 
-// Parameters may stand in any order; the order in which layers are read counts.
+// The order of parameters is free, the order of inputs is not.
 TEST(NetworkFile, TakesParametersInAnyOrder) {
   std::string text = kToy;
   text.replace(text.find("channels=6 kernel=3 padding=1"), 29, "padding=1x1 channels=6 kernel=3x3");
   EXPECT_EQ(difference(read(text).build(kSmall, 5), read(kToy).build(kSmall, 5)), "");
 }
 
-// ---- what README.md says of the format
+// ---- the format as README.md describes it
 
 std::string readme() {
   std::ostringstream text;
@@ -147,7 +147,7 @@ TEST(NetworkFilesOfTheReadme, AreNetworks) {
   EXPECT_EQ(network.classes(), 10U);
 }
 
-// "| `convolution` | 1 | `channels` `kernel`=1": every word of layer_kinds.h.
+// Looks up every word of layer_kinds.h: "| `convolution` | 1 | `channels` `kernel`=1".
 TEST(NetworkFilesOfTheReadme, HaveTheWordsThatItLists) {
   std::istringstream lines{readme()};
   std::vector<std::string> table;

@@ -49,7 +49,7 @@ TEST(NetworkText, OfANetworkAloneGivesItAgain) {
   }
 }
 
-// A shorter text, or a larger image: neither is refused by any network.
+// Returns a shorter text or a larger image, which no network refuses.
 Shape another(const Shape& image) {
   if (image.form == Form::kTokens) return tokens(image.height / 3);
   return {.channels = image.channels, .height = image.height + 9, .width = image.width + 40};
@@ -68,7 +68,7 @@ TEST(NetworkText, OfFamiliesGivesTheSameNetworkAgain) {
   }
 }
 
-// What a name or a flag may ask for, files may say.
+// Files accept the same sizes as names and flags.
 TEST(NetworkText, OfTheLargestSizesGivesTheSameNetworkAgain) {
   constexpr std::size_t kLargest = 1U << 20U;
   for (const char* name : {"gpt:1,1,65536,65536", "llama:1,32768,32768,65536,65536,65536"}) {
@@ -93,7 +93,7 @@ TEST(NetworkText, OfAuxiliaryHeadsGivesTheSameNetworkAgain) {
   }
 }
 
-// Names, parameters, inputs and shapes, each of them.
+// Names, parameters, inputs and shapes each make a difference.
 TEST(NetworkText, OfLayersTellsNetworksApart) {
   const auto text = [](const std::string& second, const std::string& third) {
     const std::string file = "spillway-network 1\nname a\ninput 3x8x8\nclasses 4\n" +
@@ -114,8 +114,8 @@ TEST(NetworkText, OfLayersTellsNetworksApart) {
             layers_text(build_network("lenet", {.classes = 11})));
 }
 
-// Where a built-in network counts classes, its text says so: other classes give the same network as
-// the built-in does.
+// The text says `classes` wherever a built-in network depends on it, so that it builds the same
+// network for other numbers of classes.
 TEST(NetworkText, LeavesTheNumberOfClassesOpen) {
   for (const CatalogueEntry& entry : catalogue()) {
     SCOPED_TRACE(entry.name);
@@ -156,7 +156,7 @@ loss   softmax-cross-entropy                                 # 12x1x1
 )");
 }
 
-// A network with every layer there is and no field at its default.
+// Builds a network with every kind of layer and no field at its default.
 Network unusual(const Shape& image, std::size_t classes) {
   Builder net{"unusual", image};
   NodeId x = net.convolution("conv", net.input(),
@@ -198,7 +198,7 @@ TEST(NetworkText, SaysEveryFieldThatHasNotItsDefault) {
   }
 }
 
-// The file fixes the number: there is nothing to leave open.
+// The file fixes the number of classes, so the text contains numbers only.
 TEST(NetworkText, OfAFileWithoutTheWordClassesHasTheNumber) {
   const std::string text = R"(spillway-network 1
 name fixed

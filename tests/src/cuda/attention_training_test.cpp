@@ -1,4 +1,4 @@
-// Steps of small transformers on a GPU, with our attention and with cuDNN's.
+// Trains small transformers on a GPU, with our attention and with cuDNN's.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ class AttentionTraining : public ::testing::TestWithParam<AttentionAlgorithm> {
     std::vector<float> losses;
     std::vector<test::BlockNumbers> state;
   };
-  // Heads of 16, two of which have one key.
+  // Heads of 16; two query heads share each key head.
   static nets::Network network() {
     return nets::llama(
         "small-llama",

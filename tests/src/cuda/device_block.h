@@ -15,9 +15,9 @@
 
 namespace spillway::cuda {
 
-/// Device memory, aligned to 256 bytes as the runtime's is. All its bytes are 0xFF at first, which
-/// read as numbers are NaN, and guard bytes follow it. They do not where the device is made of the
-/// processor: each access is checked there.
+/// Device memory, aligned to 256 bytes like the runtime's. All bytes are 0xFF at first (NaN as
+/// numbers), and guard bytes follow. An emulated device needs no guard bytes, since it checks each
+/// access.
 class DeviceBlock {
  public:
   explicit DeviceBlock(um::Bytes size) : size_{size.count()} {
@@ -29,7 +29,7 @@ class DeviceBlock {
   }
 
   [[nodiscard]] std::byte* data() { return memory_.get(); }
-  /// What it holds when all work is done.
+  /// Returns the contents after all work is done.
   [[nodiscard]] std::vector<std::byte> bytes() const { return copy(0, size_); }
   template <class T>
   [[nodiscard]] std::vector<T> numbers() const {
@@ -73,7 +73,7 @@ struct Block {
   host::Block host;
   DeviceBlock device;
 
-  /// Of the device.
+  /// Returns the bytes on the device.
   [[nodiscard]] std::vector<std::byte> bytes() const { return device.bytes(); }
   template <class T>
   [[nodiscard]] std::vector<T> numbers() const {

@@ -1,4 +1,4 @@
-// Whole training steps on a GPU against PyTorch, in each precision and memory.
+// Compares whole training steps on a GPU with PyTorch, in each precision and memory mode.
 
 #include <gtest/gtest.h>
 
@@ -20,15 +20,15 @@ using test::GoldenFile;
 using test::GoldenTolerance;
 using test::MakeNetwork;
 
-// As on the host (tests/src/golden_test.cpp), but cuDNN may choose Winograd convolutions.
+// Same as on the host (tests/src/golden_test.cpp), except that cuDNN may choose Winograd.
 constexpr GoldenTolerance kFp32{.one_step = 8e-4, .losses = 1e-3, .statistics = 1e-3};
-// TF32 rounds what is multiplied to 11 bits. PyTorch with such roundings put in is up to 1.3e-3
-// away after one step, its losses 3.2e-4 and statistics 6e-4 after ten; kernels that add up in
-// another order may be a few times that.
+// TF32 rounds factors to 11 bits. PyTorch with emulated rounding differs by up to 1.3e-3 after one
+// step; by 3.2e-4 in losses and 6e-4 in statistics after ten. Kernels with another order of
+// summation may differ by a few times that.
 constexpr GoldenTolerance kTf32{.one_step = 5e-3, .losses = 2e-3, .statistics = 5e-3};
-// bfloat16 rounds every activation and gradient to 8 bits, which takes ReLUs and max pools over the
-// jumps of their gradients: in PyTorch single blocks' gradients are then off by a third, so they
-// are not looked at. Its losses are off by up to 1.5e-2, its statistics by 5.2e-2.
+// bfloat16 rounds every activation and gradient to 8 bits, which moves ReLUs and max pools across
+// their jumps. Gradients of single blocks are then off by a third in PyTorch, so they are not
+// compared. PyTorch's losses are off by up to 1.5e-2, its statistics by 5.2e-2.
 constexpr GoldenTolerance kBf16{.one_step = 0, .losses = 6e-2, .statistics = 0.2};
 
 class CudaGolden : public ::testing::TestWithParam<const char*> {

@@ -11,8 +11,8 @@
 
 namespace spillway::cuda {
 
-/// What tests of operations run kernels with, those of cuDNN and cuBLASLt too. All tests of a suite
-/// have the same backends, which ask cuDNN only once what there is for a convolution.
+/// Runs kernels, including cuDNN's and cuBLASLt's, for tests of operations. All tests of a suite
+/// share the backends, so that cuDNN is asked only once per convolution.
 class KernelRunner : public OperationRunner {
  public:
   static void TearDownTestSuite() { shared_.reset(); }
@@ -23,7 +23,7 @@ class KernelRunner : public OperationRunner {
     if (IsSkipped() || HasFatalFailure()) return;
     OperationRunner::SetUp();
   }
-  /// With cuDNN and cuBLASLt, which take a while to begin.
+  /// Returns the backend with cuDNN and cuBLASLt, which take a while to start.
   [[nodiscard]] const CudaBackend& backend() { return begun(&Shared::backend, false); }
 
   void run_with(std::string_view algorithm, const Operation& operation,
@@ -43,7 +43,7 @@ class KernelRunner : public OperationRunner {
   }
 
  private:
-  // The device waits for a kernel before anything else is done, whatever stream it is on.
+  // Tests synchronize the device after each kernel, on any stream.
   struct Shared {
     Shared() { um::check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking)); }
     Shared(const Shared&) = delete;

@@ -14,7 +14,7 @@
 
 namespace spillway::cuda {
 
-/// The host backend, by which the device's results are judged.
+/// The host backend, as the reference for the device's results.
 class HostRunner : public host::KernelRunner {
  public:
   using host::KernelRunner::backend;
@@ -26,8 +26,8 @@ class HostRunner : public host::KernelRunner {
   void TestBody() override {}
 };
 
-/// Runs kernels of ours on the device, and from the same numbers on the host. The device may be one
-/// that tests/src/cuda/processor makes of the processor.
+/// Runs our kernels on the device, and on the host with the same numbers. The device may be
+/// emulated on the CPU (tests/src/cuda/processor).
 class OperationRunner : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -78,7 +78,7 @@ class OperationRunner : public ::testing::Test {
     block.device.write(bytes);
     return block;
   }
-  /// Blocks of a gradient or of what an optimizer keeps, one for each part.
+  /// Returns blocks of a gradient or of optimizer state, one per part.
   [[nodiscard]] std::vector<Block> parts(const ParameterSpec& spec, std::size_t count) {
     return parts_like(spec, host_.parts(spec, count));
   }
@@ -105,7 +105,7 @@ class OperationRunner : public ::testing::Test {
     EXPECT_TRUE(std::equal(all.begin(), all.end(), expected.begin())) << "padding is zero";
     return {numbers.begin(), numbers.end()};
   }
-  /// The samples of `batch` from `first` on, as they wait for a LoadBatch.
+  /// Returns the samples of `batch`, starting at `first`, staged for a LoadBatch.
   [[nodiscard]] DeviceBlock staged(const LoadBatch& op, const Batch& batch,
                                    std::size_t first = 0) const {
     const StagedBatch layout{machine_.precision, op};
@@ -120,7 +120,7 @@ class OperationRunner : public ::testing::Test {
     return bytes(host_.backend().saved_bytes(op), saved_bytes(machine_, op));
   }
 
-  /// The values of a device tensor. Fails the test unless its padding is zero.
+  /// Returns the values of a device tensor. Fails the test unless its padding is zero.
   [[nodiscard]] Values values(const TensorShape& shape, const Block& block) const {
     std::vector<std::byte> bytes = block.bytes();
     Values result(shape.elements());
@@ -131,8 +131,8 @@ class OperationRunner : public ::testing::Test {
     EXPECT_EQ(bytes, std::vector<std::byte>(bytes.size())) << "padding of the tensor is zero";
     return result;
   }
-  /// The floats of a block of the device. Fails the test unless the block is what importing them
-  /// would make of it, padding and, where it `has_copy` in bfloat16, that included.
+  /// Returns the floats of a device block. Fails the test unless importing these floats gives the
+  /// same block, including padding and, with `has_copy`, the bfloat16 copy.
   [[nodiscard]] Values values(const ParameterSpec& spec, const Block& block,
                               bool has_copy = false) const {
     std::vector<float> numbers(element_count(spec));
@@ -147,7 +147,7 @@ class OperationRunner : public ::testing::Test {
     return {numbers.begin(), numbers.end()};
   }
 
-  /// Fails the test unless the device has the host's numbers, but for one rounding of a tensor and
+  /// Fails the test unless the device has the host's numbers, up to one rounding of a tensor and
   /// `tolerance`, which covers both sides.
   void expect_same_on_host(const ParameterSpec& spec, Block& block, double tolerance = 0) {
     host::expect_near(values(spec, block), host_.values(spec, block.host), tolerance);
@@ -161,8 +161,8 @@ class OperationRunner : public ::testing::Test {
     }
   }
 
-  /// Runs both, the device in a workspace of exactly the size it asked for. Fails the test when
-  /// the device writes behind a block.
+  /// Runs both, the device with a workspace of exactly the requested size. Fails the test if the
+  /// device writes past the end of a block.
   template <class Op>
   void run(const Op& op, const std::vector<Block*>& operands, const StepContext& context = {},
            bool is_recomputation = false) {
@@ -171,7 +171,7 @@ class OperationRunner : public ::testing::Test {
     host_.run(op, blocks, context, is_recomputation);
     run_tested(op, operands, context, is_recomputation);
   }
-  /// The same; the device's batch waits in memory of the device.
+  /// Runs both; the device's batch is staged in device memory.
   void run(LoadBatch op, std::vector<Block*> operands, const StepContext& context) {
     host_.run(op, {&operands[0]->host, &operands[1]->host}, context);
     op.is_staged = true;
@@ -180,7 +180,7 @@ class OperationRunner : public ::testing::Test {
     operands.insert(operands.begin(), &waiting);
     run_tested(op, operands, context);
   }
-  /// By the device only.
+  /// Runs only on the device.
   template <class Op>
   void run_tested(const Op& op, const std::vector<Block*>& operands,
                   const StepContext& context = {}, bool is_recomputation = false) {
@@ -217,7 +217,7 @@ class OperationRunner : public ::testing::Test {
     }
     return blocks;
   }
-  // A part of a block in ordinary memory.
+  // Returns the bytes of a part of a block in host memory.
   [[nodiscard]] std::span<const std::byte> floats_of(std::span<const std::byte> block,
                                                      const ParameterSpec& spec,
                                                      const ParameterPart& part) const {

@@ -17,23 +17,24 @@ using test::Values;
 
 inline constexpr bool kIsCuda = true;
 
-/// As expect_within(), where `tolerance` covers the float arithmetic of the host: twice that here,
-/// as powers and exponentials err by more on a device.
+/// Like expect_within(), with a `tolerance` for float arithmetic on the host. Allows twice that,
+/// since powers and exponentials are less exact on a device.
 inline void expect_near(const Values& actual, const Values& expected, double tolerance) {
   expect_within(actual, expected, 2 * tolerance);
 }
 
-/// By how much sums of `terms` products of numbers in [-1, 1] may be off, before they are rounded
+/// Returns the tolerance of sums of `terms` products of numbers in [-1, 1], before they are rounded
 /// to the tensor's elements.
 ///
-/// They are compared with the definition in double, so that all of the tolerance is the device's.
-/// fp32 sums in float: sum_tolerance(). bf16: the products are exact in float; tensor cores cut
-/// sums off instead of rounding them, which errs in one direction and by twice as much: four times
-/// the tolerance. TF32 has 10 bits behind the point and may be cut off, so that a factor errs by up
-/// to 2^-10 of itself and a product by 2^-9, about 2^-10 in the root mean square; the n products,
-/// 1/3 each in the root mean square, err together by sqrt(n) / 3 * 2^-10 in the root mean square
-/// where the signs differ and as much again from the common direction; six times that for the worst
-/// of many sums. How its sums err is little beside that.
+/// The reference is the definition in double, so all of the tolerance is for the device.
+/// - fp32 sums in float: sum_tolerance().
+/// - bf16: products are exact in float, but tensor cores truncate sums instead of rounding them.
+///   Errors are twice as large and have one sign: four times the tolerance.
+/// - TF32 has 10 fraction bits and may truncate, so that a factor errs by up to 2^-10 and a product
+///   by 2^-9, about 2^-10 in the root mean square. The n products, 1/3 each in the root mean
+///   square, err together by sqrt(n) / 3 * 2^-10 for random signs, and as much again for the common
+///   direction. Six times that covers the worst of many sums. The error of the sums is small beside
+///   that.
 [[nodiscard]] inline double product_tolerance(std::size_t terms) {
   const double rounding = host::sum_tolerance(terms);
   switch (tested_precision()) {

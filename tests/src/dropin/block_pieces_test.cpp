@@ -12,7 +12,7 @@ using namespace um;
 
 constexpr PieceSize kSize{.page = 4_KiB, .piece = 8_KiB};
 
-/// Sizes of the pieces of an allocation of so many bytes that a part of it touches.
+/// Returns the sizes of the pieces that a part of an allocation of `all` bytes overlaps.
 std::vector<std::size_t> sizes(std::size_t all, std::size_t begin, std::size_t part) {
   static std::byte memory[64 << 10];
   const Range allocation{memory, all};

@@ -13,7 +13,7 @@
 namespace spillway::dropin {
 namespace {
 
-// Little of it is left for a library that a program loads after PyTorch and others.
+// Static TLS is scarce for a library that a program loads after PyTorch and others.
 TEST(Library, NeedsNoStaticThreadLocalStorage) {
   Dl_info info{};
   void* found = nullptr;
@@ -73,7 +73,7 @@ TEST_F(SpaceOfC, ASpaceMayEndWithAllocationsAndItsHandleIsNotUsedAgain) {
   EXPECT_EQ(spillway_um_destroy(next), SPILLWAY_UM_OK);
 }
 
-// Many rounds: the two meet within the call only now and then.
+// Repeats, because the two threads rarely meet within the call.
 TEST_F(SpaceOfC, IsDestroyedOnceByThreadsThatDestroyItTogether) {
   const spillway_um_options wanted = options();
   for (int round = 0; round < 200; ++round) {
@@ -137,7 +137,7 @@ TEST_F(SpaceOfC, KeepsTheLastErrorOfEachThread) {
   expect_refused(spillway_um_free(space, this), SPILLWAY_UM_NOT_ALLOCATED, "not an address");
   std::thread{[] { EXPECT_STREQ(spillway_um_last_error(), ""); }}.join();
   EXPECT_EQ(spillway_um_free(space, nullptr), SPILLWAY_UM_OK);
-  expect_refused(SPILLWAY_UM_OK, SPILLWAY_UM_OK, "not an address");  // a success leaves it
+  expect_refused(SPILLWAY_UM_OK, SPILLWAY_UM_OK, "not an address");  // a success keeps the message
 }
 
 TEST(Version, IsTheProjects) { EXPECT_STREQ(spillway_um_version(), "0.1.0"); }

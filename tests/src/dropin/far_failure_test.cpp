@@ -1,4 +1,4 @@
-// A far file whose file system takes no more, through the C functions.
+// A far file on a full file system, through the C functions.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -13,7 +13,7 @@
 namespace spillway::dropin {
 namespace {
 
-/// Only the file's first page can be written from now on.
+/// Limits files to one page from now on.
 void limit_files_to_a_page() {
   std::signal(SIGXFSZ, SIG_IGN);
   const rlimit limit{.rlim_cur = kPage, .rlim_max = kPage};
@@ -28,7 +28,7 @@ class FarFailure : public SpaceOfC {
     wanted.far_path = path.c_str();
   }
   void make() { ASSERT_EQ(spillway_um_create(&wanted, &space), SPILLWAY_UM_OK); }
-  /// Every byte of page i is i + 1. Four pages fit near.
+  /// Returns pages with every byte of page i set to i + 1. Four pages fit near.
   std::byte* filled(std::size_t pages) const {
     std::byte* const all = take(pages * kPage);
     for (std::size_t page = 0; page < pages; ++page) {

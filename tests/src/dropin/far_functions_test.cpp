@@ -23,7 +23,7 @@ struct Freed {
 };
 using Aligned = std::unique_ptr<std::byte, Freed>;
 
-/// Ordinary memory that far memory can be copied to and from.
+/// Returns ordinary memory with the alignment of far copies.
 Aligned aligned(std::size_t bytes, int value) {
   Aligned made{static_cast<std::byte*>(std::aligned_alloc(kBlock, bytes))};
   std::fill_n(made.get(), bytes, std::byte(value));

@@ -15,10 +15,10 @@
 namespace spillway::dropin {
 namespace {
 
-/// What `work` returns in a child process; -1 when a signal ended it.
+/// Returns the result of `work` in a child process; -1 when a signal ended it.
 int in_child(const std::function<int()>& work) {
 #ifdef __SANITIZE_ADDRESS__
-  // GCC 12's ASan leaves its allocator's locks as they are in a child: nobody may hold one.
+  // GCC 12's ASan leaves its allocator's locks unchanged in a child, so no thread may hold one.
   while (!test::all_others_sleep()) std::this_thread::yield();
 #endif
   const pid_t child = fork();
@@ -69,7 +69,7 @@ TEST_F(Fork, TheChildMayMakeSpacesOfItsOwn) {
 TEST_F(Fork, TheParentGoesOnWhileItHasAChildAndAfterwards) {
   const int heard = in_child([] { return 7; });
   EXPECT_EQ(heard, 7);
-  EXPECT_EQ(std::system("true"), 0);  // fork and exec, whichever way
+  EXPECT_EQ(std::system("true"), 0);  // fork and exec in any form
   for (int round = 0; round < 3; ++round) {
     for (std::size_t i = 0; i < 16; ++i) {
       EXPECT_EQ(block[i * kPage + 9], static_cast<std::byte>(3 + round));
@@ -79,7 +79,7 @@ TEST_F(Fork, TheParentGoesOnWhileItHasAChildAndAfterwards) {
   EXPECT_GE(counters().evictions, 3U * 12U);
 }
 
-// No other space is made before: what is prepared for a fork first is locked last.
+// Makes no other space before: fork locks in reverse order of preparation.
 TEST(ForkOfADefaultSpace, MayHappenWhileItIsMade) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "TSan has no threads in the child of a process with threads";

@@ -11,7 +11,7 @@
 namespace spillway::dropin {
 namespace {
 
-/// The default space, of the environment unless set_default() was called; each test has its own.
+/// The default space of each test, from the environment unless set_default() was called.
 class DefaultSpaceOfC : public SpaceOfC {
  protected:
   void SetUp() override {

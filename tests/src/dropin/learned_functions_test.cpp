@@ -1,5 +1,5 @@
-// Learned prefetch through the C functions: what is learned, what is not, and that content stays.
-// Learned prefetch, and other threads.
+// Learned prefetch through the C functions, also by several threads: what is learned, what is not,
+// and that content stays.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -27,23 +27,23 @@ TEST_F(LearnedFunctions, PrefetchAStreamAheadOfItsTouches) {
     for (std::size_t i = 0; i < kPages; ++i) {
       touch(block + i * kPage, 1, SPILLWAY_UM_READ_WRITE);
       wrong += add_one(block + i * kPage, 1, iteration);
-      ok(spillway_um_synchronize(space));  // however busy the machine is, moves are done in time
+      ok(spillway_um_synchronize(space));  // makes moves end in time on a busy machine
     }
     mark();
   }
   EXPECT_EQ(wrong, 0U);
   const auto seen = counters();
   EXPECT_EQ(seen.lessons, 1U);
-  // Two are recorded, the third waits for the replay plan.
+  // Two are recorded; the third waits for the replay plan.
   EXPECT_EQ(seen.followed, 7U);
   EXPECT_EQ(seen.hits, 7 * kPages);
   EXPECT_EQ(seen.misses, 0U);
   EXPECT_GT(seen.prefetches, 0U);
-  EXPECT_LE(seen.late, kNear);  // where the first cycle began
+  EXPECT_LE(seen.late, kNear);  // in the first cycle only
   EXPECT_EQ(status().find("following each iteration, planned "), 0U) << status();
 }
 
-// Two arrays of 8 pages, each made of the other by turns.
+// Two arrays of 8 pages, computed from each other in turn.
 TEST_F(LearnedFunctions, LearnAStencilThatSwapsItsArrays) {
   constexpr std::size_t kPages = 8;
   std::byte* from = take(kPages);
@@ -62,13 +62,13 @@ TEST_F(LearnedFunctions, LearnAStencilThatSwapsItsArrays) {
     std::swap(from, to);
   }
   EXPECT_EQ(wrong, 0U);
-  // Four are recorded, two wait for the replay plan and for the cycle to begin.
+  // Four are recorded; two wait for the replay plan and for a cycle to begin.
   EXPECT_EQ(counters().followed, 6U);
   EXPECT_EQ(counters().misses, 0U);
   EXPECT_EQ(status().find("following cycles of 2 iterations, planned "), 0U) << status();
 }
 
-// Weights that stay, activations that come and go, and state that is made anew of the old one.
+// Weights stay, activations come and go, and new state is computed from the old state.
 TEST_F(LearnedFunctions, LearnATrainingLoop) {
   std::byte* const weights = take(8);
   std::memset(weights, 0, 8 * kPage);
@@ -129,7 +129,7 @@ TEST_F(LearnedFunctions, FallBackWhenThePatternChanges) {
   EXPECT_EQ(counters().abandoned, 4U);
   EXPECT_GT(counters().misses, 0U);
   EXPECT_EQ(counters().lessons, 2U);
-  // Four are abandoned, two recorded, one waits.
+  // Four are abandoned, two are recorded, and one waits.
   EXPECT_EQ(counters().followed, 2U + 3U);
 }
 
@@ -162,7 +162,7 @@ TEST_F(LearnedFunctions, SayNothingBeforeTheFirstMark) {
   EXPECT_EQ(status(), "no iteration has been marked");
 }
 
-// One thread at a time, so that there is a pattern; the space is destroyed with moves under way.
+// One thread at a time gives a pattern. The space is destroyed with moves in flight.
 TEST_F(LearnedFunctions, EndWithTheirSpace) {
   std::byte* const block = take(24);
   for (int i = 0; i < 6; ++i) {
@@ -188,7 +188,7 @@ TEST_F(LearnedFunctions, RefuseMisuse) {
                  "no room");
   ok(spillway_um_learned_status(space, text.data(), text.size()));
   EXPECT_STREQ(text.data(), "no ");
-  // What is wrong about memory is wrong with marks, too.
+  // Misuse of memory is refused with marks, too.
   std::byte* const block = take(2);
   mark();
   expect_refused(spillway_um_touch(space, block, 3 * kPage, SPILLWAY_UM_READ),
@@ -203,7 +203,7 @@ TEST_F(LearnedFunctions, RefuseMisuse) {
 
 using LearnedThreads = LearnedSpace;
 
-// Each thread goes over its own pages; together they are no pattern, or one by chance.
+// Each thread uses its own pages; together they form a pattern only by chance.
 TEST_F(LearnedThreads, MayBeUsedByEightThreads) {
   constexpr std::size_t kThreads = 8;
   mark();
@@ -231,8 +231,8 @@ TEST_F(LearnedThreads, MayBeUsedByEightThreads) {
   EXPECT_EQ(counters().touches, 3 * 12 * kThreads);
 }
 
-// Seven threads fill, move and check what they have allocated before, and allocate what is too
-// small to be learned; meanwhile one goes over its pages again and again.
+// Seven threads fill, move and check their allocations, and make allocations too small to be
+// learned. Meanwhile one thread repeats a pattern on its pages.
 TEST_F(LearnedThreads, AreFollowedWhileOtherThreadsMoveTheirOwn) {
   constexpr std::size_t kOthers = 7;
   constexpr std::size_t kPages = 16;

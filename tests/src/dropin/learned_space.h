@@ -12,7 +12,8 @@
 
 namespace spillway::dropin {
 
-/// Thirty-two pages of 64 KiB of which eight may be near, behind a slow link, so that faults cost.
+/// Thirty-two pages of 64 KiB with room for eight near, on a slow link, so that faults are
+/// expensive.
 class LearnedSpace : public SpaceOfC {
  protected:
   static constexpr std::size_t kNear = 8;
@@ -33,7 +34,7 @@ class LearnedSpace : public SpaceOfC {
   void touch(std::byte* address, std::size_t pages, int access) const {
     ok(spillway_um_touch(space, address, pages * kPage, access));
   }
-  /// Ends an iteration; with its replay plan made and its moves done.
+  /// Ends an iteration and waits for its replay plan and moves.
   void mark() const {
     ok(spillway_um_mark_iteration(space));
     ok(spillway_um_synchronize(space));
@@ -51,8 +52,8 @@ class LearnedSpace : public SpaceOfC {
     ok(spillway_um_learned_status(space, text.data(), text.size()));
     return text.data();
   }
-  /// Adds one to a byte of each page in [0, pages), which takes about half a millisecond a page,
-  /// and returns how many were not `expected` before.
+  /// Adds one to a byte of each page in [0, pages), in about half a millisecond per page. Returns
+  /// how many bytes were not `expected` before.
   static std::size_t add_one(std::byte* block, std::size_t pages, std::uint8_t expected) {
     std::size_t wrong = 0;
     for (std::size_t page = 0; page < pages; ++page) {

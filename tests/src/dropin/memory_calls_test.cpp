@@ -1,5 +1,4 @@
-// What the system's calls on memory do to a space's, as spillway_um.h says: each statement there
-// has a test here.
+// The effect of system calls on a space's memory. Each statement of spillway_um.h has a test here.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -21,7 +20,7 @@ namespace {
 sigjmp_buf before_the_touch;
 void leave(int number) { siglongjmp(before_the_touch, number); }
 
-/// The signal that a touch of `address` raises for the program; 0: none.
+/// Returns the signal that an access to `address` raises, or 0.
 enum class Touch : std::uint8_t { kRead, kWrite };
 int signal_of(Touch touch, std::byte* address) {
   const int number = sigsetjmp(before_the_touch, 1);
@@ -35,8 +34,8 @@ int signal_of(Touch touch, std::byte* address) {
   return 0;
 }
 
-/// Sixteen pages with content, of which four may be near, and a program that handles SIGSEGV and
-/// SIGBUS itself. For each kind of paging.
+/// Sixteen pages with content and room for four near, in a program that handles SIGSEGV and SIGBUS
+/// itself. Runs for each kind of paging.
 class MemoryCalls : public SpaceOfC, public testing::WithParamInterface<int> {
  protected:
   void SetUp() override {
@@ -74,7 +73,7 @@ class MemoryCalls : public SpaceOfC, public testing::WithParamInterface<int> {
     ASSERT_EQ(spillway_um_synchronize(space), SPILLWAY_UM_OK) << spillway_um_last_error();
     ASSERT_EQ(near_bytes(page(i), kPage), 0U);
   }
-  /// Every page comes near and leaves again, by touches.
+  /// Touches all pages, so that each comes near and leaves again.
   void expect_content() const {
     for (std::size_t i = 0; i < kPages; ++i) {
       for (std::size_t at = 0; at < kPage; at += 4096) {
@@ -100,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(Paging, MemoryCalls,
 
 // --- mlock
 
-// The system's own: AddressSanitizer's mlock() does nothing.
+// Makes the system call directly, because AddressSanitizer's mlock() is a no-op.
 long lock_in_memory(const void* address, std::size_t size) {
   return syscall(SYS_mlock, address, size);
 }
@@ -141,7 +140,7 @@ TEST_P(MemoryCalls, MprotectHoldsWhileAPageStaysNear) {
 
 TEST_P(MemoryCalls, MprotectEndsWhenAPageMoves) {
   bring(3);
-  ASSERT_EQ(mprotect(page(3), 4096, PROT_NONE), 0);  // a part of a page, too
+  ASSERT_EQ(mprotect(page(3), 4096, PROT_NONE), 0);  // also for a part of a page
   send(3);
   EXPECT_EQ(signal_of(Touch::kWrite, page(3)), 0);
   expect_content();
@@ -162,7 +161,7 @@ TEST_P(MemoryCalls, MremapTakesAPartAwayUntilItIsBack) {
   bring(3);
   send(4);
   void* const other = mmap(nullptr, 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  for (const std::size_t i : {3U, 4U}) {  // mapped apart by memfd
+  for (const std::size_t i : {3U, 4U}) {  // memfd maps the pages separately
     ASSERT_NE(mremap(page(i), kPage, kPage, MREMAP_MAYMOVE | MREMAP_FIXED,
                      static_cast<std::byte*>(other) + (i - 3) * kPage),
               MAP_FAILED);
@@ -238,7 +237,7 @@ TEST_P(MemoryCalls, MadviseAboutTimesChangesNoContent) {
   for (const int advice : {MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_RANDOM, MADV_SEQUENTIAL,
                            MADV_WILLNEED, MADV_DONTDUMP, MADV_COLD, MADV_PAGEOUT}) {
     bring(3);
-    static_cast<void>(madvise(page(3) + 4096, 4096, advice));  // a part of a page, and all of it
+    static_cast<void>(madvise(page(3) + 4096, 4096, advice));  // a part of a page, then all pages
     send(3);
     static_cast<void>(madvise(block, kPages * kPage, advice));
     bring(3);

@@ -13,7 +13,7 @@
 namespace spillway::dropin {
 namespace {
 
-/// What a space with these options is refused with.
+/// Expects that a space with these options is refused.
 void expect_no_space(const spillway_um_options& options, spillway_um_status status,
                      const std::string& part) {
   spillway_um_space space{.id = 5};
@@ -97,7 +97,7 @@ TEST_F(Misused, UseAfterDestroy) {
 
 TEST_F(Misused, RangeOutsideAnAllocation) {
   std::byte* const first = take(2 * kPage);
-  std::byte* const second = take(2 * kPage);  // right behind it: a range over both is of neither
+  std::byte* const second = take(2 * kPage);  // adjacent: a range across both belongs to neither
   ASSERT_EQ(second, first + 2 * kPage);
   const std::string leaves = "leaves its allocation, which ends after 131072";
   expect_refused(spillway_um_prefetch(space, first, 3 * kPage), SPILLWAY_UM_NOT_ALLOCATED, leaves);

@@ -12,7 +12,7 @@ namespace spillway::dropin {
 
 inline constexpr std::size_t kPage = 65536;
 
-/// Sixteen pages of 64 KiB, of which four may be near, through the C functions.
+/// A space of sixteen pages of 64 KiB with room for four near, through the C functions.
 class SpaceOfC : public testing::Test {
  protected:
   [[nodiscard]] static spillway_um_options options() {
@@ -51,7 +51,7 @@ class SpaceOfC : public testing::Test {
   spillway_um_space space{};
 };
 
-/// A call was refused with `status` and a sentence that contains `part`.
+/// Expects that a call was refused with `status` and a message that contains `part`.
 inline void expect_refused(spillway_um_status got, spillway_um_status status,
                            const std::string& part) {
   EXPECT_EQ(got, status);

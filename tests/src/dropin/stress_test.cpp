@@ -14,7 +14,7 @@
 namespace spillway::dropin {
 namespace {
 
-/// SPILLWAY_STRESS_SECONDS, else two.
+/// Returns SPILLWAY_STRESS_SECONDS, by default two.
 std::chrono::seconds duration() {
   const char* const text = std::getenv("SPILLWAY_STRESS_SECONDS");
   return std::chrono::seconds{text == nullptr ? 2 : std::stoi(text)};
@@ -26,22 +26,22 @@ struct Block {
   std::byte content;
 };
 
-/// What one thread has done.
+/// The actions of one thread.
 struct Tally {
   std::uint64_t allocations = 0;
   std::uint64_t touches = 0;
-  std::uint64_t wrong = 0;  // bytes that were not what was written
+  std::uint64_t wrong = 0;  // bytes with unexpected content
 };
 
-/// Does whatever comes to mind with blocks of its own.
+/// Performs random actions on its own blocks.
 class Worker {
  public:
-  /// One of all marks iterations, for whose replay plans it has no pattern.
+  /// One of all workers marks iterations, although its actions have no pattern.
   Worker(spillway_um_space space, std::uint32_t seed, bool marks)
       : space_{space}, random_{seed}, marks_{marks} {}
 
   Tally work(std::chrono::steady_clock::time_point end) {
-    constexpr std::uint64_t kLeast = 16;  // allocations, however slow the machine is
+    constexpr std::uint64_t kLeast = 16;  // allocations, for slow machines
     while (std::chrono::steady_clock::now() < end || tally_.allocations < kLeast) {
       if (blocks_.size() < 8 && draw(3) == 0) take();
       if (!blocks_.empty()) use(blocks_[draw(blocks_.size())]);
@@ -112,7 +112,7 @@ class Worker {
 
 class Stress : public SpaceOfC, public testing::WithParamInterface<spillway_um_paging> {
  protected:
-  // 256 pages of 64 KiB, of which 16 may be near: less than the eight threads ask for.
+  // 256 pages of 64 KiB with room for 16 near, less than eight threads request.
   void SetUp() override {
 #ifdef __SANITIZE_THREAD__
     if (GetParam() == SPILLWAY_UM_PAGING_MEMFD) {
@@ -139,7 +139,7 @@ TEST_P(Stress, EightThreadsLoseNoByteAndTheCountersAddUp) {
     threads.emplace_back([&, i] { tallies[i] = Worker{space, i + 1, i == 0}.work(end); });
   }
   for (std::thread& thread : threads) thread.join();
-  Tally all{.allocations = 1};  // with which the first mark measured the link
+  Tally all{.allocations = 1};  // the first mark's measurement of the link
   for (const Tally& each : tallies) {
     all.allocations += each.allocations;
     all.touches += each.touches;
@@ -156,7 +156,7 @@ TEST_P(Stress, EightThreadsLoseNoByteAndTheCountersAddUp) {
   EXPECT_EQ(now.near_peak_bytes, 16 * kPage);
   EXPECT_GT(now.evictions, 0U);
   EXPECT_GE(now.bytes_offloaded, now.bytes_prefetched / 2);
-  // A prefetch that ended after its block was freed may have left pages near: all can be had back.
+  // A prefetch that ended after its block was freed may have left pages near; all can be reclaimed.
   std::byte* const whole = take(256 * kPage);
   EXPECT_EQ(spillway_um_discard(space, whole, 256 * kPage), SPILLWAY_UM_OK);
   EXPECT_EQ(counters().near_bytes, 0U);

@@ -15,7 +15,7 @@
 
 namespace spillway::host {
 
-/// What checks of a layer's kernels against PyTorch's numbers share.
+/// The base of tests that compare a layer's kernels with PyTorch's numbers.
 class GoldenLayerRunner : public host_tested::KernelRunner,
                           public testing::WithParamInterface<test::LayerGolden> {
  protected:
@@ -26,7 +26,7 @@ class GoldenLayerRunner : public host_tested::KernelRunner,
   [[nodiscard]] Block output_gradient() const {
     return tensor(g_.y, g_.drawn("dy", g_.y.elements()));
   }
-  // What a ReLU that made y lets through.
+  // Returns the gradient that passes a ReLU with output y.
   [[nodiscard]] Block masked_output_gradient(Block& y) const {
     Block dy = output_gradient();
     Block dx = tensor(g_.y);
@@ -51,17 +51,18 @@ class GoldenLayerRunner : public host_tested::KernelRunner,
   const test::LayerGolden& g_ = GetParam();
 
  private:
-  // How far the numbers of a result may be from PyTorch's in 64 bits: the norm of the difference,
-  // in norms of the result. (On one machine: 3e-7 at worst, and PyTorch in 32 bits likewise.)
+  // Largest distance of a result from PyTorch's in 64 bits: the norm of the difference, relative to
+  // the norm of the result. (Measured on one machine: at most 3e-7, the same as PyTorch in 32
+  // bits.)
   static constexpr double kTolerance = 1e-5;
-  // In the longest sums here, of 144 products, each rounding of 2^-24 in 32 bits adds up to about
-  // sqrt(144) * 2^-24 = 7e-7. The transforms of a Winograd convolution F(4,3) lose about twenty
-  // times as much as direct sums (Lavin and Gray, "Fast algorithms for convolutional neural
-  // networks", 2016). (On one machine: 4e-7.)
+  // The longest sums have 144 products. Their 32-bit roundings of 2^-24 add up to about sqrt(144) *
+  // 2^-24 = 7e-7. The transforms of a Winograd convolution F(4,3) lose about twenty times as much
+  // as direct sums (Lavin and Gray, "Fast algorithms for convolutional neural networks", 2016).
+  // (Measured on one machine: 4e-7.)
   static constexpr double kWinogradTolerance = 1.4e-5;
-  // Each number of a bfloat16 tensor errs by up to 2^-9 of itself, about half of that in the root
-  // mean square: inputs, what lies between, and the result, which add up to 2^-8 and more where
-  // slopes are differences. (On one machine: 3.9e-3.)
+  // A number of a bfloat16 tensor errs by up to 2^-9 of its value, with about half of that as root
+  // mean square. Errors of inputs, intermediate results and the result add up to 2^-8, and more if
+  // gradients are differences. (Measured on one machine: 3.9e-3.)
   static constexpr double kBf16Tolerance = 5e-3;
 
   static double tolerance_of(const std::string& algorithm) {
@@ -70,7 +71,7 @@ class GoldenLayerRunner : public host_tested::KernelRunner,
   }
 };
 
-/// Checks each kind of layer of images, some of which networks of tokens have too.
+/// Checks each kind of image layer; some of them occur in networks of tokens, too.
 class GoldenImageLayers : public GoldenLayerRunner {
  protected:
   void check(const nets::Convolution& layer) { check_weighted(geometry_of(layer, g_.x[0], g_.y)); }
@@ -148,7 +149,7 @@ class GoldenImageLayers : public GoldenLayerRunner {
     run(PoolBackward{.x = g_.x[0], .y = g_.y, .pool = layer}, operands);
     expect_golden("dx1", values(g_.x[0], dx));
   }
-  // As src/step/layers/pool.cpp has it.
+  // Same as in src/step/layers/pool.cpp.
   void check(const nets::GlobalAveragePool& /*layer*/) {
     const nets::Extent all{.height = g_.x[0].image.height, .width = g_.x[0].image.width};
     check(nets::Pool{.kind = nets::PoolKind::kAverage, .kernel = all, .stride = all});
@@ -175,8 +176,8 @@ class GoldenImageLayers : public GoldenLayerRunner {
         {&dy, &dx}, g_.context);
     expect_golden("dx1", values(g_.y, dx));
   }
-  // It has no kernel for the way back, on which both get dy; what two readers of a value give back
-  // is added up by one.
+  // Add has no backward kernel: both inputs get dy. If two layers read a value, one operation sums
+  // their gradients.
   void check(const nets::Add& /*layer*/) {
     Block a = input(0);
     Block b = input(1);
@@ -212,7 +213,7 @@ class GoldenImageLayers : public GoldenLayerRunner {
       expect_golden("dx" + std::to_string(i + 1), values(g_.x[i], gradients[i]));
     }
   }
-  // As src/step/layers/crop.cpp has it.
+  // Same as in src/step/layers/crop.cpp.
   void check(const nets::Crop& layer) {
     const nets::Shape& whole = g_.x[0].image;
     const nets::Extent offset = layer.is_centred
@@ -258,7 +259,7 @@ class GoldenImageLayers : public GoldenLayerRunner {
     return all;
   }
 
-  // Every algorithm of the three operations of a layer with weights.
+  // Checks every algorithm of the three operations of a layer with weights.
   template <class Geometry>
   void check_weighted(const Geometry& geometry) {
     const ParameterSpec spec = geometry.parameters();
@@ -311,7 +312,7 @@ class GoldenSequenceLayers : public GoldenImageLayers {
     Block dy = output_gradient();
     Block gradient = parameters(spec);
     run(PositionsBackward{.x = g_.y, .parameters = spec}, {&dy, &gradient});
-    // No kernel makes dx: the layer hands on dy, which PyTorch's dx is too.
+    // No kernel computes dx: the layer passes dy on, which equals PyTorch's dx.
     const Values drawn = g_.drawn("dy", g_.y.elements());
     expect_golden("dx1", drawn);
     EXPECT_EQ(values(g_.y, dy), test::rounded(drawn)) << "dy is read, and handed on as it is";
@@ -443,7 +444,7 @@ class GoldenSequenceLayers : public GoldenImageLayers {
     for (double& number : numbers) number /= 2;
     return numbers;
   }
-  // An operation that may go over what it reads, and does so last.
+  // Checks an operation that may overwrite its input; the in-place run comes last.
   template <class Op>
   void check_added(const Op& forward, const ParameterSpec& spec) {
     Block x = input(0);
@@ -466,7 +467,7 @@ class GoldenSequenceLayers : public GoldenImageLayers {
     Block dy = output_gradient();
     Block gradient = parameters(spec);
     run(RowNormBackward{.x = g_.y, .epsilon = epsilon, .is_centred = is_centred},
-        {&x, &dy, &gamma, &saved, &dy, &gradient});  // over dy
+        {&x, &dy, &gamma, &saved, &dy, &gradient});  // writes over dy
     expect_golden("dx1", values(g_.y, dy));
     expect_golden("dparameters", values(spec, gradient));
   }

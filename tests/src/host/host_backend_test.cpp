@@ -25,7 +25,7 @@ TEST(HostBackend, SizesTensorsWithTheirPadding) {
   EXPECT_EQ(backend.tensor_bytes({2, {3, 5, 5}}), float_bytes(150));
 }
 
-// Activations take half, parameters, of which there are no copies, as much as in fp32.
+// Activations take half the bytes; parameters have no copies and take as many as in fp32.
 TEST(HostBackend, HalvesActivationsInBf16) {
   if (bf16_support() == Bf16Support::kNone) GTEST_SKIP() << "no bf16 on this processor";
   const HostBackend fp32{1};
@@ -47,11 +47,10 @@ TEST(HostBackend, RefusesAlgorithmsItDoesNotHave) {
   EXPECT_THROW(auto kernel = backend.prepare(relu, "fastest"), um::ContractError);
 }
 
-// The thread that asks for sizes is not the one that runs kernels, and may have a team of another
-// size.
+// The thread that asks for sizes does not run the kernels and may have a team of another size.
 TEST(HostBackend, SizesDoNotDependOnTheThreadThatAsks) {
   const HostBackend backend{3};
-  // oneDNN gives each thread of this one a gradient of its own to sum up.
+  // Each thread gets its own gradient from oneDNN, to be summed later.
   const TensorShape x{4, {16, 14, 14}};
   const ConvolutionBackwardWeights operation{
       .geometry = {x, x, nets::square(3), nets::square(1), nets::square(1), true}};
@@ -80,8 +79,8 @@ TEST(HostBackend, OffersWinogradAfterDirectWhichNeedsLessWorkspace) {
   }
 }
 
-// No convolution of the well-known networks may fall to oneDNN's reference code, some hundred times
-// slower. Backward data is not needed for images.
+// No convolution of well-known networks may use oneDNN's reference code, which is hundreds of times
+// slower. Images need no backward data.
 struct NetworkConvolution {
   nets::Shape image;
   std::size_t out;
@@ -148,7 +147,7 @@ TEST(Networks, NeedNoReferenceCode) {
   }
 }
 
-/// Returns the lines in which oneDNN says what it runs in `work`.
+/// Returns the lines in which oneDNN reports what it runs in `work`.
 template <class Work>
 std::string said_of(const Work& work) {
   EXPECT_EQ(dnnl::set_verbose(1), dnnl::status::success);
@@ -158,13 +157,13 @@ std::string said_of(const Work& work) {
   return testing::internal::GetCapturedStdout();
 }
 
-// One that oneDNN has nothing but its reference code for, on some instruction set at least.
+// A convolution for which oneDNN only has its reference code, at least on some instruction set.
 struct RareConvolution {
   TensorShape x;
   nets::Layer layer;
 };
 
-// Gtest looks for this name.
+// Name that gtest looks for.
 // NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const RareConvolution& c, std::ostream* out) {
   *out << to_string(c.x.image) << ", " << nets::to_string(c.layer);
@@ -195,7 +194,7 @@ class RareConvolutions
   }
 };
 
-// Reference code is hundreds of times slower than any other.
+// Reference code is hundreds of times slower than the rest.
 TEST_P(RareConvolutions, NeverRunByReferenceCode) {
   const auto& [x, layer] = std::get<1>(GetParam());
   const TensorShape y = output_shape(x, layer);
@@ -222,9 +221,9 @@ constexpr nets::Extent kFour = nets::square(4);
 using nets::Convolution;
 using nets::TransposedConvolution;
 
-// Dilated, with a stride or in a small image; groups that fill no blocks of channels, and do;
-// depthwise ones, large or dilated or with two outputs a channel; from an image, to an image, and
-// with patches of channels or of pixels; transposed ones.
+// Dilated layers with a stride or in a small image; groups that do and do not fill blocks of
+// channels; depthwise layers that are large, dilated or have two outputs per channel; images as
+// input and output; patches of channels or of pixels; transposed layers.
 INSTANTIATE_TEST_SUITE_P(
     Shapes, RareConvolutions,
     testing::Combine(

@@ -17,10 +17,11 @@
 
 namespace spillway::host {
 
-/// Numbers in the canonical order: (N, C, H, W), or that of parameter.h.
+/// Numbers in canonical order: (N, C, H, W), or that of parameter.h.
 using Values = std::vector<double>;
 
-/// Uniform in [-1, 1], rounded to float so that kernels and references start from the same numbers.
+/// Returns uniform numbers in [-1, 1], rounded to float, so that kernels and references start from
+/// the same numbers.
 inline Values random_values(std::size_t count, unsigned seed) {
   std::mt19937 engine{seed};
   std::uniform_real_distribution<float> distribution{-1.F, 1.F};
@@ -31,8 +32,8 @@ inline Values random_values(std::size_t count, unsigned seed) {
 
 inline std::vector<float> to_floats(const Values& values) { return {values.begin(), values.end()}; }
 
-/// Memory of a kernel, aligned to 64 bytes as the runtime's is. All its bytes are 0xFF at first,
-/// which read as floats are NaN, and guard bytes follow it. It keeps its address when moved.
+/// Memory of a kernel, aligned to 64 bytes like the runtime's. All bytes are 0xFF at first (NaN as
+/// floats), and guard bytes follow. Moving keeps the address.
 class Block {
  public:
   Block(const Block&) = delete;
@@ -70,7 +71,7 @@ class Block {
   std::vector<std::byte> bytes_;
 };
 
-/// Runs operations on the host backend and moves values in and out of its layout.
+/// Runs operations on the host backend, and converts values to and from its layout.
 class KernelRunner : public ::testing::Test {
  protected:
   explicit KernelRunner(Precision precision = Precision::kFp32)
@@ -78,7 +79,7 @@ class KernelRunner : public ::testing::Test {
 
   [[nodiscard]] const HostBackend& backend() const { return backend_; }
 
-  /// Bytes that a kernel writes, and numbers that it reads, which are no tensor.
+  /// Blocks without a tensor layout: bytes for a kernel to write, and numbers for it to read.
   [[nodiscard]] static Block bytes(um::Bytes size) { return Block{size}; }
   template <class T>
   [[nodiscard]] static Block numbers(const std::vector<T>& values) {
@@ -100,7 +101,7 @@ class KernelRunner : public ::testing::Test {
     });
     return block;
   }
-  /// The values of a tensor. Fails the test unless its padding is zero.
+  /// Returns the values of a tensor. Fails the test unless its padding is zero.
   [[nodiscard]] Values values(const TensorShape& shape, Block& block) const {
     Values result(shape.elements());
     with_numbers(shape, block, [&](const auto* numbers) {
@@ -128,14 +129,14 @@ class KernelRunner : public ::testing::Test {
     std::vector<float> result(element_count(spec));
     std::byte* const address = block.data();
     backend_.export_parameters(spec, {&address, 1}, result);
-    // Imported again, it has the same bits: so all that is not a parameter is zero.
+    // Importing the values again must give the same bits, so padding is zero.
     Block again = parameters(spec);
     import(spec, result, again);
     EXPECT_EQ(again.bytes(), block.bytes()) << "padding of the parameters is zero";
     return {result.begin(), result.end()};
   }
 
-  /// Blocks of a gradient or of what an optimizer keeps, one for each part.
+  /// Returns blocks of a gradient or of optimizer state, one per part.
   [[nodiscard]] std::vector<Block> parts(const ParameterSpec& spec, std::size_t count) const {
     std::vector<Block> blocks;
     for (std::size_t i = 0; i < count; ++i) {
@@ -159,7 +160,7 @@ class KernelRunner : public ::testing::Test {
     return {result.begin(), result.end()};
   }
 
-  /// Nothing to say here: this is the host.
+  /// A no-op, since this is the host.
   template <class Shape>
   void expect_same_on_host(const Shape& /*shape*/, const Block& /*block*/,
                            double /*tolerance*/ = 0) const {}
@@ -167,14 +168,14 @@ class KernelRunner : public ::testing::Test {
     return Block{backend_.saved_bytes(operation)};
   }
 
-  /// Runs the kernel on `operands`, in a workspace of exactly the size it asked for. Fails the test
-  /// when it writes behind a block.
+  /// Runs the kernel on `operands` with a workspace of exactly the requested size. Fails the test
+  /// if the kernel writes past the end of a block.
   void run(const Operation& operation, const std::vector<Block*>& operands,
            const StepContext& context = {}, bool is_recomputation = false) const {
     run_with(backend_.algorithms(operation).at(0).name, operation, operands, context,
              is_recomputation);
   }
-  /// By the backend under test only, which is this one.
+  /// Runs only on the tested backend, which is the host here.
   void run_tested(const Operation& operation, const std::vector<Block*>& operands,
                   const StepContext& context = {}) const {
     run(operation, operands, context);
@@ -221,7 +222,7 @@ class KernelRunner : public ::testing::Test {
     for (Block& block : blocks) addresses.push_back(block.data());
     return addresses;
   }
-  // The numbers of tokens are floats in each precision.
+  // Token numbers are floats in every precision.
   template <class Use>
   void with_numbers(const TensorShape& shape, Block& block, const Use& use) const {
     if (shape.image.form == nets::Form::kTokens) {
@@ -258,10 +259,10 @@ inline void expect_near(const Values& actual, const Values& expected, double tol
   }
 }
 
-/// For a float sum of `terms` products of numbers in [-1, 1]: partial sums are around sqrt(terms) /
-/// 3 and each of the `terms` roundings, of random sign, errs by up to 2^-24 of that, which makes
-/// terms / 3 * 2^-24 in all; twelve times as much for the worst of many sums, and at least some
-/// roundings of numbers around 1.
+/// Tolerance for a float sum of `terms` products of numbers in [-1, 1]. Partial sums are around
+/// sqrt(terms) / 3, and each of `terms` roundings of random sign errs by up to 2^-24 of that. This
+/// makes terms / 3 * 2^-24 in total. Twelve times as much allows for the worst of many sums; the
+/// minimum is several roundings of numbers around 1.
 inline double sum_tolerance(std::size_t terms) {
   return 4.0 * static_cast<double>(std::max<std::size_t>(terms, 8)) * std::ldexp(1.0, -24);
 }

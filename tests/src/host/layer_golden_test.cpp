@@ -1,4 +1,4 @@
-// Each layer's kernels against PyTorch, forward and backward, on odd sizes.
+// Compares each layer's kernels with PyTorch's results, forward and backward, on odd sizes.
 
 #include "tests/golden/layer_golden.h"
 
@@ -9,7 +9,7 @@
 
 namespace spillway::test {
 
-// Gtest looks for this name.
+// Name that gtest looks for.
 // NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const LayerGolden& golden, std::ostream* out) { *out << golden.name; }
 

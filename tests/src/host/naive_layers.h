@@ -10,14 +10,14 @@
 
 namespace spillway::host {
 
-/// The layers by their definitions, in double, on values in the canonical order.
+/// Layers by their definitions, in double, on values in canonical order.
 
 inline std::size_t place(const TensorShape& shape, std::size_t n, std::size_t c, std::size_t h,
                          std::size_t w) {
   return ((n * shape.image.channels + c) * shape.image.height + h) * shape.image.width + w;
 }
 
-/// What `layer` makes of x.
+/// Returns the shape of the layer's output for x.
 inline TensorShape output_shape(const TensorShape& x, const nets::Layer& layer) {
   return {.batch = x.batch, .image = nets::infer_shape("layer", layer, {x.image})};
 }
@@ -30,7 +30,7 @@ struct Sliding {
   nets::Extent dilation = nets::square(1);
 };
 
-/// Calls visit(place in y, place in x, tap of the kernel) for each pixel of channel `cy` of y and
+/// Calls visit(offset in y, offset in x, tap of the kernel) for each pixel of channel `cy` of y and
 /// each pixel of channel `cx` of x in its window.
 template <class Geometry, class Visit>
 void for_each_tap(const Geometry& g, std::size_t n, std::size_t cy, std::size_t cx,
@@ -50,7 +50,7 @@ void for_each_tap(const Geometry& g, std::size_t n, std::size_t cy, std::size_t 
   }
 }
 
-/// Calls visit(place in y, place in x, place in the weights) for each product of a convolution.
+/// Calls visit(offset in y, offset in x, index of the weight) for each product of a convolution.
 template <class Visit>
 void for_each_product(const ConvolutionGeometry& g, const Visit& visit) {
   const std::size_t taps = g.kernel.height * g.kernel.width;
@@ -68,7 +68,7 @@ void for_each_product(const ConvolutionGeometry& g, const Visit& visit) {
   }
 }
 
-/// Likewise of a transposed convolution: a pixel of x adds its multiple of the kernel to y.
+/// The same for a transposed convolution: a pixel of x adds its multiple of the kernel to y.
 template <class Visit>
 void for_each_product(const TransposedConvolutionGeometry& g, const Visit& visit) {
   for_each_product(g.adjoint(),
@@ -96,7 +96,8 @@ TensorShape y_of(const Geometry& g) {
   return g.y;
 }
 
-/// What a layer with weights makes of x: sums of products, and the biases, its last parameters.
+/// Returns a weighted layer's output: sums of products, plus the biases, which are last in
+/// `parameters`.
 template <class Geometry>
 Values naive_sums(const Geometry& g, const Values& x, const Values& parameters) {
   const TensorShape shape = y_of(g);
@@ -116,7 +117,7 @@ inline Values naive_relu(Values y) {
   return y;
 }
 
-/// Means, then biased variances, of each channel.
+/// Returns the mean of each channel, then the biased variance of each.
 inline Values naive_statistics(const TensorShape& shape, const Values& x) {
   const std::size_t channels = shape.image.channels;
   const std::size_t values_each = shape.elements() / channels;
@@ -130,7 +131,7 @@ inline Values naive_statistics(const TensorShape& shape, const Values& x) {
   return statistics;
 }
 
-/// With parameters (gamma, beta) and statistics (mean, variance).
+/// Parameters are (gamma, beta), statistics (mean, variance).
 inline Values naive_batch_norm(const TensorShape& shape, double epsilon, const Values& x,
                                const Values& parameters, const Values& statistics) {
   const std::size_t channels = shape.image.channels;
@@ -163,7 +164,7 @@ inline Values naive_pool(const PoolForward& op, const Values& x) {
   return y;
 }
 
-/// Sum of -log softmax(row)[label] over the rows whose label is not negative.
+/// Returns the sum of -log softmax(row)[label] over the rows with a label that is not negative.
 inline double naive_cross_entropy(std::size_t classes, const Values& logits,
                                   const std::vector<std::int32_t>& labels) {
   double loss = 0;

@@ -12,9 +12,9 @@ inline double dot(const Values& a, const Values& b) {
   return sum;
 }
 
-/// The gradient of loss(x) by central differences. With steps of 1e-5 in double, the error of the
-/// method (1e-10 times the third derivative) and that of rounding (1e-16 / 1e-5 times the loss) are
-/// both far below what a float can show.
+/// Returns the gradient of loss(x) by central differences in double, with steps of 1e-5. The error
+/// of the method (1e-10 times the third derivative) and of rounding (1e-16 / 1e-5 times the loss)
+/// are both far below float precision.
 template <class Loss>
 Values numeric_gradient(Values x, const Loss& loss) {
   constexpr double kStep = 1e-5;

@@ -1,6 +1,5 @@
-// The gradients of layers that have no weights, and of ReLUs fused to those that have, beside the
-// slopes of their definitions in double. Where a definition has a kink, the numbers are such that
-// it is far from there.
+// Compares gradients with the slopes of the definitions in double, for layers without weights and
+// for ReLUs fused into weighted layers. Numbers are far from the kinks of a definition.
 
 #include <cmath>
 
@@ -12,9 +11,9 @@
 namespace spillway::host {
 namespace {
 
-// Fails the test unless the largest error is at most `relative` times the largest slope. Central
-// differences of functions that are linear within a step err by 1e-16 / 1e-5 of the loss, which is
-// a sum of up to a thousand terms: 1e-8. Float kernels err by a few 2^-24 = 6e-8.
+// Fails the test unless the largest error is at most `relative` times the largest slope. Functions
+// are linear within a step, so central differences err by 1e-16 / 1e-5 of the loss. This is 1e-8
+// for a loss of up to a thousand terms. Float kernels err by a few 2^-24 = 6e-8.
 void expect_slopes(const Values& gradient, const Values& slopes, double relative = 1e-6) {
   double largest = 0;
   for (const double slope : slopes) largest = std::max(largest, std::abs(slope));
@@ -22,7 +21,7 @@ void expect_slopes(const Values& gradient, const Values& slopes, double relative
   expect_near(gradient, slopes, relative * largest);
 }
 
-// At least 0.1 away from zero, of either sign.
+// Returns numbers of either sign, at least 0.1 away from zero.
 Values away_from_zero(std::size_t count, unsigned seed) {
   Values values = random_values(count, seed);
   for (double& value : values) {
@@ -56,10 +55,10 @@ TEST_P(SlopeOfElements, OfAReluIsItsGradient) {
                 }));
 }
 
-// Both terms get the same gradient: that of the sum, through the ReLU.
+// Both terms get the same gradient: that of the sum through the ReLU.
 TEST_P(SlopeOfElements, OfASumWithReluIsItsGradient) {
   const Values first = random_values(shape_.elements(), 3);
-  Values second = away_from_zero(shape_.elements(), 4);  // so is the sum
+  Values second = away_from_zero(shape_.elements(), 4);  // the sum is, too, after the loop below
   for (std::size_t i = 0; i < second.size(); ++i) second[i] -= first[i];
   Block a = tensor(shape_, first);
   Block b = tensor(shape_, second);
@@ -96,7 +95,7 @@ TEST_P(SlopeOfElements, OfWhatTwoReadIsTheSumOfTheirGradients) {
                 }));
 }
 
-// The mask is what dropout makes of ones; backward draws it again.
+// The mask is the result of dropout on ones; backward draws the same mask.
 TEST_P(SlopeOfElements, OfADropoutWithItsMaskIsItsGradient) {
   const StepContext context{.seed = 7, .step = 3};
   const Values at = random_values(shape_.elements(), 7);
@@ -120,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, SlopeOfElements,
 
 class SlopeOfSlices : public KernelRunner {
  protected:
-  // The part of `whole` that `shape` is, from this channel, row and column on.
+  // A part of `whole` with `shape`, starting at this channel, row and column.
   struct Slice {
     TensorShape whole;
     TensorShape shape;
@@ -143,7 +142,7 @@ class SlopeOfSlices : public KernelRunner {
   };
 };
 
-// Three parts, the last of which another layer reads, too: its gradient is there already.
+// Three parts; another layer also reads the last one, which therefore already has a gradient.
 TEST_F(SlopeOfSlices, OfAConcatIsItsGradient) {
   const std::vector<TensorShape> parts{{2, {5, 3, 4}}, {2, {16, 3, 4}}, {2, {10, 3, 4}}};
   const TensorShape whole = ConcatForward{.parts = parts}.whole();
@@ -189,7 +188,7 @@ TEST_F(SlopeOfSlices, OfACropIsItsGradient) {
                 }));
 }
 
-// Inputs and weights are whole numbers and biases halves: each sum is half a number from its kink.
+// Inputs and weights are integers and biases are halves, so each sum is at least 0.5 from its kink.
 class SlopeOfFusedRelu : public KernelRunner {
  protected:
   [[nodiscard]] static Values whole_numbers(std::size_t count, unsigned seed) {

@@ -3,7 +3,7 @@
 #include "tests/src/host/kernel_runner.h"
 #include "tests/src/tested_precision.h"
 
-/// What tests of operations take where they run on the host, in the tested precision.
+/// Names that tests of operations use on the host, in the tested precision.
 namespace spillway::host_tested {
 
 using host::Block;
@@ -28,7 +28,7 @@ inline void expect_near(const host::Values& actual, const host::Values& expected
   test::expect_within(actual, expected, tolerance);
 }
 
-/// By how much sums of `terms` products of numbers in [-1, 1] may be off, before they are rounded
+/// Returns the tolerance of sums of `terms` products of numbers in [-1, 1], before they are rounded
 /// to the tensor's elements. Products of bfloat16 are exact in float, in which they are summed.
 [[nodiscard]] inline double product_tolerance(std::size_t terms) {
   return host::sum_tolerance(terms);

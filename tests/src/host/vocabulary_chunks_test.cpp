@@ -1,4 +1,4 @@
-// The loss over a vocabulary where its logits are not all there at once.
+// Tests the loss over a vocabulary with logits computed in several chunks.
 
 #include <algorithm>
 #include <cmath>
@@ -19,10 +19,10 @@ class VocabularyChunks : public host_tested::KernelRunner {
       .vocabulary = kVocabulary,
       .bias = true};
 
-  // Channel c of token t; tensors have channels in front.
+  // Returns channel c of token t; tensors store channels first.
   [[nodiscard]] double x_at(std::size_t t, std::size_t c) const { return x_[c * kTokens + t]; }
 
-  // What the loss and its gradients are by definition.
+  // Computes the loss and its gradients by definition.
   void differentiate() {
     std::vector<double> row(kVocabulary);
     for (std::size_t t = 0; t < kTokens; ++t) {
@@ -46,7 +46,7 @@ class VocabularyChunks : public host_tested::KernelRunner {
     }
   }
 
-  // How far `numbers` may be: the norm of the difference, in norms of what is expected.
+  // Compares by the norm of the difference, relative to the norm of the expected numbers.
   static void expect_alike(const Values& numbers, const Values& expected, const char* what) {
     ASSERT_EQ(numbers.size(), expected.size());
     double difference = 0;
@@ -74,7 +74,7 @@ class VocabularyChunks : public host_tested::KernelRunner {
   Values dbias_ = Values(kVocabulary);
 };
 
-// Three chunks: the first, one between, and a last one that is smaller.
+// Three chunks: the first, the middle and the last.
 TEST_F(VocabularyChunks, AddUpToTheWholeLoss) {
   static_assert(kTokens * kVocabulary > 2 * kVocabularyChunk);
   static_assert(kTokens * kVocabulary < 3 * kVocabularyChunk && kTokens % 3 == 0);

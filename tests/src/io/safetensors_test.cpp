@@ -29,7 +29,8 @@ std::string content_of(const std::string& path) {
   return {std::istreambuf_iterator<char>{file}, {}};
 }
 
-// A file with this header, whose length is `longer` too large, and `data` bytes of zero.
+// Writes a file with this header, a header length that is `longer` too large, and `data` zero
+// bytes.
 void write_raw(const std::string& path, const std::string& header, std::size_t data,
                std::uint64_t longer = 0) {
   std::ofstream file{path, std::ios::binary};
@@ -94,7 +95,7 @@ TEST_F(SafetensorsFile, GivesBackWhatWasWritten) {
   }
 }
 
-// One value of 4 bytes and metadata, which is allowed and not looked at.
+// One value of 4 bytes, and metadata, which are allowed and ignored.
 TEST_F(SafetensorsFile, MayHoldMetadata) {
   EXPECT_EQ(reason_of(R"({"__metadata__": {"format": "pt"},
                           "w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}})",
@@ -106,7 +107,7 @@ TEST_F(SafetensorsFile, MayHoldMetadata) {
 TEST_F(SafetensorsFile, HasTheBytesOfTheFormat) {
   write_safetensors(path(), {{.name = "w", .shape = {1}, .values = {1}}});
   const std::string header = R"({"w":{"data_offsets":[0,4],"dtype":"F32","shape":[1]}})";
-  // 54 bytes, filled with blanks up to 56; 1.0F is 0x3f800000.
+  // 54 bytes, padded with blanks to 56; 1.0F is 0x3f800000.
   EXPECT_EQ(content_of(path()),
             std::string("\x38\0\0\0\0\0\0\0", 8) + header + "  " + std::string("\0\0\x80\x3f", 4));
 }
@@ -150,7 +151,7 @@ TEST_F(SafetensorsFile, StaysOldWhenTheNewOneIsWrong) {
   EXPECT_EQ(SafetensorsReader{path()}.tensors().at(0).name, "old");
 }
 
-// Whoever reads may expect another size than the file has.
+// The reader may expect another size than the file has.
 TEST_F(SafetensorsFile, IsReadIntoAsMuchRoomAsATensorNeeds) {
   write_safetensors(path(), {{.name = "w", .shape = {2}, .values = {1, 2}}});
   const SafetensorsReader file{path()};
@@ -159,13 +160,13 @@ TEST_F(SafetensorsFile, IsReadIntoAsMuchRoomAsATensorNeeds) {
             "tensor 'w' of " + path() + " has the shape (2), which is not of 3 numbers");
 }
 
-// Nothing has the digest that sha256sum gives it.
+// An empty tensor has the digest that sha256sum gives for no bytes.
 TEST_F(SafetensorsFile, IsDigestedAsItIsWritten) {
   SafetensorsWriter writer{path(),
                            std::vector<StoredTensor>{{"a", {3}}, {"none", {0}}, {"b", {1}}}};
   const std::vector<float> values{1, 2, 3, 4};
   writer.append(std::span{values}.first(2));
-  writer.append(std::span{values}.subspan(2));  // over the end of a
+  writer.append(std::span{values}.subspan(2));  // across the end of a
   const TensorFileDigests digests = writer.flush();
   writer.take_place();
   EXPECT_EQ(digests.bytes, std::filesystem::file_size(path()));
@@ -253,7 +254,7 @@ TEST_F(SafetensorsFile, IsRefusedWithAWrongShape) {
             "tensor 'w' has no list of whole numbers as its shape");
   EXPECT_EQ(reason_of(R"({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}})", 4),
             "the bytes of tensor 'w' do not match its shape");
-  // 2^62 + 1 values of 4 bytes are 4 bytes in 64 bits.
+  // 2^62 + 1 values of 4 bytes overflow to 4 bytes in 64 bits.
   EXPECT_EQ(reason_of(R"({"w": {"dtype": "F32", "shape": [4611686018427387905],
                                "data_offsets": [0, 4]}})",
                       4),
@@ -294,7 +295,7 @@ std::string digest(std::string_view text) {
   return hash.hex();
 }
 
-// The examples of FIPS 180-4.
+// Examples of FIPS 180-4.
 TEST(Sha256, GivesTheKnownDigests) {
   EXPECT_EQ(digest(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(digest("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

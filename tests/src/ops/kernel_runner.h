@@ -1,8 +1,8 @@
 #pragma once
 
-// What the tests of operations, each written once, run their kernels with: the host's backend;
-// CUDA's where SPILLWAY_KERNELS_OF_CUDA is defined; CUDA's kernels on the processor where
-// SPILLWAY_KERNELS_ON_PROCESSOR is.
+// Selects the backend for the tests of operations, which are written only once. It is CUDA's if
+// SPILLWAY_KERNELS_OF_CUDA is defined, CUDA's kernels on the CPU if SPILLWAY_KERNELS_ON_PROCESSOR
+// is defined, otherwise the host's.
 
 #include "tests/src/host/naive_layers.h"
 #include "tests/src/host/numeric_gradient.h"
@@ -43,10 +43,10 @@ using tested::KernelRunner;
 using tested::kIsCuda;
 using tested::product_tolerance;
 
-/// Whether a numeric_gradient() by these costs a test no time to speak of.
+/// Returns true if a numeric_gradient() with respect to `values` takes negligible time.
 [[nodiscard]] inline bool are_few(const Values& values) { return values.size() <= 1000; }
 
-/// The cases of the backend under test, where its layouts and algorithms ask for some of their own.
+/// Returns the cases for the tested backend, if its layouts and algorithms need different ones.
 template <class Case>
 [[nodiscard]] std::vector<Case> of_backend(std::vector<Case> host, std::vector<Case> cuda) {
   return kIsCuda ? cuda : host;

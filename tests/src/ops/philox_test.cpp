@@ -5,7 +5,7 @@
 namespace spillway {
 namespace {
 
-// The known answers of Random123 1.14 (tests/kat_vectors, "philox4x32 10").
+// Known answers of Random123 1.14 (tests/kat_vectors, "philox4x32 10").
 TEST(Philox, GivesTheKnownAnswers) {
   EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}),
             (PhiloxCounter{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));

@@ -21,7 +21,7 @@ using um::Nanoseconds;
 
 constexpr Bytes kLinkPage{4096};
 
-// Of a move of 32 bytes, which takes 3200 ns.
+// The large move has 32 bytes and takes 3200 ns.
 MoveTimes moves_with(Nanoseconds of_one_byte) {
   return {.small = Bytes{1},
           .large = Bytes{32},
@@ -52,7 +52,7 @@ TEST(ExchangeTimes, AreDuplexWhenTheyAreCloserToOneThanToBothInTurn) {
   EXPECT_TRUE(ExchangeTimes{}.is_duplex());
 }
 
-// Moves take no time. Fails when a page is moved to where it is.
+// A link that moves in no time, and fails when a page is moved to where it already is.
 class PagesOfALink final : public LinkUnderTest {
  public:
   explicit PagesOfALink(std::uint64_t pages) : pages_{pages} {}
@@ -107,7 +107,7 @@ using um::Bytes;
 
 class LeastSlab : public testing::Test {
  protected:
-  // Of the slab in which a plan's training step runs.
+  // Returns the extent of the slab in which a plan's training step runs.
   [[nodiscard]] Bytes extent(const char* planner, Bytes budget) const {
     const Plans plans =
         make_plans(workload, profile, budget,

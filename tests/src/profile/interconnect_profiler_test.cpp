@@ -17,8 +17,8 @@ namespace {
 using um::Bytes;
 using um::Nanoseconds;
 
-// 4 ranks send 6 messages, 1.5 times the bytes: 1.5 MB more in 1 ms more are 1.5 GB/s, which 1000
-// bytes need a microsecond of; the rest of 61 us is six latencies.
+// 4 ranks send 6 messages, 1.5 times the bytes: 1.5 MB more in 1 ms more are 1.5 GB/s. At that rate
+// 1000 bytes take a microsecond; the rest of 61 us is six latencies.
 TEST(FittedInterconnect, PredictsTheTimesThatItIsMadeOf) {
   const std::array<AllReduceTime, 2> times = {
       {{Bytes{1000}, Nanoseconds{61'000}}, {Bytes{1'001'000}, Nanoseconds{1'061'000}}}};
@@ -57,7 +57,7 @@ TEST(MeasuredInterconnect, IsTheSameOnAllRanks) {
   }
 }
 
-// Of a rank that has so many times what its step needs.
+// Returns the speed of a rank with `times_of_need` times the memory that its step needs.
 double speed_of(Communicator& communicator, unsigned times_of_need) {
   ExecutionContext context = test::small_context();
   const Workload workload{test::small_network(), *context.backend, {.batch = 8}};
@@ -84,7 +84,7 @@ TEST(SpeedWhileExchanging, IsTheSlowestRanksAndNoMoreThanAlone) {
   EXPECT_EQ(speeds[0], speeds[1]);
 }
 
-// Where a rank's memory holds no task, none of them waits.
+// If no task fits one rank's memory, no rank waits.
 TEST(SpeedWhileExchanging, IsThatAloneWhereThereIsNoRoom) {
   ThreadRanks group{2};
   const auto errors = testing::on_ranks(group, [&](Communicator& communicator) {

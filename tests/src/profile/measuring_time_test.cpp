@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// The variable as it was comes back.
+// Restores the environment variable afterwards.
 class MeasuringTime : public testing::Test {
  protected:
   MeasuringTime() {

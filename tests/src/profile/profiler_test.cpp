@@ -30,7 +30,7 @@ using um::Bytes;
 
 class Profiling : public testing::Test {
  protected:
-  Profiling() { setenv("SPILLWAY_MEASURING_TIME", "1", 1); }  // these want what users get
+  Profiling() { setenv("SPILLWAY_MEASURING_TIME", "1", 1); }  // measure as long as users do
   [[nodiscard]] prefetch::Profile measure(Bytes limit) {
     return measure_tasks(step, *context.backend, memory, limit, *context.compute, stop.get_token(),
                          [&](double part) { progress.push_back(part); });
@@ -76,7 +76,7 @@ TEST_F(Profiling, SaysHowFarItIs) {
   EXPECT_EQ(progress.back(), 1);
 }
 
-// No limit can be too small for the largest task with its first algorithm.
+// A limit below the largest task with its first algorithm is raised to that.
 TEST_F(Profiling, TakesAtMostItsLimitOrTheLargestTaskAndGivesItBack) {
   Bytes largest;
   for (std::uint32_t t = 0; t < step.graph.tasks.size(); ++t) {
@@ -92,7 +92,7 @@ TEST_F(Profiling, EndsWhenTheUserStopsIt) {
   EXPECT_THROW(static_cast<void>(measure(Bytes{1ULL << 24U})), Interrupted);
 }
 
-// A link that takes at least 4 ms for each MiB, whatever this machine does: at most 250 MiB/s.
+// An emulated link that takes at least 4 ms per MiB on any machine: at most 250 MiB/s.
 TEST_F(Profiling, MeasuresAnEmulatedLinkAsNoFasterThanItIs) {
   const um::Bandwidth max{250.0 * 1024 * 1024};
   const um::ManagedOptions options{.page = Bytes{1ULL << 21U}, .link = {.bandwidth = max}};
@@ -112,7 +112,7 @@ TEST_F(Profiling, MeasuresAnEmulatedLinkAsNoFasterThanItIs) {
   }
 }
 
-// Explicit copies of 4 MiB and of 4 KiB that each take 20 ms longer than their bytes.
+// Explicit copies of 4 MiB and of 4 KiB take 20 ms longer than their bytes.
 TEST_F(Profiling, MeasuresTheLatencyOfAnEmulatedLink) {
   const um::ManagedOptions options{.page = Bytes{4096},
                                    .link = {.latency = std::chrono::milliseconds{20}}};
@@ -130,7 +130,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using um::Nanoseconds;
 
-// Of a convolution that may be direct or Winograd's.
+// Profiles a convolution with two algorithms: direct and Winograd.
 class ClockedProfiling : public testing::Test {
  protected:
   ClockedProfiling() { setenv("SPILLWAY_MEASURING_TIME", "1", 1); }
@@ -142,7 +142,7 @@ class ClockedProfiling : public testing::Test {
                         {.channels = 64, .kernel = nets::square(3), .padding = nets::square(1)});
     return net.build(net.linear("fc", x, {.features = 3}));
   }
-  // The convolution takes what `of_run` says, by Winograd half a second; all else a microsecond.
+  // Direct convolution takes `of_run`, Winograd half a second, all other tasks a microsecond.
   static test::ClockedBackend::Duration forward(std::function<Nanoseconds(std::size_t)> of_run) {
     return [of_run = std::move(of_run)](const Operation& operation, std::string_view algorithm,
                                         std::size_t run) {
@@ -174,7 +174,7 @@ class ClockedProfiling : public testing::Test {
   std::optional<test::ClockedBackend> backend;
   std::optional<Step> step;
   prefetch::Profile profile;
-  std::vector<std::pair<double, Nanoseconds>> progress;  // and the time that had passed
+  std::vector<std::pair<double, Nanoseconds>> progress;  // and the time passed so far
 };
 
 TEST_F(ClockedProfiling, RunsALongTaskTwiceWithEachAlgorithm) {
@@ -192,14 +192,14 @@ TEST_F(ClockedProfiling, RepeatsWhereTimesDiffer) {
   EXPECT_EQ(times_of_convolution().front(), milliseconds{1050});
 }
 
-// Times that never agree: 1, 1.2, 1.4 ... s, by Winograd half a second. A step takes 1 s.
+// Times never agree: 1, 1.2, 1.4 ... s, and half a second by Winograd. A step takes 1 s.
 TEST_F(ClockedProfiling, EndsAfterTheTimeOfSomeSteps) {
   measure(forward([](std::size_t run) { return milliseconds{1000 + 200 * run}; }));
   EXPECT_GE(direct_runs(), 2U);
   EXPECT_LE(passed(), milliseconds{1500} + kRepeatedSteps * seconds{1} + milliseconds{500});
 }
 
-// As on a GPU, whose libraries begin with the first kernels: what was slow is run again.
+// GPU libraries initialize in the first kernels: slow first runs are repeated.
 TEST_F(ClockedProfiling, RunsAgainWhatWasSlowAtFirst) {
   measure(forward([](std::size_t run) { return milliseconds{run == 0 ? 60'000 : 3}; }));
   EXPECT_EQ(times_of_convolution().front(), milliseconds{3});
@@ -210,7 +210,7 @@ TEST_F(ClockedProfiling, RunsShortTasksFiveTimes) {
   EXPECT_EQ(backend->all_runs(), 5 * step->graph.tasks.size());
 }
 
-// The convolution is the second of a dozen tasks, and takes all the time.
+// The convolution is the second of a dozen tasks and takes all the time.
 TEST_F(ClockedProfiling, SaysWhichPartOfTheTimeHasPassed) {
   measure(forward([](auto) { return seconds{100}; }), ConvolutionAlgorithm::kDirect);
   ASSERT_EQ(passed() / seconds{100}, 2);
@@ -221,10 +221,10 @@ TEST_F(ClockedProfiling, SaysWhichPartOfTheTimeHasPassed) {
     }
   }
   const std::size_t tasks = step->graph.tasks.size();
-  EXPECT_NEAR(progress.at(tasks + 1).first, 0.5, 0.1);  // when each has run once
+  EXPECT_NEAR(progress.at(tasks + 1).first, 0.5, 0.1);  // after the first run of each
 }
 
-// Moves are measured beside it: it must not take longer than they do.
+// Moves are measured during the load, which must not take longer than they do.
 TEST_F(ClockedProfiling, TakesTheLongestTaskOfATenthOfASecondAsALoad) {
   measure(forward([](auto) { return Nanoseconds{1000}; }), ConvolutionAlgorithm::kDirect);
   const auto load = [&] { return find_load(*step, profile, Bytes{1ULL << 30U}).value(); };

@@ -20,7 +20,7 @@ Piece workspace(std::uint64_t size) { return {.block = {}, .size = Bytes{size}};
 
 class Ring : public testing::Test {
  protected:
-  // Offsets of the pieces.
+  // Returns the offsets of the pieces.
   std::vector<std::ptrdiff_t> place(const std::vector<Piece>& pieces) {
     places_ = ring_.place(pieces);
     std::vector<std::ptrdiff_t> offsets;
@@ -52,7 +52,7 @@ TEST_F(Ring, KeepsWhatIsStillThere) {
   EXPECT_EQ(new_ones(), (std::vector{false, true}));
 }
 
-// Block 2 does not fit behind 1 any more, and overwrites 0 but not 1.
+// Block 2 does not fit behind block 1, and overwrites 0 but not 1.
 TEST_F(Ring, LosesTheOldestFirst) {
   place({block(0, 40), block(1, 40)});
   EXPECT_EQ(place({block(2, 30)}), (Offsets{0}));
@@ -62,7 +62,7 @@ TEST_F(Ring, LosesTheOldestFirst) {
   EXPECT_EQ(new_ones(), (std::vector{true}));
 }
 
-// 0 would be kept, but 1 needs its place.
+// Block 0 would be kept, but block 1 needs its place.
 TEST_F(Ring, NeverOverwritesAnOperandOfTheSameTask) {
   place({block(0, 40)});
   place({block(1, 40)});
@@ -78,7 +78,7 @@ TEST_F(Ring, HoldsATaskOfExactlyItsSize) {
 
 TEST_F(Ring, PlacesPiecesOfNoSize) { EXPECT_EQ(place({workspace(0), block(0, 0)}).size(), 2U); }
 
-// Pieces of one task never overlap nor leave the memory, and what is not new is where it was.
+// Pieces of one task never overlap or leave the memory, and kept ones do not move.
 TEST_F(Ring, KeepsItsWordForManyTasks) {
   std::mt19937 random{1};
   std::vector<std::ptrdiff_t> last(12, -1);

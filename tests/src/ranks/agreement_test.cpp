@@ -15,13 +15,13 @@ namespace {
 
 using namespace testing;
 
-// What ranks 0 and 1 on node a and rank 2 on node b say when rank 2 has other texts.
+// The error on ranks 0 and 1 on node a and rank 2 on node b when rank 2 has other texts.
 std::string sentence(const std::vector<NamedText>& texts, const std::vector<NamedText>& others) {
   ThreadRanks group{{"a", "a", "b"}};
   const auto errors = on_ranks(group, [&](Communicator& communicator) {
     expect_agreement(communicator, communicator.rank() == 2 ? others : texts);
   });
-  EXPECT_EQ(errors, std::vector<std::string>(3, errors[0]));  // all of them the same
+  EXPECT_EQ(errors, std::vector<std::string>(3, errors[0]));  // the same on all ranks
   return errors[0];
 }
 

@@ -20,12 +20,12 @@ void require(bool holds, const std::string& what) {
   if (!holds) throw std::runtime_error{what};
 }
 
-// The same of number `index` of many.
+// Requires that a property holds for number `index`.
 void require(bool holds, const char* what, std::size_t index) {
   if (!holds) throw std::runtime_error{what + std::string{": number "} + std::to_string(index)};
 }
 
-// Byte i of what `from` says to `to`.
+// Returns byte i of the message from `from` to `to`.
 std::byte said(std::size_t from, std::size_t to, std::size_t i) {
   return static_cast<std::byte>(from * 31 + to * 7 + i * 3 + i / 251);
 }
@@ -45,7 +45,7 @@ void broadcasts(Communicator& communicator) {
   }
 }
 
-// From 0 bytes, of which there are several, to more than 1 MB, another size for each pair of ranks.
+// Returns 0 for some pairs of ranks, and another size up to more than 1 MB for each other pair.
 std::size_t size_between(std::size_t from, std::size_t to) {
   return (from + to) % 3 == 0 ? 0 : (from * 5 + to) * 100'003 + 1;
 }
@@ -70,7 +70,7 @@ void exchanges_uneven_pieces(Communicator& communicator) {
   }
 }
 
-// Whole numbers, whose sums are exact in any order.
+// Sums integers, which are exact in any order.
 void sums(Communicator& communicator) {
   for (const std::size_t n : {0, 1, 5, 100'000}) {
     std::vector<float> numbers(n);
@@ -110,7 +110,7 @@ void agrees(Communicator& communicator) {
   expect_agreement(communicator, texts);
 }
 
-// All ranks are refused alike, and go on afterwards.
+// All ranks get the same error, and can continue afterwards.
 void disagrees(Communicator& communicator) {
   if (communicator.ranks() == 1) return;
   const bool is_last = communicator.rank() + 1 == communicator.ranks();
@@ -126,7 +126,7 @@ void disagrees(Communicator& communicator) {
   }
 }
 
-// The sums of shards as one rank makes them, one after the other, with a stack.
+// Compares with the sums of shards on a single rank, one after the other, with a stack.
 void reduces(Communicator& communicator, std::size_t shards, std::size_t n) {
   const std::vector<float> expected = tree_sum(shards, n);
   const TreeReduction reduction{communicator, shards};
@@ -148,7 +148,7 @@ void reduces(Communicator& communicator, std::size_t shards, std::size_t n) {
 
   std::vector<float> fast(n);
   reduction.fast_all_reduce(nodes, fast);
-  for (std::size_t i = 0; i < n; ++i) {  // of numbers in [-1, 1]
+  for (std::size_t i = 0; i < n; ++i) {  // numbers are in [-1, 1]
     require(std::abs(fast[i] - expected[i]) <= 1e-6F * static_cast<float>(shards * shards),
             "another fast sum", i);
   }
@@ -163,7 +163,7 @@ void reduces_by_the_tree(Communicator& communicator) {
   }
 }
 
-// Slices of more than one piece.
+// Uses slices of more than one piece.
 void reduces_many_numbers(Communicator& communicator) { reduces(communicator, 5, 1'100'003); }
 
 constexpr std::array<Promise, 9> kContract = {{

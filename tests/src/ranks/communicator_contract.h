@@ -6,8 +6,8 @@
 
 namespace spillway::testing {
 
-/// Something that every communicator must do, whatever carries its messages. All ranks call it; it
-/// throws std::runtime_error on a rank where it does not hold.
+/// A property of every communicator, whatever its transport. All ranks call it; it throws
+/// std::runtime_error on each rank where it does not hold.
 struct Promise {
   const char* name;
   void (*check)(Communicator&);

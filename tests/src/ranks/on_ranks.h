@@ -11,8 +11,8 @@
 
 namespace spillway::testing {
 
-/// Runs `work` on each rank of a group, each in a thread of its own. What each threw, by rank;
-/// empty where it threw nothing.
+/// Runs `work` on each rank of a group, each in a thread of its own. Returns the errors by rank;
+/// empty for ranks without one.
 [[nodiscard]] inline std::vector<std::string> on_ranks(
     ThreadRanks& group, const std::function<void(Communicator&)>& work) {
   std::vector<std::string> errors(group.ranks());
@@ -30,7 +30,7 @@ namespace spillway::testing {
   return errors;
 }
 
-/// What on_ranks() returns where all went well.
+/// Returns the result of on_ranks() if all ranks succeed.
 [[nodiscard]] inline std::vector<std::string> no_errors(const ThreadRanks& group) {
   return std::vector<std::string>(group.ranks());
 }

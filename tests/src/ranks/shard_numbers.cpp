@@ -14,7 +14,7 @@ std::vector<float> sum_of(std::vector<float> left, const std::vector<float>& rig
 
 std::vector<float> node_sum(const ShardRange& node, std::size_t n) {
   if (node.count() == 1) return shard_numbers(node.first, n);
-  std::size_t half = 1;  // the largest power of two below the count
+  std::size_t half = 1;  // largest power of two below the count
   while (half * 2 < node.count()) half *= 2;
   return sum_of(node_sum({node.first, node.first + half}, n),
                 node_sum({node.first + half, node.end}, n));
@@ -26,7 +26,7 @@ std::vector<float> shard_numbers(std::size_t shard, std::size_t n) {
   std::minstd_rand random{static_cast<std::minstd_rand::result_type>(shard + 1)};
   random.discard(10);
   std::vector<float> numbers(n);
-  for (float& number : numbers) {  // a distribution's bits are the library's
+  for (float& number : numbers) {  // std distributions differ between libraries
     number = static_cast<float>(static_cast<double>(random()) / 1073741823.5 - 1);
   }
   return numbers;

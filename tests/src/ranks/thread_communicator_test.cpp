@@ -53,7 +53,7 @@ void broadcast_much(Communicator& communicator) {
   communicator.broadcast(bytes, 2);
 }
 
-// Rank 1 never comes: all others say so, and so it hears when it comes after all.
+// Rank 1 never arrives: all others report it, and rank 1 gets the same error if it comes later.
 TEST(ThreadRanks, NameTheOneThatIsSilent) {
   for (const auto call : {wait_for_all, sum_three, broadcast_little, broadcast_much}) {
     ThreadRanks group{{"a", "b", "b"}, {.time_limit = 50ms}};

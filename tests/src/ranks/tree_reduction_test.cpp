@@ -18,7 +18,7 @@ namespace {
 
 using namespace testing;
 
-// What `ranks` ranks get for the sum of all shards, the same on each of them.
+// Returns the sum of all shards on `ranks` ranks, the same on each of them.
 std::vector<float> reduced(std::size_t ranks, std::size_t shards, std::size_t n) {
   ThreadRanks group{ranks};
   std::vector<std::vector<float>> sums(ranks, std::vector<float>(n));
@@ -41,7 +41,7 @@ RC_GTEST_PROP(TreeReduction, GivesTheSameBitsForAnyNumberOfRanks, ()) {
   RC_ASSERT(same_bits(reduced(ranks, shards, n), tree_sum(shards, n)));
 }
 
-// Else the property above would hold of any order.
+// Otherwise the property above would hold for any order.
 TEST(TreeReduction, AddsNumbersWhoseSumDependsOnTheOrder) {
   std::vector<float> in_a_row = shard_numbers(0, 100);
   for (std::size_t shard = 1; shard < 7; ++shard) {
@@ -79,7 +79,7 @@ TEST(TreeReduction, ScratchNeverShrinksAndHasAnEnd) {
     EXPECT_GE(reduction.scratch_size(n), last);
     last = reduction.scratch_size(n);
   }
-  // 4 nodes of others, a piece of 1 MiB of each; of one rank, nothing.
+  // 4 nodes of others with a piece of 1 MiB each; nothing for a single rank.
   EXPECT_EQ(reduction.scratch_size(1'000'000'000), um::Bytes{4U << 20U});
   ThreadRanks alone{1};
   const auto only = alone.end(0);
@@ -100,8 +100,8 @@ TEST(TreeReduction, RefusesPartialSumsOfOtherNodes) {
 
 using Ranges = std::vector<ShardRange>;
 
-// What is on the stack after a range has been pushed shard by shard, or node by node; fails the
-// test where two that are added are not the halves of a node.
+// The stack while a range is pushed shard by shard or node by node. Fails the test if two merged
+// sums are not the halves of a node.
 class Stack {
  public:
   explicit Stack(const ShardTree& tree, const ShardRange& range) : tree_{tree}, range_{range} {}
@@ -114,7 +114,7 @@ class Stack {
       nodes_.pop_back();
       const ShardRange left = nodes_.back();
       EXPECT_EQ(left.end, right.first);
-      EXPECT_TRUE(std::has_single_bit(left.count()));  // so a tree's left half is
+      EXPECT_TRUE(std::has_single_bit(left.count()));  // as a tree's left half has
       EXPECT_LE(right.count(), left.count());
       nodes_.back() = {left.first, right.end};
     }

@@ -65,8 +65,8 @@ INSTANTIATE_TEST_SUITE_P(Gpu, DeviceContract, ::testing::Values(device_maker()),
 
 constexpr Bytes kPage = 2_MiB;
 
-// a is made, is far while b is made, and comes back to be read: two blocks of 32 MiB in a budget of
-// one and a half. The launches are memsets and copies of the driver's.
+// Makes a, keeps it far while b is made, and reads it again: two blocks of 32 MiB in a budget of
+// one and a half. The launches are memsets and copies of the driver.
 class PlannedStepOnAGpu : public testing::GpuTest {
  protected:
   static constexpr Bytes kBlock = 32_MiB;
@@ -131,7 +131,7 @@ class PlannedStepOnAGpu : public testing::GpuTest {
                                                    ledger_);
     prefetch::ManagedMemory memory{
         *layout_, prefetch::SlabAddress{*layout_, *pinned_, space->slab()}, space->hints()};
-    expect_steps_are_right(memory, 2);  // the first also takes far memory from the system
+    expect_steps_are_right(memory, 2);  // the first step also takes far memory from the system
     const Counters before = space->counters();
     expect_steps_are_right(memory, 3);
     const Counters steady = space->counters() - before;

@@ -21,7 +21,7 @@ namespace spillway::um {
 namespace {
 
 DeviceMaker recorded_maker() {
-  const auto gpu = std::make_shared<RecordedGpu*>();  // of the device opened last
+  const auto gpu = std::make_shared<RecordedGpu*>();  // of the most recently opened device
   return {.kind = "Cuda",
           .open =
               [gpu] {
@@ -142,7 +142,7 @@ TEST(CudaDevice, MakesWhatAStepNeeds) {
   EXPECT_EQ(space->description(), "CUDA, 2 MiB pages, no discards");
 }
 
-// A driver that aligns as little as it promises: 256 bytes.
+// A driver with the minimum alignment that it promises: 256 bytes.
 class OddApi final : public RecordingApi {
  public:
   [[nodiscard]] std::byte* allocate_device(Bytes size) override {
@@ -175,7 +175,7 @@ TEST(PinnedMemory, KeepsWhatIsFreedForTheNextOfItsSize) {
               (std::vector<std::string>{"allocate pinned 2.00 MiB", "allocate pinned 4.00 MiB"}));
     memory.free(first, 2_MiB);
   }
-  EXPECT_EQ(api.live_objects(), 1U);  // the 4 MiB, which nobody has freed
+  EXPECT_EQ(api.live_objects(), 1U);  // the 4 MiB that are still allocated
 }
 
 using Log = std::vector<std::string>;
@@ -240,7 +240,7 @@ TEST_F(CudaCopySpaceTest, SlidesByLittleWithADetourAndByMuchWithout) {
                            before.begin() + static_cast<std::ptrdiff_t>(distance + size),
                            space.near().begin()));
     api.touch(space.near(), Access::kWrite);  // the copies have ended
-    // 10 times 2 MiB, twice each; or 10 + 10 MiB.
+    // 10 copies of 2 MiB, each twice; or 10 + 10 MiB.
     EXPECT_EQ(api.take_log().size(), distance == 4096 ? 20U : 2U);
   }
 }
@@ -255,7 +255,7 @@ TEST_F(CudaCopySpaceTest, SlidesByTheDistanceWhereNothingIsSpare) {
   EXPECT_EQ(api.take_log().size(), 3U);  // 4096 + 4096 + 2048 bytes
 }
 
-// Its end comes after the pieces before the one that failed.
+// The error comes after the pieces before the failed one have ended.
 TEST(CudaCopySpace, ASlideThatFailsHalfwayEndsBeforeTheMemoryGoes) {
   RecordingApi api;
   DeviceMemory device{api};

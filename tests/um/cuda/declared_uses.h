@@ -12,8 +12,8 @@
 
 namespace spillway::um {
 
-/// What the kernel of `run` reads and writes: for RecordedGpu::launch(). `address_of` says where a
-/// block is.
+/// Returns the reads and writes of the kernel of `run`, for RecordedGpu::launch(). `address_of`
+/// returns the address of a block.
 template <class AddressOf>
 [[nodiscard]] std::vector<Use> declared_uses(const prefetch::TaskGraph& graph,
                                              const prefetch::TaskRun& run,
@@ -33,7 +33,7 @@ template <class AddressOf>
   return uses;
 }
 
-/// The same of the current run of `memory`.
+/// Returns the same for the current run of `memory`.
 [[nodiscard]] inline std::vector<Use> declared_uses(const prefetch::TaskGraph& graph,
                                                     const prefetch::TaskRun& run,
                                                     const prefetch::StepMemory& memory) {

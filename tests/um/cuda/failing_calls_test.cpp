@@ -18,8 +18,8 @@
 #include "um/device.h"
 #include "um/memory.h"
 
-// Each call of the driver fails once, one training after the other: it ends with that failure, but
-// for those that its destructors make, and gives back what it took.
+// Each driver call fails once, in a training of its own. The training ends with that failure,
+// unless a destructor made the call, and frees everything.
 
 namespace spillway::um {
 namespace {
@@ -28,13 +28,13 @@ using prefetch::Position;
 
 constexpr cudaError_t kFailure = cudaErrorLaunchFailure;
 
-// What a test learns of a driver that ends with its device.
+// A record of driver calls that outlives the device.
 struct Calls {
-  std::size_t failing = 0;  // the number of the call that fails, from 1
+  std::size_t failing = 0;  // the number of the failing call, from 1
   std::size_t count = 0;
   std::size_t of_steps = 0;  // calls until the last step had ended
-  std::string failed;        // the call's name
-  std::size_t left = 0;      // objects of the driver that nobody ended
+  std::string failed;        // the name of the failed call
+  std::size_t left = 0;      // driver objects that were never destroyed
 };
 
 class FailingApi final : public RecordingApi {
@@ -131,7 +131,7 @@ void run_steps(const SwappedBlock& subject, prefetch::StepMemory& memory, CudaSt
 
 enum class Moved : std::uint8_t { kByHints, kByHintsAndDiscards, kByCopies };
 
-// Two steps on a device that is opened for them.
+// Runs two steps on a device opened for them.
 void train(const SwappedBlock& subject, Moved moved, Calls& calls) {
   auto owned = std::make_unique<FailingApi>(calls);
   RecordedGpu& gpu = *owned;
@@ -164,7 +164,7 @@ void train(const SwappedBlock& subject, Moved moved, Calls& calls) {
   EXPECT_LE(ledger.peak(), subject.plan.budget);
 }
 
-// Gtest looks for this name.
+// Gtest requires this name.
 // NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(Moved moved, std::ostream* out) {
   *out << (moved == Moved::kByCopies  ? "Copy"

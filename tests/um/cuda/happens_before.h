@@ -11,7 +11,7 @@
 
 namespace spillway::um {
 
-/// How much of each stream's work is done: a count for each stream.
+/// A vector clock: how much of each stream's work is done.
 class WorkClock {
  public:
   void join(const WorkClock& other) {
@@ -20,7 +20,7 @@ class WorkClock {
       counts_[i] = std::max(counts_[i], other.counts_[i]);
     }
   }
-  /// One more piece of work of `stream`; returns its number, from 1.
+  /// Adds a piece of work of `stream` and returns its number, from 1.
   std::uint64_t tick(std::size_t stream) {
     counts_.resize(std::max(counts_.size(), stream + 1));
     return ++counts_[stream];
@@ -39,36 +39,35 @@ class WorkClock {
   std::vector<std::uint64_t> counts_;
 };
 
-/// What work does to a range of memory.
+/// The effect of work on a range of memory.
 enum class Effect : std::uint8_t {
   kRead,
-  kWrite,     ///< a discard, too: what was there is lost
+  kWrite,     ///< also a discard: the old content is lost
   kMoveNear,  ///< a prefetch
   kMoveFar,   ///< an offload by unified memory
   kAdvise,
   kFree
 };
 
-/// True when the two must be ordered where they overlap. A driver keeps what moves under a kernel
-/// whole, by page faults; a planned step may have none, so a move is ordered with every kernel on
-/// its pages. Advice moves nothing by itself.
+/// Returns whether two overlapping accesses must be ordered. A driver keeps pages consistent that
+/// move under a kernel, by page faults. A planned step must not fault, so a move needs an order
+/// with every kernel on its pages. Advice moves nothing by itself.
 [[nodiscard]] inline bool must_be_ordered(Effect one, Effect other) {
   if (one == Effect::kFree || other == Effect::kFree) return true;
   if (one == Effect::kAdvise || other == Effect::kAdvise) return false;
   return one != other || one == Effect::kWrite;
 }
 
-/// The order that a program has given its work, and the accesses that lack one.
+/// The order that a program has given its work, and the accesses without one.
 ///
-/// Each stream has a vector clock, and so has the host. Work of a stream comes after the stream's
-/// work before it, after the events that the stream waited for, and after everything the host knew
-/// to be done when it gave the work. The host knows what it has waited for and what it was told has
-/// fired.
+/// Each stream and the host has a vector clock. Work of a stream comes after its earlier work,
+/// after the events that it waited for, and after all work that the host knew to be done at
+/// submission. The host knows the work that it has waited for or seen to be done.
 ///
-/// All threads of the host count as one, in the real order of their calls: their mutexes and
-/// condition variables cannot be seen here. So when one thread has waited for work, another may use
-/// what the work made without having asked that thread, and no conflict shows. Such a thread is
-/// early, and is found out, where the work is done as late as can be: LateGpu sees to that.
+/// All host threads count as one, in the real order of their calls, because mutexes and condition
+/// variables are not visible here. When one thread has waited for work, another thread may use the
+/// result without synchronizing, and no conflict shows. LateGpu, which does work as late as
+/// possible, exposes such a thread.
 ///
 /// Thread safety: none.
 class HappensBefore {
@@ -77,18 +76,18 @@ class HappensBefore {
     std::span<const std::byte> range;
     Effect effect;
   };
-  /// Two accesses without an order, by name, and where they overlap.
+  /// Two accesses without an order, by name, and their overlap.
   struct Conflict {
     std::string earlier;
     std::string later;
     std::span<const std::byte> range;
   };
 
-  /// Accesses to what lies in no allocation are not looked at.
+  /// Registers an allocation. Accesses outside all allocations are ignored.
   void allocate(std::span<const std::byte> range) {
     allocations_[address(range.data())] = {.end = address(range.data()) + range.size()};
   }
-  /// The memory that begins there must not be in use.
+  /// Frees the memory at `begin`, which must be unused.
   [[nodiscard]] std::vector<Conflict> free(const std::byte* begin, const std::string& name) {
     const auto found = allocations_.find(address(begin));
     if (found == allocations_.end()) return {};
@@ -98,11 +97,11 @@ class HappensBefore {
     return conflicts;
   }
 
-  /// What an event is that is recorded now: it fires when this much is done.
+  /// Returns the clock of an event recorded now: it fires when this work is done.
   [[nodiscard]] WorkClock record(std::size_t stream) { return of(stream); }
-  /// Later work of `stream` starts only after that.
+  /// Delays later work of `stream` until `event`.
   void wait(std::size_t stream, const WorkClock& event) { of(stream).join(event); }
-  /// The host has seen that this is done.
+  /// Records that the host has seen this work done.
   void host_knows(const WorkClock& done) {
     host_.join(done);
     for (auto& [begin, allocation] : allocations_) {
@@ -110,14 +109,14 @@ class HappensBefore {
     }
   }
 
-  /// What the host knows when it has waited for all streams.
+  /// Returns the clock of a host that has waited for all streams.
   [[nodiscard]] WorkClock everything() const {
     WorkClock all = host_;
     for (const auto& [stream, clock] : clocks_) all.join(clock);
     return all;
   }
 
-  /// A stream is given work.
+  /// Submits work to a stream.
   [[nodiscard]] std::vector<Conflict> give(std::size_t stream, const std::string& name,
                                            std::span<const Access> accesses) {
     WorkClock& clock = of(stream);
@@ -131,7 +130,7 @@ class HappensBefore {
     }
     return conflicts;
   }
-  /// The host does something itself, now.
+  /// Records an access by the host now.
   [[nodiscard]] std::vector<Conflict> touch(const std::string& name, const Access& access) {
     return check(host_, name, {&access, 1});
   }
@@ -145,7 +144,7 @@ class HappensBefore {
   };
   struct Allocation {
     std::uintptr_t end = 0;
-    std::vector<Past> past;  // what the host does not know to be done
+    std::vector<Past> past;  // accesses that the host does not know to be done
   };
 
   static std::uintptr_t address(const std::byte* at) {
@@ -161,7 +160,7 @@ class HappensBefore {
     return begin < end ? std::span{begin, end} : std::span<const std::byte>{};
   }
 
-  // Whatever is asked of a stream now comes after what the host knows.
+  // Later work of a stream comes after all work that the host knows to be done.
   WorkClock& of(std::size_t stream) {
     clocks_[stream].join(host_);
     return clocks_[stream];

@@ -6,7 +6,7 @@
 
 #include "tests/um/cuda/recording_api.h"
 
-// What is told of work without an order, and what is not.
+// Reported and unreported accesses without an order.
 
 namespace spillway::um {
 namespace {
@@ -61,7 +61,7 @@ TEST_F(WorkOfTwoStreams, IsOrderedByTheirStream) {
 TEST_F(WorkOfTwoStreams, IsOrderedByAnEventThatTheSecondWaitsFor) {
   launch(a, "write", pages(0, 1), Access::kWrite);
   api.record(event, a);
-  launch(a, "write", pages(1, 1), Access::kWrite);  // the event does not tell of this one
+  launch(a, "write", pages(1, 1), Access::kWrite);  // the event does not cover this one
   api.wait(b, event);
   launch(b, "write", pages(0, 1), Access::kWrite);
   EXPECT_EQ(taken(), 0U);
@@ -90,7 +90,7 @@ TEST_F(WorkOfTwoStreams, IsOrderedByAnEventThatTheHostSawFire) {
   launch(b, "read", pages(0, 1), Access::kRead);
   EXPECT_EQ(taken(), 1U);
   api.finish("a");
-  launch(b, "read", pages(0, 1), Access::kRead);  // it has fired, but nobody has asked
+  launch(b, "read", pages(0, 1), Access::kRead);  // it has fired, but the host has not asked
   EXPECT_EQ(taken(), 1U);
   EXPECT_TRUE(api.has_fired(event));
   launch(b, "read", pages(1, 1), Access::kRead);
@@ -131,7 +131,7 @@ TEST_F(WorkOfTwoStreams, OrdersDiscardsWithWhatUsesTheirPages) {
   EXPECT_EQ(taken(), 1U);
   api.discard_and_prefetch_near(std::span{both}.last(1), b);
   launch(a, "read", pages(2, 1), Access::kRead);
-  EXPECT_EQ(taken(), 2U);  // with the discard before it, too
+  EXPECT_EQ(taken(), 2U);  // also with the discard before it
 }
 
 TEST_F(WorkOfTwoStreams, OrdersBothSidesOfACopy) {
@@ -160,7 +160,7 @@ TEST_F(WorkOfTwoStreams, IsForgottenWithItsMemory) {
   launch(a, "write", {first, 1}, Access::kWrite);
   api.synchronize(a);
   api.free_device(first);
-  std::byte* const second = api.allocate_device(2_MiB);  // there, or elsewhere
+  std::byte* const second = api.allocate_device(2_MiB);  // there or elsewhere
   launch(b, "write", {second, 1}, Access::kWrite);
   EXPECT_EQ(taken(), 0U);
   api.synchronize(b);

@@ -10,11 +10,11 @@
 
 namespace spillway::um {
 
-/// A GPU that does its work as late as can be: an event of the recorded driver fires when every
-/// other thread of the process sleeps, so that nothing can be done without it. A seeded draw
-/// chooses the stream. Whoever does not wait for an event is therefore seen to be early, each time.
+/// A GPU that works as late as possible: an event of the recorded driver fires only when every
+/// other thread of the process sleeps, so that nothing can proceed without it. A seeded draw
+/// chooses the stream. Code that fails to wait for an event is therefore always too early.
 ///
-/// When it ends, everything fires.
+/// Its destructor fires all events.
 class LateGpu {
  public:
   LateGpu(RecordedGpu& gpu, std::uint32_t seed) : gpu_{gpu}, draw_{seed} {

@@ -26,21 +26,21 @@ namespace spillway::um {
 enum class LateMode : std::uint8_t {
   kResident,
   kManaged,
-  kDiscarding,  ///< managed, and the driver is told of dead pages
+  kDiscarding,  ///< managed, with discards reported to the driver
   kCopy
 };
 
-/// Who sees to the order of a step.
+/// The order of a step, and who keeps it.
 enum class LateOrder : std::uint8_t {
-  kWalked,   ///< the host, beside it, taking times
-  kUntimed,  ///< the same without times
-  kGiven     ///< the GPU, given all of it ahead; from the second step on as one piece, kept before
+  kWalked,   ///< the host during the step, measuring times
+  kUntimed,  ///< the host, without times
+  kGiven     ///< the GPU, with all work submitted ahead; later steps repeat a captured step
 };
 
-/// A plan on a GPU that does its work as late as can be. Kernels do nothing but say what they use.
+/// A plan on a GPU that works as late as possible. Kernels only declare their uses.
 class LateSteps {
  public:
-  /// Both outlive it. Requires: the plan verifies.
+  /// `graph` and `plan` outlive this object. Requires: the plan verifies.
   LateSteps(const prefetch::TaskGraph& graph, const prefetch::Plan& plan, LateMode mode,
             LateOrder order = LateOrder::kWalked,
             std::unique_ptr<RecordingApi> driver = std::make_unique<RecordingApi>())
@@ -62,7 +62,7 @@ class LateSteps {
                                             ledger_);
       const prefetch::SlabAddress address{layout_, *pinned_, managed_->slab()};
       memory_ = std::make_unique<prefetch::ManagedMemory>(layout_, address, managed_->hints());
-      // The slab is nobody's after a step: discards are still under way.
+      // The slab is not touched after a step, since discards are still in flight.
     } else if (mode == LateMode::kCopy) {
       const Bytes far = std::max(plan.page, prefetch::FarPlacement{layout_}.extent);
       copied_ = device_.make_copy_space({.size = far, .near = near});
@@ -86,8 +86,8 @@ class LateSteps {
     }
   }
 
-  /// As a training does; `seed` draws in which order the GPU's streams get on. Somebody else may
-  /// have the state before every other step.
+  /// Runs steps like a training; `seed` draws the order of the GPU's streams. The state leaves the
+  /// memory after every second step.
   void run(int steps, std::uint32_t seed) {
     const LateGpu late{gpu_, seed};
     for (int step = 0; step < steps; ++step) {
@@ -97,7 +97,7 @@ class LateSteps {
     }
     EXPECT_LE(ledger_.peak(), plan_.budget);
   }
-  /// One step, on a GPU that is as late as the test says. Returns how often the driver was called.
+  /// Runs one step on a GPU that is as late as the test says. Returns the number of driver calls.
   std::size_t run_one() {
     const std::size_t before = gpu_.calls();
     compute_->enqueue([this] {
@@ -112,10 +112,10 @@ class LateSteps {
     ++steps_;
     return gpu_.calls() - before;
   }
-  /// When everything was in the last step that was not repeated.
+  /// Returns the timeline of the last step that was not repeated.
   [[nodiscard]] prefetch::Timeline timeline() { return given_->timeline(); }
 
-  /// How often the arena was compacted.
+  /// Returns how often the arena was compacted.
   [[nodiscard]] std::uint64_t compactions() const {
     return copy_ == nullptr ? 0 : copy_->compactions();
   }
@@ -148,12 +148,12 @@ class LateSteps {
     launch(0);
     given_->repeat();
   }
-  // All runs and moves of a step have ended when it has: the host may use what they used.
+  // All runs and moves of a finished step have ended, so the host may use their memory.
   void use_everything() {
     for (const Block& block : state_) gpu_.touch(block.bytes(), Access::kReadWrite);
     if (!still_.empty()) gpu_.touch(still_, Access::kReadWrite);
   }
-  // State, small tensors and small workspaces lie in memory of the device as well.
+  // Places state, small tensors and small workspaces in device memory.
   void place_pinned() {
     std::vector<std::byte*> state(graph_.data.size(), nullptr);
     for (std::size_t i = 0; i < state.size(); ++i) {
@@ -187,8 +187,8 @@ class LateSteps {
   std::optional<prefetch::StepRunner> runner_;
   std::unique_ptr<Lanes> lanes_;
   std::optional<prefetch::GivenStep> given_;
-  prefetch::CopyMemory* copy_ = nullptr;  // memory_, where it is one
-  Range still_;  // where blocks move, and nothing is under way between steps
+  prefetch::CopyMemory* copy_ = nullptr;  // memory_ in copy mode
+  Range still_;                           // memory of moved blocks, idle between steps
 };
 
 }  // namespace spillway::um

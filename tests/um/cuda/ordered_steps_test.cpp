@@ -20,12 +20,12 @@
 #include "tests/um/cuda/swapped_block.h"
 #include "tests/um/cuda/tight_step.h"
 
-// Several steps of plans on a GPU that does nothing before it must: each access of a kernel, copy,
-// hint or free has an order with those that it needs one with. The order of the streams is drawn.
+// Several steps of plans on a GPU that works as late as possible. Each access of a kernel, copy,
+// hint or free must have every order that it needs; the order of the streams is drawn.
 
-// What the host asks of the driver for near memory, in a step that goes like the one before.
+// Driver calls for near memory in a repeated step.
 
-// How often the host calls the driver in a step of ResNet-50, a launch a task included.
+// The number of driver calls in a step of ResNet-50, including one launch per task.
 
 namespace spillway::um {
 namespace {
@@ -37,7 +37,7 @@ using prefetch::TaskGraph;
 
 constexpr int kSteps = 2;
 
-// Given ahead: one that takes times, and two that are one piece.
+// Submitted ahead: one step with times, then two repeats of a captured step.
 constexpr int kGivenSteps = 3;
 
 struct Way {
@@ -45,7 +45,7 @@ struct Way {
   LateOrder order;
 };
 
-// Gtest looks for this name.
+// Gtest requires this name.
 // NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const Way& way, std::ostream* out) {
   const auto [mode, order] = way;
@@ -86,7 +86,7 @@ TEST_P(OrderedSteps, OfAResidualNetwork) {
   expect_ordered(subject.step.graph, subject.plan, GetParam(), 2);
 }
 
-// Batch 4: its weights and their gradients are more than the rest. In 60 % they have fixed places.
+// Batch 4: weights and gradients exceed the rest. With 60 % of the memory they have fixed places.
 TEST_P(OrderedSteps, OfANetworkWhoseWeightsMove) {
   const TightStep subject{"resnet:1,1,1,1", 4, GetParam().mode, 60, true};
   const TaskGraph& graph = subject.step.graph;
@@ -135,7 +135,7 @@ std::size_t count(const Log& log, const std::string& part) {
 
 class ManagedCalls : public ::testing::Test {
  protected:
-  // Of the second step, on a GPU that does its work when it gets it, or as late as can be.
+  // Returns the calls of the second step, on a GPU that works at once or as late as possible.
   [[nodiscard]] Log calls(LateMode mode, bool is_late) const {
     auto owned = std::make_unique<RecordingApi>();
     RecordingApi& driver = *owned;
@@ -171,10 +171,10 @@ TEST_F(ManagedCalls, DropAndPopulatePagesWhereTheDriverIsTold) {
   EXPECT_GT(count(log, "um upkeep: discard and prefetch near"), 0U);
 }
 
-// A step, planned for an H200. Its batch is small, so that its memory is.
+// A step planned for an H200. A small batch keeps its memory small.
 class HostCalls : public ::testing::Test {
  protected:
-  // `percent` of what the step needs with everything near.
+  // Plans for `percent` of the step's need with everything near.
   [[nodiscard]] prefetch::Plan planned(LateMode mode, std::uint64_t percent) const {
     const Bytes all = near_need(step_.graph, prefetch::BlockSizes{step_.graph, kPage}).resident;
     return prefetch::testing::planned(
@@ -186,7 +186,7 @@ class HostCalls : public ::testing::Test {
          .whole_blocks = mode == LateMode::kCopy,
          .may_recompute = true});
   }
-  // Of a step when it has warmed up.
+  // Counts the calls of a step after warm-up.
   [[nodiscard]] std::size_t count(LateMode mode, std::uint64_t percent, LateOrder order) {
     const prefetch::Plan plan = planned(mode, percent);
     EXPECT_EQ(plan.offloads.empty(), mode == LateMode::kResident);

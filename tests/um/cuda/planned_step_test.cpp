@@ -16,8 +16,8 @@
 #include "tests/um/cuda/swapped_block.h"
 #include "um/cuda/cuda_device.h"
 
-// Whole steps, as the executor runs them, on the recorded driver: every call, its stream, its
-// range, and what it waited for.
+// Whole steps of the executor on the recorded driver: every call with its stream, range and awaited
+// events.
 
 namespace spillway::um {
 namespace {
@@ -32,8 +32,7 @@ using prefetch::TaskId;
 using Log = std::vector<std::string>;
 using namespace std::chrono_literals;
 
-// A plan on a device whose events fire as the test says. Runs are launched as kernels that do
-// nothing but say what they use.
+// A plan on a device with events that fire on demand. Kernels only declare their uses.
 class PlannedStep : public ::testing::Test {
  protected:
   ~PlannedStep() override {
@@ -76,7 +75,7 @@ class PlannedStep : public ::testing::Test {
     start();
   }
 
-  // One step, on a thread of its own; step.join() waits for its end.
+  // Starts one step in a thread; step.join() waits for its end.
   void start() {
     api.hold();
     static_cast<void>(api.take_log());
@@ -96,11 +95,12 @@ class PlannedStep : public ::testing::Test {
     }};
   }
 
-  // Waits until the run of this name is launched whole; its two events are the last recorded.
+  // Waits until the run at `position` is launched completely; its two events are the last ones
+  // recorded.
   void wait_until_launched(Position position) {
     api.wait_until_recorded("compute", 2 * (position + 1));
   }
-  // The GPU does the next launched run.
+  // Lets the GPU finish the next launched run.
   void finish_run(Nanoseconds begin = 0ns, Nanoseconds end = 0ns) {
     api.finish("compute", begin);
     api.finish("compute", end);
@@ -156,10 +156,10 @@ TEST_F(SwappedBlockStep, ManagedGivesEachHintWhenItsConditionHolds) {
                  "compute: wait for um upkeep", "um upkeep: discard and prefetch near slab 3+1",
                  "um upkeep: record", "compute: wait for um upkeep", "compute: record",
                  "compute: make b", "compute: record"}));
-  EXPECT_EQ(ledger->in_use(), pages(0));  // launched, and nothing of it is needed later
+  EXPECT_EQ(ledger->in_use(), pages(0));  // launched, and no later run needs it
   finish_run();
   api.wait_until_noted("um in: record");
-  wait_until_launched(2);  // though the prefetch has not ended; b's page is near
+  wait_until_launched(2);  // although the prefetch has not ended; b's page is near
   EXPECT_EQ(api.take_log(),
             (Log{"um in: prefetch near slab 0+2", "um in: record", "compute: wait for um in",
                  "compute: record", "compute: use a", "compute: record"}));
@@ -235,7 +235,7 @@ TEST_F(SwappedBlockStep, AFailedMoveEndsTheStepWithWhatItFailedWith) {
   EXPECT_EQ(failure, cudaErrorInvalidValue);
 }
 
-// A discard that fails on a thread of its own must not leave the step waiting.
+// A discard that fails in its own thread must not block the step.
 TEST_F(SwappedBlockStep, AFailureAtTheEndOfARunEndsTheStep) {
   gpu.discards = true;
   api.fail("um upkeep: discard slab", cudaErrorInvalidValue);
@@ -245,9 +245,9 @@ TEST_F(SwappedBlockStep, AFailureAtTheEndOfARunEndsTheStep) {
   EXPECT_EQ(failure, cudaErrorInvalidValue);
 }
 
-// b dies when c is made; d then overwrites its page, and a's when it has died. Nothing moves, so
-// everything is launched at once; pages that are near are not asked for again, and none is dropped
-// that a later run has.
+// b dies when c is made; then d overwrites its page, and a's page when a has died. Nothing moves,
+// so everything is launched at once. Near pages are not populated again, and pages of a later run
+// are not dropped.
 TEST_F(PlannedStep, LaunchesAheadOfTheGpuAsFarAsThePlanAllows) {
   const DataId a = add_block("a", 1);
   const DataId b = add_block("b", 1);
@@ -262,7 +262,7 @@ TEST_F(PlannedStep, LaunchesAheadOfTheGpuAsFarAsThePlanAllows) {
   for (Position p = 0; p < 4; ++p) plan.runs[p].after.runs = p;
   gpu.discards = true;
   start_managed();
-  wait_until_launched(3);  // though nothing has ended
+  wait_until_launched(3);  // although nothing has ended
   EXPECT_EQ(api.take_log(),
             (Log{"um upkeep: discard and prefetch near slab 0+1", "um upkeep: record",
                  "compute: wait for um upkeep", "compute: record", "compute: make a",

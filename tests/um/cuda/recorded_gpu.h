@@ -27,8 +27,8 @@
 
 namespace spillway::um {
 
-/// Streams and events without a GPU. Events fire in order on each stream, when fire_next() says so.
-/// Handles count from 1.
+/// Streams and events without a GPU. Events fire in order on each stream, by fire_next(). Handles
+/// count from 1.
 ///
 /// Thread safety: none.
 class RecordedStreams {
@@ -40,17 +40,17 @@ class RecordedStreams {
   struct Stream {
     std::string name;
     std::deque<Recorded> pending;
-    std::uint64_t held = 0;  ///< as its user counts: events that did not fire at once
+    std::uint64_t held = 0;  ///< for the user of this class: events that did not fire at once
   };
   struct Event {
     std::string stream;
     std::uint64_t recorded = 0;
     std::uint64_t fired = 0;
-    WorkClock after;  ///< what is done when it has fired, as it was last recorded
+    WorkClock after;  ///< the work done when the latest record fires
     Nanoseconds time{0};
   };
 
-  /// The second of a name is "name 2".
+  /// Names the second stream of a name "name 2".
   [[nodiscard]] cudaStream_t make_stream(const std::string& name) {
     const auto same = std::ranges::count_if(
         streams_, [&](const Stream& each) { return each.name.starts_with(name); });
@@ -73,7 +73,7 @@ class RecordedStreams {
   [[nodiscard]] Stream& named(const std::string& name) {
     return *std::ranges::find(streams_, name, &Stream::name);
   }
-  /// Those that an event is to fire on.
+  /// Returns the streams with a pending event.
   [[nodiscard]] std::vector<Stream*> busy() {
     std::vector<Stream*> found;
     for (Stream& stream : streams_) {
@@ -102,8 +102,8 @@ class RecordedStreams {
   std::deque<Event> events_;
 };
 
-/// What streams were given while they were captured, and what a launch of it does: on streams of
-/// its own, as a graph's work has no order but its edges. Handles count from 1.
+/// Captured work of streams, and its launches. A launch runs on streams of its own, since a graph's
+/// work is ordered only by its edges. Handles count from 1.
 ///
 /// Thread safety: none.
 class RecordedGraphs {
@@ -118,7 +118,7 @@ class RecordedGraphs {
   [[nodiscard]] bool is_captured(cudaStream_t stream) const {
     return capture_ && std::ranges::count(capture_->streams, stream) > 0;
   }
-  /// Work that is kept; `line` and `accesses` are for its order, `act` does it.
+  /// Captures work: `line` and `accesses` describe it, `act` does it.
   void give(cudaStream_t stream, std::string line, Accesses accesses, std::function<void()> act) {
     capture_->nodes.push_back({.kind = Kind::kWork,
                                .stream = stream,
@@ -131,7 +131,7 @@ class RecordedGraphs {
     capture_->events.push_back(event);
     capture_->nodes.push_back({.kind = Kind::kRecord, .stream = stream, .event = event});
   }
-  /// True when it is captured: `stream` is, or joins since `event` was.
+  /// Returns true when the wait is captured, because `stream` is or because `event` was captured.
   [[nodiscard]] bool wait(cudaStream_t stream, cudaEvent_t event) {
     if (!capture_) return false;
     if (std::ranges::count(capture_->events, event) == 0) {
@@ -142,7 +142,7 @@ class RecordedGraphs {
     capture_->nodes.push_back({.kind = Kind::kWait, .stream = stream, .event = event});
     return true;
   }
-  /// Ends the capture; a launch works on streams that `streams` makes for it.
+  /// Ends the capture. A launch uses streams made by `streams`.
   cudaGraphExec_t end(RecordedStreams& streams) {
     Graph graph{.capture = *std::exchange(capture_, std::nullopt), .own = {}};
     for (auto* const each : graph.capture.streams) {
@@ -188,7 +188,7 @@ class RecordedGraphs {
     std::function<void()> act;
   };
   struct Capture {
-    std::vector<cudaStream_t> streams;  // the origin first
+    std::vector<cudaStream_t> streams;  // starts with the origin
     std::vector<cudaEvent_t> events;
     std::vector<Node> nodes;
   };
@@ -201,8 +201,8 @@ class RecordedGraphs {
   std::deque<Graph> graphs_;
 };
 
-/// RAM that stands for a GPU's, keeps aside what has left it, and says in words what an address is:
-/// "slab 1+2" is two units of 2 MiB of the memory of kind "slab" from its second unit on.
+/// RAM in place of a GPU's memory. Keeps the content of pages that have moved far, and describes
+/// addresses: "slab 1+2" is two units of 2 MiB from the second unit of the memory "slab".
 class RecordedMemory {
  public:
   std::byte* take(const std::string& kind, Bytes size) {
@@ -215,7 +215,7 @@ class RecordedMemory {
   }
   void give_back(std::byte* address) noexcept { allocations_.erase(address); }
 
-  /// What pages hold leaves with them: until it is brought back, they hold NaNs.
+  /// Moves the content of pages far; until it returns, the pages hold NaNs.
   void send_far(Range range) {
     for_each_unit(range, [&](Range unit) {
       if (far_.contains(unit.data())) return;
@@ -231,7 +231,7 @@ class RecordedMemory {
       far_.erase(found);
     });
   }
-  /// As the host sees it, which may use what is far: `act` finds and changes it.
+  /// Lets the host use memory that may be far: `act` reads and writes it.
   void use_on_host(std::span<const Range> ranges, const std::function<void()>& act) {
     std::vector<std::pair<Range, std::vector<std::byte>*>> seen;
     for (auto& [address, content] : far_) {
@@ -251,7 +251,7 @@ class RecordedMemory {
       drop(unit);
     }
   }
-  /// What pages hold is lost, near and far.
+  /// Drops the content of pages, near and far.
   void discard(std::span<const Range> ranges) {
     for (const Range& range : ranges) {
       for_each_unit(range, [&](Range unit) {
@@ -303,46 +303,46 @@ class RecordedMemory {
   }
 
   std::map<std::byte*, Allocation> allocations_;
-  std::map<std::byte*, std::vector<std::byte>> far_;  // by unit: what it held when it left
+  std::map<std::byte*, std::vector<std::byte>> far_;  // content of each unit when it left
 };
 
-/// What stands for a GPU and its driver behind RecordingApi, as tests see it: they say when it gets
-/// how far and what fails, and learn what it was asked. Events fire at once or, after hold(), one
-/// by one as finish() says: as on a GPU, in order on each stream.
+/// A GPU and its driver behind RecordingApi, under the control of a test. The test sets progress
+/// and failures and reads the recorded calls. Events fire at once or, after hold(), one at a time
+/// by finish(), in order on each stream.
 ///
-/// Every call says what it does to which memory, and launch() does for a kernel. Two of them that
-/// have no order (happens_before.h) and need one fail the test.
+/// Every call declares its memory accesses, and launch() declares those of a kernel. Two accesses
+/// that lack a needed order (happens_before.h) fail the test.
 class RecordedGpu {
  public:
   RecordedGpu(const RecordedGpu&) = delete;
   RecordedGpu& operator=(const RecordedGpu&) = delete;
 
-  // --- what a test says
+  // --- controls
 
-  /// Events recorded from now on fire by finish() alone.
+  /// Makes later events fire by finish() only.
   void hold() {
     const std::lock_guard lock{mutex_};
     is_held_ = true;
   }
-  /// The GPU gets as far as the next event on the stream of this name, once it is recorded, at
-  /// `time` on its clock.
+  /// Waits for the next recorded event on the stream `stream`, and fires it at `time` on the GPU's
+  /// clock.
   void finish(const std::string& stream, Nanoseconds time = Nanoseconds{0}) {
     std::unique_lock lock{mutex_};
     changed_.wait(lock, [&] { return !streams_.named(stream).pending.empty(); });
     fire_next(streams_.named(stream), time);
   }
-  /// True when an event has still to fire.
+  /// Returns whether an event is pending.
   [[nodiscard]] bool is_busy() {
     const std::lock_guard lock{mutex_};
     return !streams_.busy().empty();
   }
-  /// As finish(), of one of the streams that have such an event. Requires: is_busy().
+  /// Fires the next event of a drawn stream. Requires: is_busy().
   void finish_one(std::uint32_t draw) {
     const std::lock_guard lock{mutex_};
     const auto busy = streams_.busy();
     fire_next(*busy.at(draw % busy.size()), Clock::now() - begin_);
   }
-  /// Everything fires, and from now on at once.
+  /// Fires all events, and later ones at once.
   void let_go() {
     const std::lock_guard lock{mutex_};
     is_held_ = false;
@@ -350,18 +350,18 @@ class RecordedGpu {
       while (!stream->pending.empty()) fire_next(*stream, Nanoseconds{0});
     }
   }
-  /// Calls whose note contains `part` fail with `error`.
+  /// Makes calls with `part` in their note fail with `error`.
   void fail(const std::string& part, cudaError_t error) {
     const std::lock_guard lock{mutex_};
     failing_ = part;
     failure_ = error;
   }
-  /// The streams are being captured from now on, or no more.
+  /// Sets whether all streams report that they are captured.
   void capture(bool is_on) {
     const std::lock_guard lock{mutex_};
     is_capturing_ = is_on;
   }
-  /// What is asked about events fails from now on, unless it is cudaSuccess.
+  /// Makes queries of events fail from now on, unless `error` is cudaSuccess.
   void fail_events(cudaError_t error) {
     const std::lock_guard lock{mutex_};
     event_failure_ = error;
@@ -371,13 +371,13 @@ class RecordedGpu {
     const std::lock_guard lock{mutex_};
     free_ = free;
   }
-  /// Adds a line of the test's: a launch, say.
+  /// Adds a line of the test, such as a launch.
   void note(const std::string& line) {
     const std::lock_guard lock{mutex_};
     note_locked(line);
   }
-  /// A kernel of the test's, with what it uses: "compute: make a". `act` is what it does: now, or
-  /// where it is captured whenever it is repeated.
+  /// Launches a kernel of the test with its uses: "compute: make a". Runs `act` now, or at each
+  /// repeat if it is captured.
   void launch(
       cudaStream_t stream, const std::string& name, std::span<const Use> operands,
       std::function<void()> act = [] {}) {
@@ -390,13 +390,13 @@ class RecordedGpu {
     }
     give(stream, line, accesses, std::move(act));
   }
-  /// The host uses memory itself.
+  /// Records that the host uses memory.
   void touch(std::span<const std::byte> range, Access access) {
     const std::lock_guard lock{mutex_};
     const Effect effect = access == Access::kRead ? Effect::kRead : Effect::kWrite;
     tell(order_.touch("the host's use", {.range = range, .effect = effect}));
   }
-  /// The same, of what may be far: `act` reads and writes it where it lies.
+  /// Records that the host uses memory that may be far; `act` reads and writes it.
   void use_on_host(std::span<const Range> ranges, const std::function<void()>& act) {
     const std::lock_guard lock{mutex_};
     for (const Range& range : ranges) {
@@ -404,39 +404,39 @@ class RecordedGpu {
     }
     memory_.use_on_host(ranges, act);
   }
-  /// The host waits for all streams: for cudaDeviceSynchronize(). Requires: no event is held.
+  /// Makes the host wait for all streams, like cudaDeviceSynchronize(). Requires: no event is held.
   void synchronize_all() {
     const std::lock_guard lock{mutex_};
     order_.host_knows(order_.everything());
   }
-  /// `to` is called whenever a graph is launched.
+  /// Calls `to` whenever a graph is launched.
   void tell_launches(std::function<void()> to) {
     const std::lock_guard lock{mutex_};
     tell_launch_ = std::move(to);
   }
-  /// What is told of accesses without an order; unless a test says so, they fail it.
+  /// Reports accesses without an order to `to`; by default they fail the test.
   void tell_conflicts(std::function<void(const std::string&)> to) {
     const std::lock_guard lock{mutex_};
     tell_ = std::move(to);
   }
 
-  // --- what it learns
+  // --- results
 
   void wait_until_noted(const std::string& line, std::ptrdiff_t times = 1) {
     std::unique_lock lock{mutex_};
     changed_.wait(lock, [&] { return std::ranges::count(log_, line) >= times; });
   }
-  /// Waits for so many events on the stream of this name since hold().
+  /// Waits for `count` events on the stream `stream` since hold().
   void wait_until_recorded(const std::string& stream, std::uint64_t count) {
     std::unique_lock lock{mutex_};
     changed_.wait(lock, [&] { return streams_.named(stream).held >= count; });
   }
-  /// The notes since the last call.
+  /// Returns the notes since the last call.
   [[nodiscard]] std::vector<std::string> take_log() {
     const std::lock_guard lock{mutex_};
     return std::exchange(log_, {});
   }
-  /// Calls of the driver so far, launches of kernels among them.
+  /// Returns the number of driver calls so far, including kernel launches.
   [[nodiscard]] std::size_t calls() {
     const std::lock_guard lock{mutex_};
     return calls_;
@@ -452,7 +452,7 @@ class RecordedGpu {
 
   using Clock = std::chrono::steady_clock;
 
-  // All of these require the lock.
+  // These require the lock.
   [[nodiscard]] std::string of(cudaStream_t stream) { return streams_.of(stream).name + ": "; }
   void call(const std::string& line) {
     ++calls_;
@@ -467,7 +467,7 @@ class RecordedGpu {
     streams_.fire_next(stream, time);
     changed_.notify_all();
   }
-  /// A stream is given what `line` says: it is done now, or kept.
+  /// Submits the work of `line` to a stream: it is done now or captured.
   void give(cudaStream_t stream, const std::string& line,
             const std::vector<HappensBefore::Access>& accesses, std::function<void()> act) {
     if (graphs_.is_captured(stream)) {
@@ -485,7 +485,7 @@ class RecordedGpu {
   }
 
   const Clock::time_point begin_ = Clock::now();
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   bool is_held_ = false;
   bool is_capturing_ = false;
@@ -503,7 +503,7 @@ class RecordedGpu {
   };
   std::function<void()> tell_launch_ = [] {};
   std::size_t calls_ = 0;
-  std::size_t live_ = 0;  // streams, events and allocations that have not ended
+  std::size_t live_ = 0;  // live streams, events and allocations
 };
 
 }  // namespace spillway::um

@@ -13,9 +13,9 @@
 
 namespace spillway::um {
 
-/// A driver without a GPU, that notes each call in words: "um in: prefetch near slab 0+2" is a
-/// prefetch of two units of 2 MiB from the first one of the managed memory on, given to the stream
-/// named "um in". Memory is the host's, and copies are made when they are given.
+/// A driver without a GPU that records each call as text. "um in: prefetch near slab 0+2"
+/// prefetches the first two units of 2 MiB of the managed memory on the stream "um in". Memory is
+/// host memory, and copies run at submission.
 class RecordingApi : public CudaApi, public RecordedGpu {
  public:
   static CudaFacts h200() {

@@ -12,9 +12,9 @@ inline constexpr Bytes kPage = 2_MiB;
 
 constexpr Bytes pages(std::uint64_t count) { return count * kPage; }
 
-/// a is made, is far while b is made with a workspace of one page, and comes back to be added to. a
-/// has two pages and lies at 0; b and c have one page and lie at 2 at different times; the
-/// workspace lies at 3. Three pages of budget: the offload must have ended before b is made.
+/// Makes a, keeps it far while b is made with a workspace of one page, and then uses a to make c. a
+/// has two pages at 0; b and c have one page each at 2, at different times; the workspace is at 3.
+/// With a budget of three pages, the offload must end before b is made.
 struct SwappedBlock {
   SwappedBlock() {
     using prefetch::DataBlock;

@@ -16,8 +16,8 @@
 
 namespace spillway::um {
 
-/// A network of the catalogue on an H200, in the least memory that any plan can work with and a
-/// tenth more, or in `percent` of what it needs when nothing moves.
+/// A network of the catalogue on an H200. The memory is a tenth more than the least that any plan
+/// needs, or `percent` of the need when nothing moves.
 struct TightStep {
   TightStep(const std::string& name, std::size_t batch, LateMode mode, std::uint64_t percent = 0,
             bool has_far_state = false)

@@ -12,7 +12,7 @@
 namespace spillway::um {
 namespace {
 
-/// "1+2 5+1": pages of 4 KiB.
+/// Formats spans in pages of 4 KiB: "1+2 5+1".
 std::string text(const std::vector<Allocations::Span>& spans) {
   std::string all;
   for (const Allocations::Span& span : spans) {
@@ -42,7 +42,7 @@ TEST_F(AllocationsTest, PutsSmallOnesSideBySideAndLargeOnesOnPages) {
 TEST_F(AllocationsTest, FreesPagesWhenNothingIsOnThemAnyMore) {
   const Bytes small = take(10_B);
   const Bytes large = take(9_KiB);        // pages 1, 2 and a quarter of 3
-  const Bytes tail = take(1_KiB, 1_KiB);  // page 0, which has the smallest room that fits
+  const Bytes tail = take(1_KiB, 1_KiB);  // page 0, the smallest space that fits
   EXPECT_EQ(tail, 13_KiB);
   EXPECT_EQ(text(allocations.free(large)), "1+2");
   EXPECT_EQ(text(allocations.free(tail)), "3+1");
@@ -74,7 +74,8 @@ TEST_F(AllocationsTest, WhatHasEndedKeepsItsRoomUntilItIsFreed) {
 
 class MovesUnderWayTest : public testing::Test {
  protected:
-  /// Runs `wait` in a thread and `end` in this one. True when the wait ended after `end` began.
+  /// Runs `wait` in a thread and `end` in this one. Returns true when `wait` returned after `end`
+  /// began.
   [[nodiscard]] static bool outlasts(const std::function<void()>& wait,
                                      const std::function<void()>& end) {
     std::latch is_running{1};
@@ -86,7 +87,7 @@ class MovesUnderWayTest : public testing::Test {
       was_late = has_begun;
     }};
     is_running.wait();
-    for (int i = 0; i < 1000; ++i) std::this_thread::yield();  // in which a wait may end too early
+    for (int i = 0; i < 1000; ++i) std::this_thread::yield();  // time to return too early
     has_begun = true;
     end();
     waiter.join();

@@ -14,7 +14,7 @@
 namespace spillway::um {
 namespace {
 
-// Four pages of 2 MiB, of which two may be near, on a driver that takes notes.
+// Four pages of 2 MiB with room for two near, on a recording driver.
 class CudaSpace : public testing::Test {
  protected:
   ~CudaSpace() override { api.let_go(); }
@@ -57,7 +57,7 @@ TEST_F(CudaSpace, RefusesPagesThatAreNoPowerOfTwoOfTheDriversUnit) {
 
 TEST_F(CudaSpace, APrefetchBeyondTheBudgetIsRefusedAndCounted) {
   std::byte* const three = take(3);
-  space->prefetch(three, 6_MiB, MemoryTier::kNear);  // two pages have room
+  space->prefetch(three, 6_MiB, MemoryTier::kNear);  // room for two pages
   space->synchronize();
   EXPECT_TRUE(noted("um in: prefetch near slab 0+2"));
   EXPECT_EQ(space->counters().moves.refused_hints, 1U);
@@ -74,7 +74,7 @@ TEST_F(CudaSpace, NeverDiscardsWhatAnotherStreamMayAlreadyWrite) {
   space->discard(two, 2_MiB);
   space->free(two);
   EXPECT_FALSE(noted("discard"));
-  EXPECT_EQ(space->counters().near, 0_B);  // others may be brought near instead
+  EXPECT_EQ(space->counters().near, 0_B);  // other pages may be brought near
 }
 
 TEST_F(CudaSpace, MemoryFreedOnAStreamWaitsForTheStream) {
@@ -96,7 +96,7 @@ TEST_F(CudaSpace, MemoryFreedOnAStreamIsNotGivenOutWhenTheDriverCannotTellHowFar
   space->free_after(first, device.record(stream));
   api.fail_events(cudaErrorLaunchFailure);
   EXPECT_NE(take(2), first);
-  EXPECT_THROW(static_cast<void>(take(2)), OutOfMemory);  // waits, and learns nothing
+  EXPECT_THROW(static_cast<void>(take(2)), OutOfMemory);  // waits; the event's state is unknown
   api.fail_events(cudaSuccess);
   api.finish("program");
   EXPECT_EQ(take(2), first);
@@ -113,7 +113,7 @@ TEST_F(CudaSpace, EndsAlsoWhenTheDriverCannotTellHowFarAStreamIs) {
   api.end_stream(stream);
 }
 
-// The event would be of the graph: it fires each time that the graph runs, and never now.
+// The event would belong to the graph: it would fire at each launch of the graph, and never now.
 TEST_F(CudaSpace, NothingIsFreedOnAStreamThatIsBeingCaptured) {
   auto* const stream = api.make_stream("program");
   api.capture(true);

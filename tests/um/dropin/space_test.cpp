@@ -13,18 +13,18 @@
 namespace spillway::um {
 namespace {
 
-/// Fires when the test says so.
+/// Fires when the test sets the flag.
 class ScriptedEvent final : public Event {
  public:
   explicit ScriptedEvent(std::atomic<bool>& fired) : fired_{fired} {}
   [[nodiscard]] bool has_fired() const override { return fired_; }
-  void wait() const override { fired_ = true; }  // as if the stream got there meanwhile
+  void wait() const override { fired_ = true; }  // as if the stream reached it meanwhile
 
  private:
   std::atomic<bool>& fired_;
 };
 
-// Sixteen pages of 64 KiB, of which four may be near.
+// Sixteen pages of 64 KiB with room for four near.
 class SpaceTest : public testing::Test {
  protected:
   static constexpr Bytes kPage = 64_KiB;
@@ -61,7 +61,7 @@ TEST_F(SpaceTest, KeepsWritesToWhatWasPrefetched) {
     space->synchronize();
     EXPECT_EQ(space->near_bytes(two, 2 * kPage), 2 * kPage);
     EXPECT_EQ(*page(two, 1), static_cast<std::byte>(round - 1));
-    std::memset(two, round, (2 * kPage).count());  // without a word to the space
+    std::memset(two, round, (2 * kPage).count());  // undeclared
   }
   EXPECT_EQ(space->counters().moves.faults, 2U);  // the first touches
 }
@@ -78,7 +78,7 @@ TEST_F(SpaceTest, APrefetchOfMoreThanIsNearBringsWhatHasRoom) {
   EXPECT_EQ(after.bytes_prefetched - before.bytes_prefetched, 4 * kPage);
   EXPECT_EQ(after.bytes_offloaded, before.bytes_offloaded);
   EXPECT_EQ(after.refused_hints, 12U);
-  EXPECT_EQ(space->near_bytes(all, 4 * kPage), 4 * kPage);  // what is used first
+  EXPECT_EQ(space->near_bytes(all, 4 * kPage), 4 * kPage);  // the pages used first
 }
 
 TEST_F(SpaceTest, TouchesOfMoreThanIsNearLeaveRoomForFaults) {
@@ -93,7 +93,7 @@ TEST_F(SpaceTest, TouchesOfMoreThanIsNearLeaveRoomForFaults) {
 TEST_F(SpaceTest, WhatIsTouchedIsEvictedLast) {
   std::byte* const five = take(5);
   for (std::uint64_t i = 0; i < 4; ++i) *page(five, i) = std::byte{1};
-  space->touch(five, 1_B, Access::kRead);  // else the oldest
+  space->touch(five, 1_B, Access::kRead);  // otherwise the oldest
   *page(five, 4) = std::byte{1};
   EXPECT_EQ(space->near_bytes(page(five, 0), kPage), kPage);
   EXPECT_EQ(space->near_bytes(page(five, 1), kPage), 0_B);
@@ -127,7 +127,7 @@ TEST_F(SpaceTest, AdviceEndsWithTheAllocation) {
   space->free(first);
   std::byte* const five = take(5);
   for (std::uint64_t i = 0; i < 3; ++i) *page(five, i + 1) = std::byte{1};
-  *five = std::byte{1};  // the youngest, on the page that had the advice
+  *five = std::byte{1};  // the most recent, on the page that had the advice
   *page(five, 4) = std::byte{1};
   EXPECT_EQ(space->near_bytes(five, kPage), kPage);
 }

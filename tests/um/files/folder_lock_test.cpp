@@ -54,7 +54,7 @@ TEST_F(FolderLockTest, MayBeHandedOn) {
   EXPECT_NE(refused(), "accepted");
 }
 
-// Also when it cannot clean up.
+// The lock ends even when the process cannot clean up.
 TEST_F(FolderLockTest, EndsWithItsProcess) {
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe(pipe.data()), 0);
@@ -91,7 +91,7 @@ TEST_F(FolderLockTest, LeavesAFileOfTheUserAsItIs) {
   EXPECT_EQ(std::filesystem::file_size(path), 8U);
 }
 
-// Of a process that was killed, or when the power went.
+// Leftovers of a killed process or a power cut.
 TEST_F(FolderLockTest, TakesTheFileThatAnotherLeft) {
   for (const std::string& left :
        {std::string{}, std::string(30, '\0'), std::string{"process 12 on a machine\n"}}) {

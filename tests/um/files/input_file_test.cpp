@@ -19,7 +19,7 @@ namespace {
 
 using test::refusal;
 
-// Opening a named pipe that nobody writes to would wait for ever, and hang this test.
+// Opening a named pipe without a writer would block and hang this test.
 TEST(InputFile, IsNoPipeDeviceSocketOrFolder) {
   const test::TemporaryFolder folder;
   ASSERT_EQ(::mkfifo(folder.file("pipe").c_str(), 0600), 0);
@@ -38,7 +38,7 @@ TEST(InputFile, IsNoPipeDeviceSocketOrFolder) {
   ::close(socket);
 }
 
-// The system would open what comes before it.
+// The system would open the path before the zero byte.
 TEST(InputFile, HasNoZeroByteInItsName) {
   const test::TemporaryFolder folder;
   const std::string path = folder.file("file");
@@ -67,7 +67,7 @@ TEST(InputFile, HasALargestText) {
   EXPECT_EQ(InputFile{path}.text(4 << 20U).size(), 3U << 20U);
 }
 
-// Whose size the system gives as 0.
+// The system reports its size as 0.
 TEST(InputFile, HasTheTextThatTheSystemMakesUp) {
   EXPECT_NE(InputFile{"/proc/self/status"}.text(1 << 20U).find("Name:"), std::string::npos);
 }

@@ -49,7 +49,7 @@ TEST(WriteOutput, IsWrittenIntoADevice) {
             "cannot write /dev/full: No space left on device");
 }
 
-// As a shell's >(jq) names it: a link that leads to no path.
+// A shell passes >(jq) as such a link, which leads to no path.
 TEST(WriteOutput, IsWrittenIntoAPipe) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);

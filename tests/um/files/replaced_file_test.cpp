@@ -29,7 +29,7 @@ class ReplacedFileTest : public testing::Test {
  protected:
   ReplacedFileTest() { std::ofstream{path()} << "old"; }
   [[nodiscard]] std::string path() const { return folder.file("file"); }
-  // What there is beside the file itself.
+  // Returns the names of all other files in the folder.
   [[nodiscard]] std::vector<std::string> beside() const {
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator{folder.path()}) {
@@ -84,7 +84,7 @@ TEST_F(ReplacedFileTest, TakesItsPlaceLaterThanItIsFlushed) {
   EXPECT_EQ(content(), "new");
 }
 
-// Whoever knew the name that is written first could put a link to somebody's file there.
+// An attacker who knew the temporary name could put a link to another file there.
 TEST_F(ReplacedFileTest, IsWrittenUnderANameThatNobodyCanKnow) {
   const ReplacedFile first{path()};
   const ReplacedFile second{path()};
@@ -121,7 +121,7 @@ TEST_F(ReplacedFileTest, HasTheModeThatTheUmaskLeaves) {
   EXPECT_EQ(status.st_mode & 0777U, 0640U);
 }
 
-// As on a full disk. The program ignores the signal, too.
+// Simulates a full disk. The program ignores the signal, too.
 TEST_F(ReplacedFileTest, LeavesTheOldOneWhereItMayNotGrow) {
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
@@ -146,7 +146,7 @@ TEST_F(ReplacedFileTest, DoesNotReplaceAFolder) {
   EXPECT_EQ(refusal([&] { file.commit(); }).find("cannot replace "), 0U);
 }
 
-// It is a name in a folder, wherever that is by now.
+// The file belongs to the folder, wherever the folder has moved.
 TEST_F(ReplacedFileTest, FollowsItsFolder) {
   const std::string moved = folder.file("moved");
   const Folder place = Folder::make(folder.file("place"));

@@ -56,7 +56,7 @@ TEST(HostDevice, MakesAManagedSpace) {
   }
 }
 
-/// A completion, and the wait for it.
+/// A completion that can be waited for.
 class Done {
  public:
   [[nodiscard]] Completion completion() {
@@ -68,7 +68,7 @@ class Done {
       }
     };
   }
-  /// Throws: what the copy threw.
+  /// Throws: the failure of the copy.
   void wait() { promise_->get_future().get(); }
 
  private:
@@ -102,7 +102,7 @@ void prefetch(CopySpace& space, Bytes far_offset, Range near) {
 void expect_round_trip(const CopyOptions& options) {
   HostCopySpace space{options};
   ASSERT_EQ(space.near().size(), (8_MiB).count());
-  const Range large = space.near().first(5 << 20);  // 3 pieces, the last not whole
+  const Range large = space.near().first(5 << 20);  // 3 pieces, the last one partial
   const Range small = space.near().subspan(6 << 20, 4096);
   fill(large, 1);
   fill(small, 2);
@@ -134,8 +134,8 @@ TEST(CopySpace, SaysWhereItsFarMemoryIs) {
   EXPECT_EQ(description.find("far file in " + folder.path().string() + ", "), 0U) << description;
 }
 
-// 4 MiB at 100 MiB/s and 10 ms latency, twice the same way: at least 2 * (40 + 10) ms, though both
-// are issued at once; the other direction meanwhile.
+// 4 MiB at 100 MiB/s and 10 ms latency, twice in one direction, take at least 2 * (40 + 10) ms,
+// even if issued together. The other direction runs concurrently.
 TEST(CopySpace, KeepsToTheTimesOfItsLinkInEachDirection) {
   CopyOptions options = small_space();
   options.link = {.bandwidth = Bandwidth{100 * 1048576.0},
@@ -166,7 +166,7 @@ TEST(CopySpace, TellsTheCompletionWhenACopyFailsAndCountsNothing) {
   EXPECT_THROW(offload(space, space.near().first(4096), 0_B), Error);
   EXPECT_EQ(space.counters().bytes_prefetched, 0_B);
   EXPECT_EQ(space.counters().bytes_offloaded, 0_B);
-  prefetch(space, 0_B, space.near().subspan(4096, 4096));  // later copies work
+  prefetch(space, 0_B, space.near().subspan(4096, 4096));  // later copies succeed
 }
 
 TEST(HostMemory, AlignsToPagesAndLargeBlocksToHugePages) {

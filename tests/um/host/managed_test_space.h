@@ -19,7 +19,7 @@
 
 namespace spillway::um {
 
-/// What a test sees of a ScriptedFar, and tells it. Outlives the store.
+/// The state shared between a test and a ScriptedFar. Outlives the store.
 struct FarScript {
   std::atomic<int> reads{0};
   std::atomic<int> writes{0};
@@ -28,7 +28,7 @@ struct FarScript {
   std::atomic<bool> holds_reads{false};  ///< reads wait until it is false
 };
 
-/// Far memory in a vector that counts its calls and fails when told to.
+/// Far memory in a vector that counts its calls and fails on demand.
 class ScriptedFar final : public FarStore {
  public:
   ScriptedFar(FarScript& script, Bytes size) : script_{script}, content_(size.count()) {}
@@ -52,7 +52,8 @@ class ScriptedFar final : public FarStore {
   std::vector<std::byte> content_;
 };
 
-/// A managed region on scripted far memory, addressed by pages, each known by its first word.
+/// A managed region on scripted far memory, addressed by pages. The first word of a page identifies
+/// it.
 class ManagedTestSpace {
  public:
   ManagedTestSpace(const ManagedOptions& options, Bytes ledger_limit)
@@ -72,7 +73,7 @@ class ManagedTestSpace {
     return *reinterpret_cast<volatile std::uint64_t*>(bytes.data() + bytes.size() - 8);
   }
 
-  /// Does `work` as a launch that uses `count` pages.
+  /// Runs `work` as a launch that uses `count` pages.
   void use(std::size_t first, std::size_t count, Access access, const std::function<void()>& work) {
     const std::array operands{Use{.range = pages(first, count), .access = access}};
     hints().begin_use(operands);
@@ -86,7 +87,7 @@ class ManagedTestSpace {
       last_word(page) = value;
     });
   }
-  /// Moves `count` pages and waits; what the move's completion got.
+  /// Moves `count` pages, waits, and returns the completion's argument.
   std::exception_ptr move(std::size_t first, std::size_t count, MemoryTier tier) {
     std::promise<std::exception_ptr> promise;
     hints().prefetch(pages(first, count), tier,

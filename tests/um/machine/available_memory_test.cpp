@@ -12,7 +12,7 @@
 namespace spillway::um {
 namespace {
 
-/// A folder that looks like the root of a machine with 1000 KiB available.
+/// A folder like the root of a machine with 1000 KiB available.
 class AvailableMemory : public testing::Test {
  protected:
   AvailableMemory() {
@@ -79,7 +79,7 @@ TEST_F(AvailableMemory, IsNothingInAFullCgroup) {
   EXPECT_EQ(available(), 0_B);
 }
 
-// A container of 60 MB, in which this process has 4 MB already.
+// A container of 60 MB; this process already uses 4 MB.
 TEST_F(AvailableMemory, LeavesRoomForWhatATrainingTakesBesideNearAndFarMemory) {
   write("proc/meminfo", "MemAvailable: 4000000 kB\n");
   write("proc/self/cgroup", "0::/a\n");
@@ -97,7 +97,7 @@ TEST_F(AvailableMemory, SaysWhichFileItCannotRead) {
 
 TEST(AvailableMemoryOfThisMachine, IsSome) { EXPECT_GT(available_memory(), 1_MiB); }
 
-// A machine that has `free` bytes, and gets as many as it uses as often as it pauses, up to `most`.
+// A machine with `free` bytes that grows by its used bytes at each pause, up to `most`.
 struct Machine {
   Bytes free;
   Bytes most;
@@ -138,8 +138,8 @@ TEST(GrowingMemory, IsNotTouchedWhereThereIsEnough) {
 TEST(GrowingMemory, IsThereOnceItIsUsed) {
   Machine machine{.free = 2_GiB, .most = 100_GiB};
   EXPECT_GE(machine.probe(30_GiB), 30_GiB);
-  EXPECT_LE(machine.grown, 31_GiB);      // no more than was needed
-  EXPECT_GE(machine.least_free, 1_GiB);  // half of what there was
+  EXPECT_LE(machine.grown, 31_GiB);      // no more than needed
+  EXPECT_GE(machine.least_free, 1_GiB);  // half of the initial memory
 }
 
 TEST(GrowingMemory, LeavesHalfOfWhatDoesNotGrow) {

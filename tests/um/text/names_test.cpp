@@ -22,9 +22,8 @@ TEST(FreeNames, NumbersWhatIsTaken) {
   EXPECT_FALSE(names.insert("labels"));
 }
 
-// Each of the kMany names that are taken is passed over once, then each call looks up its own name
-// and the next number: from the first number on each time, there would be kMany^2 / 2 look-ups
-// more.
+// Each of the kMany taken names is skipped once. Afterwards each call looks up its own name and the
+// next number. A search from the first number each time would need kMany^2 / 2 more look-ups.
 TEST(FreeNames, GoesOnWhereItHasCome) {
   constexpr std::size_t kMany = 1000;
   FreeNames names;

@@ -67,7 +67,8 @@ TEST(Engine, GivesItsThreadTheFirst15CharactersOfItsName) {
   EXPECT_EQ(std::string{name.data()}, "a name that is ");
 }
 
-// Else a signal that the program waits for in a thread of its own may end it through the engine's.
+// Otherwise a signal that the program awaits in another thread could end it through the engine's
+// thread.
 TEST(Engine, LeavesSignalsToThreadsOfTheProgramButForPageFaults) {
   sigset_t blocked;
   sigemptyset(&blocked);
@@ -88,7 +89,7 @@ cpu_set_t cpus_of_this_thread() {
   return cpus;
 }
 
-// As OpenMP does to the thread that enters its first parallel region.
+// Imitates OpenMP in the thread that enters its first parallel region.
 void bind_this_thread_to_its_first_cpu() {
   const cpu_set_t cpus = cpus_of_this_thread();
   cpu_set_t first;
@@ -158,7 +159,7 @@ TEST(SleepUntil, NeverReturnsEarly) {
 }
 
 TEST(SleepUntil, ReturnsWhenTheTimeHasPassed) {
-  sleep_until(Clock::time_point{});  // would else never end
+  sleep_until(Clock::time_point{});  // otherwise never ends
   sleep_until(Clock::now() - std::chrono::seconds{1});
 }
 

@@ -1,4 +1,4 @@
-// What still works when nothing can be allocated any more.
+// Operations that must work when no memory can be allocated.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -10,8 +10,8 @@
 namespace spillway::um {
 namespace {
 
-// Whoever unwinds for want of memory frees what the stream's work uses, and has to wait for it. The
-// queue of jobs allocates for some of them only.
+// A caller that unwinds from a lack of memory frees what the stream's work uses, and must wait for
+// it. The queue of jobs allocates only for some jobs.
 TEST(ThreadStream, SynchronizesWithoutMemory) {
   ThreadStream stream{"test"};
   std::atomic<int> done{0};

@@ -14,61 +14,61 @@
 
 namespace spillway::um {
 
-/// Near memory as the driver counts it.
+/// Near memory as the driver reports it.
 struct NearMemory {
   Bytes free;
   Bytes total;
 };
 
-/// The one seam to the CUDA driver: a call each, for one device, without a decision. Everything
-/// that is decided (which call, which stream, what order, who waits) is decided above it, so that
-/// tests without a GPU see it in the calls that a recording implementation notes. Longer than an
-/// interface should be, as the driver's is.
+/// The only seam to the CUDA driver: thin calls for one device, without decisions. Callers decide
+/// on calls, streams, order and waits, so that tests without a GPU can check recorded calls. It has
+/// more functions than an interface should have, like the driver.
 ///
-/// Every function but the ends throws CudaError when the call fails. Ranges of hints lie in one
-/// managed allocation. Every function but enter_thread() leaves the calling thread's current device
-/// as it was: the thread may be of a program that the drop-in serves.
+/// Functions throw CudaError when the call fails; functions that end or free objects do not. Ranges
+/// of hints lie in one managed allocation. All functions except enter_thread() preserve the calling
+/// thread's current device, because the thread may belong to a drop-in user.
 ///
-/// Thread safety: safe to call from several threads at once.
+/// Thread safety: several threads may call it concurrently.
 class CudaApi {
  public:
   virtual ~CudaApi() = default;
 
   [[nodiscard]] virtual CudaFacts facts() = 0;
   [[nodiscard]] virtual NearMemory memory() = 0;
-  /// Makes the device the calling thread's current one, for good: for threads that launch kernels,
-  /// and for those of our own. In another thread each call chooses the device and then the one
-  /// before again, which makes a context on that one. A device that fails says so at the next call.
+  /// Makes the device current in the calling thread permanently: for threads of ours and threads
+  /// that launch kernels. In other threads each call switches devices and back, which creates a
+  /// context on the previous device. A failure is reported by the next call.
   virtual void enter_thread() noexcept = 0;
 
-  /// A stream that waits for no other, the legacy stream least of all. `name` is for profilers.
+  /// Makes a stream that does not synchronize with others, not even the legacy stream. `name` is
+  /// for profilers.
   [[nodiscard]] virtual cudaStream_t make_stream(const std::string& name) = 0;
   virtual void end_stream(cudaStream_t stream) noexcept = 0;
   virtual void synchronize(cudaStream_t stream) = 0;
-  /// Also of the legacy stream, while a stream that waits for it is being captured.
+  /// Works for the legacy stream, too, while a stream that synchronizes with it is captured.
   [[nodiscard]] virtual bool is_captured(cudaStream_t stream) = 0;
 
-  /// What the calling thread gives to `stream` from now on, and to streams that wait for it, is
-  /// kept instead of done. Until end_capture() no other thread may give them anything.
+  /// Captures what the calling thread submits from now on to `stream` and to streams that wait for
+  /// it. Until end_capture() no other thread may submit work to these streams.
   virtual void begin_capture(cudaStream_t stream) = 0;
-  /// What was kept, ready to be launched. Requires: the streams that joined have been waited for.
+  /// Returns the captured work, ready to launch. Requires: all joined streams have been waited for.
   [[nodiscard]] virtual cudaGraphExec_t end_capture(cudaStream_t stream) = 0;
-  /// Ends a capture of which nothing is wanted.
+  /// Ends a capture and drops its result.
   virtual void abandon_capture(cudaStream_t stream) noexcept = 0;
-  /// Gives everything that was kept to `stream`, as one piece of work.
+  /// Submits captured work to `stream` as one piece.
   virtual void launch(cudaGraphExec_t graph, cudaStream_t stream) = 0;
   virtual void end_graph(cudaGraphExec_t graph) noexcept = 0;
 
-  /// An event that keeps its time, and whose waiter sleeps.
+  /// Makes an event that records its time; a thread that waits for it sleeps.
   [[nodiscard]] virtual cudaEvent_t make_event() = 0;
   virtual void end_event(cudaEvent_t event) noexcept = 0;
   virtual void record(cudaEvent_t event, cudaStream_t stream) = 0;
-  /// Later work of `stream` starts only after `event` has fired. The caller does not wait.
+  /// Delays later work of `stream` until `event` has fired. Does not block the caller.
   virtual void wait(cudaStream_t stream, cudaEvent_t event) = 0;
   [[nodiscard]] virtual bool has_fired(cudaEvent_t event) = 0;
-  /// The caller waits.
+  /// Blocks the caller until `event` has fired.
   virtual void synchronize(cudaEvent_t event) = 0;
-  /// Requires: both have fired.
+  /// Requires: both events have fired.
   [[nodiscard]] virtual Nanoseconds elapsed(cudaEvent_t from, cudaEvent_t to) = 0;
 
   [[nodiscard]] virtual std::byte* allocate_device(Bytes size) = 0;
@@ -78,21 +78,21 @@ class CudaApi {
   [[nodiscard]] virtual std::byte* allocate_pinned(Bytes size) = 0;
   virtual void free_pinned(std::byte* address) noexcept = 0;
 
-  /// Between any two kinds of memory.
+  /// Copies between any two kinds of memory.
   virtual void copy(std::span<const std::byte> from, std::byte* to, cudaStream_t stream) = 0;
 
   virtual void prefetch(Range range, MemoryTier tier, cudaStream_t stream) = 0;
-  /// Requires: facts().has_discard, and so for the next.
+  /// Requires: facts().has_discard. The same holds for the next function.
   virtual void discard(std::span<const Range> ranges, cudaStream_t stream) = 0;
   virtual void discard_and_prefetch_near(std::span<const Range> ranges, cudaStream_t stream) = 0;
   virtual void advise(Range range, Advice advice) = 0;
 
-  /// A named range in the pictures of profilers, around what the calling thread does.
+  /// Begins a named range for profilers around the calling thread's calls.
   virtual void begin_label(const std::string& name) = 0;
   virtual void end_label() = 0;
 };
 
-/// Owns an object of the driver, which `kEnd` gives back.
+/// Owns a driver object, which `kEnd` destroys.
 template <class Object, void (CudaApi::*kEnd)(Object) noexcept>
 class DriverHandle {
  public:
@@ -112,26 +112,27 @@ class DriverHandle {
   Object object_;
 };
 
-/// Owns a stream of the driver.
+/// Owns a stream.
 class StreamHandle : public DriverHandle<cudaStream_t, &CudaApi::end_stream> {
  public:
   StreamHandle(CudaApi& api, const std::string& name) : DriverHandle{api, api.make_stream(name)} {}
 };
 
-/// Owns an event of the driver.
+/// Owns an event.
 class EventHandle : public DriverHandle<cudaEvent_t, &CudaApi::end_event> {
  public:
   explicit EventHandle(CudaApi& api) : DriverHandle{api, api.make_event()} {}
 };
 
-/// Owns work of the driver that was captured.
+/// Owns captured work.
 using GraphHandle = DriverHandle<cudaGraphExec_t, &CudaApi::end_graph>;
 
-/// Waits for all work of `stream`, for who is about to give up what it uses and cannot throw.
+/// Waits for all work of `stream`. For callers that must not throw and are about to release what
+/// the work uses.
 inline void drain(CudaApi& api, cudaStream_t stream) noexcept {
   try {
     api.synchronize(stream);
-  } catch (...) {  // the driver has failed: nothing is under way
+  } catch (...) {  // the driver has failed: no work is in flight
   }
 }
 

@@ -48,7 +48,7 @@ std::vector<Capability> describe(const CudaFacts& facts, const std::optional<std
 
 namespace {
 
-// RAM that far memory leaves to everything else.
+// The RAM that far memory leaves to other uses.
 constexpr Bytes kRamMargin = 1_GiB;
 
 }  // namespace
@@ -59,7 +59,7 @@ void expect_far_room(Bytes size, const std::string& deed) {
 
 namespace {
 
-// The driver moves and keeps memory in units of 2 MiB.
+// The driver moves and allocates memory in units of 2 MiB.
 constexpr Bytes kUnit = 2_MiB;
 
 void expect_far_ram(const FarOptions& far) {

@@ -16,7 +16,7 @@ CudaError::CudaError(cudaError_t code, Caller where) : Error{describe(code, wher
 
 void check(cudaError_t status, Caller where) {
   if (status == cudaSuccess) return;
-  (void)cudaGetLastError();  // forget it: the next call must not be blamed for this one
+  (void)cudaGetLastError();  // clears the error: the next call must not report it
   throw CudaError{status, where};
 }
 

@@ -6,12 +6,12 @@
 
 namespace spillway::um {
 
-/// A call of the CUDA runtime failed. `what()` has CUDA's text, its name for it, and the source
-/// line.
+/// A failed call of the CUDA runtime. `what()` has CUDA's text and name of the error, and the
+/// source line.
 class CudaError : public Error {
  public:
   CudaError(cudaError_t code, Caller where);
-  /// What the call returned.
+  /// Returns the status of the failed call.
   [[nodiscard]] cudaError_t code() const noexcept { return code_; }
 
  private:

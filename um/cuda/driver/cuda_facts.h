@@ -6,24 +6,24 @@
 
 namespace spillway::um {
 
-/// What a CUDA device, its driver and its runtime say of themselves.
+/// Properties reported by a CUDA device, its driver and its runtime.
 struct CudaFacts {
   std::string name;  ///< "NVIDIA H200"
   int ordinal = 0;
-  int driver_version = 0;      ///< newest CUDA of the driver: 13000 is 13.0
-  int runtime_version = 0;     ///< CUDA that this program was built with
+  int driver_version = 0;      ///< newest CUDA version of the driver: 13000 is 13.0
+  int runtime_version = 0;     ///< CUDA version that this program was built with
   int compute_capability = 0;  ///< 90 is 9.0
   Bytes memory;
   int copy_engines = 0;
-  bool has_concurrent_managed_access = false;  ///< pages migrate and may be prefetched
-  bool has_pageable_access = false;            ///< the GPU reads memory from malloc() as well
-  bool uses_host_page_tables = false;          ///< and finds it as the processor does
-  bool has_discard = false;  ///< the driver has discard, and discard and prefetch in one
-  std::string pci_bus;       ///< "0000:1b:00.0"
+  bool has_concurrent_managed_access = false;  ///< pages migrate and can be prefetched
+  bool has_pageable_access = false;            ///< the GPU can also access memory from malloc()
+  bool uses_host_page_tables = false;          ///< and does so through the host's page tables
+  bool has_discard = false;                    ///< the driver has discard and discard-and-prefetch
+  std::string pci_bus;                         ///< "0000:1b:00.0"
 };
 
-/// Of device number `ordinal`, but for `has_discard`, which only a driver's functions tell.
-/// Throws: CudaError.
+/// Returns the properties of device `ordinal` except `has_discard`, which depends on the driver's
+/// entry points. Throws: CudaError.
 [[nodiscard]] CudaFacts read_facts(int ordinal);
 
 /// "13.0"

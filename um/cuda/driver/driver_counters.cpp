@@ -16,10 +16,10 @@ namespace {
 #if CUPTI_API_VERSION >= 130000
 using CuptiRecord = CUpti_ActivityUnifiedMemoryCounter3;
 #else
-using CuptiRecord = CUpti_ActivityUnifiedMemoryCounter2;  // the same as far as it goes
+using CuptiRecord = CUpti_ActivityUnifiedMemoryCounter2;  // the same up to its last member
 #endif
 
-/// The functions of CUPTI that are used, found when they are needed.
+/// The used CUPTI functions, loaded on demand.
 struct Cupti {
   decltype(&cuptiActivityRegisterCallbacks) register_callbacks = nullptr;
   decltype(&cuptiActivityConfigureUnifiedMemoryCounter) configure = nullptr;
@@ -37,7 +37,7 @@ bool find(void* library, const char* name, Function& function) {
   return function != nullptr;
 }
 
-/// The library stays loaded: CUPTI keeps threads.
+/// Keeps the library loaded, since CUPTI runs threads.
 std::optional<Cupti> load_cupti() {
   void* library = nullptr;
   for (const char* name : {"libcupti.so.13", "libcupti.so.12", "libcupti.so"}) {
@@ -58,7 +58,7 @@ std::optional<Cupti> load_cupti() {
   return has_all ? std::optional{cupti} : std::nullopt;
 }
 
-/// What CUPTI's callbacks write to: it passes them nothing of the caller's.
+/// The state of CUPTI's callbacks, which receive no user data.
 struct Sink {
   std::mutex mutex;
   Cupti cupti;
@@ -191,7 +191,7 @@ DriverTotals operator+(DriverTotals totals, const DriverRecord& record) {
       totals.device_faults += record.value;
       break;
     case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT:
-      ++totals.host_faults;  // the value is where the program was
+      ++totals.host_faults;  // the value is the program counter
       break;
     case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THRASHING:
       ++totals.thrashes;

@@ -9,49 +9,49 @@
 
 namespace spillway::um {
 
-/// What the driver did to unified memory, by cause. A steady step that a plan drives shows bytes by
-/// the user alone, and no GPU fault.
+/// The driver's actions on unified memory, by cause. A steady step driven by a plan shows bytes
+/// caused by the user only, and no GPU faults.
 struct DriverTotals {
-  Bytes in_by_user;                 ///< to the device: our prefetches
-  Bytes in_by_fault;                ///< a touch from the device
-  Bytes in_by_driver;               ///< the driver's own guess
-  Bytes out_by_user;                ///< to the host: our offloads
-  Bytes out_by_fault;               ///< a touch from the host
-  Bytes out_by_eviction;            ///< room was needed
+  Bytes in_by_user;                 ///< to the device: prefetches by Spillway
+  Bytes in_by_fault;                ///< to the device: touched there
+  Bytes in_by_driver;               ///< to the device: predicted by the driver
+  Bytes out_by_user;                ///< to the host: offloads by Spillway
+  Bytes out_by_fault;               ///< to the host: touched there
+  Bytes out_by_eviction;            ///< to the host: for lack of room
   Bytes by_other_cause;             ///< in either direction
-  std::uint64_t device_faults = 0;  ///< groups of faults of one page
+  std::uint64_t device_faults = 0;  ///< groups of faults on one page
   std::uint64_t host_faults = 0;
-  std::uint64_t thrashes = 0;     ///< pages that two processors fought for
-  std::uint64_t remote_maps = 0;  ///< pages that were mapped over the link, not moved
-  std::uint64_t dropped = 0;      ///< records lost: the rest is too small
+  std::uint64_t thrashes = 0;     ///< pages that two processors kept moving
+  std::uint64_t remote_maps = 0;  ///< pages mapped over the link instead of moved
+  std::uint64_t dropped = 0;      ///< lost records: the other numbers are too small
   friend bool operator==(const DriverTotals&, const DriverTotals&) = default;
 };
 
-/// One record of CUPTI's, by CUPTI's numbers.
+/// One CUPTI record with CUPTI's numbers.
 struct DriverRecord {
   std::uint32_t counter;  ///< CUpti_ActivityUnifiedMemoryCounterKind
-  std::uint32_t cause;    ///< CUpti_ActivityUnifiedMemoryMigrationCause, of a transfer
+  std::uint32_t cause;    ///< CUpti_ActivityUnifiedMemoryMigrationCause of a transfer
   std::uint64_t value;
 };
 
-/// `totals` with one more record.
+/// Returns `totals` with one more record added.
 [[nodiscard]] DriverTotals operator+(DriverTotals totals, const DriverRecord& record);
 
-/// Makes the driver tell what it does to the unified memory of this process, through CUPTI, whose
-/// library is loaded when the first is made. It costs time: never while something is timed. At most
-/// one at a time.
+/// Counts the driver's actions on this process's unified memory through CUPTI. The first object
+/// loads the CUPTI library. Counting costs time, so do not use it while measuring. At most one
+/// object may exist.
 class DriverCounters {
  public:
   virtual ~DriverCounters() = default;
-  /// Everything since it was made. Waits for nothing on the device.
+  /// Returns all counts since construction, without waiting for the device.
   [[nodiscard]] virtual DriverTotals read() = 0;
 };
 
-/// Why there can be no counters on this machine, as far as can be said without starting them.
+/// Returns why counters are unavailable on this machine, as far as is known without starting them.
 [[nodiscard]] std::optional<std::string> why_no_driver_counters();
 
-/// Starts counting on a device. Requires: the driver is initialised.
-/// Throws: Error, one sentence that says why not.
+/// Starts counting on a device. Requires: the driver is initialised. Throws: Error that says why
+/// counting is impossible.
 [[nodiscard]] std::unique_ptr<DriverCounters> start_driver_counters(int ordinal);
 
 }  // namespace spillway::um

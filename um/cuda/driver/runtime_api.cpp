@@ -19,8 +19,8 @@
 namespace spillway::um {
 namespace {
 
-/// Entry points of the driver that CUDA 13 added, as its headers declare them; a program built with
-/// older headers finds them in a newer driver all the same.
+/// Driver entry points added by CUDA 13, declared as in its headers. A program built with older
+/// headers can use them with a newer driver.
 struct Discards {
   using DiscardAndPrefetch = CUresult (*)(CUdeviceptr*, std::size_t*, std::size_t, CUmemLocation*,
                                           std::size_t*, std::size_t, unsigned long long, CUstream);
@@ -43,7 +43,7 @@ void* find_in_driver(const char* name) {
   const cudaError_t status = cudaGetDriverEntryPointByVersion(name, &function, kFirstWithDiscards,
                                                               cudaEnableDefault, &found);
   const bool is_there = status == cudaSuccess && found == cudaDriverEntryPointSuccess;
-#else  // this form knows no name newer than itself, but where to ask for one
+#else  // this form rejects names newer than itself, but can return the finder itself
   using Finder =
       CUresult (*)(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
   void* finder = nullptr;
@@ -57,8 +57,8 @@ void* find_in_driver(const char* name) {
   return is_there ? function : nullptr;
 }
 
-// Those of the driver, of this version; none where it is older than 13.0.
-// An older driver may have the names with other parameters.
+// Returns the driver's discard functions; none if it is older than 13.0. An older driver may have
+// functions of these names with other parameters.
 Discards find_discards(int driver_version) {
   if (driver_version < kFirstWithDiscards) return {};
   return {.discard_and_prefetch = reinterpret_cast<Discards::DiscardAndPrefetch>(
@@ -66,9 +66,9 @@ Discards find_discards(int driver_version) {
           .discard = reinterpret_cast<Discards::Discard>(find_in_driver("cuMemDiscardBatchAsync"))};
 }
 
-/// While it lives, the calling thread may ask about events though some thread of the program is
-/// capturing a stream: the driver would else refuse, and spoil the capture. What is asked about is
-/// never part of a capture.
+/// Lets the calling thread query events while another thread captures a stream. Otherwise the
+/// driver refuses the query and invalidates the capture. The queried events are never part of a
+/// capture.
 class RelaxedCapture {
  public:
   RelaxedCapture() noexcept { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
@@ -77,7 +77,7 @@ class RelaxedCapture {
   ~RelaxedCapture() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
 
  private:
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  // then what it was before
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  // afterwards: the previous mode
 };
 
 }  // namespace
@@ -108,7 +108,7 @@ std::optional<std::string> why_unusable(const DriverAnswer& answer, int ordinal)
 
 namespace {
 
-// The driver numbers its errors as the runtime does.
+// Driver and runtime share their error numbers.
 void check_driver(CUresult status, Caller where = Caller::here()) {
   check(static_cast<cudaError_t>(status), where);
 }
@@ -132,7 +132,7 @@ cudaError_t prefetch_range(Range range, Location to, cudaStream_t stream) {
 }
 #endif
 
-// A batch as the driver wants it.
+// A batch of ranges in the driver's form.
 struct Batch {
   explicit Batch(std::span<const Range> ranges) {
     for (const Range& range : ranges) {
@@ -144,7 +144,7 @@ struct Batch {
   std::vector<std::size_t> sizes;
 };
 
-// At the end of a process the driver may be gone before its objects.
+// Ignores an error: at process exit the driver may be gone before its objects.
 void forget(cudaError_t status) noexcept {
   if (status != cudaSuccess) (void)cudaGetLastError();
 }
@@ -154,8 +154,8 @@ struct DestroyGraph {
 };
 using CapturedGraph = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, DestroyGraph>;
 
-/// Makes a device the calling thread's current one, and at its end the one again that was. Which it
-/// is the runtime is asked each time: the program may have chosen another since.
+/// Makes a device current in the calling thread and restores the previous one at the end. Asks the
+/// runtime each time, since the program may have chosen another device.
 class OnDevice {
  public:
   explicit OnDevice(int ordinal) {
@@ -218,7 +218,7 @@ class RuntimeApi final : public CudaApi {
     return capture != cudaStreamCaptureStatusNone;
   }
 
-  // Relaxed: a library may load what it runs for the first time.
+  // Uses the relaxed mode because a library may load modules at first use.
   void begin_capture(cudaStream_t stream) override {
     const OnDevice here{ordinal_};
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
@@ -334,10 +334,10 @@ class RuntimeApi final : public CudaApi {
   void end_label() override { nvtxRangePop(); }
 
  private:
-  // The driver's own functions want a context, which a new thread has from this alone.
+  // Gives a new thread a context, which the driver API requires; only this call does.
   void make_context() const { check(cudaSetDevice(ordinal_)); }
 
-  // The memory that `allocate` gives, a call that is passed where to put its address.
+  // Returns the result of `allocate`, which stores an address at the pointer it receives.
   template <class Allocate>
   std::byte* taken(const Allocate& allocate, Bytes size, const char* what) {
     const OnDevice here{ordinal_};

@@ -25,7 +25,7 @@ namespace {
 
 constexpr Bytes kAlignment = 2_MiB;
 
-// Bytes from `address` to the next aligned one.
+// Returns the bytes from `address` to the next aligned address.
 std::size_t gap(const std::byte* address) {
   const std::uint64_t past = reinterpret_cast<std::uintptr_t>(address) % kAlignment.count();
   return past == 0 ? 0 : kAlignment.count() - past;
@@ -44,13 +44,13 @@ CudaManagedMemory::Allocation CudaManagedMemory::take(Bytes size, bool oversubsc
 std::byte* CudaManagedMemory::allocate(Bytes size, bool oversubscribe) {
   const std::lock_guard lock{mutex_};
   Allocation allocation = take(size, oversubscribe);
-  if (gap(allocation.begin) != 0) {  // the driver promises less
+  if (gap(allocation.begin) != 0) {  // the driver promises no alignment
     api_.free_managed(allocation.begin);
     allocation = take(size + kAlignment, oversubscribe);
   }
   std::byte* const address = allocation.begin + gap(allocation.begin);
   try {
-    // Once, here: later advice would make every move and page fault wait for it.
+    // Advises once, now: later advice would delay every move and page fault.
     api_.advise({address, size.count()}, Advice::kPreferNear);
     allocations_.emplace(address, allocation);
   } catch (...) {

@@ -11,54 +11,54 @@
 
 namespace spillway::um {
 
-/// The unified memory of a device. Nothing else allocates any, and nothing is allocated that the
-/// check against free memory (managed_room.h) refuses.
+/// All unified memory of a device. Every allocation is made here, after the check of
+/// expect_managed_room().
 ///
-/// Thread safety: safe to call from several threads at once.
+/// Thread safety: several threads may call it concurrently.
 class CudaManagedMemory {
  public:
-  /// `limit`: the most that there may be at any time, whatever callers ask.
+  /// `limit` is the most unified memory at any time.
   CudaManagedMemory(CudaApi& api, std::optional<Bytes> limit) : api_{api}, limit_{limit} {}
 
-  /// Aligned to 2 MiB, preferred on the device. Throws: Error when the check refuses; OutOfMemory.
+  /// Returns memory aligned to 2 MiB, preferred on the device. Throws: Error when the check
+  /// refuses; OutOfMemory.
   [[nodiscard]] std::byte* allocate(Bytes size, bool oversubscribe);
   void free(std::byte* address) noexcept;
 
  private:
   struct Allocation {
     std::byte* begin;  // the driver's address
-    Bytes size;        // what the driver was asked for
+    Bytes size;        // bytes requested from the driver
   };
 
   [[nodiscard]] Allocation take(Bytes size, bool oversubscribe);
 
   CudaApi& api_;
   std::optional<Bytes> limit_;
-  std::mutex mutex_;  // guards what follows, so that each check sees what the last one let pass
+  std::mutex mutex_;  // guards the members below, so that each check includes earlier allocations
   Bytes taken_;
   std::unordered_map<std::byte*, Allocation> allocations_;  // by aligned address
 };
 
-/// Free device memory that unified memory leaves alone: the driver, the libraries and fragments
-/// want some, and a driver that must evict has been seen to hang.
+/// Free device memory that unified memory must leave. The driver, libraries and fragmentation use
+/// some, and a driver that must evict may hang.
 inline constexpr Bytes kManagedMargin = 512_MiB;
 
-/// The most unified memory of a program on a GPU that others use too, while `free` is free there:
-/// 16 GiB, and at most a quarter of that.
+/// Returns the most unified memory on a GPU shared with other programs: a quarter of `free`, at
+/// most 16 GiB.
 [[nodiscard]] inline Bytes shared_gpu_limit(Bytes free) {
   return std::min(16_GiB, Bytes{free.count() / 4});
 }
 
-/// What decides how much unified memory may be allocated.
+/// The inputs of the check on new unified memory.
 struct ManagedRoom {
-  Bytes free;                  ///< of the device's memory, now
-  Bytes taken;                 ///< by the unified memory that this program has already
-  std::optional<Bytes> limit;  ///< on all of it together, whatever else: for tests
-  bool oversubscribe = false;  ///< lifts the check against free memory, not the limit
+  Bytes free;                  ///< free device memory now
+  Bytes taken;                 ///< unified memory that this program has already
+  std::optional<Bytes> limit;  ///< on all unified memory together; for tests
+  bool oversubscribe = false;  ///< skips the check against free memory, not the limit
 };
 
-/// Throws Error, one sentence with what would work, unless `size` more bytes of unified memory may
-/// be allocated.
+/// Throws: Error, with an alternative, unless `size` more bytes of unified memory may be allocated.
 void expect_managed_room(Bytes size, const ManagedRoom& room);
 
 }  // namespace spillway::um

@@ -12,9 +12,9 @@
 
 namespace spillway::um {
 
-// A prefetch to the device returns before it ends: the next one is issued meanwhile, on another
-// stream, so that it too meets an idle one. A prefetch to the host takes its thread as long as the
-// move: a second one could not be issued earlier.
+// A prefetch to the device returns before it ends. The next one is issued meanwhile on another
+// stream, which is idle, too. A prefetch to the host blocks its thread during the move, so a second
+// one could not be issued earlier.
 constexpr std::size_t kPrefetchesUnderWay = 2;
 
 namespace {
@@ -54,7 +54,7 @@ CudaManagedSpace::CudaManagedSpace(CudaApi& api, CudaManagedMemory& memory, Comp
 
 CudaManagedSpace::~CudaManagedSpace() {
   discarding_.drain();
-  drain(api_, upkeep_.get());  // the slab must not go before its last discard
+  drain(api_, upkeep_.get());  // the slab must outlive its last discard
 }
 
 void CudaManagedSpace::note(std::exception_ptr failure) {
@@ -133,7 +133,8 @@ void CudaManagedSpace::populate(Range range) {
   compute_.wait(upkept_.get());
 }
 
-// Content that is far is of no use: with a driver that cannot discard, it is moved all the same.
+// Provides near memory for pages to overwrite. A driver without discard moves their useless far
+// content.
 void CudaManagedSpace::give_room(const std::vector<Range>& ranges) {
   if (has_discard_) {
     api_.discard_and_prefetch_near(ranges, upkeep_.get());
@@ -147,14 +148,15 @@ void CudaManagedSpace::retire(Range range) {
   pages_.retire(range);
 }
 
-// The thread that says that a run has ended does not wait for the driver: moves wait for it.
+// Enqueues the driver call, so that the thread that reports the end of a run does not wait: moves
+// wait for that thread.
 void CudaManagedSpace::discard(Range range) {
   const std::lock_guard lock{mutex_};
   pages_.end_life(range);
   if (tells_discards_) discarding_.enqueue([this, range] { drop(range); });
 }
 
-// What launches have taken again since the discard stays.
+// Keeps pages that launches have populated again since the discard.
 void CudaManagedSpace::drop(Range range) {
   std::vector<Range> dropped;
   std::exception_ptr failure;
@@ -162,7 +164,7 @@ void CudaManagedSpace::drop(Range range) {
     {
       const std::lock_guard lock{mutex_};
       dropped.reserve(range.size() / page_.count());
-      dropping_.reserve(dropped.capacity());  // nothing may fail once pages are away
+      dropping_.reserve(dropped.capacity());  // nothing may throw after pages are marked away
       std::ranges::copy(pages_.drop(range), std::back_inserter(dropped));
       dropping_ = dropped;
     }
@@ -180,14 +182,14 @@ void CudaManagedSpace::drop(Range range) {
   dropped_.notify_all();
 }
 
-// A page that gets room again must not be dropped later: its discard comes first in upkeep_.
+// Waits until pages of `range` are discarded, since a later discard would drop them again.
 void CudaManagedSpace::wait_for_drops(std::unique_lock<std::mutex>& lock, Range range) {
   dropped_.wait(lock, [&] {
     return std::ranges::none_of(dropping_, [&](Range each) { return overlap(each, range); });
   });
 }
 
-// The driver needs no declaration of what a launch uses.
+// Checks for failures only: the driver needs no declared uses.
 void CudaManagedSpace::begin_use(std::span<const Use> /*operands*/) {
   const std::lock_guard lock{mutex_};
   if (failure_ != nullptr) std::rethrow_exception(failure_);

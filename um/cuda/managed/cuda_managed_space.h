@@ -21,12 +21,12 @@
 
 namespace spillway::um {
 
-/// The GPU's unified memory, one slab, moved by the driver's hints. Nothing else calls them.
-/// um/README.md says which call goes to which stream, and why.
+/// The GPU's unified memory: one slab, moved by the driver's hints, which nothing else calls.
+/// um/README.md explains which call goes to which stream.
 class CudaManagedSpace final : public ManagedSpace, private Hints {
  public:
-  /// Everything outlives it; `driver` may be null. Throws: Error when the options ask for what a
-  /// GPU cannot do, or for more memory than there is.
+  /// The arguments outlive this object; `driver` may be null. Throws: Error when the options ask
+  /// for what a GPU cannot do, or for more memory than available.
   CudaManagedSpace(CudaApi& api, CudaManagedMemory& memory, ComputeStreams& compute,
                    DriverCounters* driver, const ManagedOptions& options, Ledger& ledger);
   CudaManagedSpace(const CudaManagedSpace&) = delete;
@@ -40,12 +40,12 @@ class CudaManagedSpace final : public ManagedSpace, private Hints {
   [[nodiscard]] std::string description() const override;
 
  private:
-  // A prefetch near.
+  // A prefetch to near memory.
   struct Arrival {
     Range range;
-    std::uint64_t number = 0;  // in in_
+    std::uint64_t number = 0;  // number in in_
   };
-  // The slab's memory, given back at the end.
+  // Owns the slab's memory.
   struct Slab {
     Slab(CudaManagedMemory& from, const ManagedOptions& options);
     Slab(const Slab&) = delete;
@@ -82,19 +82,20 @@ class CudaManagedSpace final : public ManagedSpace, private Hints {
   const bool has_discard_;
   const bool tells_discards_;
   Slab slab_;
-  FarRange far_side_;  // pages that are in the host's memory, which the processor may touch there
+  FarRange far_side_;  // pages in the host's memory, which the processor may access there
 
-  mutable std::mutex mutex_;  // guards what follows, and the order of calls that give room
+  // Guards the members below and the order of calls that provide near memory.
+  mutable std::mutex mutex_;
   std::condition_variable dropped_;
   SlabPages pages_;
-  std::vector<Range> dropping_;   // away, but the driver is only being told
-  std::deque<Arrival> arriving_;  // prefetches near that have not ended, in order
-  std::exception_ptr failure_;    // of the first move that failed
-  StreamHandle upkeep_;           // room for what is overwritten, and discards
+  std::vector<Range> dropping_;   // away, but not yet discarded by the driver
+  std::deque<Arrival> arriving_;  // prefetches to near that have not ended, in order
+  std::exception_ptr failure_;    // of the first failed move
+  StreamHandle upkeep_;           // near memory for pages to overwrite, and discards
   EventHandle upkept_;
   Counters counters_;
 
-  Engine discarding_;  // the engine and the queues last: their work uses the others
+  Engine discarding_;  // last: the work of the engine and queues uses the other members
   MoveQueue in_;
   MoveQueue out_;
 };

@@ -64,7 +64,7 @@ void SlabPages::end_life(Range range) {
     Page& page = pages_[i];
     if (page.lives_due > 0) {
       --page.lives_due;
-    } else if (page.state == State::kLive) {  // nothing was said of it before
+    } else if (page.state == State::kLive) {  // discarded without retire()
       page.state = State::kRetired;
       ledger_.release(Bytes{page_});
     }

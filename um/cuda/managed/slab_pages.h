@@ -9,48 +9,48 @@
 
 namespace spillway::um {
 
-/// What is near of a managed slab, page by page, as the hints given so far leave it; charges a
-/// ledger for the live pages. No driver tells what is near: this is kept beside it.
+/// Tracks which pages of a managed slab are near, as a result of all hints so far, and charges a
+/// ledger for live pages. This is tracked here because no driver reports it.
 ///
-/// A page is *away*; *live* (near, with content or about to get some); or *retired* (near, and only
-/// launches already enqueued need what it holds, if any). Launches execute in order, so a retired
-/// page that becomes live again needs nothing from the driver, and may not be dropped any more.
+/// A page is *away*; *live* (near, with content or about to get it); or *retired* (near, and only
+/// launches already enqueued need its content). Launches execute in order. A retired page can
+/// therefore become live again without a driver call, and must not be dropped then.
 ///
 /// Thread safety: none.
 class SlabPages {
  public:
-  /// The ledger outlives it. Requires: `slab` consists of whole pages.
+  /// The ledger outlives this object. Requires: `slab` consists of whole pages.
   SlabPages(Range slab, Bytes page, Ledger& ledger);
   SlabPages(const SlabPages&) = delete;
   SlabPages& operator=(const SlabPages&) = delete;
-  /// Gives back every charge.
+  /// Releases every charge.
   ~SlabPages();
 
-  // Each of these requires: `range` consists of whole pages of the slab.
+  // All of these require: `range` consists of whole pages of the slab.
 
-  /// Makes all pages live. Returns the ranges that were away, in order and as few as can be.
-  /// Throws: OutOfMemory, and nothing is changed.
+  /// Makes all pages live. Returns the ranges that were away, in order, merged where adjacent.
+  /// Throws: OutOfMemory; then nothing has changed.
   [[nodiscard]] std::vector<Range> bring(Range range);
-  /// Makes live pages retired. One end_life() follows for each.
+  /// Makes live pages retired. One end_life() must follow for each.
   void retire(Range range);
-  /// Ends a life of each page that is near: what is live is retired, and launches that were under
-  /// way have ended.
+  /// Ends a life of each near page and retires live pages. The launches in flight before have
+  /// ended.
   void end_life(Range range);
-  /// Makes retired pages that no launch needs away. Returns them: the driver must drop them.
+  /// Makes retired pages away if no launch needs them. Returns them for the driver to drop.
   [[nodiscard]] std::vector<Range> drop(Range range);
-  /// The content of the live pages has gone far: they are away.
+  /// Makes live pages away after their content has moved far.
   void send_away(Range range);
-  /// How many bytes of `range` are on live pages. Requires: `range` is of the slab; it may begin
-  /// and end within a page.
+  /// Returns how many bytes of `range` are on live pages. Requires: `range` lies in the slab; it
+  /// may begin and end within a page.
   [[nodiscard]] Bytes live_bytes(Range range) const;
-  /// How many pages of `range` are away.
+  /// Returns how many pages of `range` are away.
   [[nodiscard]] std::size_t away(Range range) const;
 
  private:
   enum class State : std::uint8_t { kAway, kLive, kRetired };
   struct Page {
     State state = State::kAway;
-    std::uint32_t lives_due = 0;  // over but for launches under way
+    std::uint32_t lives_due = 0;  // calls of retire() still without an end_life()
   };
   struct Span {
     std::size_t begin;

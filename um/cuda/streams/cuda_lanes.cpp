@@ -7,7 +7,7 @@
 namespace spillway::um {
 namespace {
 
-constexpr Lanes::Mark kBegin = 0;  // the first of all marks
+constexpr Lanes::Mark kBegin = 0;  // the first mark
 
 }  // namespace
 
@@ -36,7 +36,7 @@ void CudaLanes::run(const std::function<void()>& give) {
   try {
     fork_and_join(give);
   } catch (...) {
-    drain_all();  // what was given before
+    drain_all();  // work submitted before the failure
     throw;
   }
 }

@@ -11,10 +11,10 @@
 
 namespace spillway::um {
 
-/// A stream of the GPU and one for the copies of each direction. Its end waits for all copies.
+/// A GPU stream with one more stream per copy direction. The destructor waits for all copies.
 class CudaLanes final : public Lanes {
  public:
-  /// Both outlive it. Throws: CudaError.
+  /// The arguments outlive this object. Throws: CudaError.
   CudaLanes(CudaApi& api, cudaStream_t compute);
   CudaLanes(const CudaLanes&) = delete;
   CudaLanes& operator=(const CudaLanes&) = delete;
@@ -39,7 +39,7 @@ class CudaLanes final : public Lanes {
   cudaStream_t compute_;
   StreamHandle in_;
   StreamHandle out_;
-  std::deque<EventHandle> events_;  // of the marks, used anew each time
+  std::deque<EventHandle> events_;  // one per mark, reused by each run
   Mark marks_ = 0;
   std::optional<GraphHandle> kept_;
 };

@@ -50,7 +50,7 @@ void CudaEvent::wait() const {
   if (wait_until_recorded() == State::kFailed) return;
   try {
     api_->synchronize(event_.get());
-  } catch (const CudaError&) {  // as the class says
+  } catch (const CudaError&) {  // see the class: returns when the driver fails
   }
 }
 
@@ -69,7 +69,7 @@ CudaStream::CudaStream(CudaApi& api, ComputeStreams& siblings, const std::string
 CudaStream::~CudaStream() {
   try {
     synchronize();
-  } catch (...) {  // nobody asked for it: dropped
+  } catch (...) {  // no synchronize() asked for it
   }
   siblings_.remove(native());
 }
@@ -84,7 +84,7 @@ void CudaStream::fail(std::exception_ptr failure) noexcept {
   if (!failure_) failure_ = std::move(failure);
 }
 
-// Allocates nothing of its own.
+// Allocates nothing itself.
 template <class Work>
 void CudaStream::do_or_fail(const Work& work) noexcept {
   try {
@@ -129,7 +129,7 @@ void CudaStream::wait(std::shared_ptr<const Event> event) {
 void CudaStream::synchronize() {
   try {
     working_.enqueue([this] { finish(); });
-  } catch (...) {  // no memory: whoever unwinds for that frees what the work uses
+  } catch (...) {  // no memory: the caller unwinds and frees what the work uses
     working_.drain();
     do_or_fail([this] { api_.synchronize(native()); });
     watching_.drain();
@@ -144,8 +144,8 @@ void CudaStream::synchronize() {
   if (failure) std::rethrow_exception(failure);
 }
 
-/// Waits for the GPU and for the notices, and sets the clock anew: the times between two events are
-/// single floats, exact to the microsecond only while the two are near.
+/// Waits for the GPU and the notices, and restarts the clock. The time between two events is a
+/// float, which is exact to the microsecond only for short times.
 void CudaStream::finish() {
   do_or_fail([this] { api_.synchronize(native()); });
   watching_.drain();
@@ -168,10 +168,10 @@ void CudaStream::ask_for_notice(const Notice& then) noexcept {
     api_.record(event, native());
     is_recorded = true;
   });
-  if (!is_recorded) drain(api_, native());  // the notice tells that the work so far has ended
+  if (!is_recorded) drain(api_, native());  // a notice means that the work so far has ended
   try {
     watching_.enqueue([this, event, then] { give_notice(event, then); });
-  } catch (...) {  // no memory: now, after those asked for before
+  } catch (...) {  // no memory: call it now, after earlier notices
     fail(std::current_exception());
     watching_.drain();
     give_notice(event, then);
@@ -188,7 +188,7 @@ void CudaStream::give_notice(cudaEvent_t event, const Notice& then) noexcept {
   });
   do_or_fail([&] { then(moment); });
   const std::lock_guard lock{mutex_};
-  if (event != nullptr) free_events_.push_back(event);  // take_event() made room
+  if (event != nullptr) free_events_.push_back(event);  // take_event() reserved the space
 }
 
 cudaEvent_t CudaStream::take_event() {

@@ -14,9 +14,9 @@
 
 namespace spillway::um {
 
-/// The streams of a device that kernels run on, for what all of them have to wait for.
+/// All streams of a device that run kernels, to make them wait together.
 ///
-/// Thread safety: safe to call from several threads at once.
+/// Thread safety: several threads may call it concurrently.
 class ComputeStreams {
  public:
   explicit ComputeStreams(CudaApi& api) : api_{api} {}
@@ -29,7 +29,7 @@ class ComputeStreams {
     const std::lock_guard lock{mutex_};
     std::erase(streams_, stream);
   }
-  /// What they are given from now on starts only after `event` has fired.
+  /// Delays later work of all streams until `event` has fired.
   void wait(cudaEvent_t event) {
     const std::lock_guard lock{mutex_};
     for (auto* const stream : streams_) api_.wait(stream, event);
@@ -41,17 +41,17 @@ class ComputeStreams {
   std::vector<cudaStream_t> streams_;
 };
 
-/// A stream of the GPU: one thread does the work enqueued, which launches kernels on native(), and
-/// a second one waits for the GPU and gives the notices. Its end waits for all work.
+/// A GPU stream. One thread runs the enqueued work, which launches kernels on native(). A second
+/// thread waits for the GPU and calls the notices. The destructor waits for all work.
 class CudaStream final : public Stream {
  public:
-  /// Both arguments outlive it. `name` is the thread's: at most 15 characters.
+  /// `api` and `siblings` outlive this object. `name` names the thread: at most 15 characters.
   CudaStream(CudaApi& api, ComputeStreams& siblings, const std::string& name);
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
   ~CudaStream() override;
 
-  /// What kernels are launched on. Never the legacy stream.
+  /// The stream for kernel launches, never the legacy stream.
   [[nodiscard]] cudaStream_t native() const { return stream_.get(); }
 
   void enqueue(std::function<void()> work) override;
@@ -80,33 +80,32 @@ class CudaStream final : public Stream {
   CudaApi& api_;
   ComputeStreams& siblings_;
   StreamHandle stream_;
-  // The stream's clock: when the GPU passed `origin_`, it was `origin_time_`. Set while no notice
-  // is under way.
+  // The stream's clock: the GPU passed `origin_` at `origin_time_`. It is set while no notice is in
+  // flight.
   EventHandle origin_;
   Clock::time_point origin_time_;
-  bool is_labelled_ = false;  // the working thread's
+  bool is_labelled_ = false;  // used by the working thread only
 
-  std::mutex mutex_;            // guards what follows
-  std::exception_ptr failure_;  // the first since the last synchronize()
+  std::mutex mutex_;            // guards the members below
+  std::exception_ptr failure_;  // the first one since the last synchronize()
   std::vector<EventHandle> events_;
   std::vector<cudaEvent_t> free_events_;
 
-  Engine watching_;  // the engines last: their jobs use the others
-  Engine working_;   // and its jobs the one before
+  Engine watching_;  // last: the engines' jobs use the other members
+  Engine working_;   // its jobs use `watching_`, too
 };
 
-/// An event that the GPU fires: first the stream's thread records it, later the GPU gets there.
-/// One whose recording failed has fired: record() has waited for what was before it. When the
-/// driver fails, nobody can tell: it has not fired then, and wait() returns; the stream's
-/// synchronize() tells why.
+/// An event that the stream's thread records and the GPU fires later. If recording fails, the event
+/// counts as fired, since record() has waited for earlier work. If the driver fails, the event
+/// never fires and wait() returns; the stream's synchronize() reports the failure.
 class CudaEvent final : public Event {
  public:
   explicit CudaEvent(CudaApi& api) : api_{&api}, event_{api} {}
 
-  /// Called once, by the stream's thread. Throws: CudaError.
+  /// Requires: called once, by the stream's thread. Throws: CudaError.
   void record(cudaStream_t stream);
-  /// Lets later work of `stream` wait; the caller waits until this has been recorded.
-  /// Throws: CudaError.
+  /// Delays later work of `stream` until the event fires; blocks the caller until the event is
+  /// recorded. Throws: CudaError.
   void make_wait(cudaStream_t stream) const;
 
   [[nodiscard]] bool has_fired() const override;

@@ -42,7 +42,7 @@ void MoveQueue::issue(std::uint64_t number, const Call& call, const Completion& 
     api_.record(events_[lane].get(), stream);
   } catch (...) {
     failure = std::current_exception();
-    drain(api_, stream);  // the move may be under way all the same: only its event is missing
+    drain(api_, stream);  // the move may be in flight although its event is missing
   }
   {
     const std::lock_guard lock{mutex_};
@@ -51,7 +51,7 @@ void MoveQueue::issue(std::uint64_t number, const Call& call, const Completion& 
   }
   try {
     watching_.enqueue([this, lane, failure, done] { end(lane, failure, done); });
-  } catch (...) {  // no memory: now, after those before
+  } catch (...) {  // no memory: end it now, after earlier moves
     watching_.drain();
     end(lane, failure, done);
   }

@@ -16,31 +16,31 @@
 
 namespace spillway::um {
 
-/// How the moves of one direction are issued.
+/// Options for the moves of one direction.
 struct MoveLanes {
-  std::string name;           ///< of the thread and the streams: at most 11 characters
-  std::size_t streams = 1;    ///< used in turn
-  std::size_t under_way = 1;  ///< moves issued before the first of them has ended
+  std::string name;           ///< for threads and streams: at most 11 characters
+  std::size_t streams = 1;    ///< used round-robin
+  std::size_t under_way = 1;  ///< the most moves in flight
 };
 
-/// The moves of one direction. One thread makes the calls of the driver, which may take as long as
-/// the move; another waits for the events behind them and tells that moves have ended, in the order
-/// of their issue. With no more moves under way than streams, each call meets an idle stream: on a
-/// busy one the driver puts a prefetch off to a thread of its own.
+/// The moves of one direction. One thread makes the driver calls, which may block during a move.
+/// Another thread waits for their events and reports ended moves in the order of issue. With at
+/// most as many moves in flight as streams, each call finds an idle stream: on a busy one, the
+/// driver defers a prefetch to its own thread.
 ///
-/// Its end waits for all moves. Thread safety: safe to call from several threads at once.
+/// The destructor waits for all moves. Thread safety: several threads may call it concurrently.
 class MoveQueue {
  public:
-  /// Makes the call of a move on a stream. May throw: then the move has failed.
+  /// Makes the driver call of a move on a stream. An exception means that the move failed.
   using Call = std::function<void(cudaStream_t)>;
 
   MoveQueue(CudaApi& api, const MoveLanes& lanes);
 
-  /// Returns before the move is issued: its number, from 0. Moves get on in the order of their
-  /// numbers.
+  /// Enqueues a move and returns its number, from 0, before it is issued. Moves are issued in the
+  /// order of their numbers.
   std::uint64_t enqueue(Call call, Completion done);
-  /// Lets what `streams` are given from now on wait for the move of this number. Blocks until it is
-  /// issued. One whose call failed is not waited for. Throws: CudaError.
+  /// Delays later work of `streams` until move `number` has ended; blocks until it is issued. A
+  /// move with a failed call is not waited for. Throws: CudaError.
   void make_wait(ComputeStreams& streams, std::uint64_t number);
 
  private:
@@ -49,16 +49,16 @@ class MoveQueue {
 
   CudaApi& api_;
   std::vector<StreamHandle> streams_;
-  std::vector<EventHandle> events_;  // one for each move under way
+  std::vector<EventHandle> events_;  // one per move in flight
 
-  std::mutex mutex_;  // guards what follows; a move's event is recorded anew when it has ended
+  std::mutex mutex_;  // guards the members below; a slot's event is reused when its move has ended
   std::condition_variable changed_;
-  std::uint64_t given_ = 0;  // moves: how many of them are enqueued, issued, have ended
+  std::uint64_t given_ = 0;  // numbers of moves enqueued, issued and ended
   std::uint64_t issued_ = 0;
   std::uint64_t ended_ = 0;
 
-  Engine watching_;  // the engines last: their jobs use the others
-  Engine issuing_;   // and its jobs the one before
+  Engine watching_;  // last: the engines' jobs use the other members
+  Engine issuing_;   // its jobs use `watching_`, too
 };
 
 }  // namespace spillway::um

@@ -10,7 +10,7 @@
 namespace spillway::um {
 namespace {
 
-constexpr std::uint32_t kPolynomial = 0x82f63b78;  // Castagnoli's, reflected
+constexpr std::uint32_t kPolynomial = 0x82f63b78;  // Castagnoli, reflected
 
 constexpr std::array<std::uint32_t, 256> make_table() {
   std::array<std::uint32_t, 256> table{};

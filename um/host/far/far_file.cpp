@@ -22,9 +22,9 @@ bool may_pass(int reason) {
          reason == ETIMEDOUT;
 }
 
-/// Moves `size` bytes to or from the file at `at` by calls of `move_some(moved)`, which answer as
-/// pread(). Returns an errno, 0 when all have moved; `at` is then where it ended. Waits for nothing
-/// once `was_in_vain`, which is set here: many accesses may be queued when a disk dies.
+/// Moves `size` bytes to or from the file at `at` by calling `move_some(moved)`, which returns like
+/// pread(). Returns 0 or an errno; `at` is then where it stopped. Sets `was_in_vain` after a futile
+/// wait and never waits again: many accesses may be queued when a disk fails.
 template <typename MoveSome>
 int move_all(std::size_t size, Bytes& at, const std::function<void(Nanoseconds)>& pause,
              std::atomic<bool>& was_in_vain, const MoveSome& move_some) {
@@ -36,7 +36,7 @@ int move_all(std::size_t size, Bytes& at, const std::function<void(Nanoseconds)>
       at += Bytes{static_cast<std::uint64_t>(moved)};
       continue;
     }
-    const int reason = moved < 0 ? errno : EIO;  // zero: the file has lost its end, or is full
+    const int reason = moved < 0 ? errno : EIO;  // zero: the file was truncated or is full
     if (reason == EINTR) continue;
     if (!may_pass(reason) || was_in_vain) return reason;
     const std::optional<Nanoseconds> wait = waits.next();

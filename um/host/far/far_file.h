@@ -15,28 +15,27 @@
 
 namespace spillway::um {
 
-/// The system as a FarFile calls it, so that a test may let it fail. Called from page-fault
+/// The system calls of a FarFile, so that a test can make them fail. Called from page-fault
 /// handlers.
 struct FarCalls {
-  /// As pread(2) and pwrite(2): -1 and errno when the system refuses.
+  /// Like pread(2) and pwrite(2): -1 and errno on failure.
   std::function<ssize_t(int descriptor, void* to, std::size_t size, off_t at)> pread = ::pread;
   std::function<ssize_t(int descriptor, const void* from, std::size_t size, off_t at)> pwrite =
       ::pwrite;
   std::function<void(Nanoseconds)> pause = [](Nanoseconds time) { sleep_for(time); };
 };
 
-/// Far memory in a file. A read or write that fails for a reason that may pass (EIO, EAGAIN,
-/// ENOMEM, EBUSY, ETIMEDOUT) is tried again with growing pauses, 3 s in all, also where parts of it
-/// succeed between; a full disk or a quota is no such reason. After a wait in vain no access waits
-/// again.
+/// Far memory in a file. Retries accesses that fail for a temporary reason (EIO, EAGAIN, ENOMEM,
+/// EBUSY, ETIMEDOUT) with growing pauses, 3 s in all, even if parts succeed between. A full disk or
+/// quota is not temporary. After a futile wait no access waits again.
 ///
-/// Thread safety: any number of threads may read and write different places at once.
+/// Thread safety: any number of threads may read and write different ranges concurrently.
 class FarFile final : public FarStore {
  public:
-  /// Throws: as UnnamedFile.
+  /// Throws: like UnnamedFile.
   FarFile(const std::filesystem::path& path, Bytes size, FarCalls calls = {});
 
-  /// Throw: Error that names the folder, what failed, and where in the file.
+  /// Throw: Error that names the folder, the failure and the offset in the file.
   void read(Bytes offset, std::span<std::byte> to) override;
   void write(Bytes offset, std::span<const std::byte> from) override;
   [[nodiscard]] Bytes size() const override { return size_; }

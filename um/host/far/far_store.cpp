@@ -18,9 +18,9 @@ namespace spillway::um {
 namespace {
 
 constexpr Bytes kPart = 4_KiB;
-constexpr std::size_t kAtOnce = 16;  // parts whose checksums lie on the stack
+constexpr std::size_t kAtOnce = 16;  // parts with their checksums on the stack
 
-/// Calls `check(first, sums)` with the checksums of the parts of `bytes`, some at a time.
+/// Calls `check(first, sums)` with the checksums of the parts of `bytes`, up to kAtOnce at a time.
 template <typename Check>
 void for_sums_of(std::span<const std::byte> bytes, const Check& check) {
   std::array<std::uint32_t, kAtOnce> sums{};
@@ -28,12 +28,12 @@ void for_sums_of(std::span<const std::byte> bytes, const Check& check) {
   for (std::size_t first = 0; first < parts; first += kAtOnce) {
     const std::span some{sums.data(), std::min(kAtOnce, parts - first)};
     crc32c_of_parts(bytes.subspan(first * kPart.count(), some.size() * kPart.count()), some);
-    for (std::uint32_t& sum : some) sum = std::max(sum, 1U);  // zero stands for: never written
+    for (std::uint32_t& sum : some) sum = std::max(sum, 1U);  // zero means: never written
     check(first, some);
   }
 }
 
-/// The first part of `bytes` that is not what `written` says.
+/// Returns the first part of `bytes` that does not match `written`.
 std::optional<std::size_t> first_damaged(std::span<const std::byte> bytes,
                                          std::span<const std::uint32_t> written) {
   std::optional<std::size_t> damaged;
@@ -63,7 +63,7 @@ void CheckedFar::read(Bytes offset, std::span<std::byte> to) {
   far_->read(offset, to);
   const std::span<const std::uint32_t> written = sums_of(offset, to.size());
   if (!first_damaged(to, written)) return;
-  far_->read(offset, to);  // it may have been damaged on its way
+  far_->read(offset, to);  // the first transfer may have been damaged
   const std::optional<std::size_t> damaged = first_damaged(to, written);
   if (!damaged) return;
   throw Error{"far memory in " + folder_ + " is damaged: the 4 KiB at byte " +
@@ -90,10 +90,10 @@ void expect_far_access(Bytes store_size, Bytes offset, std::span<const std::byte
 
 namespace {
 
-/// Far memory in RAM, which takes physical memory page by page as it is first written.
+/// Far memory in RAM. Each page takes physical memory when it is first written.
 class FarRam final : public FarStore {
  public:
-  /// Throws: OutOfMemory when the machine could not hold `size` more bytes.
+  /// Throws: OutOfMemory when the machine cannot hold `size` more bytes.
   explicit FarRam(Bytes size);
   FarRam(const FarRam&) = delete;
   FarRam& operator=(const FarRam&) = delete;

@@ -31,7 +31,7 @@ Nanoseconds Link::time_of(Bytes size) const noexcept {
 namespace {
 
 constexpr std::size_t kLine = 64;
-constexpr std::size_t kStreamFrom = 64 << 10;  // smaller pieces are better left in the cache
+constexpr std::size_t kStreamFrom = 64 << 10;  // smaller pieces should stay in the cache
 
 bool starts_a_line(const std::byte* address) {
   return reinterpret_cast<std::uintptr_t>(address) % kLine == 0;

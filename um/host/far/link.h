@@ -10,22 +10,23 @@
 
 namespace spillway::um {
 
-/// One direction of the link between near and far memory: says when each transfer ends if the link
-/// has the bandwidth and latency asked for. Transfers queue behind each other.
+/// One direction of the link between near and far memory. Computes when each transfer ends at the
+/// requested bandwidth and latency. Transfers queue behind each other.
 ///
-/// Thread safety: every function may be called from any thread, and from a page-fault handler.
+/// Thread safety: any thread and a page-fault handler may call every function.
 class Link {
  public:
   using Clock = std::chrono::steady_clock;
 
   explicit Link(const LinkOptions& options) : options_{options} {}
 
-  /// Takes the link for a transfer of `size` that starts now or when the link is free, and returns
-  /// when it will have ended: latency plus size / bandwidth later. Without a bandwidth only the
-  /// latency counts.
+  /// Reserves the link for a transfer of `size` that starts now or when the link is free. Returns
+  /// the transfer's end: latency plus size / bandwidth later. Without a bandwidth only the latency
+  /// counts.
   [[nodiscard]] Clock::time_point reserve(Bytes size) noexcept;
 
-  /// How long `size` occupies the link, without the latency: for pacing the parts of a transfer.
+  /// Returns how long `size` occupies the link without the latency, to pace the parts of a
+  /// transfer.
   [[nodiscard]] Nanoseconds time_of(Bytes size) const noexcept;
 
  private:
@@ -33,9 +34,8 @@ class Link {
   std::atomic<Clock::rep> free_at_{0};
 };
 
-/// Copies `from` to `to`, past the caches where that is faster: large, aligned pieces on x86.
-/// Allocates nothing, so that a page-fault handler may call it.
-/// Requires: both have the same size and do not overlap.
+/// Copies `from` to `to`; bypasses the caches for large, aligned pieces on x86. Allocates nothing,
+/// so that a page-fault handler may call it. Requires: both have the same size and do not overlap.
 void copy_bytes(std::span<std::byte> to, std::span<const std::byte> from);
 
 }  // namespace spillway::um

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 const char* const kElsewhere = "choose another place with --far file:PATH";
 
 fs::path folder_of(const fs::path& path) {
-  std::error_code ignored;  // what cannot be looked at is not there, or fails to open below
+  std::error_code ignored;  // an unreadable path does not exist, or fails to open below
   if (fs::is_directory(path, ignored)) return path;
   if (fs::exists(path, ignored)) {
     throw Error{"cannot put far memory in " + path.string() +
@@ -58,7 +58,7 @@ Bytes free_room(int descriptor) {
   return static_cast<std::uint64_t>(info.f_bavail) * Bytes{info.f_frsize};
 }
 
-/// Asks for the free room first, so that a request the disk cannot meet does not fill it.
+/// Checks the free space first, so that a request too large for the disk does not fill it.
 void take_room(int descriptor, const fs::path& folder, Bytes size) {
   if (size == Bytes{}) return;
   const Bytes free = free_room(descriptor);
@@ -75,7 +75,7 @@ void take_room(int descriptor, const fs::path& folder, Bytes size) {
   throw Error{what + std::generic_category().message(failure) + "; " + kElsewhere};
 }
 
-/// Some file systems take the flag and then refuse to read, hence the trial.
+/// Tries a read, since some file systems accept the flag and then refuse to read.
 bool try_direct(int descriptor) {
   const int flags = fcntl(descriptor, F_GETFL);
   if (fcntl(descriptor, F_SETFL, flags | O_DIRECT) != 0) return false;

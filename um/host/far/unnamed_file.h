@@ -6,12 +6,12 @@
 
 namespace spillway::um {
 
-/// An open file of a fixed size with all its room on disk and no name: gone when it is closed or
-/// the process ends, however it ends. Moved by direct I/O where the file system has it.
+/// An open file of fixed size with reserved disk space and no name. It disappears when it is closed
+/// or the process ends. Uses direct I/O if the file system supports it.
 class UnnamedFile {
  public:
-  /// `path` is a folder, or does not exist yet and names a place in a folder.
-  /// Throws: Error that names the path and says what is wrong with it, or how much room is missing.
+  /// `path` is a folder, or does not exist yet and names a place in a folder. Throws: Error that
+  /// names the path and the problem, or how much space is missing.
   UnnamedFile(const std::filesystem::path& path, Bytes size);
   UnnamedFile(const UnnamedFile&) = delete;
   UnnamedFile& operator=(const UnnamedFile&) = delete;

@@ -29,7 +29,7 @@ void fatal(std::string_view sentence) noexcept {
   end_with(std::array{piece_of("spillway: "), piece_of(sentence), piece_of("\n")});
 }
 
-// The two functions of the GNU library give constants: strerror() may allocate.
+// Uses two GNU functions that return constants, since strerror() may allocate.
 void fatal_refusal(std::string_view what, int errno_value, std::string_view advice) noexcept {
   end_with(std::array{piece_of("spillway: "), piece_of(what), piece_of(": "),
                       piece_of(known(strerrorname_np(errno_value))), piece_of(", "),

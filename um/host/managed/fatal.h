@@ -5,16 +5,16 @@
 
 namespace spillway::um {
 
-/// Writes `sentence` to standard error and aborts the process: for what goes wrong in a page fault,
-/// where nothing can be thrown. Allocates nothing and takes no lock.
+/// Writes `sentence` to standard error and aborts the process. Serves page faults, which cannot
+/// throw. Allocates nothing and takes no lock.
 [[noreturn]] void fatal(std::string_view sentence) noexcept;
 
-/// As fatal(): "spillway: WHAT: EAGAIN, Resource temporarily unavailable; ADVICE".
+/// Like fatal(): "spillway: WHAT: EAGAIN, Resource temporarily unavailable; ADVICE".
 [[noreturn]] void fatal_refusal(std::string_view what, int errno_value,
                                 std::string_view advice) noexcept;
 
-/// As fatal(), for a page fault that cannot be resolved because of `failure`: going on would lose
-/// content that nobody is told of.
+/// Like fatal(), for a page fault that cannot be resolved because of `failure`. Continuing would
+/// lose content silently.
 [[noreturn]] void fatal_fault(const std::exception_ptr& failure) noexcept;
 
 }  // namespace spillway::um

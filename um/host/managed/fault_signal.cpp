@@ -24,8 +24,8 @@ namespace {
 constexpr std::size_t kMaxRanges = 64;
 constexpr std::array kSignals{SIGBUS, SIGSEGV};
 
-// A fault has been seen to take 500 bytes of a signal stack, beside what the kernel saves there,
-// and may take 2 KiB. Memory below the stack is the program's.
+// A fault was seen to use 500 bytes of a signal stack, beside the kernel's frame, and may use 2
+// KiB. The memory below the stack belongs to the program.
 constexpr std::uintptr_t kLeastStack = 4096;
 constexpr std::string_view kSmallStack =
     "a page fault finds too little left of the thread's signal stack: give sigaltstack() at least "
@@ -33,14 +33,14 @@ constexpr std::string_view kSmallStack =
     "program's that touches managed memory";
 
 struct Entry {
-  std::atomic<FaultTarget*> target{nullptr};  // null: the entry is free
+  std::atomic<FaultTarget*> target{nullptr};  // null: unused
   std::atomic<std::uintptr_t> begin{0};
   std::atomic<std::uintptr_t> end{0};
 };
 
-// A signal's handler belongs to the process, not to an object: so does all it needs.
+// The signal handlers belong to the process, and so does their state.
 struct Handlers {
-  std::mutex mutex;  // for those who register; the handler takes no lock
+  std::mutex mutex;  // serializes registrations; the handler takes no lock
   std::array<Entry, kMaxRanges> entries;
   std::array<struct sigaction, kSignals.size()> previous{};
   std::array<bool, kSignals.size()> is_installed{};
@@ -49,8 +49,8 @@ struct Handlers {
 };
 Handlers handlers;
 
-// A child of fork() has no managed memory, though a copy of these entries: its mappings are not
-// inherited, and the mechanism behind them is still its parent's.
+// A child of fork() inherits these entries but no managed memory: its mappings are gone, and the
+// mechanism behind them still belongs to the parent.
 void forget_in_children() {
   if (handlers.forgets_in_children) return;
   const int failure = pthread_atfork([] { handlers.mutex.lock(); }, [] { handlers.mutex.unlock(); },
@@ -70,13 +70,13 @@ void pass_on(int number, siginfo_t* info, void* context) {
     previous.sa_sigaction(number, info, context);
   } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
     previous.sa_handler(number);
-  } else {  // the instruction runs again and ends the process, as it would have without us
+  } else {  // the instruction runs again and ends the process, as without our handler
     signal(number, SIG_DFL);
-    if (is_sent_by_a_process(*info)) raise(number);  // no instruction will do it
+    if (is_sent_by_a_process(*info)) raise(number);  // no instruction will raise it again
   }
 }
 
-/// Null for an address of nobody's, and for a signal that was sent: it has no address.
+/// Returns null for an unregistered address and for a sent signal, which has no address.
 FaultTarget* target_of(const siginfo_t& info) {
   if (is_sent_by_a_process(info)) return nullptr;
   const auto address = reinterpret_cast<std::uintptr_t>(info.si_addr);
@@ -87,8 +87,8 @@ FaultTarget* target_of(const siginfo_t& info) {
   return nullptr;
 }
 
-/// Whether the handler runs on a signal stack of the program's and little of it is left. A handler
-/// of the program's may have passed the fault on from the thread's ordinary stack.
+/// Returns whether the handler runs on the program's signal stack with little space left. Another
+/// handler may have forwarded the fault from the thread's ordinary stack.
 bool lacks_stack(const void* context) {
   const stack_t& stack = static_cast<const ucontext_t*>(context)->uc_stack;
   if ((stack.ss_flags & SS_DISABLE) != 0) return false;
@@ -115,7 +115,7 @@ void install() {
   sigemptyset(&ours.sa_mask);
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     if (handlers.is_installed[i]) continue;
-    // What was there is known before the first signal comes.
+    // Saves the old handler before the first signal can arrive.
     if (sigaction(kSignals[i], nullptr, &handlers.previous[i]) != 0 ||
         sigaction(kSignals[i], &ours, nullptr) != 0) {
       throw system_error("cannot handle page faults by a signal", errno);
@@ -124,7 +124,7 @@ void install() {
   }
 }
 
-/// Leaves a handler in place that another one was put on top of: that one may still pass on to it.
+/// Keeps a handler in place if a later handler was installed on top of it and may forward to it.
 void uninstall() {
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     struct sigaction current {};
@@ -160,12 +160,12 @@ FaultRegistration::~FaultRegistration() {
 
 namespace {
 
-constexpr std::size_t kGuard = 64U << 10U;         // no page of any Linux is larger
+constexpr std::size_t kGuard = 64U << 10U;         // at least the page size of any Linux
 constexpr std::size_t kForHandlers = 256U << 10U;  // beside the registers that the kernel saves
 
 constexpr const char* kNoStack = "cannot make a stack for page-fault handlers";
 
-/// A multiple of 64 KiB.
+/// Returns a multiple of 64 KiB.
 std::size_t stack_size() {
 #ifdef _SC_MINSIGSTKSZ
   const long registers = sysconf(_SC_MINSIGSTKSZ);  // 11 KiB with AMX's tiles
@@ -200,9 +200,9 @@ class FaultStack {
   }
 
  private:
-  std::size_t mapped_;  // with the guard, which a handler that needs too much runs into
+  std::size_t mapped_;  // includes the guard pages, which catch an overflow
   void* memory_ = nullptr;
-  stack_t previous_{};  // a sanitizer's, perhaps
+  stack_t previous_{};  // perhaps of a sanitizer
 };
 
 }  // namespace

@@ -32,7 +32,7 @@ void expect_sound(const ManagedOptions& options) {
 PageGeometry geometry_of(const ManagedOptions& options) {
   expect_sound(options);
   const Bytes near = std::min(options.near, options.size);
-  // An instruction may touch two pages at once: with room for one it would fault for ever.
+  // An instruction may touch two pages: with room for only one it would fault for ever.
   if (near < std::min(2 * options.page, options.size)) {
     throw Error{"near memory of " + to_string(options.near) + " does not hold two pages of " +
                 to_string(options.page) + "; give it more, or use smaller pages"};
@@ -43,7 +43,7 @@ PageGeometry geometry_of(const ManagedOptions& options) {
           .slots = static_cast<SlotIndex>(near / options.page)};
 }
 
-/// Far memory in RAM takes its pages only later: each of the two alone may fit, but not both.
+/// Checks the sum, since far memory in RAM takes its pages later: each alone may fit, but not both.
 void expect_room_for_both(const ManagedOptions& options) {
   const Bytes near = std::min(options.near, options.size);
   expect_available(near + options.size,
@@ -96,7 +96,7 @@ class ManagedRegion final : public ManagedSpace, private Hints, private FaultTar
   PageTransfer transfer_;
   Residency residency_;
   const FaultRegistration registration_;
-  Engine in_;  // the engines are last: they finish before all else ends
+  Engine in_;  // last: the engines finish before other members are destroyed
   Engine out_;
 };
 

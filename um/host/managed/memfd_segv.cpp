@@ -15,7 +15,7 @@
 namespace spillway::um {
 namespace {
 
-/// Each near page is a mapping of its own, and so is the gap after it; the kernel has a limit.
+/// Checks the kernel's limit of mappings: each near page and each gap behind it is one mapping.
 void expect_few_mappings(const PageGeometry& geometry) {
   constexpr std::uint64_t kOthers = 4096;  // libraries, heaps and stacks of the process
   std::uint64_t limit = 0;
@@ -79,7 +79,7 @@ void MemfdSegv::release() noexcept {
   }
 }
 
-// A child does not inherit the page: what it wrote would be its parent's, not a copy.
+// Keeps the page from child processes: a child would share it instead of getting a copy.
 void MemfdSegv::map(PageIndex page, SlotIndex slot) noexcept {
   const auto offset = static_cast<off_t>(slot * page_);
   std::byte* const address = region_.data() + page * page_;
@@ -99,7 +99,7 @@ void MemfdSegv::unmap(PageIndex page, SlotIndex /*slot*/) noexcept {
   }
 }
 
-// The kernel joins mappings that are neighbours in the file, too.
+// Maps the empty file at matching offsets, so that the kernel joins adjacent gaps into one mapping.
 bool MemfdSegv::map_nothing(std::size_t offset, std::size_t size) const noexcept {
   return mmap(region_.data() + offset, size, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
               nothing_, static_cast<off_t>(offset)) != MAP_FAILED;

@@ -4,12 +4,12 @@
 
 namespace spillway::um {
 
-/// Maps slots of a file in memory at the addresses of pages: any Linux. A touch of a missing page
-/// raises SIGSEGV, or SIGBUS where the program has allowed it by mprotect(): there an empty file is
-/// mapped.
+/// Maps slots of an in-memory file at page addresses, on any Linux. Touching a missing page raises
+/// SIGSEGV. It raises SIGBUS where the program has allowed access by mprotect(), since an empty
+/// file is mapped there.
 class MemfdSegv final : public PageMapper {
  public:
-  /// Takes all near memory now. Throws: Error; OutOfMemory.
+  /// Allocates all near memory now. Throws: Error; OutOfMemory.
   explicit MemfdSegv(const PageGeometry& geometry);
   MemfdSegv(const MemfdSegv&) = delete;
   MemfdSegv& operator=(const MemfdSegv&) = delete;
@@ -30,7 +30,7 @@ class MemfdSegv final : public PageMapper {
 
   std::size_t page_;
   int descriptor_ = -1;
-  int nothing_ = -1;  // an empty file: where nothing is near
+  int nothing_ = -1;  // an empty file, mapped where nothing is near
   Range region_;
   Range slots_;
 };

@@ -9,7 +9,7 @@ namespace spillway::um {
 
 PageSpan PageGrid::touched(Range range) const {
   if (range.empty()) return {0, 0};
-  const std::less_equal<> is_before;  // a total order over all addresses
+  const std::less_equal<> is_before;  // total order over all addresses
   expects(is_before(slab_.data(), range.data()) &&
               is_before(range.data() + range.size(), slab_.data() + slab_.size()),
           "a range of managed memory lies in its slab");

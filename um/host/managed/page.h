@@ -9,8 +9,8 @@
 
 namespace spillway::um {
 
-using PageIndex = std::uint32_t;  ///< of a page of managed memory
-using SlotIndex = std::uint32_t;  ///< of a page of near memory
+using PageIndex = std::uint32_t;  ///< index of a page of managed memory
+using SlotIndex = std::uint32_t;  ///< index of a page of near memory
 
 inline constexpr SlotIndex kNoSlot = std::numeric_limits<SlotIndex>::max();
 
@@ -22,33 +22,33 @@ struct PageSpan {
 
 enum class PageState : std::uint8_t {
   kNone,      ///< not near: a touch faults
-  kFilling,   ///< some thread is bringing it near: a touch faults and waits
+  kFilling,   ///< a thread is bringing it near: a touch faults and waits
   kResident,  ///< near and mapped
-  kLeaving,   ///< unmapped, and some thread is still saving what it holds
-  kReleased,  ///< not near, for it was discarded; still mapped to a slot that is free to be taken
+  kLeaving,   ///< unmapped while a thread still saves its content
+  kReleased,  ///< discarded, not near, but still mapped to a slot that may be taken
 };
 
-/// Where the content of a page that is not on its way is.
+/// The place of a page's content when the page is not moving.
 enum class Content : std::uint8_t {
   kNone,  ///< nowhere: never written, discarded, or populated and not written yet
-  kNear,  ///< only near: it is dirty
-  kFar,   ///< far; when resident, near as well, the same
+  kNear,  ///< near only: dirty
+  kFar,   ///< far; if resident, an identical copy is near
 };
 
-/// What is known about one page.
+/// The state of one page.
 struct Page {
   PageState state = PageState::kNone;
   Content content = Content::kNone;
   Advice advice = Advice::kNone;
-  /// A use that writes began and ended while the page was filling.
+  /// True if a writing use began and ended while the page was filling.
   bool was_written_while_filling = false;
-  SlotIndex slot = kNoSlot;       ///< its near memory, while resident, leaving or released
-  std::uint64_t stay = 0;         ///< while resident: no other stay near has the same number
-  std::uint32_t pins = 0;         ///< operands of launches under way that hold it
-  std::uint32_t writers = 0;      ///< those of them that write
-  std::uint32_t overwriters = 0;  ///< those of them that write every byte and read none
+  SlotIndex slot = kNoSlot;       ///< near memory of a resident, leaving or released page
+  std::uint64_t stay = 0;         ///< identifies this period as resident among all pages
+  std::uint32_t pins = 0;         ///< operands of launches in flight that hold it
+  std::uint32_t writers = 0;      ///< those that write
+  std::uint32_t overwriters = 0;  ///< those that overwrite every byte and read none
 
-  /// No thread is moving it.
+  /// Returns whether no thread is moving the page.
   [[nodiscard]] bool is_settled() const {
     return state != PageState::kFilling && state != PageState::kLeaving;
   }
@@ -57,7 +57,7 @@ struct Page {
 /// Divides the addresses of a slab into pages.
 class PageGrid {
  public:
-  /// Requires: the slab starts and ends on a page.
+  /// Requires: the slab starts and ends at page boundaries.
   PageGrid(Range slab, Bytes page) : slab_{slab}, page_{page.count()} {}
 
   [[nodiscard]] Range slab() const { return slab_; }
@@ -67,11 +67,11 @@ class PageGrid {
     return static_cast<PageIndex>(offset_of(address) / page_);
   }
 
-  /// Every page of which `range` has a byte. Throws: ContractError when it leaves the slab.
+  /// Returns every page that `range` overlaps. Throws: ContractError when it leaves the slab.
   [[nodiscard]] PageSpan touched(Range range) const;
-  /// The pages that `range` covers from end to end.
+  /// Returns the pages that lie entirely in `range`.
   [[nodiscard]] PageSpan covered(Range range) const;
-  /// How many bytes of `range` are on a page. Requires: the range touches it.
+  /// Returns the number of bytes of `range` on a page. Requires: the range overlaps the page.
   [[nodiscard]] Bytes shared(Range range, PageIndex index) const;
   /// Throws: ContractError unless `range` consists of whole pages of the slab.
   [[nodiscard]] PageSpan whole(Range range) const;

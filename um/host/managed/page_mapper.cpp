@@ -41,8 +41,8 @@ Range reserve_addresses(Bytes size, AddressAccess access) {
   std::byte* const address = mapped + before;
   if (before > 0) munmap(mapped, before);
   munmap(address + size.count(), kAlignment - before);
-  // Not what may not be touched: pages mapped over it and taken away again come back without the
-  // mark, and the kernel joins only mappings that are marked alike.
+  // kNone addresses stay unmarked. Pages mapped and unmapped there return without the mark, and the
+  // kernel joins only mappings with equal marks.
   if (access == AddressAccess::kReadWrite) madvise(address, size.count(), MADV_DONTFORK);
   return {address, size.count()};
 }

@@ -9,59 +9,59 @@
 
 namespace spillway::um {
 
-/// How managed memory is divided.
+/// The division of managed memory into pages and slots.
 struct PageGeometry {
   Bytes page;
   PageIndex pages;
   SlotIndex slots;
 };
 
-/// What a process ends with whose managed memory is not where it was.
+/// The last message of a process with managed memory that was moved away.
 inline constexpr std::string_view kTakenAway =
     "a part of managed memory was moved or unmapped by mremap or munmap; its place is fixed: copy "
     "what is in it, and leave its addresses to the space";
 
-/// A mechanism that shows near slots at the addresses of pages. A touch of a page that is not
-/// mapped raises a signal in the thread that touches it.
+/// Maps near slots at page addresses. Touching an unmapped page raises a signal in the touching
+/// thread.
 ///
-/// Thread safety: calls on different pages and slots may run at the same time. map() and unmap()
-/// are called from page-fault handlers: they allocate nothing and take no lock; when the kernel
-/// refuses, the process ends.
+/// Thread safety: calls on different pages and slots may run concurrently. Page-fault handlers call
+/// map() and unmap(), which allocate nothing, take no lock, and end the process when the kernel
+/// refuses.
 class PageMapper {
  public:
   virtual ~PageMapper() = default;
 
-  /// The addresses of all pages, aligned to 2 MiB.
+  /// Returns the addresses of all pages, aligned to 2 MiB.
   [[nodiscard]] virtual Range region() const = 0;
-  /// The memory of a slot. Requires: it is touched only while the slot is not mapped.
+  /// Returns the memory of a slot. Requires: it is touched only while the slot is not mapped.
   [[nodiscard]] virtual Range slot(SlotIndex slot) const = 0;
-  /// Shows the content of `slot` at `page`, at once and whole: no thread sees half of it.
+  /// Maps `slot` at `page` atomically: no thread sees a part of its content.
   virtual void map(PageIndex page, SlotIndex slot) noexcept = 0;
-  /// Takes the content of `page` back to `slot`: what a thread wrote before is in it, and a later
-  /// touch faults.
+  /// Returns the content of `page` to `slot`, all earlier writes included; later touches fault.
   virtual void unmap(PageIndex page, SlotIndex slot) noexcept = 0;
-  /// As unmap(`from`) and then map(`to`): moves the memory of `slot` from one page to another.
+  /// Does unmap(`from`) and map(`to`): moves the memory of `slot` between pages.
   virtual void remap(PageIndex from, PageIndex to, SlotIndex slot) noexcept {
     unmap(from, slot);
     map(to, slot);
   }
-  /// Gives a mapped page memory, of zeros, in place of what the program has taken away of it by
-  /// madvise(MADV_DONTNEED). False: nothing is missing. Called from page-fault handlers, too.
+  /// Refills with zeros the parts of a mapped page that the program dropped by
+  /// madvise(MADV_DONTNEED). Returns false when nothing is missing. Called from page-fault
+  /// handlers, too.
   virtual bool mend(PageIndex /*page*/) noexcept { return false; }
   /// "uffd_move"
   [[nodiscard]] virtual std::string_view name() const = 0;
 };
 
-/// Throws: Error when the mechanism asked for is not available, with the option that would work.
+/// Throws: Error when the requested mechanism is unavailable, with an option that works.
 [[nodiscard]] std::unique_ptr<PageMapper> make_page_mapper(Paging paging,
                                                            const PageGeometry& geometry);
 
-/// What the pages of fresh addresses allow.
+/// The access allowed to reserved addresses.
 enum class AddressAccess { kNone, kReadWrite };
 
-/// Reserves `size` bytes of addresses, aligned to 2 MiB, without memory behind them; with
-/// kReadWrite unknown to child processes. More than the machine has memory may be reserved. Given
-/// back by release_addresses(). Throws: Error.
+/// Reserves `size` bytes of addresses, aligned to 2 MiB, without memory. Child processes do not
+/// inherit kReadWrite addresses. `size` may exceed the machine's memory. The caller frees them by
+/// release_addresses(). Throws: Error.
 [[nodiscard]] Range reserve_addresses(Bytes size, AddressAccess access);
 
 void release_addresses(Range addresses) noexcept;

@@ -9,7 +9,7 @@
 namespace spillway::um {
 namespace {
 
-constexpr int kPoison = 0xff;  // of every byte: a NaN in every floating-point type
+constexpr int kPoison = 0xff;  // for each byte: a NaN in every floating-point type
 
 }  // namespace
 
@@ -156,7 +156,7 @@ void PageMoves::finish_leaving_and_free(Lock& lock, const Move& move) {
 }
 
 void PageMoves::note_touch(Page& page) const noexcept {
-  if (!writes_are_declared_) return;  // it counts as written anyway
+  if (!writes_are_declared_) return;  // the page counts as written anyway
   const bool is_declared = page.pins > 0;
   const bool is_read = page.advice == Advice::kReadMostly && page.content != Content::kNone;
   if (!is_declared && !is_read) page.content = Content::kNear;

@@ -15,16 +15,16 @@
 
 namespace spillway::um {
 
-/// Moves content between slots and far memory over the link, each page at an offset of its own.
+/// Moves content between slots and far memory over the link. Each page has its own far offset.
 ///
-/// Thread safety: calls for different pages and slots may run at the same time, also in page-fault
-/// handlers: they allocate nothing (unless far memory fails) and hold no lock.
+/// Thread safety: calls for different pages and slots may run concurrently, also in page-fault
+/// handlers: they hold no lock and allocate nothing, unless far memory fails.
 class PageTransfer {
  public:
-  /// One page on its way over the link.
+  /// The transfer of one page over the link.
   struct Result {
-    Link::Clock::time_point end;  ///< when the link will have moved it
-    std::exception_ptr failure;   ///< null when all is well
+    Link::Clock::time_point end;  ///< when the link will have moved the page
+    std::exception_ptr failure;   ///< null on success
   };
 
   /// `mapper` outlives it.
@@ -33,14 +33,14 @@ class PageTransfer {
 
   [[nodiscard]] FarStore& far() const { return *far_; }
 
-  /// Reads `page` from far memory into `slot`. When that fails the slot is blank.
+  /// Reads `page` from far memory into `slot`. On failure the slot is blank.
   [[nodiscard]] Result read(PageIndex page, SlotIndex slot) noexcept;
   /// Writes `slot` to the far memory of `page`.
   [[nodiscard]] Result write(PageIndex page, SlotIndex slot) noexcept;
-  /// Fills `slot` with zeros; when the space is poisoned, with NaNs.
+  /// Fills `slot` with zeros, or with NaNs if the space is poisoned.
   void blank(SlotIndex slot) const noexcept;
-  /// Prepares `slot` for a page without content that is to be overwritten: it may keep what another
-  /// page left in it. When the space is poisoned, as blank().
+  /// Prepares `slot` for a page that will be overwritten. The slot may keep another page's content,
+  /// but is blanked if the space is poisoned.
   void abandon(SlotIndex slot) const noexcept {
     if (is_poisoned_) blank(slot);
   }
@@ -54,59 +54,58 @@ class PageTransfer {
   Link out_;
 };
 
-/// Fills pages and takes them away. Content moves outside the table's lock: functions that take the
-/// lock release it meanwhile.
+/// Fills pages and removes them. Functions that take the lock release it while they move content.
 ///
-/// Thread safety: the table's lock is held in every call.
+/// Thread safety: the caller holds the table's lock in every call.
 class PageMoves {
  public:
   using Lock = PageTable::Lock;
 
-  /// A page on its way: filling or leaving.
+  /// A page that is filling or leaving.
   struct Move {
     PageIndex index;
     SlotIndex slot;
-    bool is_transferred;  ///< over the link; else end means nothing
+    bool is_transferred;  ///< over the link; otherwise `end` is undefined
     Link::Clock::time_point end;
     std::exception_ptr failure;
   };
   enum class Origin : std::uint8_t { kTransfer, kBlank, kAbandoned };
   enum class Cause : std::uint8_t { kFault, kHint };
 
-  /// `writes_are_declared` as in ManagedOptions. The others outlive it.
+  /// `writes_are_declared` as in ManagedOptions. The other arguments outlive this object.
   PageMoves(bool writes_are_declared, PageTable& table, PageMapper& mapper, PageTransfer& transfer)
       : writes_are_declared_{writes_are_declared},
         table_{table},
         mapper_{mapper},
         transfer_{transfer} {}
 
-  /// Requires: the page is filling and `slot` is its own.
+  /// Requires: the page is filling and owns `slot`.
   [[nodiscard]] Move start_filling(Lock& lock, PageIndex index, SlotIndex slot, Origin origin);
-  /// Shows the page when the link has brought it. A page that far memory did not give stays far
-  /// after a hint. After a fault it is blank in a launch, whose check() tells of it; outside one
+  /// Maps the page when its transfer has ended. If far memory failed, a page requested by a hint
+  /// stays far. A faulting page is blank if a launch uses it, and check() reports this; otherwise
   /// the process ends.
   void finish_filling(Lock& lock, const Move& move, Cause cause);
-  /// Requires: the page is filling and has no slot. It stays where it is, which is counted.
+  /// Counts a refused page, which stays where it is. Requires: the page is filling and has no slot.
   void refuse(PageIndex index);
 
-  /// Requires: the page is resident and not in use. Unmaps it while the lock is held, so that no
-  /// use can begin and write to it unseen; then saves it when it is dirty.
+  /// Unmaps the page under the lock, so that no use can begin and write to it unnoticed, then saves
+  /// it if it is dirty. Requires: the page is resident and not in use.
   [[nodiscard]] Move start_leaving(Lock& lock, PageIndex index);
-  /// True: the page has left, and its slot is the caller's, still charged. False: its content could
-  /// not be saved, and it is near again as the one used last.
+  /// Returns true when the page has left; the caller owns its slot, still charged. Returns false
+  /// when the content could not be saved; the page is near again, as the most recently used.
   [[nodiscard]] bool finish_leaving(Lock& lock, const Move& move);
-  /// As finish_leaving(), and frees the slot. Counts a page that could not be saved.
+  /// Like finish_leaving(), but frees the slot. Counts a page that could not be saved.
   void finish_leaving_and_free(Lock& lock, const Move& move);
 
-  /// Notes a touch that came by a fault. It may be a write when no use is declared, unless the page
-  /// is read mostly and has content.
+  /// Records a touch by a fault. Without a declared use it counts as a write, unless the page has
+  /// content and kReadMostly.
   void note_touch(Page& page) const noexcept;
 
   [[nodiscard]] bool any_filling() const { return filling_ > 0; }
   [[nodiscard]] bool any_leaving() const { return leaving_ > 0; }
   [[nodiscard]] Counters& counters() { return counters_; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
-  /// Throws: the first failure of far memory there has been.
+  /// Throws: the first failure of far memory, if any.
   void throw_failure() const;
 
  private:
@@ -119,8 +118,8 @@ class PageMoves {
   PageTransfer& transfer_;
 
   Counters counters_;
-  std::exception_ptr failure_;  // the first
-  std::uint64_t filling_ = 0;   // pages filling that have a slot
+  std::exception_ptr failure_;  // the first one
+  std::uint64_t filling_ = 0;   // filling pages with a slot
   std::uint64_t leaving_ = 0;
 };
 

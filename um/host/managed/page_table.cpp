@@ -73,12 +73,12 @@ bool NearPool::take_back() noexcept {
 
 void NearPool::give_aside(SlotIndex slot) noexcept {
   --aside_;
-  free_.push_back(slot);  // never more than reserved
+  free_.push_back(slot);  // never exceeds the reserved capacity
 }
 
 namespace {
 
-std::atomic<std::uint64_t> stays = 0;  // of all pages of the process
+std::atomic<std::uint64_t> stays = 0;  // counts over all pages of the process
 
 }  // namespace
 
@@ -175,7 +175,7 @@ void PageTable::begin_use(std::span<const Use> operands, const PageGrid& grid) {
 void PageTable::begin_page_use(PageIndex index, PageAccess access) {
   Page& page = pages_[index];
   if (page.state == PageState::kReleased && !reuse_mapping(index)) {
-    unmap_released(index);  // so that a touch faults
+    unmap_released(index);  // makes a touch fault
   }
   const bool is_resident = page.state == PageState::kResident;
   if (is_resident && page.pins == 0) order_.remove(index);

@@ -16,10 +16,10 @@
 
 namespace spillway::um {
 
-/// What one operand of a launch does to one of the pages it touches.
+/// The effect of one operand of a launch on one page that it overlaps.
 struct PageAccess {
   bool writes;
-  bool overwrites;  ///< every byte of the page, and reads none
+  bool overwrites;  ///< overwrites every byte of the page, reads none
 
   [[nodiscard]] static PageAccess of(const Use& use, const PageGrid& grid, PageIndex index) {
     if (use.access != Access::kWrite) {
@@ -30,23 +30,23 @@ struct PageAccess {
   }
 };
 
-/// The pages that may be evicted, in the order in which to do it: those preferred far, then those
-/// without such advice, then those preferred near; within each, the one used longest ago first.
+/// Evictable pages in eviction order: pages preferred far, then without advice, then preferred
+/// near. Each group is in least-recently-used order.
 ///
-/// Complexity: O(1) each; allocates only when made.
+/// Complexity: O(1) per call; allocates only on construction.
 class EvictionOrder {
  public:
   explicit EvictionOrder(PageIndex pages);
 
-  /// Adds `page` as the one used last of its kind. Requires: it is not in the order.
+  /// Adds `page` as the most recently used of its group. Requires: it is not in the order.
   void append(PageIndex page, Advice advice) noexcept;
   /// Requires: `page` is in the order.
   void remove(PageIndex page) noexcept;
-  /// The page to evict next.
+  /// Returns the page to evict next.
   [[nodiscard]] std::optional<PageIndex> first() const noexcept;
 
  private:
-  /// Neighbours in a ring; each kind of advice has a ring with a head that is no page.
+  /// Neighbours in a ring. Each group has a ring with a head that is not a page.
   struct Links {
     std::uint64_t older;
     std::uint64_t newer;
@@ -55,32 +55,32 @@ class EvictionOrder {
   static constexpr std::uint64_t kRings = 3;
 
   std::uint64_t pages_;
-  std::vector<Links> links_;  // of each page, then of each ring's head
+  std::vector<Links> links_;  // per page, then per ring head
 };
 
-/// The slots of near memory: which are free, and the ledger's charge for each that is not.
+/// The slots of near memory: the free ones, and the ledger's charge for all others.
 ///
-/// Thread safety: one thread at a time. Allocates only when made.
+/// Thread safety: one thread at a time. Allocates only on construction.
 class NearPool {
  public:
   /// The ledger outlives the pool.
   NearPool(SlotIndex slots, Bytes page, Ledger& ledger);
   NearPool(const NearPool&) = delete;
   NearPool& operator=(const NearPool&) = delete;
-  /// Releases the charge of all slots in use.
+  /// Releases the charge of all used slots.
   ~NearPool();
 
-  /// A slot, charged; nothing when all are in use or the ledger is full.
+  /// Returns a charged slot; nullopt when all are in use or the ledger is full.
   [[nodiscard]] std::optional<SlotIndex> take() noexcept;
   [[nodiscard]] bool has_free() const noexcept { return !free_.empty(); }
   /// Frees `slot` and releases its charge.
   void give(SlotIndex slot) noexcept;
 
-  /// Releases the charge of a slot that is not free yet: a released page keeps it.
+  /// Releases the charge of a slot that is not free yet: the slot of a released page.
   void set_aside() noexcept;
-  /// Charges a slot set aside again; false when the ledger is full.
+  /// Charges a slot again that was set aside; returns false when the ledger is full.
   [[nodiscard]] bool take_back() noexcept;
-  /// Frees a slot set aside.
+  /// Frees a slot that was set aside.
   void give_aside(SlotIndex slot) noexcept;
 
  private:
@@ -88,15 +88,15 @@ class NearPool {
   const Bytes page_;
   Ledger& ledger_;
   std::size_t aside_ = 0;
-  std::vector<SlotIndex> free_;  // the last one given is taken first: its memory may be cached
+  std::vector<SlotIndex> free_;  // last in, first out: the memory may still be cached
 };
 
-/// The state of every page, the slots of near memory, and the mutex that guards them.
+/// The state of every page, the slots of near memory, and the mutex that guards both.
 ///
-/// Mapping a page and unmapping it interrupts all processors. So a discarded page may be released
-/// lazily: it stays mapped while nobody needs its slot, and often comes back before.
+/// Mapping and unmapping interrupt all processors. A discarded page may therefore be released
+/// lazily: it stays mapped until its slot is needed, and often returns before.
 ///
-/// Thread safety: lock() from any thread; all else while the lock is held.
+/// Thread safety: any thread may call lock(); all other calls require the lock.
 class PageTable {
  public:
   using Lock = std::unique_lock<std::mutex>;
@@ -105,10 +105,10 @@ class PageTable {
   PageTable(const PageGeometry& geometry, PageMapper& mapper, Ledger& ledger);
 
   [[nodiscard]] Lock lock() const { return Lock{mutex_}; }
-  /// Wakes who waits for a page to settle, or for a use to end.
+  /// Wakes threads that wait for a page to settle or a use to end.
   void notify() { changed_.notify_all(); }
   void wait(Lock& lock) { changed_.wait(lock); }
-  /// False when nothing changed before `end`.
+  /// Returns false when nothing changed before `end`.
   bool wait_until(Lock& lock, std::chrono::steady_clock::time_point end) {
     return changed_.wait_until(lock, end) == std::cv_status::no_timeout;
   }
@@ -117,29 +117,28 @@ class PageTable {
 
   [[nodiscard]] Page& operator[](PageIndex index) { return pages_[index]; }
   [[nodiscard]] const Page& operator[](PageIndex index) const { return pages_[index]; }
-  /// Launches under way that declared their uses.
+  /// Returns the number of launches in flight with declared uses.
   [[nodiscard]] std::uint64_t launches() const { return launches_; }
 
-  /// A slot, charged, that is free or was released lazily.
+  /// Returns a charged slot that is free or was released lazily.
   [[nodiscard]] std::optional<SlotIndex> take_free_slot();
   void give_slot(SlotIndex slot) { pool_.give(slot); }
-  /// The resident page to evict next, of those not in use.
+  /// Returns the resident page to evict next, among pages not in use.
   [[nodiscard]] std::optional<PageIndex> victim() const { return order_.first(); }
 
-  /// Makes a mapped page resident. Its slot is its own.
+  /// Makes a mapped page resident. The page owns its slot.
   void become_resident(PageIndex index);
-  /// Makes a resident page leaving. Requires: it is not in use.
+  /// Changes a resident page to leaving. Requires: it is not in use.
   void become_leaving(PageIndex index);
-  /// Makes a page that may be evicted the one used last.
+  /// Makes an evictable page the most recently used.
   void renew(PageIndex index);
 
-  /// Requires: the page is resident, without content and not in use.
+  /// Requires: the page is resident, has no content and is not in use.
   void release_lazily(PageIndex index);
-  /// Makes a released page resident, without content. False when there is no near memory left to
-  /// charge.
+  /// Makes a released page resident without content. Returns false when the ledger is full.
   [[nodiscard]] bool reuse_mapping(PageIndex index);
-  /// Gives a page that is not near the slot of a released one, where no other is free. False when
-  /// that cannot be.
+  /// Gives a page that is not near the slot of a released page if no other slot is free. Returns
+  /// false when that is impossible.
   [[nodiscard]] bool take_slot(PageIndex index);
   /// Unmaps a released page and frees its slot.
   void unmap_released(PageIndex index);

@@ -14,7 +14,7 @@ namespace {
 
 using Clock = Link::Clock;
 
-/// How long a fault waits for other launches to end before it gives up.
+/// The time that a fault waits for other launches to end.
 constexpr std::chrono::seconds kPatience{10};
 
 }  // namespace
@@ -37,7 +37,7 @@ NearRoom::Result NearRoom::find(PageTable::Lock& lock) {
 }
 
 SlotIndex NearRoom::find_or_end(PageTable::Lock& lock) noexcept {
-  std::optional<Clock::time_point> end;  // of patience with other launches
+  std::optional<Clock::time_point> end;  // set at the first wait for other launches
   while (true) {
     const Result room = find(lock);
     if (room.slot) return *room.slot;
@@ -55,7 +55,7 @@ SlotIndex NearRoom::find_or_end(PageTable::Lock& lock) noexcept {
   }
 }
 
-/// The slot that `victim` had, still charged; when its content cannot be saved, the failure.
+/// Returns the former slot of `victim`, still charged, or the failure to save its content.
 NearRoom::Result NearRoom::evict(PageTable::Lock& lock, PageIndex victim) {
   const PageMoves::Move move = moves_.start_leaving(lock, victim);
   if (!moves_.finish_leaving(lock, move)) return {.slot = std::nullopt, .failure = move.failure};
@@ -63,8 +63,8 @@ NearRoom::Result NearRoom::evict(PageTable::Lock& lock, PageIndex victim) {
   return {.slot = move.slot, .failure = nullptr};
 }
 
-/// Takes the next page away without saving it, for a fault in a launch: the launch goes on to its
-/// end, where check() tells that content is lost.
+/// Evicts the next page without saving it, for a fault in a launch. The launch runs to its end,
+/// where check() reports the lost content.
 std::optional<SlotIndex> NearRoom::evict_unsaved(PageTable::Lock& lock) {
   const auto victim = table_.victim();
   if (!victim) return std::nullopt;
@@ -83,7 +83,7 @@ using Cause = PageMoves::Cause;
 
 constexpr std::size_t kMaxDepth = 32;
 
-/// Small pages are moved many at a time: a sleep for the link is longer than one takes.
+/// Moves many small pages at once: sleeping for the link takes longer than one transfer.
 std::size_t depth_for(Bytes page) { return std::clamp<std::size_t>(2_MiB / page, 1, kMaxDepth); }
 
 void expect_unused(const Page& page) {
@@ -94,14 +94,14 @@ Origin origin_of(const Page& page) {
   return page.content == Content::kFar ? Origin::kTransfer : Origin::kBlank;
 }
 
-/// What an engine has on its way, in the order of issue: a ring, since nothing may be thrown here,
-/// and so nothing allocated. `finish` ends a move.
+/// Moves in flight of one engine, in the order of issue. A fixed ring, since this code must not
+/// throw or allocate. `finish` ends a move.
 template <class Finish>
 class Batch {
  public:
   explicit Batch(Finish finish) : finish_{std::move(finish)} {}
 
-  /// Requires: at most kMaxDepth are on their way.
+  /// Requires: at most kMaxDepth moves are in flight.
   void add(Move move) { moves_.at((first_ + size_++) % moves_.size()) = std::move(move); }
   void finish_down_to(std::size_t count) {
     while (size_ > count) {
@@ -116,7 +116,7 @@ class Batch {
     if (failure_ == nullptr) failure_ = failure;
   }
   [[nodiscard]] bool empty() const { return size_ == 0; }
-  /// The first.
+  /// Returns the first failure.
   [[nodiscard]] std::exception_ptr failure() const { return failure_; }
 
  private:
@@ -138,7 +138,7 @@ Residency::Residency(const ManagedOptions& options, const PageGeometry& geometry
       table_{geometry, mapper, ledger},
       moves_{options.writes_are_declared, table_, mapper, transfer},
       room_{options.writes_are_declared, geometry, table_, moves_} {
-  // The first call makes the loader look for the clock, which takes more of a stack than a fault.
+  // Resolves the clock's symbol now: the loader needs more stack than a fault handler has.
   static_cast<void>(Clock::now());
 }
 
@@ -163,7 +163,7 @@ bool Residency::fault(PageIndex index) noexcept {
   Lock lock = table_.lock();
   Page& page = table_[index];
   table_.wait_until_settled(lock, page);
-  // It may have been discarded since the touch.
+  // The page may have been discarded since the touch.
   if (page.state == PageState::kReleased) table_.unmap_released(index);
   bool is_resolved = true;
   if (page.state == PageState::kNone) {
@@ -181,8 +181,8 @@ bool Residency::fault(PageIndex index) noexcept {
   return is_resolved;
 }
 
-// It became resident between the touch and now. A second fault in the same stay has another cause.
-// A thread that has lost its entry to other threads touches once more.
+// Handles a page that became resident after the touch. A second fault in the same stay has another
+// cause. A thread with an overwritten entry touches once more.
 bool Residency::touch_near(PageIndex index) noexcept {
   Page& page = table_[index];
   const Finding found{.thread = std::this_thread::get_id(), .stay = page.stay};
@@ -199,7 +199,7 @@ std::exception_ptr Residency::fetch(PageSpan pages) noexcept {
   Batch batch{[&](const Move& move) { moves_.finish_filling(lock, move, Cause::kHint); }};
   for (PageIndex index = pages.begin; index < pages.end; ++index) {
     Page& page = table_[index];
-    if (!page.is_settled()) batch.finish_down_to(0);  // the thread that moves it may wait for these
+    if (!page.is_settled()) batch.finish_down_to(0);  // its mover may wait for this batch
     table_.wait_until_settled(lock, page);
     if (page.state == PageState::kResident) {
       table_.renew(index);
@@ -209,7 +209,7 @@ std::exception_ptr Residency::fetch(PageSpan pages) noexcept {
     page.state = PageState::kFilling;
     NearRoom::Result room = room_.find(lock);
     if (!room.slot && !batch.empty()) {
-      batch.finish_down_to(0);  // now they may be evicted
+      batch.finish_down_to(0);  // the finished pages may be evicted
       room = room_.find(lock);
     }
     if (!room.slot) {
@@ -271,7 +271,7 @@ void Residency::populate(PageSpan pages) {
 void Residency::discard(PageSpan pages) {
   Lock lock = table_.lock();
   for (PageIndex index = pages.begin; index < pages.end; ++index) {
-    expect_unused(table_[index]);  // all or none
+    expect_unused(table_[index]);  // checks all before any is discarded
   }
   for (PageIndex index = pages.begin; index < pages.end; ++index) {
     Page& page = table_[index];

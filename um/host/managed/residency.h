@@ -20,25 +20,25 @@
 
 namespace spillway::um {
 
-/// Finds slots for pages that come near: free ones, else those of pages that it evicts.
+/// Finds slots for pages to bring near: free slots first, then those of evicted pages.
 ///
-/// Thread safety: the table's lock is held in every call, and released while content moves.
+/// Thread safety: the caller holds the table's lock, which is released while content moves.
 class NearRoom {
  public:
-  /// What a search found: a slot; else why the next page cannot leave, or neither.
+  /// A slot, or the reason why the next page cannot leave, or neither.
   struct Result {
     std::optional<SlotIndex> slot;
     std::exception_ptr failure;
   };
 
-  /// The table and the moves outlive it.
+  /// The table and the moves outlive this object.
   NearRoom(bool writes_are_declared, const PageGeometry& geometry, PageTable& table,
            PageMoves& moves);
 
-  /// For a hint. Finds nothing when every near page is in use or filling.
+  /// Serves a hint. Finds nothing when every near page is in use or filling.
   [[nodiscard]] Result find(PageTable::Lock& lock);
-  /// For a fault. Waits for other launches, and ends the process when there is no room without
-  /// them, or when content would be lost that nobody is told of.
+  /// Serves a fault. Waits for other launches. Ends the process when there is still no room, or
+  /// when content would be lost silently.
   [[nodiscard]] SlotIndex find_or_end(PageTable::Lock& lock) noexcept;
 
  private:
@@ -51,46 +51,46 @@ class NearRoom {
   PageMoves& moves_;
 };
 
-/// Which pages are near, and the moves that change it: the state machine of um/README.md. States
-/// change under one mutex; content moves outside it.
+/// The set of near pages and the moves that change it: the state machine of um/README.md. One mutex
+/// guards the states; content moves outside it.
 ///
-/// Thread safety: every function may be called from any thread; fault() also from a page-fault
-/// handler. fetch() and offload() are each called from one thread only, their engine's.
+/// Thread safety: any thread may call every function, and a page-fault handler fault(). Only one
+/// thread, their engine's, calls fetch(), and only one calls offload().
 class Residency {
  public:
-  /// `mapper`, `transfer` and `ledger` outlive it.
+  /// `mapper`, `transfer` and `ledger` outlive this object.
   Residency(const ManagedOptions& options, const PageGeometry& geometry, PageMapper& mapper,
             PageTransfer& transfer, Ledger& ledger);
 
-  /// Makes a page near that a thread touched. Ends the process when every near page is in use.
-  /// Without declared uses, whose check() would tell, it also ends when far memory fails. False:
-  /// the page is near, and the program itself has forbidden the touch.
+  /// Makes a touched page near. Ends the process when every near page is in use. Also ends it when
+  /// far memory fails without declared uses, since no check() would report that. Returns false when
+  /// the page is near and the program itself has forbidden the touch.
   [[nodiscard]] bool fault(PageIndex index) noexcept;
 
-  /// Brings pages near with their content. Counts those that find no room or that far memory does
-  /// not give. Returns the first failure of far memory, else null.
+  /// Brings pages near with their content. Counts pages that find no room or that far memory fails
+  /// to read. Returns the first failure of far memory, otherwise null.
   [[nodiscard]] std::exception_ptr fetch(PageSpan pages) noexcept;
-  /// Takes pages away and saves those that are dirty. Leaves out, and counts, pages in use and
-  /// those that far memory does not take. Returns as fetch().
+  /// Removes pages and saves dirty ones. Skips and counts pages in use and pages that far memory
+  /// fails to write. Returns the first failure of far memory, otherwise null.
   [[nodiscard]] std::exception_ptr offload(PageSpan pages) noexcept;
 
   void populate(PageSpan pages);
-  /// Throws: ContractError when one of the pages is in use (nothing discarded), or when another
-  /// thread begins to use one while its move is waited for (those before it are discarded).
+  /// Throws: ContractError when a page is in use (discards nothing), or when another thread begins
+  /// to use a page while this waits for its move (earlier pages are discarded).
   void discard(PageSpan pages);
   void advise(PageSpan pages, Advice advice);
-  /// Throws: the first failure of far memory there has been (nothing declared).
+  /// Throws: the first failure of far memory, if any (declares nothing).
   void begin_use(std::span<const Use> operands, const PageGrid& grid);
   void end_use(std::span<const Use> operands, const PageGrid& grid) noexcept;
-  /// Throws: as begin_use().
+  /// Throws: like begin_use().
   void check() const;
 
   [[nodiscard]] Counters counters() const;
-  /// Bytes of `range` that are on resident pages.
+  /// Returns the bytes of `range` on resident pages.
   [[nodiscard]] Bytes near_bytes(Range range, const PageGrid& grid) const;
 
  private:
-  /// The stay in which a thread's last fault found a page near.
+  /// The stay of the page that a thread's last fault found near.
   struct Finding {
     std::thread::id thread;
     std::uint64_t stay = 0;
@@ -100,14 +100,14 @@ class Residency {
 
   const Nanoseconds fault_latency_;
   const bool releases_lazily_;
-  const std::size_t depth_;  // pages that an engine has on their way at once
+  const std::size_t depth_;  // pages that an engine moves at once
   PageMapper& mapper_;
   PageTable table_;
   PageMoves moves_;
   NearRoom room_;
-  // Findings of the last 64 threads, under the table's lock. Not thread_local: in a library such a
-  // variable is allocated at its first use, which is in a handler, or needs static storage, of
-  // which the loader keeps little for libraries that the program loads late.
+  // Findings of the last 64 threads, under the table's lock. They are not thread_local: in a
+  // library, such a variable may be allocated at first use, inside a handler. Otherwise it needs
+  // static TLS, which is scarce in libraries loaded late.
   std::array<Finding, 64> findings_{};
   std::size_t next_finding_ = 0;
 };

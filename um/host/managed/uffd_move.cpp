@@ -41,7 +41,7 @@ RemapEvents::~RemapEvents() {
   reading_.drain();
 }
 
-// Nothing follows from an event: a page that is not at its place is noticed when it is to be moved.
+// Ignores the events: a displaced page is noticed when it must move.
 void RemapEvents::read_all(int descriptor) const {
   std::array<pollfd, 2> awaited{{{.fd = descriptor, .events = POLLIN, .revents = 0},
                                  {.fd = end_.number(), .events = POLLIN, .revents = 0}}};
@@ -54,7 +54,7 @@ void RemapEvents::read_all(int descriptor) const {
 
 namespace {
 
-// From Linux 6.8's linux/userfaultfd.h; Debian 12 has the headers of 6.1.
+// Copied from linux/userfaultfd.h of Linux 6.8; Debian 12 has the headers of 6.1.
 constexpr std::uint64_t kFeatureMove = 1U << 16U;
 struct UffdioMove {
   std::uint64_t dst;
@@ -65,15 +65,15 @@ struct UffdioMove {
 };
 const unsigned long kUffdioMove = _IOWR(UFFDIO, 0x05, UffdioMove);
 
-// For a page that the kernel holds, or while an mremap() of the program waits for the reader of its
-// event: it says EBUSY or EAGAIN, most often for microseconds.
+// Waits while the kernel holds a page or an mremap() of the program waits for its event to be read.
+// The kernel then reports EBUSY or EAGAIN, usually for microseconds.
 constexpr BackOff::Pauses kWaits{.first = std::chrono::microseconds{10},
                                  .longest = std::chrono::milliseconds{10},
                                  .total = std::chrono::seconds{10}};
 
 constexpr std::string_view kLasting = "this has lasted 10 s; try paging by memfd";
 
-constexpr std::size_t kSmallPage = (4_KiB).count();  // the processor's
+constexpr std::size_t kSmallPage = (4_KiB).count();  // the processor's page
 constexpr std::size_t kLargestPage = (2_MiB).count();
 
 bool is_for_the_moment(int reason) { return reason == EAGAIN || reason == EBUSY; }
@@ -120,14 +120,14 @@ void UffdMove::open() {
 }
 
 void UffdMove::prepare() {
-  // With pages smaller than huge ones the kernel must not join them to huge ones: a move of a part
-  // would have to split it again.
+  // Keeps the kernel from joining small pages into huge pages, which it would have to split again
+  // for every move.
   const int advice = Bytes{page_} < 2_MiB ? MADV_NOHUGEPAGE : MADV_HUGEPAGE;
   madvise(region_.data(), region_.size(), advice);
   madvise(slots_.data(), slots_.size(), advice);
   touch_memory(slots_);
   register_range(region_);
-  register_range(slots_);  // a touch of a slot that is mapped as a page is caught, too
+  register_range(slots_);  // also catches touches of slots that are mapped as pages
   const int there = move(region_.data(), slots_.data());
   const int back = there == 0 ? move(slots_.data(), region_.data()) : there;
   if (back != 0) throw system_error("the kernel refuses to move a page by UFFDIO_MOVE", back);
@@ -142,9 +142,9 @@ void UffdMove::register_range(Range range) const {
   }
 }
 
-// Linux 6.18 miscounts where it compacts memory meanwhile: it moves small pages, says that it moved
-// fewer, or none, and finds them in its way when it is asked for the rest. What it moved has left
-// its source and is at its destination, where nothing was before.
+// Works around Linux 6.18, which miscounts while it compacts memory. It moves small pages, reports
+// fewer or none, and fails on a retry because they are already there. A moved page is absent at its
+// source and present at its destination.
 std::size_t UffdMove::skip_moved(const std::byte* to, const std::byte* from,
                                  std::size_t moved) const noexcept {
   std::array<unsigned char, kLargestPage / kSmallPage> there{};
@@ -189,16 +189,16 @@ bool UffdMove::mend(PageIndex page) noexcept {
   return is_mended;
 }
 
-// The kernel moves only between memory that is accessible and locked alike.
+// The kernel moves only between memory with equal protection and locking.
 void UffdMove::make_alike(std::byte* one, std::byte* other) const noexcept {
   for (std::byte* const each : {one, other}) {
     mprotect(each, page_, PROT_READ | PROT_WRITE);
-    syscall(SYS_munlock, each, page_);  // the system's own: a sanitizer's does nothing
+    syscall(SYS_munlock, each, page_);  // direct system call: a sanitizer's wrapper is a no-op
   }
 }
 
-// The kernel moves only what is one process's alone: a child may have it, too, where the program
-// has undone MADV_DONTFORK.
+// The kernel moves only private pages. A child may share a page if the program has undone
+// MADV_DONTFORK.
 void UffdMove::unshare([[maybe_unused]] std::byte* page) const noexcept {
 #ifdef MADV_POPULATE_WRITE
   madvise(page, page_, MADV_POPULATE_WRITE);
@@ -207,7 +207,7 @@ void UffdMove::unshare([[maybe_unused]] std::byte* page) const noexcept {
 
 int UffdMove::move(std::byte* to, std::byte* from) const noexcept {
   BackOff waits{kWaits};
-  std::size_t most = page_;  // at a time: where the program has had parts mapped in other ways, one
+  std::size_t most = page_;  // bytes per call; a small page where parts are mapped differently
   bool is_made_alike = false;
   for (std::size_t moved = 0; moved < page_;) {
     UffdioMove request{.dst = number_of(to) + moved,
@@ -237,7 +237,7 @@ int UffdMove::move(std::byte* to, std::byte* from) const noexcept {
       continue;
     }
     if (!is_for_the_moment(reason)) return reason;
-    if (request.move > 0) {  // a part of the page: the rest at once
+    if (request.move > 0) {  // part of the page is done: continue at once
       moved += static_cast<std::size_t>(request.move);
       continue;
     }

@@ -13,10 +13,10 @@
 
 namespace spillway::um {
 
-/// The system as UffdMove calls it, so that a test may refuse what the kernel rarely does. Called
-/// from page-fault handlers.
+/// The system calls of UffdMove, so that a test can inject rare kernel errors. Called from
+/// page-fault handlers.
 struct UffdCalls {
-  /// As ioctl(2): -1 and errno when the kernel refuses.
+  /// Like ioctl(2): -1 and errno when the kernel refuses.
   std::function<int(int descriptor, unsigned long request, void* argument)> ioctl =
       [](int descriptor, unsigned long request, void* argument) {
         return ::ioctl(descriptor, request, argument);
@@ -24,13 +24,13 @@ struct UffdCalls {
   std::function<void(Nanoseconds)> pause = [](Nanoseconds time) { sleep_for(time); };
 };
 
-/// Reads what a userfaultfd tells of memory that the program moves to other addresses by mremap(),
-/// which waits for that. Memory whose move is told stays watched: a touch of what is missing there
-/// is a SIGBUS, and does not read zeros.
+/// Reads a userfaultfd's events for memory that the program moves by mremap(), which waits for the
+/// reader. Memory with a reported move stays registered: touching a missing page there raises
+/// SIGBUS instead of reading zeros.
 class RemapEvents {
  public:
-  /// `descriptor` is a userfaultfd with the feature UFFD_FEATURE_EVENT_REMAP, and outlives it.
-  /// Throws: Error.
+  /// `descriptor` is a userfaultfd with the feature UFFD_FEATURE_EVENT_REMAP and outlives this
+  /// object. Throws: Error.
   explicit RemapEvents(int descriptor);
   RemapEvents(const RemapEvents&) = delete;
   RemapEvents& operator=(const RemapEvents&) = delete;
@@ -57,14 +57,14 @@ class RemapEvents {
   Engine reading_;
 };
 
-/// Moves physical pages between slots and pages by UFFDIO_MOVE (Linux 6.8 or newer, no privilege
-/// needed): no copy, and 1 us for a huge page. A touch of a missing page raises SIGBUS. While the
-/// kernel itself holds a page, a move waits for it, up to 10 s. What the program has made of a page
-/// by mprotect(), mlock() or madvise() and what keeps it from being moved is undone.
+/// Moves physical pages between slots and pages by UFFDIO_MOVE (Linux 6.8 or newer, unprivileged).
+/// A move copies nothing and takes 1 us for a huge page. Touching a missing page raises SIGBUS. A
+/// move waits up to 10 s while the kernel itself holds the page. Changes by mprotect(), mlock() or
+/// madvise() that prevent a move are undone.
 class UffdMove final : public PageMapper {
  public:
-  /// Takes all near memory now, and moves one page to and fro. Throws: Error that says, as half a
-  /// sentence, why the kernel refuses; OutOfMemory.
+  /// Allocates all near memory now, and moves one page back and forth as a trial. Throws: Error
+  /// that says, as half a sentence, why the kernel refuses; OutOfMemory.
   explicit UffdMove(const PageGeometry& geometry, UffdCalls calls = {});
   UffdMove(const UffdMove&) = delete;
   UffdMove& operator=(const UffdMove&) = delete;
@@ -84,15 +84,15 @@ class UffdMove final : public PageMapper {
   void open();
   void prepare();
   void register_range(Range range) const;
-  /// How much of a page is at `to` already, of which so much is known to be, although the kernel
-  /// says that it is not.
+  /// Returns how many bytes of a page have been moved to `to`, at least `moved`, although the
+  /// kernel reports fewer.
   [[nodiscard]] std::size_t skip_moved(const std::byte* to, const std::byte* from,
                                        std::size_t moved) const noexcept;
-  /// Gives a hole in a page memory of zeros. Returns 0 or an errno: EEXIST where there is none.
+  /// Fills a hole in a page with zeros. Returns 0 or an errno: EEXIST without a hole.
   [[nodiscard]] int fill(std::byte* small_page, BackOff& waits) const noexcept;
-  /// Undoes mprotect() and mlock() of two pages.
+  /// Undoes mprotect() and mlock() on two pages.
   void make_alike(std::byte* one, std::byte* other) const noexcept;
-  /// Gives the process a page of its own where a child shares it.
+  /// Gives the process a private copy of a page shared with a child.
   void unshare(std::byte* page) const noexcept;
   /// Returns 0 or an errno.
   [[nodiscard]] int move(std::byte* to, std::byte* from) const noexcept;
@@ -108,7 +108,7 @@ class UffdMove final : public PageMapper {
   std::optional<RemapEvents> remaps_;
 };
 
-/// Why this process cannot page by UFFDIO_MOVE, as half a sentence for people; nothing when it can.
+/// Returns why this process cannot page by UFFDIO_MOVE, as half a sentence; nullopt when it can.
 /// Tries it with a real page.
 [[nodiscard]] std::optional<std::string> probe_uffd_move();
 

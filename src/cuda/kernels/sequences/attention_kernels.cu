@@ -16,7 +16,7 @@ namespace spillway::cuda {
 
 static_assert(kAttentionTile == kWarp);
 
-/// What a step drops of an attention's weights: its kernels read it where AttentionShape::drops.
+/// A step's dropout mask of an attention's weights; kernels read it if AttentionShape::drops.
 class AttentionMask {
  public:
   AttentionMask(const Machine& machine, const AttentionGeometry& geometry) {
@@ -25,18 +25,18 @@ class AttentionMask {
         [geometry](const StepContext& context) { return attention_mask(geometry, context); }));
   }
 
-  /// Null where nothing is dropped.
+  /// Returns null without dropout.
   [[nodiscard]] const DropoutMask* get() const { return mask_ ? mask_->get() : nullptr; }
 
  private:
   std::optional<StepNumber<DropoutMask>> mask_;
 };
 
-/// Which tokens a block has.
+/// The tokens of a block.
 struct AttentionPlace {
   std::size_t n;
   std::size_t head;
-  std::size_t first;  ///< token of the first warp
+  std::size_t first;  ///< token of the block's first warp
 };
 __device__ inline AttentionPlace attention_place(const AttentionShape& shape, std::size_t block,
                                                  std::size_t all_heads) {
@@ -45,8 +45,8 @@ __device__ inline AttentionPlace attention_place(const AttentionShape& shape, st
   return {.n = head / all_heads, .head = head % all_heads, .first = tile * kAttentionWarps};
 }
 
-/// Copies up to `count` rows of a head, `stride` elements apart, into shared memory; zeros behind
-/// them. Called by all threads of a block.
+/// Copies `count` rows of a head, `stride` elements apart, into shared memory for `room` rows; the
+/// rest becomes zero. All threads of a block must call it.
 template <class T>
 __device__ void load_rows(const AttentionShape& shape, const T* rows, std::size_t stride,
                           std::size_t count, std::size_t room, float* shared) {
@@ -57,7 +57,7 @@ __device__ void load_rows(const AttentionShape& shape, const T* rows, std::size_
   }
 }
 
-/// Rows of a head, `stride` elements apart, and where in shared memory they go.
+/// Rows of a head, `stride` elements apart, and their destination in shared memory.
 template <class T>
 struct RowsToLoad {
   const T* rows;
@@ -65,8 +65,8 @@ struct RowsToLoad {
   float* shared;
 };
 
-/// Loads two kinds of rows when all threads of the block are done with what was there before, and
-/// returns when all of it has come.
+/// Loads two sets of rows, with barriers before and after: all threads have finished with the old
+/// contents, and the new ones are complete on return.
 template <class T>
 __device__ void load_both(const AttentionShape& shape, const RowsToLoad<T>& a,
                           const RowsToLoad<T>& b, std::size_t count, std::size_t room) {
@@ -82,7 +82,7 @@ __device__ inline float dot(const float* a, const float* b, std::size_t count) {
   return sum;
 }
 
-/// `weight` as dropout leaves it.
+/// Returns `weight` after dropout.
 __device__ inline float dropped(const DropoutMask& mask, std::size_t query, std::size_t key,
                                 float weight) {
   const PhiloxCounter words = mask.words(query, key / DropoutMask::kGroup);
@@ -91,15 +91,15 @@ __device__ inline float dropped(const DropoutMask& mask, std::size_t query, std:
 
 namespace {
 
-// Of one query, as far as its keys have been seen.
+// Running sums of one query, over the keys visited so far.
 struct Sums {
   float largest = -INFINITY;
   float weights = 0.F;
-  float values[kLaneChannels] = {};  // of the lane's channels: lane, lane + 32, ...
+  float values[kLaneChannels] = {};  // for the lane's channels: lane, lane + 32, ...
 };
 
-// A lane's key of a tile, which the warp's query sees or not. What was summed up before is scaled
-// to the largest score that is seen now (Dao et al., 2022, algorithm 1).
+// Adds a tile of keys, one per lane; the warp's query may not see a key. Earlier sums are rescaled
+// to the largest score so far (Dao et al., 2022, algorithm 1).
 __device__ void add_tile(const AttentionShape& shape, const float* query, const float* keys,
                          const float* values, bool is_seen, const DropoutMask& mask,
                          std::size_t place, std::size_t key, Sums& sums) {
@@ -131,7 +131,7 @@ __device__ void store_sums(const AttentionShape& shape, const Sums& sums, T* to)
   }
 }
 
-// A warp has a query; the block goes over all keys that one of its queries sees.
+// Each warp handles a query; the block visits all keys that any of its queries sees.
 template <class T>
 __global__ void attend(const T* x, T* y, float* saved, const DropoutMask* step_mask,
                        AttentionShape shape) {
@@ -150,7 +150,7 @@ __global__ void attend(const T* x, T* y, float* saved, const DropoutMask* step_m
     const std::size_t end = shape.is_causal ? at.first + count : shape.x.tokens;
     const std::size_t kv_head = at.head / shape.share();
     const std::size_t place = shape.place(at.n, at.head, token);
-    __syncthreads();  // the block before is done with shared memory
+    __syncthreads();  // the previous block has finished with shared memory
     load_rows(shape, x + shape.query(at.n, at.head, at.first), stride, count, kAttentionWarps,
               queries);
     Sums sums;
@@ -223,21 +223,21 @@ um::Bytes saved_bytes(const Machine& /*machine*/, const AttentionForward& op) {
 
 namespace {
 
-// With P = exp(S - log-sum-exp), P' what dropout left of it, and D = rows' sums of dO O: dV = P'^T
-// dO, dP = dO V^T as dropped, dS = P (dP - D), dQ = dS K scale, dK = dS^T Q scale (Dao et al.,
-// 2022, algorithm 4).
+// With P = exp(S - log-sum-exp), P' = P after dropout, and D = row sums of dO O: dV = P'^T dO, dP =
+// dO V^T after dropout, dS = P (dP - D), dQ = dS K scale, dK = dS^T Q scale (Dao et al., 2022,
+// algorithm 4).
 
-// What the way back reads.
+// The tensors that backward reads.
 template <class T>
 struct Tensors {
   const T* x;
   const T* y;
   const T* dy;
   const float* saved;
-  const float* means;  // D, by query
+  const float* means;  // D, one per query
 };
 
-// A warp for each query of each head.
+// One warp per query and head.
 template <class T>
 __global__ void find_means(Tensors<T> in, float* means, AttentionShape shape) {
   const std::size_t lane = threadIdx.x % kWarp;
@@ -255,7 +255,7 @@ __global__ void find_means(Tensors<T> in, float* means, AttentionShape shape) {
   }
 }
 
-// A query's weight of a key, as it was multiplied with the value, and its score's slope.
+// A query's weight of a key after dropout, and the gradient of its score.
 struct Slope {
   float used = 0.F;
   float slope = 0.F;
@@ -273,7 +273,7 @@ __device__ Slope slope_of(const AttentionShape& shape, const DropoutMask& mask, 
   return slope;
 }
 
-// sums[i] += number of each lane times its row's channels.
+// sums[i] += each lane's number times its row's channels.
 __device__ void add_products(const AttentionShape& shape, float number, const float* rows,
                              float* sums) {
   const std::size_t lane = threadIdx.x % kWarp;
@@ -294,7 +294,7 @@ __device__ void store_channels(const AttentionShape& shape, const float* sums, f
   }
 }
 
-// A block's shared memory: two tiles of tokens, and two tokens of each warp.
+// A block's shared memory: two tiles of tokens, and two tokens per warp.
 struct Shared {
   __device__ explicit Shared(const AttentionShape& shape)
       : first{shared_floats()},
@@ -302,7 +302,7 @@ struct Shared {
         own_first{second + kAttentionTile * shape.shared_stride()},
         own_second{own_first + kAttentionWarps * shape.shared_stride()} {}
 
-  // Of the lane's token and the warp's own: a query, at `place`, and a key, either way round.
+  // For the lane's token and the warp's token. One is the query, at `place`, the other is the key.
   template <class T>
   __device__ Slope slope(const AttentionShape& shape, const DropoutMask& mask, const Tensors<T>& in,
                          std::size_t place, std::size_t key) const {
@@ -319,7 +319,7 @@ struct Shared {
   float* own_second;
 };
 
-// A warp has a query, and its lanes the keys of a tile.
+// Each warp handles a query, and its lanes the keys of a tile.
 template <class T>
 __global__ void differentiate_queries(Tensors<T> in, T* dx, const DropoutMask* step_mask,
                                       AttentionShape shape) {
@@ -356,8 +356,7 @@ __global__ void differentiate_queries(Tensors<T> in, T* dx, const DropoutMask* s
   }
 }
 
-// A warp has a key, and its lanes the queries of a tile, of one head that it serves after the
-// other.
+// Each warp handles a key, and its lanes the queries of a tile, for one query head after the other.
 template <class T>
 __global__ void differentiate_keys(Tensors<T> in, T* dx, const DropoutMask* step_mask,
                                    AttentionShape shape) {
@@ -376,7 +375,7 @@ __global__ void differentiate_keys(Tensors<T> in, T* dx, const DropoutMask* step
                  count, kAttentionWarps);
     float dkey[kLaneChannels] = {};
     float dvalue[kLaneChannels] = {};
-    const std::size_t begin = shape.is_causal ? at.first : 0;  // queries before see none of these
+    const std::size_t begin = shape.is_causal ? at.first : 0;  // earlier queries see no key here
     const std::size_t each = (tokens - begin + kAttentionTile - 1) / kAttentionTile;
     for (std::size_t i = 0; i < shape.share() * each; ++i) {
       const std::size_t head = at.head * shape.share() + i / each;

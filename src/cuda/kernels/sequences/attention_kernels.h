@@ -8,39 +8,38 @@
 
 namespace spillway::cuda {
 
-/// Warps of a block, each with a token of its own: a query, or on the way back a key.
+/// Warps per block. Each handles a token: a query, or in backward a key.
 inline constexpr unsigned kAttentionWarps = 8;
-/// Tokens that all warps of a block look at together, one for each lane, in shared memory.
+/// Tokens in shared memory that all warps of a block visit together, one per lane.
 inline constexpr std::size_t kAttentionTile = 32;
-/// Channels of the widest head of which a block's tokens fit into shared memory.
+/// Largest head width with which a block's tokens fit into shared memory.
 inline constexpr std::size_t kWidestHead = 153;
-/// Channels of a head that a lane sums up.
+/// Channels of a head that one lane sums.
 inline constexpr std::size_t kLaneChannels = (kWidestHead + kAttentionTile - 1) / kAttentionTile;
 
-/// Floats from row to row of heads of `width` in shared memory: odd, so that lanes do not meet in a
-/// bank.
+/// Returns the floats between rows in shared memory: odd, to avoid bank conflicts.
 [[nodiscard]] constexpr std::size_t attention_stride(std::size_t width) { return width | 1U; }
-/// Of two tiles of tokens, and two tokens for each warp.
+/// Returns the bytes of two tiles of tokens and two tokens per warp.
 [[nodiscard]] constexpr std::size_t attention_bytes(std::size_t width) {
   return (2 * kAttentionTile + 2 * kAttentionWarps) * attention_stride(width) * sizeof(float);
 }
 static_assert(attention_bytes(kWidestHead) <= kSharedBytes &&
               attention_bytes(kWidestHead + 1) > kSharedBytes);
 
-/// What attention's kernels know of their tensors. A plain value, which device code takes.
+/// Shapes of the tensors of attention kernels; a plain value for device code.
 struct AttentionShape {
   TokenMatrix x;
   TokenMatrix y;
   std::size_t heads;
   std::size_t kv_heads;
-  std::size_t width;  ///< of a head
+  std::size_t width;  ///< per head
   float scale;
   bool is_causal;
   bool drops;
 
   [[nodiscard]] constexpr std::size_t samples() const { return x.rows / x.tokens; }
   [[nodiscard]] constexpr std::size_t share() const { return heads / kv_heads; }
-  /// Where a token has what a head needs, in elements.
+  /// Return the element offset of a token's data for a head.
   [[nodiscard]] constexpr std::size_t query(std::size_t n, std::size_t head,
                                             std::size_t token) const {
     return (n * x.tokens + token) * x.stride + head * width;
@@ -57,14 +56,14 @@ struct AttentionShape {
                                              std::size_t token) const {
     return (n * x.tokens + token) * y.stride + head * width;
   }
-  /// A query's place among all: in `saved`, and as a pixel of the mask.
+  /// Returns a query's index among all: in `saved`, and as a pixel of the mask.
   [[nodiscard]] constexpr std::size_t place(std::size_t n, std::size_t head,
                                             std::size_t token) const {
     return (n * heads + head) * x.tokens + token;
   }
   [[nodiscard]] constexpr std::size_t shared_stride() const { return attention_stride(width); }
   [[nodiscard]] constexpr std::size_t shared_bytes() const { return attention_bytes(width); }
-  /// Blocks, each with as many tokens as warps, of each of so many heads.
+  /// Returns the number of blocks for `all_heads` heads, each block with one token per warp.
   [[nodiscard]] constexpr std::size_t blocks(std::size_t all_heads) const {
     return samples() * all_heads * tiles();
   }
@@ -73,7 +72,7 @@ struct AttentionShape {
   }
 };
 
-/// Throws: um::Error where heads are wider than kWidestHead.
+/// Throws: um::Error if heads are wider than kWidestHead.
 [[nodiscard]] AttentionShape attention_shape(const AttentionGeometry& geometry);
 
 }  // namespace spillway::cuda

@@ -6,7 +6,7 @@
 namespace spillway::cuda {
 namespace {
 
-// Whether a number is a row of a table. A NaN is not.
+// Returns true if the number is a row of the table; false for a NaN.
 __device__ bool is_row(float token, std::size_t vocabulary) {
   return token >= 0.F && token < static_cast<float>(vocabulary);
 }
@@ -29,8 +29,8 @@ __global__ void clear(float* table, std::size_t count) {
   for (std::size_t i = first_item(); i < count; i += item_stride()) table[i] = 0.F;
 }
 
-// A block for each token: the first of its number adds up the gradients of all of that number, in
-// their order.
+// One block per token. The first token with a number sums the gradients of all tokens with that
+// number, in order.
 template <class T>
 __global__ void add_rows(const float* tokens, const T* dy, float* table, TokenMatrix m,
                          std::size_t vocabulary) {
@@ -82,8 +82,8 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const EmbeddingBackw
 
 namespace {
 
-// Tokens of a sequence, of which the first `skipped` are no pixels: pixels lie in memory as tokens
-// do.
+// The tokens of a sequence, with `skipped` tokens before the pixels. Pixels and tokens have the
+// same memory layout.
 struct Skip {
   std::size_t skipped;
   std::size_t pixels;
@@ -91,7 +91,7 @@ struct Skip {
   [[nodiscard]] constexpr std::size_t tokens() const { return skipped + pixels; }
 };
 
-// The first tokens are `token`, null where there are none.
+// `token` is the value of the skipped tokens; null if there are none.
 template <class T>
 __global__ void pixels_to_tokens(const T* x, const float* token, T* y, Skip skip, TokenMatrix m) {
   for (std::size_t i = first_item(); i < m.elements(); i += item_stride()) {
@@ -118,7 +118,7 @@ __global__ void tokens_to_pixels(const T* dy, T* dx, Skip skip, TokenMatrix m,
   }
 }
 
-// Of the first tokens of all sequences, in their order.
+// Sums the first tokens of all sequences, in order.
 template <class T>
 __global__ void sum_first(const T* dy, float* sums, TokenMatrix m) {
   for (std::size_t c = first_item(); c < m.stride; c += item_stride()) {

@@ -6,7 +6,7 @@
 namespace spillway::cuda {
 namespace {
 
-// `segment`: the row that is added to all tokens; null: none. y may be x.
+// `segment` is a row that is added to all tokens, or null. y may be x.
 template <class T>
 __global__ void add_positions(const T* x, const float* table, const float* segment, T* y,
                               TokenMatrix m) {
@@ -19,7 +19,7 @@ __global__ void add_positions(const T* x, const float* table, const float* segme
   }
 }
 
-// Of each position the sum over the batch; zero behind those that tokens have.
+// Sums each position over the batch; positions that no token uses get zero.
 template <class T>
 __global__ void sum_positions(const T* dy, float* table, std::size_t count, TokenMatrix m) {
   const std::size_t used = m.tokens * m.stride;
@@ -30,7 +30,7 @@ __global__ void sum_positions(const T* dy, float* table, std::size_t count, Toke
   }
 }
 
-// The gradient of the first segment: the sum of those of all positions, in their order.
+// The first segment's gradient is the sum of the gradients of all positions, in order.
 __global__ void sum_segment(const float* table, float* segment, TokenMatrix m) {
   for (std::size_t c = first_item(); c < m.stride; c += item_stride()) {
     float sum = 0.F;
@@ -69,17 +69,17 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PositionsBackw
 
 namespace {
 
-// What is turned: so many pairs of channels of so many heads, from a row's first on.
+// The part of a row to rotate: the first `heads` heads with `pairs` pairs of channels each.
 struct Turn {
-  std::size_t pairs;  // of a head
+  std::size_t pairs;  // per head
   std::size_t heads;
   double base;
-  double direction;  // 1, or back -1
+  double direction;  // 1, or -1 to rotate back
 
   [[nodiscard]] constexpr std::size_t channels() const { return 2 * pairs * heads; }
 };
 
-// A thread for each pair, and for each channel behind all pairs, which is copied. y may be x.
+// One thread per pair, and one per channel after all pairs, which is copied. y may be x.
 template <class T>
 __global__ void turn_pairs(const T* x, T* y, Turn turn, TokenMatrix m) {
   const std::size_t all_pairs = turn.pairs * turn.heads;

@@ -6,7 +6,7 @@
 namespace spillway::cuda {
 namespace {
 
-// What is kept of each row: its mean where it is centred, and what it is scaled by.
+// Saved statistics of a row: its mean if rows are centred, and its scale.
 struct Statistics {
   float mean;
   float scale;
@@ -21,7 +21,7 @@ __device__ Statistics kept(const float* saved, std::size_t row, bool is_centred)
   return {.mean = 0.F, .scale = saved[row]};
 }
 
-// A warp takes a row at a time. `beta` is null where there is none.
+// Each warp handles one row at a time. `beta` may be null.
 template <class T>
 __global__ void normalize_rows(const T* x, const float* gamma, const float* beta, T* y,
                                float* saved, float epsilon, TokenMatrix m) {
@@ -50,8 +50,8 @@ __global__ void normalize_rows(const T* x, const float* gamma, const float* beta
   }
 }
 
-// dx = scale (g - mean(g) - n mean(g n)), where g = dy gamma and n = (x - mean) scale; without
-// mean(g) where rows are not centred. dx may be dy.
+// dx = scale (g - mean(g) - n mean(g n)), where g = dy gamma and n = (x - mean) scale. The term
+// mean(g) is left out if rows are not centred. dx may be dy.
 template <class T>
 __global__ void differentiate_rows(const T* x, const T* dy, const float* gamma, const float* saved,
                                    bool is_centred, T* dx, TokenMatrix m) {
@@ -81,11 +81,11 @@ __global__ void differentiate_rows(const T* x, const T* dy, const float* gamma, 
   }
 }
 
-// The gradients of gamma and beta are summed in so many chunks of rows, on every device.
+// Number of chunks of rows in which the gradients of gamma and beta are summed, on every device.
 constexpr std::size_t kChunks = 64;
 
-// A thread for each channel of each chunk: `sums` has a row for each chunk, of the sums for gamma
-// and, where rows are centred, those for beta behind them.
+// One thread per channel and chunk. `sums` has a row per chunk: the sums for gamma, followed by
+// those for beta if rows are centred.
 template <class T>
 __global__ void sum_chunks(const T* x, const T* dy, const float* saved, bool is_centred,
                            float* sums, TokenMatrix m) {
@@ -146,7 +146,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RowNormBackwar
       launch(machine.stream, kChunks * m.stride, sum_chunks<T>, x, dy, saved, op.is_centred, sums,
              m);
       launch(machine.stream, width, sum_all, sums, tensor<float>(operands.out.dparameters), width);
-      // Last: it may go over dy.
+      // Last, since dx may overwrite dy.
       launch(machine.stream, m.rows * kWarp, differentiate_rows<T>, x, dy,
              tensor<const float>(operands.in.parameters), saved, op.is_centred,
              tensor<T>(operands.out.dx), m);
@@ -181,7 +181,7 @@ __global__ void gate(const T* x, T* y, TokenMatrix from, TokenMatrix to) {
   }
 }
 
-// With s the sigmoid of g: dv = dy g s, and dg = dy v s (1 + g (1 - s)).
+// With s = sigmoid(g): dv = dy g s, and dg = dy v s (1 + g (1 - s)).
 template <class T>
 __global__ void gate_backward(const T* x, const T* dy, T* dx, TokenMatrix from, TokenMatrix to) {
   for (std::size_t i = first_item(); i < from.elements(); i += item_stride()) {

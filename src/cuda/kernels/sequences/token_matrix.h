@@ -7,13 +7,13 @@
 
 namespace spillway::cuda {
 
-/// The tokens of a batch of sequences as the rows of a matrix. A plain value, which device code
-/// takes too.
+/// The tokens of a batch of sequences as rows of a matrix; a plain value that device code can use,
+/// too.
 struct TokenMatrix {
   std::size_t rows;
-  std::size_t tokens;    ///< rows of a sequence
+  std::size_t tokens;    ///< rows per sequence
   std::size_t channels;  ///< without padding
-  std::size_t stride;    ///< elements from row to row, padding included
+  std::size_t stride;    ///< elements between rows, padding included
 
   [[nodiscard]] constexpr std::size_t elements() const { return rows * stride; }
 };

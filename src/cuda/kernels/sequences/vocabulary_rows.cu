@@ -11,7 +11,7 @@
 namespace spillway::cuda {
 namespace {
 
-// A warp takes a row at a time.
+// Each warp handles one row at a time.
 template <class T>
 __global__ void judge(LogitRows rows, const std::int32_t* labels, const float* share,
                       float smoothing, TokenLoss* losses, T* slopes) {
@@ -34,7 +34,7 @@ __global__ void judge(LogitRows rows, const std::int32_t* labels, const float* s
         losses[n].loss = smoothed(losses[n].loss, smoothing, classes, largest.logit, sum, logits);
       }
     }
-    __syncwarp();  // lane 0 has read the label's logit, which another lane writes over
+    __syncwarp();  // lane 0 has read the label's logit, which another lane overwrites
     const float part = *share;
     const float scale = label < 0 ? 0.F : static_cast<float>(static_cast<double>(part) / sum);
     for (int v = lane; v < stride; v += kWarp) {
@@ -87,8 +87,8 @@ void write_vocabulary_result(const Machine& machine, const TokenLoss* losses, st
 
 namespace {
 
-// A warp makes a logit at a time. `bias` may be null. A position behind the last token makes NaNs:
-// nothing on the device can complain.
+// Each warp computes one logit at a time. `bias` may be null. A position after the last token gives
+// NaNs, since device code cannot report errors.
 template <class T>
 __global__ void multiply_rows(const T* x, const float* table, const float* bias,
                               const std::uint64_t* step_position, TokenMatrix m,

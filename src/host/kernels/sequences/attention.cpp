@@ -16,7 +16,7 @@
 namespace spillway::host {
 namespace {
 
-/// A stretch of tokens.
+/// A range of tokens.
 struct TokenRange {
   std::size_t first;
   std::size_t count;
@@ -24,13 +24,14 @@ struct TokenRange {
   [[nodiscard]] std::size_t end() const { return first + count; }
 };
 
-/// Rows of a head, `width` wide, for products: as they lie in the tensor.
+/// Returns the rows of a head, `width` wide, in place.
 [[nodiscard]] inline Matrix rows_for_products(const float* rows, std::size_t stride,
                                               const TokenRange& /*tokens*/, std::size_t /*width*/,
                                               float* /*room*/) {
   return {.numbers = rows, .stride = stride};
 }
-/// Likewise of bfloat16: as floats, in `room` for tokens.count x width of them.
+/// Returns the rows of a head as floats, converted from bfloat16 into `room`, which has
+/// tokens.count x width floats.
 [[nodiscard]] inline Matrix rows_for_products(const Bfloat16* rows, std::size_t stride,
                                               const TokenRange& tokens, std::size_t width,
                                               float* room) {
@@ -41,17 +42,17 @@ struct TokenRange {
   return {.numbers = room, .stride = width};
 }
 
-/// Where sums for rows of a head are made, `stride` apart.
+/// Buffer for sums of a head's rows, `stride` floats apart.
 struct RowSums {
   float* numbers;
   std::size_t stride;
 };
-/// In the tensor itself.
+/// Sums in the tensor itself.
 [[nodiscard]] inline RowSums row_sums(float* rows, std::size_t stride, std::size_t /*width*/,
                                       float* /*room*/) {
   return {.numbers = rows, .stride = stride};
 }
-/// In `room`, for rows of bfloat16, which put_rows() writes.
+/// Sums in `room`; put_rows() then writes them to the rows of bfloat16.
 [[nodiscard]] inline RowSums row_sums(Bfloat16* /*rows*/, std::size_t /*stride*/, std::size_t width,
                                       float* room) {
   return {.numbers = room, .stride = width};
@@ -66,14 +67,14 @@ void put_rows(const RowSums& sums, std::size_t count, std::size_t width, Bfloat1
   }
 }
 
-/// How attention goes over its matrix of scores: in tiles of queries by keys, of which each thread
-/// has one at a time. Nothing depends on the number of threads.
+/// Geometry of attention's score matrix, cut into tiles of queries by keys. Each thread works on
+/// one tile at a time; no result depends on the number of threads.
 struct AttentionTiles {
   static constexpr std::size_t kQueries = 128;
   static constexpr std::size_t kKeys = 128;
-  /// Floats of a tile.
+  /// Floats per tile.
   static constexpr std::size_t kTile = kQueries * kKeys;
-  /// So many floats, for each thread: whole cache lines.
+  /// Rounds up to whole cache lines, so that threads share none.
   [[nodiscard]] static constexpr std::size_t whole_lines(std::size_t floats) {
     constexpr std::size_t kLine = 16;
     return (floats + kLine - 1) / kLine * kLine;
@@ -88,7 +89,7 @@ struct AttentionTiles {
         y_rows{layout, op.y()},
         scale{1.F / std::sqrt(static_cast<float>(width))} {}
 
-  /// Where the first token of sample `n` has what a head needs, in elements.
+  /// Element offsets of the first token of sample `n`, for each tensor that a head uses.
   [[nodiscard]] std::size_t query(std::size_t n, std::size_t head) const {
     return n * tokens * x_rows.stride + head * width;
   }
@@ -105,11 +106,11 @@ struct AttentionTiles {
     return (n * geometry.heads.heads + head) * tokens;
   }
 
-  /// Keys that the queries before `query_end` see.
+  /// Returns the end of the keys that queries before `query_end` see.
   [[nodiscard]] std::size_t key_end(std::size_t query_end) const {
     return geometry.is_causal ? query_end : tokens;
   }
-  /// Keys of the tile from `first` on, of `count`, that `query` sees.
+  /// Returns how many of `count` keys, beginning with `first`, `query` sees.
   [[nodiscard]] std::size_t seen(std::size_t query, std::size_t first, std::size_t count) const {
     if (!geometry.is_causal) return count;
     return query < first ? 0 : std::min(count, query - first + 1);
@@ -118,14 +119,14 @@ struct AttentionTiles {
   AttentionGeometry geometry;
   std::size_t tokens;
   std::size_t width;  ///< of a head
-  std::size_t share;  ///< heads of a key head
+  std::size_t share;  ///< query heads per key head
   TokenRows x_rows;
   TokenRows y_rows;
   float scale;
 };
 
-/// Multiplies the weights of one query, for `keys.count` keys, by the factors of dropout. `pixel`
-/// is the query's place in attention_mask().
+/// Multiplies the weights of one query for `keys.count` keys by the factors of dropout. `pixel` is
+/// the query's index in attention_mask().
 void drop_weights(const DropoutMask& mask, std::size_t pixel, const TokenRange& keys,
                   const float* weights, float* dropped) {
   for (std::size_t j = 0; j < keys.count;) {
@@ -138,7 +139,7 @@ void drop_weights(const DropoutMask& mask, std::size_t pixel, const TokenRange& 
   }
 }
 
-// Numbers become exp(number - most). Returns their sum.
+// Replaces each number by exp(number - most). Returns the sum.
 SPILLWAY_WIDE float exponentiate(float* numbers, std::size_t count, float most) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -149,16 +150,16 @@ SPILLWAY_WIDE float exponentiate(float* numbers, std::size_t count, float most) 
   return sum;
 }
 
-// The largest of the numbers and `most`.
+// Returns the maximum of the numbers and `most`.
 SPILLWAY_WIDE float largest_score(const float* numbers, std::size_t count, float most) {
 #pragma omp simd reduction(max : most)
   for (std::size_t j = 0; j < count; ++j) most = numbers[j] > most ? numbers[j] : most;
   return most;
 }
 
-// A thread's room: a tile of scores, another where weights are dropped, of each query the largest
-// score so far and the sum of its weights; and with bfloat16 tiles of queries, of keys or values,
-// and of the output.
+// Floats of a thread's buffers: a tile of scores, a tile of dropped weights, and per query the
+// largest score so far and the sum of its weights. With bfloat16 also tiles of queries, of keys or
+// values, and of the output.
 std::size_t forward_room(const Layout& layout, const AttentionGeometry& geometry) {
   constexpr std::size_t kRoom = 2 * AttentionTiles::kTile + 2 * AttentionTiles::kQueries;
   const std::size_t width = geometry.heads.width(geometry.x);
@@ -166,8 +167,8 @@ std::size_t forward_room(const Layout& layout, const AttentionGeometry& geometry
   return AttentionTiles::whole_lines(kRoom + rows * width);
 }
 
-// One head's output for a stretch of queries, a tile of keys after the other (Dao et al., 2022,
-// algorithm 1): with each, what was summed up so far is scaled to the largest score seen.
+// Computes one head's output for a range of queries, one tile of keys after the other (Dao et al.,
+// 2022, algorithm 1). Each tile rescales earlier sums to the largest score so far.
 template <class T>
 class QueryTile {
  public:
@@ -184,7 +185,7 @@ class QueryTile {
         key_room_{query_room_ + AttentionTiles::kQueries * tiles.width},
         output_room_{key_room_ + AttentionTiles::kKeys * tiles.width} {}
 
-  // Returns false when there was no memory for products.
+  // Returns false if there was not enough memory for products.
   [[nodiscard]] bool compute(std::size_t n, std::size_t head, const TokenRange& queries,
                              const DropoutMask& mask) {
     const std::size_t stride = tiles_.y_rows.stride;
@@ -227,8 +228,8 @@ class QueryTile {
                             query, key, scores_, AttentionTiles::kKeys, tiles_.scale, false);
   }
 
-  // Scores of query `i` become weights, zero for those that it does not see. Returns what sums
-  // made before are multiplied by.
+  // Converts scores of query `i` to weights; keys that it does not see get zero. Returns the factor
+  // by which earlier sums must be multiplied.
   float weigh(std::size_t i, std::size_t seen, const TokenRange& keys) {
     float* const row = scores_ + i * AttentionTiles::kKeys;
     const float largest = largest_score(row, seen, largest_[i]);
@@ -240,7 +241,7 @@ class QueryTile {
     return kept;
   }
 
-  // output += the weights times the values.
+  // output += weights * values.
   void add_values(std::size_t n, std::size_t head, const TokenRange& queries,
                   const TokenRange& keys, const DropoutMask& mask, const RowSums& output) {
     const float* weights = scores_;
@@ -317,22 +318,22 @@ um::Bytes saved_bytes(const Machine& /*machine*/, const AttentionForward& op) {
 
 namespace {
 
-// Scores become weights, exp(score - logarithm).
+// Converts scores to weights: exp(score - logarithm).
 SPILLWAY_WIDE void weigh_scores(float* scores, std::size_t count, float logarithm) {
 #pragma omp simd
   for (std::size_t j = 0; j < count; ++j) scores[j] = exponential(scores[j] - logarithm);
 }
 
-// Slopes of weights become those of scores.
+// Converts gradients of weights to gradients of scores.
 SPILLWAY_WIDE void slope_scores(const float* weights, float mean, float* slopes,
                                 std::size_t count) {
 #pragma omp simd
   for (std::size_t j = 0; j < count; ++j) slopes[j] = weights[j] * (slopes[j] - mean);
 }
 
-// A thread's room: tiles of weights, of weights as dropped, and of slopes, and a number for each
-// query; with bfloat16 also tiles of queries, of keys, of values, and of gradients of the output
-// and of queries, and gradients of all keys and values of a head.
+// Floats of a thread's buffers: tiles of weights, of dropped weights and of gradients, and one
+// number per query. With bfloat16 also tiles of queries, keys, values, and gradients of output and
+// queries, plus gradients of all keys and values of a head.
 std::size_t backward_room(const Layout& layout, const AttentionGeometry& geometry) {
   constexpr std::size_t kRoom = 3 * AttentionTiles::kTile + AttentionTiles::kQueries;
   const std::size_t rows = 5 * AttentionTiles::kQueries + 2 * geometry.x.image.height;
@@ -340,7 +341,7 @@ std::size_t backward_room(const Layout& layout, const AttentionGeometry& geometr
   return AttentionTiles::whole_lines(kRoom + (layout.is_bf16() ? rows * width : 0));
 }
 
-// The tensors that attention reads on the way back, and writes.
+// The tensors that backward reads and writes.
 template <class T>
 struct BackwardTensors {
   const T* x;
@@ -350,9 +351,9 @@ struct BackwardTensors {
   T* dx;
 };
 
-// The gradients of one key head and of the heads that it serves (Dao et al., 2022, algorithm 4).
-// With P = exp(S - log-sum-exp), P' what dropout left of it, and D = rows' sums of dO O: dV = P'^T
-// dO, dP = dO V^T as dropped, dS = P (dP - D), dQ = dS K scale, dK = dS^T Q scale.
+// Computes the gradients of one key head and of its query heads (Dao et al., 2022, algorithm 4).
+// With P = exp(S - log-sum-exp), P' = P after dropout, and D = row sums of dO O: dV = P'^T dO, dP =
+// dO V^T after dropout, dS = P (dP - D), dQ = dS K scale, dK = dS^T Q scale.
 template <class T>
 class KeyHead {
  public:
@@ -371,7 +372,7 @@ class KeyHead {
         dkey_room_{dquery_room_ + AttentionTiles::kQueries * tiles.width},
         dvalue_room_{dkey_room_ + tiles.tokens * tiles.width} {}
 
-  // Returns false when there was no memory for products.
+  // Returns false if there was not enough memory for products.
   [[nodiscard]] bool add(std::size_t n, std::size_t kv_head, const DropoutMask& mask) {
     const std::size_t stride = tiles_.x_rows.stride;
     T* const dkey = at_.dx + tiles_.key(n, kv_head);
@@ -400,7 +401,7 @@ class KeyHead {
     TokenRange queries;
     TokenRange keys;
 
-    // Of a product of queries by keys by a head's width, in one of three orders.
+    // Sizes of the products of queries, keys and a head's width, in three orders.
     [[nodiscard]] ProductSizes of_scores(std::size_t width) const {
       return {.rows = queries.count, .columns = keys.count, .inner = width};
     }
@@ -484,8 +485,8 @@ class KeyHead {
     had_memory_ &= multiply(sizes, a, b, c.numbers, c.stride, scale, adds);
   }
 
-  // Scores become weights, and the weights' slopes those of the scores. Returns the weights as they
-  // were multiplied with the values.
+  // Converts scores to weights, and gradients of weights to gradients of scores. Returns the
+  // weights after dropout, as forward multiplied them with the values.
   const float* differentiate(const Tile& tile, const DropoutMask& mask) {
     const bool drops = tiles_.geometry.dropout > 0;
     const std::size_t saved = tiles_.saved(tile.n, tile.head) + tile.queries.first;

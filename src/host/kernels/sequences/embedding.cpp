@@ -7,10 +7,10 @@
 namespace spillway::host {
 namespace {
 
-// Columns that a thread adds up at a time.
+// Number of columns that a thread sums at a time.
 constexpr std::size_t kGradientColumns = 64;
 
-// Whether a number is a row of a table. A NaN is not.
+// Returns true if the number is a row of the table; false for a NaN.
 bool is_row(float token, std::size_t vocabulary) {
   return token >= 0.F && token < static_cast<float>(vocabulary);
 }
@@ -37,8 +37,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const EmbeddingForwa
   });
 }
 
-// Each thread adds up columns of its own over all tokens, in their order, whatever the number of
-// threads.
+// Each thread sums its own columns over all tokens in order, for any number of threads.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const EmbeddingBackward& op) {
   const TokenRows rows{machine.layout, op.y};
   const std::size_t total = parts_of(machine.layout, op.forward().parameters()).total;
@@ -66,7 +65,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const EmbeddingBackw
 
 namespace {
 
-// Where the pixels of an image lie, and their tokens.
+// Positions of an image's pixels and of their tokens.
 struct Pixels {
   Pixels(const Layout& layout, const ImageTokensForward& op)
       : count{op.x.image.height * op.x.image.width},
@@ -76,7 +75,7 @@ struct Pixels {
         rows{layout, op.y()},
         first{op.class_token ? 1U : 0U} {}
 
-  // Of an element of image `n`: the image's, and the token's.
+  // Offsets of an element of image `n`, in the image and in the tokens.
   [[nodiscard]] std::size_t in_image(std::size_t n, std::size_t pixel, std::size_t channel) const {
     return n * image + (channel / lanes * count + pixel) * lanes + channel % lanes;
   }
@@ -87,9 +86,9 @@ struct Pixels {
   std::size_t count;
   std::size_t channels;
   std::size_t lanes;
-  std::size_t image;  // elements
+  std::size_t image;  // elements per image
   TokenRows rows;
-  std::size_t first;  // token of a pixel
+  std::size_t first;  // token of the first pixel
 };
 
 }  // namespace

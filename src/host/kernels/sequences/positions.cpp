@@ -7,7 +7,7 @@
 
 namespace spillway::host {
 
-// The first segment is the row behind all positions.
+// The row after all positions is the first segment's.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PositionsForward& op) {
   const TokenRows rows{machine.layout, op.x};
   const std::size_t segments = parts_of(machine.layout, op.parameters).second_begin;
@@ -32,7 +32,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PositionsForwa
   });
 }
 
-// The gradient of the first segment is the sum of those of all positions.
+// The first segment's gradient is the sum of the gradients of all positions.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PositionsBackward& op) {
   const TokenRows rows{machine.layout, op.x};
   const ParameterParts parts = parts_of(machine.layout, op.parameters);
@@ -62,14 +62,15 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PositionsBackw
 
 namespace {
 
-// The only operand: x or dy, y or dx.
+// Returns the only operand: x or dy, y or dx.
 template <class Names>
 std::byte* first_of(const Names& names) {
   const auto [only] = names;
   return only;
 }
 
-// By the angles, or with `direction` -1 back. Forward reads x and writes y, backward dy and dx.
+// Rotates by the angles; back with `direction` -1. Forward reads x and writes y, backward dy and
+// dx.
 template <class Op>
 std::unique_ptr<Kernel> turn(const Machine& machine, const Op& op, float direction) {
   const TokenRows rows{machine.layout, op.x};

@@ -8,11 +8,11 @@
 namespace spillway::host {
 namespace {
 
-// The gradients of gamma and beta are summed in so many chunks of rows, whatever the number of
-// threads.
+// Number of chunks of rows in which the gradients of gamma and beta are summed, independent of the
+// number of threads.
 constexpr std::size_t kChunks = 16;
 
-// Of a row: y = (x - mean) scale, before gamma.
+// Statistics of a row: y = (x - mean) scale, before gamma.
 struct Statistics {
   float mean;
   float scale;
@@ -34,7 +34,7 @@ SPILLWAY_WIDE float mean_square(const T* x, float mean, std::size_t count) {
   return sum / static_cast<float>(count);
 }
 
-// What is kept of rows: scales, and of centred rows means in front of each.
+// Saved statistics of rows: a scale per row, and before it the mean if rows are centred.
 template <class Norm>
 class SavedStatistics {
  public:
@@ -54,7 +54,7 @@ class SavedStatistics {
   float* saved_;
 };
 
-// y = (x - mean) scale gamma + beta, without beta where there is none.
+// y = (x - mean) scale gamma + beta; a null beta is left out.
 template <class T>
 SPILLWAY_WIDE void normalise(const T* x, const Statistics& of, const float* gamma,
                              const float* beta, T* y, std::size_t count) {
@@ -69,7 +69,7 @@ SPILLWAY_WIDE void normalise(const T* x, const Statistics& of, const float* gamm
   for (std::size_t c = 0; c < count; ++c) y[c] = (x[c] - mean) * scale * gamma[c] + beta[c];
 }
 
-// dgamma += dy (x - mean) scale, and dbeta += dy where there is one.
+// dgamma += dy (x - mean) scale; dbeta += dy unless dbeta is null.
 template <class T>
 SPILLWAY_WIDE void add_row_slopes(const T* x, const T* dy, const Statistics& of, float* dgamma,
                                   float* dbeta, std::size_t count) {
@@ -82,8 +82,8 @@ SPILLWAY_WIDE void add_row_slopes(const T* x, const T* dy, const Statistics& of,
   for (std::size_t c = 0; c < count; ++c) dbeta[c] += dy[c];
 }
 
-// dx = scale (g - mean(g) - n mean(g n)), where g = dy gamma and n = (x - mean) scale; without
-// mean(g) where rows are not centred.
+// dx = scale (g - mean(g) - n mean(g n)), where g = dy gamma and n = (x - mean) scale. The term
+// mean(g) is left out if rows are not centred.
 template <class T>
 SPILLWAY_WIDE void differentiate_row(const T* x, const T* dy, const float* gamma,
                                      const Statistics& of, bool is_centred, T* dx,
@@ -183,7 +183,7 @@ SPILLWAY_WIDE void gate_row(const T* gate, const T* value, T* y, std::size_t cou
   for (std::size_t c = 0; c < count; ++c) y[c] = gate[c] * sigmoid(gate[c]) * value[c];
 }
 
-// With s the sigmoid of g: dv = dy g s, and dg = dy v s (1 + g (1 - s)).
+// With s = sigmoid(g): dv = dy g s, and dg = dy v s (1 + g (1 - s)).
 template <class T>
 SPILLWAY_WIDE void differentiate_gates(const T* gate, const T* value, const T* dy, T* dgate,
                                        T* dvalue, std::size_t count) {

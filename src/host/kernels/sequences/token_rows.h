@@ -10,14 +10,14 @@
 
 namespace spillway::host {
 
-/// The tokens of a batch of sequences as the rows of a matrix.
+/// The tokens of a batch of sequences as rows of a matrix.
 struct TokenRows {
   TokenRows(const Layout& layout, const TensorShape& x)
       : count{x.batch * x.image.height},
         channels{x.image.channels},
         stride{layout.padded(x.image).channels} {}
 
-  /// Zeroes the padding behind the channels of `row`.
+  /// Zeroes the padding after the channels of `row`.
   template <class T>
   void zero_padding(T* row) const {
     std::fill(row + channels, row + stride, T{});
@@ -25,17 +25,16 @@ struct TokenRows {
 
   std::size_t count;
   std::size_t channels;
-  std::size_t stride;  ///< from row to row; what lies between channels and stride is padding
+  std::size_t stride;  ///< distance between rows; elements between channels and stride are padding
 };
 
-/// exp(x) within two units of the last place: 0 below -87, exp(88.7) above that, NaN of NaN.
-/// Without a branch or a call, so that loops of it are vectorised (the polynomial is Cephes's
-/// expf).
+/// Returns exp(x) within two units in the last place: 0 below -87, exp(88.7) above 88.7, NaN for
+/// NaN. Has no branch and no call, so that loops over it are vectorised. The polynomial is that of
+/// Cephes's expf.
 [[nodiscard]] inline float exponential(float x) {
   constexpr float kLeast = -87.F;
   constexpr float kMost = 88.7F;
-  constexpr float kRound =
-      12582912.F;  // 1.5 2^23: what is added to it is rounded to a whole number
+  constexpr float kRound = 12582912.F;  // 1.5 2^23: a sum with it is rounded to an integer
   constexpr float kLog2High = 0.693359375F;
   constexpr float kLog2Low = -2.12194440e-4F;
   constexpr unsigned kMantissa = 23;
@@ -51,7 +50,7 @@ struct TokenRows {
   sum = sum * rest + 1.6666665459e-1F;
   sum = sum * rest + 5.0000001201e-1F;
   sum = sum * rest * rest + rest + 1.F;
-  // 2^whole, as two factors: the largest alone is no float.
+  // 2^whole as two factors, since the largest power exceeds a float.
   const auto power = std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(kRound);
   const std::int32_t half = power >> 1;
   const auto factor = [](std::int32_t exponent) {

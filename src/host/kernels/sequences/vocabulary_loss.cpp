@@ -17,28 +17,28 @@
 namespace spillway::host {
 namespace {
 
-/// What one token adds to the result of a loss over a vocabulary.
+/// The contribution of one token to the result of a loss over a vocabulary.
 struct TokenLoss {
   float loss;
   float correct;
 };
 
-/// How the tokens of a batch are cut into chunks, all about as large, whose logits are there at
-/// once.
+/// How the tokens of a batch are cut into chunks of nearly equal size. Only one chunk's logits
+/// exist at a time.
 struct LogitChunks {
   LogitChunks(const Layout& layout, const VocabularyGeometry& geometry);
 
   TokenRows rows;
   std::size_t vocabulary;
-  std::size_t each;  ///< tokens of a chunk, but the last
+  std::size_t each;  ///< tokens per chunk; the last may have fewer
 };
 
-/// What is made of a chunk: logits alone, or also gradients, those of the table being the first
-/// ones or added to what is there.
+/// The products for a chunk: logits only, or also gradients. Table gradients either start a sum
+/// or are added to it.
 enum class ChunkPart : std::uint8_t { kLogits, kFirstGradients, kAddedGradients };
 
-/// The products of a chunk of so many tokens, by the table in the tensors' type. Each call's
-/// `scratchpad` has scratchpad() bytes. With kLogits there are no gradients to ask for.
+/// The products for a chunk of `tokens` tokens with the table in the tensors' type. Each call's
+/// `scratchpad` has scratchpad() bytes. Requires: no gradients are asked for with kLogits.
 class ChunkProducts {
  public:
   ChunkProducts(const Machine& machine, const LogitChunks& chunks, std::size_t tokens,
@@ -48,7 +48,7 @@ class ChunkProducts {
 
   /// logits = x table^T
   void find_logits(std::byte* x, std::byte* table, std::byte* logits, std::byte* scratchpad);
-  /// dtable = dlogits^T x, or += that
+  /// dtable = dlogits^T x, or dtable += that product
   void find_dtable(std::byte* dlogits, std::byte* x, std::byte* dtable, std::byte* scratchpad);
   /// dx = dlogits table
   void find_dx(std::byte* dlogits, std::byte* table, std::byte* dx, std::byte* scratchpad);
@@ -56,14 +56,14 @@ class ChunkProducts {
  private:
   Call make(const dnnl::engine& engine, const Desc& a, const Desc& b, const Desc& c, bool adds);
 
-  um::Bytes scratchpad_{};  // first: make() raises it
+  um::Bytes scratchpad_{};  // declared first: make() raises it
   Call logits_;
   std::optional<Call> dtable_;
   std::optional<Call> dx_;
 };
 
-/// Where in the workspace lie: with bfloat16 the table as such (at 0), a chunk's logits, what all
-/// tokens add to the result, and room for the products; each at a multiple of 64 bytes.
+/// Offsets in the workspace: with bfloat16 the converted table (at 0), then a chunk's logits, the
+/// contributions of all tokens, and the products' scratchpad. Each is a multiple of 64 bytes.
 struct VocabularyRoom {
   VocabularyRoom(const Machine& machine, const LogitChunks& chunks,
                  const std::vector<ChunkProducts>& products);
@@ -135,8 +135,8 @@ void ChunkProducts::find_dx(std::byte* dlogits, std::byte* table, std::byte* dx,
   run_product(dx_.value(), dlogits, table, dx, scratchpad);
 }
 
-// Of the first chunk, of those between, and of the last; of a first one alone where there is no
-// other. Without gradients unless `trains`.
+// Returns the products of the first chunk, of the middle ones and of the last; only the first if
+// there is a single chunk. Includes gradients if `trains`.
 std::vector<ChunkProducts> products_of(const Machine& machine, const LogitChunks& chunks,
                                        bool trains) {
   const ChunkPart first = trains ? ChunkPart::kFirstGradients : ChunkPart::kLogits;
@@ -162,7 +162,7 @@ VocabularyRoom::VocabularyRoom(const Machine& machine, const LogitChunks& chunks
   end = scratchpad + largest;
 }
 
-// The largest of a token's logits.
+// Returns the largest of a token's logits.
 template <class T>
 SPILLWAY_WIDE float largest_of(const T* logits, std::size_t count) {
   float most = logits[0];
@@ -174,7 +174,8 @@ SPILLWAY_WIDE float largest_of(const T* logits, std::size_t count) {
   return most;
 }
 
-// Sum of exp(logit - most), in double: its rounding must not show in the mean loss.
+// Returns the sum of exp(logit - most), in double, so that its rounding does not show in the mean
+// loss.
 template <class T>
 SPILLWAY_WIDE double exponential_sum(const T* logits, std::size_t count, float most) {
   double sum = 0;
@@ -193,7 +194,7 @@ SPILLWAY_WIDE double logit_sum(const T* logits, std::size_t count) {
   return sum;
 }
 
-// Of each logit exp(logit - most) scale - each.
+// Replaces each logit by exp(logit - most) scale - each.
 template <class T>
 SPILLWAY_WIDE void scale_exponentials(T* logits, std::size_t count, float most, float scale,
                                       float each) {
@@ -213,8 +214,8 @@ SPILLWAY_WIDE void add_slopes(const T* slopes, std::size_t count, float* sums) {
   for (std::size_t v = 0; v < count; ++v) sums[v] += slopes[v];
 }
 
-// -log softmax = log sum exp(logit - most) + most - logit[label]; the first of equal logits is the
-// prediction.
+// The loss is -log softmax = log sum exp(logit - most) + most - logit[label]. The prediction is the
+// first of equal largest logits.
 template <class T>
 TokenLoss judge_token(const T* logits, std::int32_t label, float most, double sum) {
   if (label < 0) return {.loss = 0, .correct = 0};
@@ -225,7 +226,7 @@ TokenLoss judge_token(const T* logits, std::int32_t label, float most, double su
           .correct = is_first ? 1.F : 0.F};
 }
 
-// The loss of the label, `own`, mixed with the mean over the vocabulary.
+// Mixes the label's loss, `own`, with the mean loss over the vocabulary.
 template <class T>
 float smoothed_token(float own, const T* logits, std::size_t count, float most, double sum,
                      float smoothing) {
@@ -235,8 +236,8 @@ float smoothed_token(float own, const T* logits, std::size_t count, float most, 
   return static_cast<float>((1 - part) * static_cast<double>(own) + part * mean);
 }
 
-// Logits become (softmax - (1 - smoothing) one-hot label - smoothing / vocabulary) times the
-// label's share of the loss.
+// Replaces logits by (softmax - (1 - smoothing) one-hot label - smoothing / vocabulary) times
+// `share`.
 template <class T>
 void differentiate_token(T* logits, std::size_t count, std::int32_t label, float most, double sum,
                          float share, float smoothing) {
@@ -299,7 +300,7 @@ class VocabularyLossKernel final : public HostKernel {
     std::size_t count;
   };
 
-  // The table in the tensors' type.
+  // Returns the table in the tensors' type.
   static std::byte* own_table(ElementsOf<float> /*elements*/, std::byte* table,
                               std::byte* /*room*/) {
     return table;
@@ -353,7 +354,7 @@ class VocabularyLossKernel final : public HostKernel {
       if (op_.geometry.bias) {
         add_biases(logits, chunk.count, floats(operands.out.dbias), chunk.first > 0);
       }
-      products.find_dx(room, table, operands.out.dx + begin, scratchpad);  // last: it may go over x
+      products.find_dx(room, table, operands.out.dx + begin, scratchpad);  // last: dx may be x
     }
   }
 
@@ -371,7 +372,7 @@ class VocabularyLossKernel final : public HostKernel {
     }
   }
 
-  // What a token counts for in the loss.
+  // Returns the weight of a token in the loss.
   [[nodiscard]] float share_of(const std::int32_t* labels, const StepContext& context) const {
     const auto here = std::count_if(labels, labels + chunks_.rows.count,
                                     [](std::int32_t label) { return label >= 0; });
@@ -379,7 +380,7 @@ class VocabularyLossKernel final : public HostKernel {
     return count > 0 ? 1.F / static_cast<float>(count) : 0.F;
   }
 
-  // In the order of the tokens, whichever thread made them.
+  // Sums in token order, whichever thread computed the terms.
   void write_result(const TokenLoss* samples, float scale, float* result) const {
     double loss = 0;
     double correct = 0;
@@ -423,7 +424,7 @@ um::Bytes workspace_of(const Machine& machine, const VocabularyLossEvaluate& op)
 
 namespace {
 
-// The sum of the products of two rows. One thread makes it, so that its bits are the same with any
+// Returns the product of two rows, computed by one thread, so that its bits do not depend on the
 // number of threads.
 template <class T>
 float product_of_rows(const T* a, const float* b, std::size_t count) {

@@ -1,4 +1,4 @@
-// All ways to run an attention on a GPU: our kernel in each precision, cuDNN's in bfloat16.
+// Tests all algorithms of attention on a GPU: our kernel in each precision, cuDNN's in bfloat16.
 
 #include <cmath>
 #include <string>
@@ -17,7 +17,7 @@ struct AttentionSizes {
   Heads heads;
 };
 
-// Gtest looks for this name.
+// Name that gtest looks for.
 // NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const AttentionSizes& s, std::ostream* out) {
   *out << s.batch << " x " << s.tokens << ", " << s.heads.heads << '/' << s.heads.kv_heads
@@ -44,8 +44,8 @@ class AttentionAlgorithms : public KernelRunner,
     }
     return names;
   }
-  // With bfloat16's weights and slopes, each rounded by 2^-9 of itself: of the weights of a key, of
-  // which the first has as much as 1 + 1/2 + ... + 1/tokens, and of sums over a head.
+  // In bfloat16, weights and slopes are rounded by 2^-9 each. This affects a key's weights, which
+  // sum to up to 1 + 1/2 + ... + 1/tokens for the first key, and sums over a head.
   [[nodiscard]] static double tolerance() {
     constexpr double kFloats = 3e-5;
     if (has_float_tensors()) return kFloats;
@@ -74,7 +74,7 @@ TEST_P(AttentionAlgorithms, HaveTheHostsNumbersAndTheSameBitsTwice) {
     EXPECT_EQ(y.bytes(), y_bytes);
     EXPECT_EQ(saved.bytes(), saved_bytes);
   }
-  // `y` and `saved` are of the last one: the way back may be another's.
+  // `y` and `saved` are the last algorithm's: backward may use another one.
   const AttentionBackward backward{.geometry = forward.geometry};
   Block dy = drawn(y_shape, 2);
   Block dx = tensor(x_shape);

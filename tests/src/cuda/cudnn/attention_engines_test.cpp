@@ -26,7 +26,7 @@ AttentionGeometry attention(std::size_t batch, Heads heads, std::size_t tokens, 
           .is_causal = is_causal};
 }
 
-// Those of GPT-2 at batch 4.
+// The attention of GPT-2 at batch size 4.
 AttentionGeometry gpt2(std::size_t tokens = 1024) {
   return attention(4, {12, 12}, tokens, 64, true);
 }
@@ -67,7 +67,7 @@ TEST_F(AttentionEnginesOfCudnn, AreTheseForAnA100) {
   EXPECT_EQ(listed("a100", AttentionPass::kBackward, gpt2()), Names{"engine7_k24=26"});
 }
 
-// Shared keys, one token, heads of 8 to 256, tokens that fill no tile.
+// Shared keys, one token, heads of 8 to 256, numbers of tokens that are not multiples of a tile.
 TEST_F(AttentionEnginesOfCudnn, TakeHeadsInMultiplesOf8) {
   for (const auto& g :
        {attention(2, {8, 2}, 256, 64, true), attention(2, {8, 1}, 33, 64, false),
@@ -82,8 +82,8 @@ TEST_F(AttentionEnginesOfCudnn, TakeHeadsInMultiplesOf8) {
   EXPECT_EQ(listed("h200", AttentionPass::kForward, odd), Names{});
 }
 
-// Gradients of 4 x 12 x 1024 x 1024 scores of two bytes wait there, and a float for each query;
-// some engines take a few bytes more.
+// The workspace keeps gradients of 4 x 12 x 1024 x 1024 scores, two bytes each, and a float per
+// query. Some engines need a few bytes more.
 TEST_F(AttentionEnginesOfCudnn, KeepGradientsOfScoresOnTheWayBack) {
   const CudnnTarget target = CudnnTarget::described(described_device("h200"));
   for (const auto& engine :
@@ -116,14 +116,14 @@ TEST_F(AttentionEnginesOfCudnn, StandBehindOurKernelInPlans) {
   const auto planned = plan_attention(described_device("h200"),
                                       {.precision = Precision::kBf16, .max_workspace = 1_GiB},
                                       nets::build_network("gpt:2,4,64,256"), 4);
-  ASSERT_EQ(planned.size(), 2);  // blocks are alike
+  ASSERT_EQ(planned.size(), 2);  // all blocks are equal
   EXPECT_EQ(to_line(planned[0]),
             "h.0.attn forward default:0 engine2_k24=7:256 engine1_k24=3:0 engine1:0");
   EXPECT_EQ(to_line(planned[1]),
             "h.0.attn backward default:16384 engine6_k24=26:2113792 engine7_k24=26:2113792");
 }
 
-// In float cuDNN has a forward pass alone; masks of dropout are the host's.
+// In float, cuDNN only has a forward pass; dropout masks must equal the host's.
 TEST_F(AttentionEnginesOfCudnn, AreForBfloat16WithoutDropout) {
   AttentionEngines engines{CudnnTarget::described(described_device("h200")), 1_GiB};
   AttentionGeometry dropping = gpt2();

@@ -1,4 +1,4 @@
-// What a kernel of attention hands to cuDNN, which stops before it launches anything.
+// Checks what an attention kernel passes to cuDNN; execution stops before any launch.
 
 #include <cudnn.h>
 #include <dlfcn.h>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace um::literals;
 
-// The last execution.
+// The arguments of the last execution.
 struct Execution {
   std::vector<std::int64_t> ids;
   std::vector<void*> addresses;
@@ -50,7 +50,7 @@ std::vector<T> copied(const void* values, std::int64_t count) {
 }  // namespace
 }  // namespace spillway::cuda
 
-// Stand before cuDNN's own.
+// Replaces cuDNN's functions of the same name.
 extern "C" cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
                                                   cudnnBackendAttributeName_t name,
                                                   cudnnBackendAttributeType_t type,
@@ -99,7 +99,7 @@ class AttentionRunTest : public NoDeviceDriver {
     return memory.data() + n * 65536;
   }
   static AttentionGeometry geometry(bool is_causal) {
-    // 4 heads of 16, of whose keys there are 2: rows of 128 numbers
+    // 4 heads of 16 with 2 key heads: rows of 128 numbers
     return {.x = {.batch = 2, .image = nets::sequence(20, 128)},
             .heads = {.heads = 4, .kv_heads = 2},
             .is_causal = is_causal};
@@ -148,7 +148,7 @@ TEST_F(AttentionRunTest, WritesPartsOfEachRowOnTheWayBack) {
                                            {kTensorKeyGradients, dx + 128},
                                            {kTensorValueGradients, dx + 192},
                                            {kTensorMeans, address(5)}}));
-  // 2 x 4 x 20 floats, in multiples of 256 bytes
+  // 2 x 4 x 20 floats, rounded up to a multiple of 256 bytes
   EXPECT_EQ(execution().workspace, address(5) + 768);
   EXPECT_EQ(execution().numbers,
             (std::map<std::int64_t, float>{{kTensorScale, 0.25F}, {kTensorOne, 1.F}}));

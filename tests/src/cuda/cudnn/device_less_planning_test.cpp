@@ -49,7 +49,7 @@ class DeviceLessPlanning : public testing::Test {
   static constexpr EngineRules kRules{.precision = Precision::kTf32, .max_workspace = 1_GiB};
 };
 
-// Sentences about the cases below need one that is not trivial.
+// A non-trivial geometry for the tests below.
 constexpr ConvolutionPass kPasses[] = {ConvolutionPass::kForward, ConvolutionPass::kBackwardData,
                                        ConvolutionPass::kBackwardWeights};
 
@@ -67,8 +67,8 @@ TEST_F(DeviceLessPlanning, OffersTheLeastWorkspaceFirstAndKeepsToTheLimit) {
   }
 }
 
-// Two groups, ResNeXt's small ones, depthwise ones with padding, dilation, and what upsamples FCN's
-// scores: each has engines in each pass, deterministic ones too.
+// Two groups, small groups as in ResNeXt, depthwise layers with padding, dilation, and FCN's
+// upsampling: each pass has engines, also deterministic ones.
 TEST_F(DeviceLessPlanning, OffersEnginesForGroupsDilationAndLargeKernels) {
   const auto geometry = [](std::size_t channels, std::size_t side, nets::Extent kernel,
                            std::size_t stride, std::size_t dilation, std::size_t groups) {
@@ -165,7 +165,7 @@ TEST_F(DeviceLessPlanning, LeavesOutWhatIsNotDeterministicOnlyWhenAsked) {
   EXPECT_GT(others, 0);
 }
 
-// An engine's configuration says how much workspace the kernel gets, its plan how much it takes.
+// A configuration states the kernel's workspace, its plan how much it needs.
 TEST_F(DeviceLessPlanning, ConfigurationsTellTheWorkspaceOfTheirPlans) {
   const CudnnTarget target = CudnnTarget::described(h200());
   for (const ConvolutionPass pass : kPasses) {
@@ -178,7 +178,7 @@ TEST_F(DeviceLessPlanning, ConfigurationsTellTheWorkspaceOfTheirPlans) {
   }
 }
 
-// How many ways cuDNN lists that the rules permit, and how many of them are offered.
+// Number of engines that cuDNN lists and the rules permit, and of offered ones.
 struct Offered {
   std::size_t listed = 0;
   std::size_t offered = 0;
@@ -204,8 +204,8 @@ Offered count(const CudnnTarget& target, const EngineRules& rules,
 class EachDevice : public DeviceLessPlanning,
                    public testing::WithParamInterface<std::tuple<std::string, std::string>> {};
 
-// (The limit is one for the kernel's own scratch, too, which is not counted here: no engine of
-// these is so near to it.)
+// (The limit also covers the kernel's own scratch, which is not counted here: no engine of these is
+// that close to the limit.)
 TEST_P(EachDevice, OffersTenWaysWhereverAsManyAreListed) {
   const auto& [device, net] = GetParam();
   const std::string properties = described(device);

@@ -17,7 +17,7 @@ TEST(CountedWorkspace, IsInWholeMebibytesAndAtLeastOne) {
   EXPECT_EQ(counted_workspace(1_MiB + 1_B), 2_MiB);
 }
 
-// All of engine 0, unless said otherwise.
+// Returns candidates of engine 0, unless `engines` differs.
 std::vector<EngineCandidate> candidates(const std::vector<um::Bytes>& workspaces,
                                         const std::vector<std::int64_t>& engines = {}) {
   std::vector<EngineCandidate> all;
@@ -42,8 +42,8 @@ TEST(ChooseEngines, LeavesOutWhatTakesTooMuch) {
 }
 
 TEST(ChooseEngines, KeepsTheFrontAndTheFourFastestAndThenTenOfOneEngine) {
-  // 0 to 3 are the four fastest. Of the others 9, 11 and 13 take less than all before them: 4 to 7
-  // fill up to ten.
+  // 0 to 3 are the four fastest. Among the others, 9, 11 and 13 need less than all before them. 4
+  // to 7 fill up to ten.
   std::vector<um::Bytes> workspaces(16, 9_MiB);
   workspaces[9] = 5_MiB;
   workspaces[10] = 6_MiB;
@@ -54,7 +54,7 @@ TEST(ChooseEngines, KeepsTheFrontAndTheFourFastestAndThenTenOfOneEngine) {
 }
 
 TEST(ChooseEngines, PutsOtherEnginesBeforeFurtherSettings) {
-  // Of engine 7 the four fastest; of 8 and 9 the faster of two; then 7's fifth and so on.
+  // Chooses the four fastest of engine 7, the faster one of 8 and of 9, then 7's fifth and so on.
   const std::vector<um::Bytes> workspaces(14, 1_MiB);
   EXPECT_EQ(
       choose_engines(candidates(workspaces, {7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 8, 8, 9, 9}), 1_GiB),

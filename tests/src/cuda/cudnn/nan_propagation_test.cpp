@@ -12,8 +12,8 @@
 namespace spillway::cuda {
 namespace {
 
-// What cuDNN was told of a pointwise operation. It does not tell it again: reading these attributes
-// is not supported.
+// The attributes of a pointwise operation, recorded when they are set, because cuDNN does not
+// support reading them.
 struct ToldPointwise {
   cudnnPointwiseMode_t mode{};
   std::optional<cudnnNanPropagation_t> nans;
@@ -27,7 +27,7 @@ std::map<cudnnBackendDescriptor_t, ToldPointwise>& told() {
 }  // namespace
 }  // namespace spillway::cuda
 
-// Stands before cuDNN's own, which it calls.
+// Replaces cuDNN's function, and calls it.
 extern "C" cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
                                                   cudnnBackendAttributeName_t name,
                                                   cudnnBackendAttributeType_t type,

@@ -1,12 +1,12 @@
-// A driver, libcuda.so.1, without a device: as much of it as cuDNN 9.19 looks up before it lists
-// and compiles kernels. Compiled kernels are taken; nothing can be launched.
+// A driver, libcuda.so.1, without a device. It has the functions that cuDNN 9.19 looks up before it
+// lists and compiles kernels. It accepts compiled kernels, but cannot launch anything.
 
 namespace {
 
 constexpr int kSuccess = 0;
 constexpr int kStubLibrary = 34;
 
-// Never looked into.
+// Address for handles; never read.
 int anything = 0;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Layers that our kernels for GPUs cannot compute are named, before anything is launched.
+// Layers that our GPU kernels do not support are reported before anything is launched.
 #include <cmath>
 #include <cstddef>
 #include <memory>
@@ -30,7 +30,7 @@ PoolForward pool_of(nets::PoolKind kind, const nets::Extent& kernel) {
           .pool = {.kind = kind, .kernel = kernel, .stride = nets::square(32)}};
 }
 
-// A byte says where in its window a maximum is.
+// One byte stores a maximum's position in its window.
 TEST_F(KernelLimits, AreAByteOfPixelsOfAMaximum) {
   EXPECT_EQ(refusal_of(pool_of(nets::PoolKind::kMax, nets::square(16))), "accepted");
   EXPECT_EQ(refusal_of(pool_of(nets::PoolKind::kAverage, nets::square(32))), "accepted");
@@ -39,7 +39,7 @@ TEST_F(KernelLimits, AreAByteOfPixelsOfAMaximum) {
             "pixels");
 }
 
-// Three lines of the channels and a border of half a window on either side: 48 KiB of floats.
+// Three lines of channels with a border of half a window on either side: 48 KiB of floats.
 TEST_F(KernelLimits, AreTheChannelsThatFitIntoSharedMemory) {
   const auto norm_of = [](std::size_t channels) {
     const TensorShape x{.batch = 1, .image = {.channels = channels, .height = 1, .width = 1}};
@@ -56,7 +56,7 @@ AttentionForward of_width(std::size_t width) {
                        .heads = {.heads = 1, .kv_heads = 1}}};
 }
 
-// Sums of up to 153 products of numbers in [-1, 1].
+// Tolerance of sums of up to 153 products of numbers in [-1, 1].
 constexpr double kTolerance = 3e-5;
 
 class WidestHead : public KernelRunner {};
@@ -71,7 +71,7 @@ TEST_F(WidestHead, FitsIntoSharedMemory) {
   Block dy = tensor(forward.geometry.y(), random_values(forward.geometry.y().elements(), 2));
   Block dx = tensor(forward.geometry.x);
   run(AttentionBackward{.geometry = forward.geometry}, {&x, &y, &dy, &saved, &dx});
-  // In bfloat16 y is rounded by 2^-9, whose product with dy a whole head sums up.
+  // In bfloat16, y is rounded by 2^-9; a whole head sums its product with dy.
   const double rounding =
       has_float_tensors() ? 0 : std::ldexp(2 * std::sqrt(static_cast<double>(kWidestHead)), -9);
   expect_same_on_host(forward.geometry.x, dx, kTolerance + rounding);
@@ -85,7 +85,7 @@ TEST_F(WidestHead, IsNamedWhereOneIsWider) {
 
 class UndroppedAttention : public KernelRunner {};
 
-// There are 16384 numbers of a step for all kernels together.
+// All kernels together may have 16384 step numbers.
 TEST_F(UndroppedAttention, NeedsNoNumberOfTheStep) {
   std::vector<std::unique_ptr<Kernel>> kernels;
   for (int i = 0; i < 16385; ++i) kernels.push_back(make_kernel(machine(), of_width(4)));
@@ -93,7 +93,7 @@ TEST_F(UndroppedAttention, NeedsNoNumberOfTheStep) {
   EXPECT_EQ(test::refusal([&] { return make_kernel(machine(), backward) != nullptr; }), "accepted");
 }
 
-// Numbers of ranks: what the device makes of them must be what the host does, to the bit.
+// Kernels for ranks: device results must equal the host's, bit by bit.
 class NumberSums : public KernelRunner {
  protected:
   [[nodiscard]] static std::vector<float> drawn(std::size_t count, unsigned seed) {
@@ -104,7 +104,7 @@ class NumberSums : public KernelRunner {
   }
 };
 
-// None, one, not whole blocks; and more than there are threads in all.
+// None, one, an incomplete block, and more than there are threads.
 constexpr std::array<std::size_t, 4> kCounts{0, 1, 1000, 1U << 16U};
 
 TEST_F(NumberSums, AddAsTheHost) {
@@ -119,7 +119,7 @@ TEST_F(NumberSums, AddAsTheHost) {
   }
 }
 
-// From the second number on, which is aligned to a float alone.
+// Starts at the second number, which has only a float's alignment.
 TEST_F(NumberSums, DivideAsTheHost) {
   for (const std::size_t count : kCounts) {
     std::vector<float> number = drawn(count + 2, 3);
@@ -152,7 +152,7 @@ class CudaBatchLoading : public KernelRunner, public ::testing::WithParamInterfa
   const TensorShape shape_ = GetParam();
 };
 
-// Behind each other.
+// Runs one batch after the other.
 TEST_P(CudaBatchLoading, PutsEachBatchIntoTheLayout) {
   const LoadBatch op{.x = shape_, .is_staged = true};
   const std::unique_ptr<Kernel> kernel = make_kernel(machine(), op);
@@ -178,7 +178,7 @@ TEST_P(CudaBatchLoading, PutsEachBatchIntoTheLayout) {
   }
 }
 
-// The stage of bytes is a quarter of that of floats, and a half of that of bfloat16.
+// Staged bytes take a quarter of staged floats, and half of staged bfloat16.
 TEST_P(CudaBatchLoading, StagesBytesAsTheyAre) {
   const std::size_t images = shape_.elements();
   const auto staged = [&](Precision precision, bool has_bytes) {
@@ -195,13 +195,14 @@ INSTANTIATE_TEST_SUITE_P(Shapes, CudaBatchLoading,
                          ::testing::Values(TensorShape{3, {3, 4, 5}}, TensorShape{1, {20, 1, 1}},
                                            TensorShape{8, {3, 256, 256}}));
 
-// What is updated.
+// The parameters of one update.
 struct Updated {
   ParameterSpec spec;
   ParameterPart part = {};
 };
 
-// Of several sizes, with and without weight decay, and more than one launch takes; some in parts.
+// Updates of several sizes, with and without weight decay, some of parts; more than fit in one
+// launch.
 std::vector<Updated> all_updated() {
   std::vector<Updated> all;
   for (std::size_t i = 1; i <= 12; ++i) {
@@ -218,7 +219,8 @@ std::vector<Updated> all_updated() {
 
 class TogetherUpdated : public KernelRunner {
  protected:
-  // `numbers` of each: the parameters, the optimizer's and the gradient, in the order of reads.
+  // Returns `numbers` blocks per update: parameters, optimizer state and gradient, in the order of
+  // reads.
   [[nodiscard]] std::vector<std::vector<Block>> blocks(std::size_t numbers) {
     std::vector<std::vector<Block>> all;
     unsigned seed = 0;
@@ -226,7 +228,7 @@ class TogetherUpdated : public KernelRunner {
       std::vector<Block>& own = all.emplace_back();
       for (std::size_t i = 0; i < numbers; ++i) {
         Values values = host::random_values(element_count(spec), ++seed);
-        for (double& value : values) value *= value;  // second moments are squares
+        for (double& value : values) value *= value;  // second moments are not negative
         if (i == 0 || part.count == 1) {
           own.push_back(parameters(spec, values));
         } else {
@@ -236,7 +238,8 @@ class TogetherUpdated : public KernelRunner {
     }
     return all;
   }
-  // Of the update whose reads these are: it writes all but the gradient in place.
+  // Returns an update's operands: its reads, then all except the gradient again, as in-place
+  // writes.
   static std::vector<std::byte*> operands(std::vector<Block>& blocks) {
     std::vector<std::byte*> addresses;
     for (Block& block : blocks) addresses.push_back(block.device.data());
@@ -283,7 +286,7 @@ TEST_F(TogetherUpdated, BySgdHaveTheBitsOfOneEach) {
       SgdUpdate{.options = {.momentum = 0.5F, .weight_decay = 0.1F, .nesterov = true}}, 3);
 }
 
-// Without a momentum: its operands are in another order than operands() has.
+// Without a momentum, because otherwise the order of operands differs from operands().
 TEST_F(TogetherUpdated, ByRmspropHaveTheBitsOfOneEach) {
   expect_bits_of_one_each(RmspropUpdate{.options = {.weight_decay = 0.1F}}, 3);
 }

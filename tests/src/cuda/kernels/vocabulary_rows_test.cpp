@@ -1,4 +1,4 @@
-// What the loss over a vocabulary does beside its products, which are cuBLASLt's.
+// Tests the loss over a vocabulary without its products, which are cuBLASLt's.
 
 #include "src/cuda/kernels/sequences/vocabulary_rows.h"
 
@@ -17,12 +17,12 @@ namespace {
 constexpr std::size_t kJudgedRows = 5;
 constexpr std::size_t kVocabularySize = 37;  // more than a warp has lanes
 constexpr std::size_t kRowStride = 40;
-// Of exponentials and quotients of numbers around 1.
+// Tolerance for exponentials and quotients of numbers around 1.
 constexpr double kRowTolerance = 2e-6;
 
 const std::vector<std::int32_t> kRowLabels{3, -1, 36, 0, 17};
 
-// Of a row, by the definition in double.
+// The expected results of a row, by the definition in double.
 struct Judged {
   double loss = 0;
   double correct = 0;
@@ -45,7 +45,7 @@ Judged judged_row(std::span<const double> logits, std::int32_t label, double sha
 
 class VocabularyRows : public KernelRunner {
  protected:
-  // The logits' padding is what no kernel may read: NaN.
+  // The logits' padding is NaN, since no kernel may read it.
   VocabularyRows() {
     for (std::size_t n = 0; n < kJudgedRows; ++n) {
       for (std::size_t v = 0; v < kRowStride; ++v) {
@@ -53,19 +53,19 @@ class VocabularyRows : public KernelRunner {
                                               : std::numeric_limits<float>::quiet_NaN());
       }
     }
-    // One is right.
+    // One prediction is correct.
     stored_[17 + 4 * kRowStride] = 2;
     drawn_[17 + 4 * kVocabularySize] = 2;
   }
 
-  // Of row `n`, with the biases where there are some.
+  // Returns the logits of row `n`, including biases if `with_bias`.
   [[nodiscard]] Values logits(std::size_t n, bool with_bias) const {
     Values row{drawn_.begin() + static_cast<std::ptrdiff_t>(n * kVocabularySize),
                drawn_.begin() + static_cast<std::ptrdiff_t>((n + 1) * kVocabularySize)};
     for (std::size_t v = 0; with_bias && v < kVocabularySize; ++v) row[v] += biases_[v];
     return row;
   }
-  // Of each row and its padding, which is zero.
+  // Returns the slopes of all rows with their padding, which must be zero.
   static Values slopes_in(const Block& block) {
     Values slopes;
     if (is_bf16()) {
@@ -108,7 +108,7 @@ TEST_F(VocabularyRows, CountForAnEqualShareOfTheirBatchOrTheStep) {
   }
 }
 
-// With floats, the slopes are written over the logits.
+// With floats, the slopes overwrite the logits.
 TEST_F(VocabularyRows, AreJudgedAndGiveTheirSlopes) {
   for (const bool has_bias : {false, true}) {
     Block logits = numbers(stored_);
@@ -159,7 +159,7 @@ TEST_F(VocabularyRows, OfALabelThatIsNoTokenGiveNoNumber) {
   EXPECT_FALSE(std::isnan(losses.numbers<float>()[2]));
 }
 
-// The gradients of the biases: chunk after chunk is added.
+// Gradients of the biases are summed over chunks.
 TEST_F(VocabularyRows, AreAddedUpByColumn) {
   const Values numbers_of_rows = random_values(kJudgedRows * kRowStride, 3);
   Block slopes = bytes(um::Bytes{kJudgedRows * kRowStride * (is_bf16() ? 2 : 4)});

@@ -4,7 +4,7 @@
 
 namespace spillway::cuda {
 
-// Gtest looks for this name.
+// Name that gtest looks for.
 // NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const ChannelMatrix& matrix, std::ostream* out) {
   *out << matrix.rows << 'x' << matrix.channels;
@@ -21,7 +21,7 @@ TEST(ChannelMatrix, HasARowForEachPixelAndPaddedChannels) {
 
 class Tiling : public testing::TestWithParam<ChannelMatrix> {};
 
-// Counts, for each group and row, the threads that have it, as tile_place() deals them out.
+// Counts, per group and row, the threads that tile_place() assigns.
 TEST_P(Tiling, GivesEveryGroupOfEveryRowToOneThread) {
   const ChannelMatrix matrix = GetParam();
   const ChannelTiling t = tiling_of(matrix);

@@ -16,7 +16,7 @@ TEST(CudaLayout, PadsChannelsToMultiplesOfEight) {
   EXPECT_EQ(Layout::padded(9), 16U);
 }
 
-// 2 x 5 x 7 pixels of 3 channels, which take 8: 560 elements.
+// 2 x 5 x 7 pixels of 3 channels, padded to 8: 560 elements.
 TEST(CudaLayout, CountsPaddingAndTheBytesOfAnElement) {
   const TensorShape images{2, {3, 5, 7}};
   EXPECT_EQ(Layout::elements(images), 560U);

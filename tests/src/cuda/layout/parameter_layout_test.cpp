@@ -15,14 +15,14 @@
 namespace spillway::cuda {
 namespace {
 
-// 1, 1.001, 1.002 ...: no two alike, none zero, most no bfloat16.
+// Returns 1, 1.001, 1.002 ...: all different, not zero, and mostly not exact in bfloat16.
 std::vector<float> some_values(std::size_t count) {
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) values[i] = 1 + 0.001F * static_cast<float>(i);
   return values;
 }
 
-// A block as import_block() writes it over bytes that were something else.
+// A block that import_block() has written over other bytes.
 class Imported {
  public:
   Imported(Precision precision, const ParameterSpec& spec, const std::vector<float>& values)
@@ -120,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(
                           ParameterSpec{BatchNormParameters{20}},
                           ParameterSpec{BatchNormStatistics{3}})));
 
-// (out, in, 3, 2) of (9, 10): 10 input channels take 16.
+// (out, in, 3, 2) of (9, 10): 10 input channels are padded to 16.
 TEST(CudaConvolutionWeights, AreKrsc) {
   const ConvolutionParameters spec{.out = 9, .in = 10, .kernel = {3, 2}, .bias = true};
   const std::vector<float> values = some_values(element_count(spec));
@@ -146,7 +146,7 @@ TEST(CudaConvolutionWeights, OfGroupsAreThoseOfTheirGroupAlone) {
             values[(7 * 4 + 3) * 3 + 1]);
 }
 
-// An image (6, 3, 2) lies as (3, 2, 8 with padding), and so do the columns of the weights.
+// An image (6, 3, 2) is stored as (3, 2, 8 with padding), as are the columns of the weights.
 TEST(CudaLinearWeights, HaveTheirColumnsInTheOrderOfAnImage) {
   const LinearParameters spec{.out = 5, .in = {6, 3, 2}, .bias = false};
   const std::vector<float> values = some_values(element_count(spec));

@@ -1,5 +1,5 @@
-// What GCC's -fsanitize=thread calls in kernels: not ThreadSanitizer, which knows the process's
-// threads, but memory_watch.h, which knows the kernel's.
+// The functions that GCC's -fsanitize=thread calls in kernels. They use memory_watch.h, which knows
+// the kernel's threads, instead of ThreadSanitizer, which only knows the process's.
 #include "tests/src/cuda/processor/memory_watch.h"
 
 // NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier)
@@ -34,5 +34,5 @@ void __tsan_read_range(void* address, unsigned long size) {
 void __tsan_write_range(void* address, unsigned long size) {
   spillway::processor::note_access(address, size, true, __builtin_return_address(0));
 }
-void __tsan_vptr_update(void** /*address*/, void* /*value*/) {}  // of host code
+void __tsan_vptr_update(void** /*address*/, void* /*value*/) {}  // called by host code
 // NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)

@@ -24,7 +24,7 @@ struct Numbers {
   cuda::DeviceBlock block{um::Bytes{kCount * sizeof(float)}};
 };
 
-// a[i] + a[i + 1], and the same of these.
+// Computes a[i] + a[i + 1], and then the same of the sums.
 TEST(SoundKernel, AddsThroughSharedMemory) {
   Numbers numbers;
   run_kernel_with(Mistake::kNone, numbers.data(), kCount);
@@ -54,7 +54,7 @@ TEST(SoundKernel, AddsToEachNumberOnce) {
   EXPECT_EQ(numbers.block.numbers<float>(), expected);
 }
 
-// Nothing beyond the first and the last of three blocks, the second of which stays as it is.
+// Three blocks: only the first and the last one write.
 TEST(OnlyOuterBlocksRun, TheFirstAndTheLast) {
   cuda::DeviceBlock block{um::Bytes{3 * kBlock * sizeof(float)}};
   block.write(std::vector<std::byte>(3 * kBlock * sizeof(float)));
@@ -79,7 +79,7 @@ struct FaultCase {
   std::string text;
 };
 
-// Gtest looks for this name.
+// Name that gtest looks for.
 // NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const FaultCase& c, std::ostream* out) { *out << c.text; }
 
@@ -95,7 +95,7 @@ TEST_P(Fault, IsFoundAndSaysWhichKernel) {
     EXPECT_NE(what.find(GetParam().kernel), std::string::npos) << what;
     EXPECT_NE(what.find(GetParam().text), std::string::npos) << what;
   }
-  // The next launch begins anew.
+  // A fault does not affect the next launch.
   run_kernel_with(Mistake::kNone, numbers.data(), kCount);
 }
 

@@ -28,7 +28,7 @@ __global__ void add_in_shared_memory(Mistake mistake, float* numbers) {
   }
 }
 
-// With what each launch gives its blocks.
+// Adds through the dynamic shared memory of the launch.
 __global__ void add_in_launch_memory(Mistake mistake, float* numbers) {
   float* const of_block = cuda::shared_floats();
   const std::size_t own = cuda::first_item();
@@ -38,7 +38,7 @@ __global__ void add_in_launch_memory(Mistake mistake, float* numbers) {
   numbers[own] += of_block[(threadIdx.x + 1) % kBlock];
 }
 
-// Within warps, each lane with the one beside it.
+// Adds within warps: each lane adds its neighbour's number.
 __global__ void add_in_warps(Mistake mistake, float* numbers) {
   const unsigned lane = threadIdx.x % 32;
   if (mistake == Mistake::kHalfWarp && lane < 16) return;
@@ -49,7 +49,7 @@ __global__ void add_in_warps(Mistake mistake, float* numbers) {
   numbers[cuda::first_item()] = own + other;
 }
 
-// One to each number.
+// Adds one to each number.
 __global__ void add_one(Mistake mistake, float* numbers, std::size_t count) {
   float* const first = mistake == Mistake::kOneTooFew ? numbers - 1 : numbers;
   const std::size_t end = mistake == Mistake::kOneTooMuch ? count + 1 : count;

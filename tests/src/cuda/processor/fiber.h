@@ -7,23 +7,23 @@
 
 namespace spillway::processor {
 
-/// A stack on which `body` runs, in parts: resume() runs it until it calls pause() or returns. A
-/// fiber whose body has not ended may be dropped or restarted: nothing on its stack is destroyed.
+/// A stack that runs `body` in parts: resume() runs it until it calls pause(). A fiber may be
+/// dropped or restarted at any time, without destroying the objects on its stack.
 class Fiber {
  public:
   static constexpr std::size_t kStackBytes = 64U << 10U;
 
-  /// `stack` has kStackBytes and outlives the fiber.
+  /// Requires: `stack` has kStackBytes and outlives the fiber.
   explicit Fiber(std::byte* stack) : stack_{stack} {}
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
   ~Fiber() = default;
 
-  /// The next resume() begins `body`, which outlives it and never returns.
+  /// Makes the next resume() begin `body`. Requires: `body` outlives the fiber and never returns.
   void start(const std::function<void()>& body);
-  /// To be called by who is no fiber.
+  /// Requires: the caller is not a fiber.
   void resume();
-  /// To be called by the body.
+  /// Requires: the caller is the body.
   void pause();
 
  private:
@@ -33,7 +33,7 @@ class Fiber {
   ucontext_t own_{};
   ucontext_t caller_{};
   const std::function<void()>* body_ = nullptr;
-  // What AddressSanitizer keeps of a stack.
+  // AddressSanitizer's data of a stack.
   void* shadow_of_own_ = nullptr;
   const void* stack_of_caller_ = nullptr;
   std::size_t bytes_of_caller_ = 0;

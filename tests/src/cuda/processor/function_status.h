@@ -4,7 +4,7 @@
 
 namespace spillway::processor {
 
-/// What cudaFuncGetAttributes() answers from now on.
+/// Sets the result of all later calls of cudaFuncGetAttributes().
 void set_function_status(cudaError_t status);
 
 }  // namespace spillway::processor

@@ -18,11 +18,11 @@
 #endif
 
 namespace {
-constexpr std::size_t kSharedBytes = 48U << 10U;  // what every block may have
+constexpr std::size_t kSharedBytes = 48U << 10U;  // available to every block
 }  // namespace
 
 namespace spillway::cuda {
-// What shared_floats() returns.
+// The memory that shared_floats() returns.
 alignas(16) thread_local float launch_floats[kSharedBytes / sizeof(float)];
 }  // namespace spillway::cuda
 
@@ -37,15 +37,15 @@ constexpr unsigned kAllLanes = 0xFFFFFFFF;
 
 enum class Wait { kNot, kBlock, kWarp, kExchange };
 
-constexpr std::uint64_t kMaxBlocks = (1U << 24U) - 1;  // that a Moment can number
+constexpr std::uint64_t kMaxBlocks = (1U << 24U) - 1;  // largest number that fits in a Moment
 
-// A thread of the block that runs.
+// A thread of the running block.
 struct Thread {
   bool has_ended = false;
   Wait wait = Wait::kNot;
   um::Caller where{};
-  Fiber* fiber = nullptr;   // on which it waits
-  std::uint64_t given = 0;  // to the others, and what it gets of them
+  Fiber* fiber = nullptr;   // the fiber on which it waits
+  std::uint64_t given = 0;  // sent to the other threads; `got` is what it receives
   std::uint64_t got = 0;
   unsigned distance = 0;
 };
@@ -59,7 +59,7 @@ struct Run {
   Moment moment;
   std::vector<Thread> threads;
   std::vector<std::uint16_t> warp_barriers;
-  Fiber* fiber = nullptr;  // that runs
+  Fiber* fiber = nullptr;  // the running fiber
 };
 Run run;
 bool only_outer_blocks = false;
@@ -73,7 +73,7 @@ void set_thread(unsigned i) {
 
 Thread& this_thread() { return run.threads[run.moment.thread]; }
 
-// Until those who are waited for have come.
+// Waits until all threads of the barrier have arrived.
 Thread& wait(Wait kind, std::uint64_t given, unsigned distance, um::Caller where) {
   Thread& thread = this_thread();
   thread.wait = kind;
@@ -89,13 +89,13 @@ std::string text(um::Caller where) {
   return std::string{where.file} + ":" + std::to_string(where.line);
 }
 
-// A block of threads, from its start to its end.
+// Runs a block of threads from start to end.
 class BlockRun {
  public:
   explicit BlockRun(const std::function<void()>& body)
       : body_{body}, count_{static_cast<unsigned>(run.threads.size())} {}
 
-  // Returns whether all threads came to their end.
+  // Returns true if all threads have ended.
   bool go() {
     std::fill(run.threads.begin(), run.threads.end(), Thread{});
     std::fill(run.warp_barriers.begin(), run.warp_barriers.end(), std::uint16_t{0});
@@ -116,7 +116,8 @@ class BlockRun {
   }
 
  private:
-  // Each runs until it waits or ends; one that waits keeps the stack, the next gets another.
+  // Runs each thread until it waits or ends. A waiting thread keeps its stack; the next one gets
+  // another.
   void start_threads() {
     while (started_ < count_) {
       Fiber& fiber = stacks().take();
@@ -151,7 +152,7 @@ class BlockRun {
     return std::all_of(run.threads.begin(), run.threads.end(),
                        [](const Thread& thread) { return thread.has_ended; });
   }
-  // Lets go the warps all of whose threads wait for each other. Returns whether there was one.
+  // Releases warps with all threads at the same barrier. Returns true if there was one.
   bool release_warps() {
     bool any = false;
     for (unsigned begin = 0; begin < count_; begin += kWarpThreads) {
@@ -168,7 +169,7 @@ class BlockRun {
     }
     return any;
   }
-  // Likewise the block. Where it cannot go on, that is a fault.
+  // Releases the block in the same way. Reports a fault if the block cannot continue.
   bool release_block() {
     if (run.threads[0].wait != Wait::kBlock || !is_together(0, count_)) {
       report_who_waits();
@@ -184,7 +185,7 @@ class BlockRun {
     std::fill(run.warp_barriers.begin(), run.warp_barriers.end(), std::uint16_t{0});
     return true;
   }
-  // Whether these threads all wait at the same line.
+  // Returns true if these threads all wait at the same line.
   [[nodiscard]] static bool is_together(unsigned begin, unsigned end) {
     const Thread& first = run.threads[begin];
     return std::all_of(run.threads.begin() + begin, run.threads.begin() + end,

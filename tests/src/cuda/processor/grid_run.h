@@ -7,7 +7,7 @@
 
 #include "um/error.h"
 
-/// CUDA's own, which all kernels are written with.
+/// CUDA's types, which all kernels use.
 struct uint3 {
   unsigned x = 0;
   unsigned y = 0;
@@ -21,7 +21,7 @@ struct dim3 {
 
 namespace spillway::processor {
 
-/// Which thread runs: what kernels know as threadIdx, blockIdx, blockDim and gridDim.
+/// The running thread: threadIdx, blockIdx, blockDim and gridDim for kernels.
 struct Place {
   uint3 thread;
   uint3 block;
@@ -30,7 +30,8 @@ struct Place {
 };
 extern Place place;
 
-/// A kernel did what is undefined on a device: `what()` says what, in which kernel, and where.
+/// Reports undefined behaviour of a kernel on a device: `what()` says what, in which kernel, and
+/// where.
 class KernelFault : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -43,13 +44,13 @@ struct Launch {
   const void* kernel;
 };
 
-/// Runs `thread` for each thread of the launch, with `place` set: the blocks one after the other,
-/// the threads of a block in turns from one barrier to the next. Throws: KernelFault, when all is
-/// done but for a block that cannot go on.
+/// Runs `thread` for each thread of the launch, with `place` set. Blocks run one after the other; a
+/// block's threads take turns between barriers. Throws: KernelFault, after all blocks have run
+/// except one that cannot continue.
 void run_grid(const Launch& launch, const std::function<void()>& thread);
 
-/// While it lives, launches run only their first and their last block: for tensors of which no more
-/// is looked at.
+/// During its lifetime, launches run only their first and last block, for tests that look only at
+/// the ends of a tensor.
 class OnlyOuterBlocks {
  public:
   OnlyOuterBlocks();
@@ -58,22 +59,22 @@ class OnlyOuterBlocks {
   ~OnlyOuterBlocks();
 };
 
-// To be called by the threads of a launch.
+// The threads of a launch call these functions.
 
-/// __syncthreads_count(): the sum of all threads' numbers.
+/// __syncthreads_count(): returns the sum of all threads' numbers.
 int wait_for_block(int number, um::Caller where);
 /// __syncwarp()
 void wait_for_warp(unsigned lanes, um::Caller where);
-/// __shfl_xor_sync(): what the lane `distance` away gave.
+/// __shfl_xor_sync(): returns the bits of the lane `distance` away.
 std::uint64_t exchange(unsigned lanes, std::uint64_t bits, unsigned distance, um::Caller where);
 
-/// When an access to memory happens: two accesses of different threads are ordered when both are of
-/// one block with a barrier between them.
+/// Time of a memory access. Accesses of different threads are ordered if both are in one block with
+/// a barrier between them.
 struct Moment {
-  std::uint64_t block : 24 = 0;  ///< from 1 on; 0: never
+  std::uint64_t block : 24 = 0;  ///< counts from 1; 0: never
   std::uint64_t block_barriers : 20 = 0;
   std::uint64_t thread : 10 = 0;
-  std::uint64_t warp_barriers : 10 = 0;  ///< since the last of the block
+  std::uint64_t warp_barriers : 10 = 0;  ///< since the last barrier of the block
 
   [[nodiscard]] bool is_before(const Moment& later) const {
     if (block == 0 || (block == later.block && thread == later.thread)) return true;
@@ -83,16 +84,16 @@ struct Moment {
   }
 };
 
-/// The moment now. Requires: is_in_kernel().
+/// Returns the current moment. Requires: is_in_kernel().
 [[nodiscard]] const Moment& now();
-/// Whether it is a thread of a launch that runs.
+/// Returns true if a thread of a launch is running.
 [[nodiscard]] bool is_in_kernel();
 [[nodiscard]] std::uint32_t launch_number();
-/// Whether some of these bytes are dynamic shared memory of which the launch has less.
+/// Returns true if some of these bytes are dynamic shared memory beyond the launch's size.
 [[nodiscard]] bool is_behind_shared_bytes(const void* address, std::size_t size);
-/// Whether the address is of a thread's own stack, or of `place`.
+/// Returns true if the address is in a thread's own stack or in `place`.
 [[nodiscard]] bool is_private(const void* address);
-/// Keeps the first fault of a launch. `code`: the machine's address of the guilty instruction.
+/// Records the first fault of a launch. `code` is the address of the faulting instruction.
 void report_fault(const std::string& what, const void* code);
 
 }  // namespace spillway::processor

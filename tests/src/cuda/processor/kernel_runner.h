@@ -4,7 +4,7 @@
 
 namespace spillway::cuda {
 
-/// What tests of operations run kernels of ours with, on the processor.
+/// Runs our kernels on the CPU, for tests of operations.
 class KernelRunner : public OperationRunner {};
 
 }  // namespace spillway::cuda

@@ -1,4 +1,4 @@
-// What layers on cuDNN and cuBLASLt do with kernels of ours: biases, ReLUs and sums of gradients.
+// Our kernels in layers of cuDNN and cuBLASLt: biases, ReLUs and sums of gradients.
 #include <algorithm>
 #include <ostream>
 
@@ -9,14 +9,15 @@
 namespace spillway::cuda {
 namespace {
 
-// Shapes of odd channels and rows, of more groups than a block has threads across, of many chunks.
+// Shapes with odd channels and rows, with more groups than a block has threads across, with many
+// chunks.
 class ChannelKernels : public KernelRunner, public ::testing::WithParamInterface<TensorShape> {
  protected:
   [[nodiscard]] std::size_t channel(std::size_t i) const {
     const auto& [channels, height, width, form] = shape_.image;
     return i / (height * width) % channels;
   }
-  // Of the canonical order, with padding as zeros.
+  // Returns a vector in canonical order, padded with zeros.
   [[nodiscard]] DeviceBlock vector_of(const Values& values) const {
     std::vector<float> padded(matrix_.channels, 0.F);
     std::copy(values.begin(), values.end(), padded.begin());
@@ -84,7 +85,7 @@ TEST_P(Widening, GivesEachBfloat16AsAFloat) {
   EXPECT_EQ(wide.numbers<float>(), expected);
 }
 
-// Fewer groups of 8 than threads of a block, as many, and one more.
+// Fewer groups of 8 than a block has threads, equally many, and one more.
 INSTANTIATE_TEST_SUITE_P(Counts, Widening, ::testing::Values(8, 2048, 2056));
 
 }  // namespace

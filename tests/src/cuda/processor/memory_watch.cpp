@@ -15,20 +15,20 @@
 namespace spillway::processor {
 namespace {
 
-// Who touched some neighbouring bytes last. Of several readers two are enough to know: a writer is
-// not both.
+// The last accesses to some adjacent bytes. Two readers suffice: a writer differs from at least one
+// of them.
 struct Cell {
   Moment writer;
   Moment reader;
   Moment other_reader;
 };
 
-// The cells of a page of memory, each for as many bytes as the smallest access to it had so far.
+// The cells of a page of memory; each covers as many bytes as the page's smallest access so far.
 class Page {
  public:
   static constexpr std::size_t kBytes = 4096;
 
-  // The cells of these bytes. Requires: they are all in the page.
+  // Returns the cells of these bytes. Requires: all bytes are in the page.
   [[nodiscard]] std::pair<Cell*, Cell*> cells(std::size_t offset, std::size_t size) {
     const std::size_t fine = std::size_t{1}
                              << static_cast<unsigned>(std::countr_zero(offset | size | kBytes));
@@ -49,10 +49,10 @@ class Page {
   std::vector<Cell> cells_ = std::vector<Cell>(kBytes / 16);
 };
 
-// A stretch of memory, with pages for what was touched.
+// A range of memory, with pages for the accessed parts.
 struct Stretch {
   std::size_t size;
-  std::uint32_t launch = 0;  // to which the pages belong
+  std::uint32_t launch = 0;  // the launch that the pages belong to
   std::unordered_map<std::size_t, Page> pages;
   std::size_t last_number = 0;
   Page* last = nullptr;
@@ -73,7 +73,7 @@ std::map<const std::byte*, Stretch>& blocks() {
   return all;
 }
 
-// The variables of one thread of the process, which are what kernels share in a block.
+// Thread-local variables of the process, which kernels use as a block's shared memory.
 struct SharedMemory {
   const std::byte* begin = nullptr;
   Stretch stretch{0};
@@ -97,7 +97,7 @@ SharedMemory& shared_memory() {
   return memory;
 }
 
-// The block that has the address, or the last one before it.
+// Returns the block with the address, or the last block before it.
 auto block_of(const std::byte* address) {
   auto next = blocks().upper_bound(address);
   return next == blocks().begin() ? blocks().end() : std::prev(next);
@@ -147,7 +147,7 @@ void for_each_cell(Stretch& stretch, std::size_t offset, std::size_t size, const
   }
 }
 
-// Blocks follow each other in shared memory: what others did there was before, and is lost.
+// Blocks use shared memory one after the other: contents of an earlier block are lost.
 void note_shared(std::size_t offset, std::size_t size, bool writes, const void* code) {
   for_each_cell(shared_memory().stretch, offset, size, [&](Cell& cell) {
     if (cell.writer.block != now().block && !writes) {
@@ -197,7 +197,7 @@ bool is_in_a_block(const std::byte* begin, std::size_t size) {
 }
 
 void note_access(const void* address, std::size_t size, bool writes, const void* code) {
-  static bool is_noting = false;  // our own accesses do not count
+  static bool is_noting = false;  // accesses of this function do not count
   if (!is_in_kernel() || is_noting) return;
   is_noting = true;
   note(static_cast<const std::byte*>(address), size, writes, code);

@@ -1,12 +1,13 @@
-// Kernels on shapes of real networks, beside the host backend: ResNet-50's on images of 224 by 224
-// pixels, and some with a rest in each dimension.
+// Compares kernels with the host backend on shapes of real networks: ResNet-50 on images of 224 by
+// 224 pixels, and shapes with a remainder in each dimension.
 #include "nets/shape_inference.h"
 #include "tests/src/ops/kernel_runner.h"
 
 namespace spillway::test {
 namespace {
 
-// Of sums of `count` floats around 1, each side's, with room for a division and a root.
+// Returns the tolerance for sums of `count` floats around 1 on both sides, plus a division and a
+// root.
 double tolerance_of(std::size_t count) { return 1e-4 + 2 * sum_tolerance(count); }
 
 class RealImages : public KernelRunner, public ::testing::WithParamInterface<TensorShape> {
@@ -36,7 +37,7 @@ TEST_P(RealImages, AreNormalisedForwardAndBackwardAsOnTheHost) {
   Block dy = drawn(2);
   Block dx = tensor(shape_);
   Block gradient = parameters(spec);
-  // Without the ReLU: where y is zero but for rounding, the two may disagree on its slope.
+  // Without the ReLU: where y is almost zero, the two may disagree on its slope.
   run(BatchNormBackward{.x = shape_, .epsilon = 1e-3F},
       {&x, &dy, &gamma_beta, &saved, &dx, &gradient});
   expect_same_on_host(shape_, dx, 1e-4);
@@ -61,7 +62,7 @@ TEST_P(RealImages, AreAddedAndRectifiedAsOnTheHost) {
   EXPECT_EQ(b.bytes(), d.bytes());
 }
 
-// (3, 3) / 2 around the image; and all of it.
+// A window of (3, 3) with stride 2 and padding, and a window as large as the image.
 TEST_P(RealImages, ArePooledForwardAndBackwardAsOnTheHost) {
   const nets::Extent whole{shape_.image.height, shape_.image.width};
   for (const nets::Pool& pool :
@@ -117,7 +118,7 @@ TEST_F(RealLayers, JudgeAThousandClasses) {
   expect_same_on_host(shape, dlogits, 1e-6);
 }
 
-// ResNet-50's last layer, and biases with a rest.
+// ResNet-50's last layer, and biases with a remainder.
 TEST_F(RealLayers, UpdateMillionsOfParameters) {
   for (const ParameterSpec& spec : {ParameterSpec{LinearParameters{1000, {2048, 1, 1}, true}},
                                     {ConvolutionParameters{129, 67, nets::square(3), true}}}) {

@@ -1,4 +1,4 @@
-// CUDA's runtime on a processor.
+// Emulates CUDA's runtime on the CPU.
 #include <cuda_runtime_api.h>
 
 #include <cstdlib>
@@ -16,10 +16,10 @@ cudaError_t function_status = cudaSuccess;
 
 constexpr std::align_val_t kAlignment{256};
 #ifdef __SANITIZE_ADDRESS__
-constexpr std::size_t kAround = 0;  // it sees what lies before and behind
+constexpr std::size_t kAround = 0;  // AddressSanitizer watches both sides
 #else
 constexpr std::size_t kAround =
-    4096;  // for what was found to be foreign, and is written all the same
+    4096;  // for writes outside a block, which happen after they are reported
 #endif
 
 const std::byte* bytes(const void* memory) { return static_cast<const std::byte*>(memory); }

@@ -13,7 +13,7 @@
 namespace spillway::processor {
 namespace {
 
-// Where the program lies in memory: the first object that is named.
+// Returns the program's address in memory; the program is the first object in the list.
 std::uintptr_t program_base() {
   std::uintptr_t base = 0;
   dl_iterate_phdr(
@@ -25,7 +25,7 @@ std::uintptr_t program_base() {
   return base;
 }
 
-// A function, then a file and line.
+// Returns a function, then a file and line.
 std::vector<std::string> ask(const void* code) {
   std::ostringstream command;
   command << "addr2line -f -C -s -e /proc/" << getpid() << "/exe 0x" << std::hex

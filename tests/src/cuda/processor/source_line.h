@@ -4,10 +4,10 @@
 
 namespace spillway::processor {
 
-/// The name of the function that begins at `code`, as binutils' addr2line finds it; the address
-/// without it.
+/// Returns the name of the function at `code`, as binutils' addr2line finds it; otherwise the
+/// address.
 [[nodiscard]] std::string function_name(const void* code);
-/// The file and line that `code` was compiled from, likewise.
+/// Returns the file and line of `code`, found in the same way.
 [[nodiscard]] std::string source_line(const void* code);
 
 }  // namespace spillway::processor

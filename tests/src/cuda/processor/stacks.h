@@ -8,9 +8,9 @@
 
 namespace spillway::processor {
 
-constexpr std::size_t kMaxThreads = 1024;  ///< of a block, as on a device
+constexpr std::size_t kMaxThreads = 1024;  ///< per block, as on a device
 
-/// Fibers for as many threads as can wait in a block.
+/// Fibers for all threads of a block that may wait.
 class Stacks {
  public:
   Stacks();
@@ -25,7 +25,7 @@ class Stacks {
 };
 [[nodiscard]] Stacks& stacks();
 
-/// Whether an address is of the stack that the process began with.
+/// Returns true if an address is in the main thread's stack.
 [[nodiscard]] bool is_on_first_stack(const std::byte* address);
 
 }  // namespace spillway::processor

@@ -1,5 +1,5 @@
-// Tensors of more than 2^32 elements: of their memory, only what the first and the last block of
-// threads touch exists. A number that is cut off to 32 bits leads elsewhere.
+// Tensors of more than 2^32 elements. Memory exists only for what the first and the last block of
+// threads access. An index that is truncated to 32 bits causes a fault.
 #include <sys/mman.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@
 namespace spillway::cuda {
 namespace {
 
-// Zeros at first. As large as it is said to be, but for pages of memory that nobody touches.
+// A block of zeros with the given size, but without memory for untouched pages.
 class ThinBlock {
  public:
   explicit ThinBlock(um::Bytes size)
@@ -40,7 +40,7 @@ class ThinBlock {
 
  private:
   static constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  static constexpr std::size_t kAround = std::size_t{1} << 36U;  // of addresses nobody may touch
+  static constexpr std::size_t kAround = std::size_t{1} << 36U;  // inaccessible addresses
   std::size_t size_;
   std::byte* memory_;
 };
@@ -60,7 +60,7 @@ class ThinTensor : public KernelRunner {
   [[nodiscard]] static float get(ThinBlock& block, std::size_t i) {
     return is_bf16() ? float{block.numbers<Bfloat16>()[i]} : block.numbers<float>()[i];
   }
-  // Its first and last block of threads.
+  // Runs only the first and last block of threads.
   template <class Op>
   void run_thin(const Op& op, const std::vector<ThinBlock*>& operands,
                 const StepContext& context = {}) {
@@ -78,8 +78,8 @@ class ThinTensor : public KernelRunner {
   }
 };
 
-// 2^35 + 2^26 elements: more than 2^32 packs, and the last of them belongs to the last of 2^15
-// blocks of 2^8 threads.
+// 2^35 + 2^26 elements: more than 2^32 packs; the last of 2^15 blocks of 2^8 threads has the last
+// pack.
 constexpr TensorShape kMany{(1U << 20U) + (1U << 11U), {8, 64, 64}};
 constexpr std::size_t kLast = kMany.elements() - 1;
 static_assert(kMany.elements() > std::numeric_limits<std::uint32_t>::max());
@@ -110,7 +110,7 @@ TEST_F(ThinTensor, DropsByTheNumberOfItsPixel) {
   }
 }
 
-// Windows of 1 by 2: the last two pixels.
+// Windows of 1 by 2 cover the last two pixels.
 TEST_F(ThinTensor, IsPooledAtItsEnds) {
   constexpr TensorShape kWide{kMany.batch, {8, 64, 128}};
   constexpr std::size_t kLastOfWide = kWide.elements() - 1;
@@ -140,8 +140,7 @@ TEST_F(ThinTensor, IsCroppedAtItsEnds) {
   EXPECT_EQ(get(y, kLast), 5);
 }
 
-// In packs, of which the joined tensor has more than 2^32; and, behind 3 channels, number by
-// number.
+// Moves packs, more than 2^32 in the concatenated tensor; after 3 channels, single elements.
 TEST_F(ThinTensor, IsJoinedAndCutAtItsEnds) {
   constexpr std::size_t kBatch = (1U << 18U) + (1U << 11U);
   for (const std::size_t channels : {8U, 3U}) {
@@ -162,7 +161,7 @@ TEST_F(ThinTensor, IsJoinedAndCutAtItsEnds) {
   }
 }
 
-// A channel of zeros but for the last pixel: y = x / (1 + 2 / 3 x^2), with x = 1.
+// All channels are zero except in the last pixel: y = x / (1 + 2 / 3 x^2) with x = 1.
 TEST_F(ThinTensor, IsNormalisedByItsNeighboursAtItsEnds) {
   constexpr TensorShape kDeep{(1U << 22U) + (1U << 15U), {1024, 1, 1}};
   constexpr std::size_t kEnd = kDeep.elements() - 1;
@@ -189,13 +188,13 @@ TEST_F(ThinTensor, IsJudgedAtItsEnds) {
   labels.numbers<std::int32_t>()[kLogits.batch - 1] = 99999;
   run_thin(SoftmaxCrossEntropyTrain{.x = kLogits}, {&logits, &labels, &result, &dlogits},
            {.counted_labels = 2});
-  // Of the first eight rows, each costs log(100000) and counts a half.
+  // 15 of the first and the last eight rows cost log(100000), each with weight 1/2.
   EXPECT_NEAR(result.numbers<float>()[0], 15 * std::log(100000.F) / 2, 1);
   EXPECT_NEAR(get(dlogits, kLogits.elements() - 100000), 0, 1e-9);
   EXPECT_NEAR(get(dlogits, kLogits.elements() - 2 * 100000), -0.5F, 0.01F);
 }
 
-// 2^29 rows of 8 channels: (x - mean) is 1 in the last, 0 in all others.
+// 2^29 rows of 8 channels: (x - mean) is 1 in the last row, 0 in all others.
 constexpr TensorShape kRows{(1U << 17U) + 1, {8, 64, 64}};
 constexpr std::size_t kEnd = kRows.elements() - 1;
 static_assert(kRows.elements() > std::numeric_limits<std::uint32_t>::max());
@@ -236,7 +235,7 @@ TEST_F(ThinTensor, HasSlopesAtItsEnds) {
            {&x, &dy, &gamma_beta, &saved, &dy, &gradient});
   EXPECT_EQ(gradient.numbers<float>()[7], 8);      // dgamma = dy x / sqrt(0 + 1)
   EXPECT_EQ(gradient.numbers<float>()[8 + 7], 2);  // dbeta = dy
-  EXPECT_NEAR(get(dy, kEnd), 6, 0.001);            // gamma dy, less what vanishes in 2^29 rows
+  EXPECT_NEAR(get(dy, kEnd), 6, 0.001);            // gamma dy, minus terms that vanish in 2^29 rows
 }
 
 TEST_F(ThinTensor, GetsBiasesAndIsSummedAtItsEnds) {
@@ -284,7 +283,7 @@ TEST_F(ThinTensor, OfParametersIsUpdatedToItsEnd) {
   m.numbers<float>()[last] = 0;
   run_thin(AdamUpdate{.parameters = spec, .options = {.weight_decay = 0}},
            {&w, &m, &v, &dw, &w, &m, &v}, {.learning_rate = 0.25F});
-  EXPECT_NEAR(w.numbers<float>()[last], 0.25F, 1e-4);  // the first step is the rate's size
+  EXPECT_NEAR(w.numbers<float>()[last], 0.25F, 1e-4);  // the first step is as large as the rate
   if (layout.has_bf16_copy()) {
     const auto* const copy =
         reinterpret_cast<const Bfloat16*>(w.data() + layout.bf16_weights().count());

@@ -1,4 +1,4 @@
-// Ranks on real GPUs, which are threads of one process: one rank, and two where there are two GPUs.
+// Ranks on real GPUs, as threads of one process: one rank, or two if there are two GPUs.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ using namespace spillway::testing;
 
 class GpuRanks : public GpuTest {
  protected:
-  // Skips the test where there are fewer.
+  // Skips the test if there are fewer GPUs.
   static void require_gpus(int wanted) {
     int count = 0;
     um::check(cudaGetDeviceCount(&count));
@@ -38,7 +38,7 @@ class GpuRanks : public GpuTest {
   }
 };
 
-// Numbers in a device's memory.
+// Numbers in device memory.
 class DeviceNumbers {
  public:
   DeviceNumbers(um::Memory& memory, const std::vector<float>& numbers)
@@ -59,7 +59,7 @@ class DeviceNumbers {
   um::Block block_;
 };
 
-// Slices of more than one piece on two ranks.
+// Each of two ranks has a slice of more than one piece.
 void reduce_on_gpu(Communicator& process, std::size_t shards) {
   constexpr std::size_t kNumbers = 1'100'003;
   const auto device = um::open_cuda_device(static_cast<int>(process.rank()));

@@ -42,14 +42,14 @@ TEST(NcclFunctions, RefuseAVersionThatIsTooOld) {
   stand_in().reset();
 }
 
-// NVIDIA's own can be asked without a GPU.
+// NVIDIA's NCCL can be queried without a GPU.
 TEST(NcclFunctions, AreAllInTheInstalledLibrary) {
   void* const library = dlopen(kNcclLibrary, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) GTEST_SKIP() << "no NCCL is installed";
   EXPECT_EQ(load_nccl(kNcclLibrary).version.substr(0, 2), "2.");
 }
 
-// Over the whole way that the plug-in takes, but for kernels.
+// Joins exactly as the plug-in does, except for kernels.
 TEST(DevicesOfRanks, MeetWhenTheyJoin) {
   stand_in().reset();
   ThreadRanks group{3};
@@ -60,7 +60,7 @@ TEST(DevicesOfRanks, MeetWhenTheyJoin) {
     const auto joined = join_devices(gpu, process, {}, SPILLWAY_STAND_IN_NCCL);
     EXPECT_EQ(joined->library(), "nccl");
     EXPECT_EQ(std::ranges::count(gpu.take_log(), "exchange: copy device 0+4 B to device 4 B"),
-              process.rank() == 0 ? 1 : 0);  // what the first has to itself
+              process.rank() == 0 ? 1 : 0);  // the first rank's copy to itself
   });
   EXPECT_EQ(errors, spillway::testing::no_errors(group));
   EXPECT_EQ(stand_in().destroyed, 3);
@@ -80,7 +80,7 @@ TEST(DevicesOfRanks, AreRefusedWhereNcclIsMissing) {
   }
 }
 
-// One GPU, which both are about to train on.
+// Both ranks would train on the same GPU.
 TEST(DevicesOfRanks, AreRefusedWhereTheyAreOne) {
   ThreadRanks group{2};
   const auto errors = spillway::testing::on_ranks(group, [](Communicator& process) {

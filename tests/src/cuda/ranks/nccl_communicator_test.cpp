@@ -25,7 +25,7 @@ class NcclRanks : public ::testing::Test {
   void TearDown() override { stand_in().reset(); }
 };
 
-// Of a device whose memory is RAM: each call waits, as the contract's callers expect of RAM.
+// A device with memory in RAM: each call waits, as the contract's callers expect.
 class Waiting final : public Communicator {
  public:
   explicit Waiting(Communicator& device)
@@ -65,7 +65,7 @@ TEST_F(NcclRanks, KeepWhatACommunicatorPromises) {
   EXPECT_EQ(stand_in().destroyed, (2 + 3 + 4 + 5) * 9);
 }
 
-// A rank alone has no need of NCCL.
+// A single rank does not need NCCL.
 TEST_F(NcclRanks, OfOneRankAreItsDeviceAlone) {
   ThreadRanks group{1};
   const auto errors = on_ranks(group, [](Communicator& process) {
@@ -80,7 +80,8 @@ TEST_F(NcclRanks, OfOneRankAreItsDeviceAlone) {
   EXPECT_EQ(errors, no_errors(group));
 }
 
-// What a call on rank `rank` gave its stream, in a line each: "send 8 to 1", "receive 8 from 1".
+// Work that calls on rank `rank` gave their stream, one line each: "send 8 to 1", "receive 8 from
+// 1".
 struct GivenWork {
   std::mutex mutex;
   std::vector<std::string> lines;
@@ -104,7 +105,7 @@ struct GivenWork {
   }
 };
 
-// 40 numbers on 2 ranks, a node each: slices of 16 and 24.
+// 40 numbers on 2 ranks, one per node: slices of 16 and 24.
 TEST_F(NcclRanks, SendSlicesInOneGroup) {
   GivenWork given;
   given.listen(0);
@@ -137,7 +138,7 @@ void broadcast_three(Communicator& device) {
   device.finish();
 }
 
-// Rank 1 has met the others, and never comes again.
+// Rank 1 joins and then stays silent.
 TEST_F(NcclRanks, NameTheOneThatIsSilent) {
   for (const auto call : {sum_three, broadcast_three}) {
     ThreadRanks group{{"a", "b", "b"}, {.time_limit = 100ms}};
@@ -157,7 +158,7 @@ TEST_F(NcclRanks, NameTheOneThatIsSilent) {
   EXPECT_EQ(stand_in().aborted, 6);
 }
 
-// One that does not even join.
+// Rank 1 does not even join.
 TEST_F(NcclRanks, NameTheOneThatDoesNotJoin) {
   ThreadRanks group{2, {.time_limit = 100ms}};
   const auto errors = on_ranks(group, [&](Communicator& process) {
@@ -171,13 +172,12 @@ TEST_F(NcclRanks, NameTheOneThatDoesNotJoin) {
 
 TEST_F(NcclRanks, SayWhenDevicesDoNotReachEachOther) {
   ThreadRanks group{2};
-  const auto errors =
-      on_nccl_ranks(group,
-                    [](const NcclRank& rank) {
-                      rank.gpu.hold();  // no GPU comes to the end of what it was given
-                      sum_three(rank.device);
-                    },
-                    {.time_limit = 50ms});
+  const auto errors = on_nccl_ranks(group,
+                                    [](const NcclRank& rank) {
+                                      rank.gpu.hold();  // no GPU completes its work
+                                      sum_three(rank.device);
+                                    },
+                                    {.time_limit = 50ms});
   for (const std::string& error : errors) {
     EXPECT_EQ(error,
               "NCCL has not ended an exchange for 0.05 s, although all ranks answer: their GPUs do "
@@ -197,7 +197,7 @@ TEST_F(NcclRanks, SayWhatNcclSaysWhenItFails) {
       stand_in().last_error = "socket closed by node-b";
     }
     EXPECT_THROW(sum_three(rank.device), um::Error);
-    sum_three(rank.device);  // the same again
+    sum_three(rank.device);  // throws the same error again
   });
   EXPECT_EQ(errors[0],
             "NCCL: remote process exited or there was a network error (socket closed by node-b)");

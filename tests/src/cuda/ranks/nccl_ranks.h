@@ -18,18 +18,18 @@
 
 namespace spillway::testing {
 
-/// The library that stands for NCCL, as the program loads it.
+/// Loads the stand-in for NCCL, as the program does.
 [[nodiscard]] inline cuda::NcclFunctions stand_in_functions() {
   return cuda::load_nccl(SPILLWAY_STAND_IN_NCCL);
 }
 
-/// What a test says to it.
+/// Returns the settings of the stand-in.
 [[nodiscard]] inline StandInNccl& stand_in() {
   void* const library = dlopen(SPILLWAY_STAND_IN_NCCL, RTLD_NOW | RTLD_LOCAL);
   return *reinterpret_cast<StandInFunction>(dlsym(library, kStandInFunction))();
 }
 
-/// The device of a rank whose memory is RAM: kernels are the host's.
+/// Returns a rank's device with memory in RAM and the host's kernels.
 [[nodiscard]] inline cuda::DeviceCommunicator::Device device_in_ram(um::CudaApi& api) {
   cuda::DeviceCommunicator::Device device;
   device.stream = std::make_unique<cuda::ExchangeStream>(api);
@@ -52,14 +52,14 @@ namespace spillway::testing {
   return device;
 }
 
-/// One of the ranks of a test: its process is a thread, its device a driver that takes notes.
+/// A rank of a test, with a thread as its process and a recording driver as its device.
 struct NcclRank {
   Communicator& process;
   Communicator& device;
   um::RecordingApi& gpu;
 };
 
-/// Runs `work` on each rank of a group. What each threw, by rank; empty where it threw nothing.
+/// Runs `work` on each rank of a group. Returns each rank's error; empty if it threw nothing.
 [[nodiscard]] inline std::vector<std::string> on_nccl_ranks(
     ThreadRanks& group, const std::function<void(NcclRank)>& work,
     const CommunicatorOptions& options = {}) {

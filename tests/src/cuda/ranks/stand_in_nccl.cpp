@@ -1,4 +1,4 @@
-// A library that stands for NCCL: stand_in_nccl.h says what it does.
+// A stand-in for NCCL; see stand_in_nccl.h.
 #include "tests/src/cuda/ranks/stand_in_nccl.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct World {
   std::set<int> joined;
   std::set<int> left;
   std::map<std::pair<int, int>, std::deque<Message>> sent;  // by sender and receiver
-  std::map<std::uint64_t, std::map<int, Message>> summed;   // by number of the sum, and rank
+  std::map<std::uint64_t, std::map<int, Message>> summed;   // by number of the sum, then by rank
 };
 
 std::map<std::uint64_t, World>& worlds() {
@@ -35,7 +35,7 @@ std::map<std::uint64_t, World>& worlds() {
   return all;
 }
 
-// Of the calling thread's group, which has begun so often.
+// The group of the calling thread; `depth` counts its nested calls.
 struct Group {
   int depth = 0;
   ncclComm_t comm = nullptr;
@@ -51,8 +51,8 @@ struct ncclComm {
   int rank = 0;
   bool leaves = false;
   std::uint64_t sums = 0;
-  NcclWork pending;        // no pieces: nothing is under way
-  bool is_posted = false;  // what others need of it
+  NcclWork pending;        // without pieces: no work in progress
+  bool is_posted = false;  // whether other ranks can see its data
 };
 
 namespace {
@@ -81,7 +81,7 @@ bool has_all(ncclComm& comm) {
   });
 }
 
-// In the order of ranks.
+// Sums in the order of ranks.
 Message sum_of(const std::map<int, Message>& parts) {
   Message total = parts.begin()->second;
   for (auto part = std::next(parts.begin()); part != parts.end(); ++part) {
@@ -97,7 +97,7 @@ Message sum_of(const std::map<int, Message>& parts) {
   return total;
 }
 
-// What is to be where.
+// Returns the results and their destinations.
 std::vector<std::pair<std::byte*, Message>> take(ncclComm& comm) {
   std::vector<std::pair<std::byte*, Message>> taken;
   for (const NcclPiece& piece : comm.pending.pieces) {
@@ -226,7 +226,7 @@ ncclResult_t ncclGroupEnd() {
   settings().ask(group.work);
   const std::lock_guard lock{settings().mutex};
   ncclComm& comm = *std::exchange(group.comm, nullptr);
-  if (!comm.pending.pieces.empty()) return ncclInvalidUsage;  // nobody has waited for it
+  if (!comm.pending.pieces.empty()) return ncclInvalidUsage;  // not waited for
   comm.pending = std::exchange(group.work, {});
   return ncclInProgress;
 }

@@ -13,15 +13,15 @@
 
 namespace spillway::testing {
 
-/// A piece of a group of sends and receives, or of a sum.
+/// A send, a receive or a sum, as a piece of a group.
 struct NcclPiece {
   enum class Kind { kSend, kReceive, kSum };
   Kind kind = Kind::kSend;
-  std::span<std::byte> bytes;  ///< of this rank's device
-  int peer = 0;                ///< of a sum: this rank
+  std::span<std::byte> bytes;  ///< in this rank's device memory
+  int peer = 0;                ///< for a sum: this rank
 };
 
-/// Work that a stream is given by one rank, when all that it needs of others is there.
+/// One rank's work, given to its stream once all data from other ranks is available.
 struct NcclWork {
   int rank = 0;
   cudaStream_t stream = nullptr;
@@ -29,20 +29,20 @@ struct NcclWork {
   std::function<void()> act;  ///< moves and sums the bytes
 };
 
-/// What a test says to the library that stands for NCCL (stand_in_nccl.cpp), and learns of it. Its
-/// ranks are threads of one process, and it really moves their bytes, which lie in RAM. No call
-/// waits: like NCCL's own without blocking, it says that it is under way until all ranks have come.
+/// Settings and records of the stand-in for NCCL (stand_in_nccl.cpp). Ranks are threads of one
+/// process, and their bytes in RAM are really moved. No call waits: like non-blocking NCCL, calls
+/// report "in progress" until all ranks have arrived.
 struct StandInNccl {
-  std::mutex mutex;  ///< guards all but the counts; not held while `ask` and `give` are called
+  std::mutex mutex;  ///< guards all members except the counts; not held during `ask` and `give`
   int version = NCCL_VERSION_CODE;
-  std::map<int, ncclResult_t> failures;  ///< by rank: what it is told when it asks
+  std::map<int, ncclResult_t> failures;  ///< by rank: result of its next query
   std::string last_error;
-  /// Told of work as soon as a rank asks for it, whether or not the others have.
+  /// Called when a rank requests work, even before the others do.
   std::function<void(const NcclWork&)> ask = [](const NcclWork&) {};
-  /// Gives work to its stream, by default at once.
+  /// Gives work to its stream; by default runs it at once.
   std::function<void(const NcclWork&)> give = [](const NcclWork& work) { work.act(); };
 
-  std::atomic<int> destroyed = 0;  ///< communicators, when all had left
+  std::atomic<int> destroyed = 0;  ///< number of communicators destroyed after all had left
   std::atomic<int> aborted = 0;
 
   void reset() {
@@ -57,7 +57,7 @@ struct StandInNccl {
   }
 };
 
-/// What the library exports beside NCCL's functions.
+/// Name of the function that the library exports besides NCCL's.
 inline constexpr const char* kStandInFunction = "stand_in_nccl";
 using StandInFunction = StandInNccl* (*)();
 

@@ -24,7 +24,7 @@ using namespace spillway::test;
 TrainerOptions trainer_options(Communicator& process) {
   return {.network = small_network(),
           .step = {.batch = 8, .convolution = ConvolutionAlgorithm::kDirect},
-          // The driver knows nothing of kernels that a Trainer makes, and cannot repeat them.
+          // The driver does not see kernels launched by a Trainer and cannot repeat them.
           .memory = {.mode = MemoryMode::kResident, .space = {.gpu = {.graph = false}}},
           .training = {.steps = 3, .evaluate_every = 0},
           .ranks = {.communicator = &process,
@@ -42,7 +42,7 @@ std::string trained_alone(const Change& change) {
   return Trainer{small_context(), options}.run().weights_sha256;
 }
 
-// Two ranks come to what one comes to alone.
+// Expects the results of one rank from two ranks.
 void expect_same_on_two_gpus(const Change& change) {
   const std::string expected = trained_alone(change);
   std::array<WatchedGpu*, kRanks> gpus{};
@@ -69,13 +69,13 @@ void expect_same_on_two_gpus(const Change& change) {
   EXPECT_EQ(weights[1], expected);
 }
 
-// With all that a Trainer does: only the first rank draws weights, and what is between the GPUs is
-// measured.
+// Covers everything that a Trainer does: only rank zero draws weights, and the connection of the
+// GPUs is measured.
 TEST(TwoGpuTrainer, BeginsWithTheFirstRanksWeights) {
   expect_same_on_two_gpus([](TrainerOptions&) {});
 }
 
-// Each GPU keeps half of the moments; the checkpoint has all of them, with which one goes on alone.
+// Each GPU has half of the moments. The checkpoint has all of them, so that one GPU can continue.
 TEST(TwoGpuTrainer, DividesTheOptimizer) {
   const TemporaryFolder folder;
   const auto divided = [&](TrainerOptions& options) {

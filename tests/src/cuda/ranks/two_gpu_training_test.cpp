@@ -1,5 +1,5 @@
-// Two ranks, each of which trains on a GPU without a driver (um/cuda/recording_api.h) with the
-// host's kernels, and exchanges by a library that stands for NCCL.
+// Two ranks train on GPUs without a driver (tests/um/cuda/recording_api.h), with the host's
+// kernels. They exchange through a stand-in for NCCL.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ struct RankTraining {
   RankReduction reduction = RankReduction::kTree;
   std::size_t shards = 4;
   nets::Network (*network)() = network_of_blocks;
-  // Groups of a step, before the first of which kernels do not come to their end; 0: they may.
+  // Groups per step; kernels are held back until the step's first group. 0: never held back.
   std::size_t kept_before = 0;
 };
 
@@ -41,7 +41,7 @@ struct RankTrained {
   std::vector<float> losses;
   std::string weights;
   bool kept_budget = true;
-  std::vector<std::size_t> buckets;  // numbers of each exchange, in the order of the plan
+  std::vector<std::size_t> buckets;  // numbers per exchange, in the order of the plan
 
   [[nodiscard]] auto numbers() const { return std::pair{losses, weights}; }
 };
@@ -59,7 +59,7 @@ std::vector<std::size_t> bucket_counts(const prefetch::TaskGraph& graph,
   return counts;
 }
 
-// Plans by a modelled machine, so that all ranks plan alike.
+// Plans with a modelled machine, so that all ranks make the same plan.
 Plans plans_of(const Workload& workload, Bytes budget, MemoryMode mode) {
   const prefetch::Machine machine = prefetch::find_machine("h100");
   std::vector<prefetch::Profile> profiles;
@@ -117,7 +117,7 @@ RankOptions rank_options(Communicator& process, Communicator* device,
           .reduction = training.reduction};
 }
 
-// By rank.
+// Returns the results by rank.
 std::vector<RankTrained> train_on_host(std::size_t ranks, const RankTraining& training) {
   ThreadRanks group{ranks};
   std::vector<RankTrained> trained(ranks);
@@ -168,7 +168,8 @@ OnGpus train_on_gpus(const RankTraining& training) {
   return result;
 }
 
-// Numbers [0, n), of which the first rank owns about a half: TreeReduction::slice().
+// Returns how many of numbers [0, n) the rank owns; rank zero owns about half:
+// TreeReduction::slice().
 std::size_t owned(std::size_t rank, std::size_t n) {
   ThreadRanks group{kRanks};
   const auto end = group.end(rank);
@@ -183,8 +184,8 @@ std::string swapped(std::size_t rank, std::size_t sent, std::size_t received) {
   return send + ", " + receive;
 }
 
-// Of a step: each bucket in two halves, slices there and sums back, then the statistics of all
-// shards, of which each rank has two.
+// Returns the exchanges of a step: each bucket in two halves (slices to their owners, sums back),
+// then the statistics of all shards, two shards per rank.
 std::vector<std::string> expected_lines(std::size_t rank, const std::vector<std::size_t>& buckets) {
   std::vector<std::string> lines;
   for (const std::size_t n : buckets) {
@@ -225,8 +226,8 @@ TEST(TwoGpuTraining, ExchangesEachBucketByTheTree) {
   }
 }
 
-// No GPU comes to the end of its kernels before the first bucket is exchanged: the last of the
-// backward pass waits for that. A rank has one shard, so that there is one such pass in a step.
+// No GPU completes its kernels before the first bucket is exchanged, so the last kernels of
+// backward wait. Each rank has one shard, so that a step has one backward pass.
 TEST(TwoGpuTraining, ExchangesBesideTheBackwardPass) {
   RankTraining training{.shards = 2};
   const OnGpus free = train_on_gpus(training);
@@ -240,8 +241,8 @@ TEST(TwoGpuTraining, ExchangesBesideTheBackwardPass) {
   }
 }
 
-// Of four shards on each rank, two wait for the other two. Nothing but gradients waits for the GPU
-// here: there are no statistics.
+// Two of four shards on each rank wait for the other two. Only gradients wait for the GPU, since
+// there are no statistics.
 TEST(TwoGpuTraining, KeepsSumsThatWaitInTheGpu) {
   const RankTraining many{.shards = 8, .network = network_with_large_layer};
   const auto expected = train_on_host(1, many).front().numbers();
@@ -255,7 +256,7 @@ TEST(TwoGpuTraining, HasNcclAddUpWhereItIsToBeFastest) {
   const OnGpus on_gpus = train_on_gpus(fastest);
   const std::vector<RankTrained>& trained = on_gpus.trained;
   EXPECT_EQ(trained[0].numbers(), trained[1].numbers());
-  // Two ranks with a node each: a + b, whoever adds.
+  // For two ranks on a node each the sum is a + b in any order.
   EXPECT_EQ(trained[0].numbers(), train_on_host(2, {}).front().numbers());
   EXPECT_EQ(on_gpus.groups[0].front().line,
             "sum " + std::to_string(trained[0].buckets.front() * sizeof(float)));

@@ -20,7 +20,7 @@ namespace spillway::testing {
 
 inline constexpr std::size_t kRanks = 2;
 
-/// Number kernels as a GPU's would be: the driver is told what they use.
+/// Number kernels as on a GPU: the driver is told which memory they use.
 class DeclaredNumberKernels final : public NumberKernels {
  public:
   DeclaredNumberKernels(um::RecordedGpu& gpu, const cuda::ExchangeStream& stream)
@@ -54,14 +54,14 @@ class DeclaredNumberKernels final : public NumberKernels {
   const cuda::ExchangeStream& stream_;
 };
 
-/// What a rank exchanged.
+/// One exchange of a rank.
 struct Group {
   std::string line;  ///< "send 8 to 1, receive 8 from 1"
   std::string stream;
   friend bool operator==(const Group&, const Group&) = default;
 };
 
-/// In words.
+/// Describes the exchange in words.
 [[nodiscard]] inline std::string line_of(const NcclWork& work) {
   std::string line;
   for (const NcclPiece& piece : work.pieces) {
@@ -78,7 +78,7 @@ struct Group {
   return line;
 }
 
-/// Gives work to the streams of the ranks' GPUs, and takes notes.
+/// Gives exchanges to the streams of the ranks' GPUs and records them.
 class Exchanges {
  public:
   explicit Exchanges(std::array<WatchedGpu*, kRanks> gpus) : gpus_{gpus} {
@@ -89,9 +89,9 @@ class Exchanges {
   Exchanges& operator=(const Exchanges&) = delete;
   ~Exchanges() { stand_in().reset(); }
 
-  /// Of a rank, by one thread of it at a time.
+  /// Returns a rank's exchanges. Thread safety: one thread per rank.
   [[nodiscard]] const std::vector<Group>& of(std::size_t rank) const { return groups_[rank]; }
-  /// How many, so far.
+  /// Returns the number of exchanges so far.
   [[nodiscard]] std::size_t count(std::size_t rank) const { return counts_[rank]; }
 
  private:
@@ -116,7 +116,7 @@ class Exchanges {
   std::array<std::atomic<std::size_t>, kRanks> counts_{};
 };
 
-/// As the plug-in does, but for the kernels.
+/// Joins like the plug-in, except for kernels.
 [[nodiscard]] inline std::unique_ptr<Communicator> join_gpus(WatchedGpu& gpu,
                                                              Communicator& process) {
   cuda::DeviceCommunicator::Device device;

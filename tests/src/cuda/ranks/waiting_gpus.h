@@ -12,15 +12,15 @@
 
 namespace spillway::testing {
 
-/// A driver whose kernels can be kept from coming to their end.
+/// A driver that can keep kernels from completing.
 class WatchedGpu : public um::RecordingApi {
  public:
   [[nodiscard]] std::string name_of(cudaStream_t stream) {
     const std::lock_guard lock{mutex_};
     return streams_.of(stream).name;
   }
-  /// An event fires, of any stream; of the kernels' not the last one where that is kept. False:
-  /// there is none.
+  /// Fires one event of any stream; with `keeps_last`, not the last event of the kernels' stream.
+  /// Returns false if there is none.
   bool fire_one(bool keeps_last) {
     const std::lock_guard lock{mutex_};
     for (auto* const stream : streams_.busy()) {
@@ -32,8 +32,8 @@ class WatchedGpu : public um::RecordingApi {
   }
 };
 
-/// GPUs whose kernels, as long as `is_kept(rank)` says so, do not come to the end of what they were
-/// given. When this ends, or after a while in which nothing else happens, they do.
+/// GPUs that do not complete their kernels while `is_kept(rank)` returns true. They complete when
+/// this object is destroyed, or after a while without any other progress.
 class WaitingGpus {
  public:
   WaitingGpus(std::vector<WatchedGpu*> gpus, std::function<bool(std::size_t rank)> is_kept)
@@ -48,7 +48,7 @@ class WaitingGpus {
     for (WatchedGpu* const gpu : gpus_) gpu->let_go();
   }
 
-  /// True when nothing happened any more but by the kernels' coming to their end.
+  /// Returns true if kernels had to be released because nothing else made progress.
   [[nodiscard]] bool had_to_let_go() const { return had_to_let_go_; }
 
  private:

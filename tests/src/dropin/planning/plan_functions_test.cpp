@@ -9,8 +9,8 @@ namespace {
 
 using nlohmann::json;
 
-// Three blocks of 4 MiB: the first two wait from the forward tasks for the backward ones. The last
-// task holds two at once, 8 MiB, and everything near is 12 MiB.
+// Three blocks of 4 MiB; the first two wait between forward and backward tasks. The last task holds
+// two blocks, 8 MiB. All blocks together take 12 MiB.
 const char* const kTrace = R"({"format": "spillway-trace", "version": 1, "name": "toy", "tasks": [
   {"name": "f1", "reads": [], "writes": [1], "duration_ns": 1000000, "workspace_bytes": 0},
   {"name": "f2", "reads": [1], "writes": [2], "duration_ns": 1000000, "workspace_bytes": 0},

@@ -1,4 +1,4 @@
-// A program that has no code for GPUs, and opens the driver.
+// A program without GPU code that opens the driver.
 #include <dlfcn.h>
 
 int main() { return dlopen(DRIVER, RTLD_NOW | RTLD_LOCAL) == nullptr ? 1 : 0; }

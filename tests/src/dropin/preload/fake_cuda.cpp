@@ -1,4 +1,4 @@
-// A GPU that is the host, as libspillway_um_cuda.so, and says what streams it records.
+// A libspillway_um_cuda.so with the host as GPU, which prints the streams that it records.
 #include <cstdint>
 #include <cstdio>
 #include <memory>

@@ -1,4 +1,4 @@
-// A shared CUDA runtime without a GPU: each call is a line on standard output, memory is malloc's.
+// A shared CUDA runtime without a GPU. It prints each call and allocates by malloc.
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -49,7 +49,7 @@ int cudaDeviceSynchronize() {
   std::printf("runtime: synchronized device %d\n", current_device);
   return 0;
 }
-/// The stream 12 is captured.
+/// Stream 12 is captured.
 int cudaStreamIsCapturing(void* stream, int* status) {
   *status = stream == reinterpret_cast<void*>(12) ? 1 : 0;
   return 0;

@@ -1,2 +1,2 @@
-// libcuda.so.1, of which there is only the name.
+// An empty libcuda.so.1: only its name matters.
 extern "C" int cuInit(unsigned /*flags*/) { return 0; }  // NOLINT(readability-identifier-naming)

@@ -1,4 +1,4 @@
-// A program that is linked with a shared CUDA runtime.
+// A program linked with a shared CUDA runtime.
 extern "C" void act(int count, char** arguments);
 
 int main(int count, char** arguments) { act(count, arguments); }

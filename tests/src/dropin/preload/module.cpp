@@ -1,4 +1,4 @@
-// What a program does that uses a shared CUDA runtime: each argument is a call, each result a line.
+// Uses a shared CUDA runtime: each argument is a call, each result a line.
 //
 //   malloc:BYTES async:BYTES:STREAM ptsz:BYTES:STREAM   takes and fills a block
 //   free free_async:STREAM free_ptsz:STREAM             gives back the oldest
@@ -41,7 +41,7 @@ struct FreedAtExit {
 };
 FreedAtExit left;
 
-/// An argument: "async:4096:7".
+/// A parsed argument: "async:4096:7".
 struct Call {
   std::string name;
   std::size_t bytes = 0;
@@ -75,7 +75,7 @@ int take(const Call& call, void** block) {
 }
 
 int give_back(const Call& call, void* block) {
-  void* const stream = handle(call.bytes);  // its only number
+  void* const stream = handle(call.bytes);  // the call's only number
   if (call.name == "free_async") return cudaFreeAsync(block, stream);
   if (call.name == "free_ptsz") return cudaFreeAsync_ptsz(block, stream);
   return cudaFree(block);

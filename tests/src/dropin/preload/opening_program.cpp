@@ -1,5 +1,4 @@
-// A program that opens a module, and with it a shared CUDA runtime, for itself alone, as Python
-// does.
+// A program that opens a module, and with it a private shared CUDA runtime, like Python.
 #include <dlfcn.h>
 
 #include <cstdio>

@@ -15,12 +15,12 @@ const std::string kOnGpu1 = "LD_LIBRARY_PATH=" FAKE_GPU
                             "SPILLWAY_UM_CAPACITY=8MiB ";
 constexpr const char* kNothing = "";
 
-/// Runs a program with the library in front.
+/// Runs a program with the preloaded library.
 test::Ended run_preloaded(const std::string& environment, const std::string& command) {
   return test::run_in_shell("env LD_PRELOAD=" PRELOAD " " + environment + command);
 }
 
-/// What a program that is linked with a shared runtime prints.
+/// Returns the output of a program linked with a shared runtime.
 std::string output_of(const std::string& environment, const std::string& calls) {
   const test::Ended outcome = run_preloaded(environment, LINKED " " + calls);
   EXPECT_EQ(outcome.status, 0);
@@ -74,7 +74,7 @@ TEST(Preload, ServesDestructorsAtExit) {
             "malloc:4194304 -> 0\nleave -> 0\nat exit -> 0\n");
 }
 
-TEST(Preload, ServesThreads) {  // eight blocks of 1 MiB at most are 8 MiB
+TEST(Preload, ServesThreads) {  // at most eight blocks of 1 MiB are 8 MiB
   const test::Ended outcome =
       run_preloaded(kOnHost + "SPILLWAY_UM_PRELOAD_REPORT=1 ", LINKED " threads");
   EXPECT_EQ(outcome.output, "threads -> 0\n");
@@ -102,7 +102,7 @@ TEST(Preload, StandsInFrontOfTheRuntimeOfCuda) {
 #endif
 
 TEST(Preload, ReportsInOneLine) {
-  // 2 MiB of 6 may be near: the others leave when they are written, by pages of 128 KiB.
+  // 2 MiB of 6 may be near; the rest leaves when written, in pages of 128 KiB.
   const test::Ended outcome =
       run_preloaded(kOnHost + "SPILLWAY_UM_PRELOAD_REPORT=1 ",
                     LINKED " malloc:6291456 malloc:6291456 malloc:4096 free free free");
@@ -114,7 +114,7 @@ TEST(Preload, ReportsInOneLine) {
       << outcome.errors;
 }
 
-// --- a GPU: the host's device behind the plug-in's interface
+// --- a GPU: the host device behind the plug-in's interface
 
 TEST(PreloadOnAGpu, ServesItsOwnDeviceAlone) {
   EXPECT_EQ(output_of(kOnGpu1, "malloc:1048576 device:1 malloc:1048576 free"),
@@ -130,7 +130,7 @@ TEST(PreloadOnAGpu, WaitsForItBeforeItFrees) {
             "runtime: cudaMalloc 4096\nmalloc:4096 -> 0\n");
 }
 
-TEST(PreloadOnAGpu, FreesInTheOrderOfTheStreamThatIsMeant) {  // a thread's own has the number 2
+TEST(PreloadOnAGpu, FreesInTheOrderOfTheStreamThatIsMeant) {  // a per-thread stream has number 2
   EXPECT_EQ(output_of(kOnGpu1,
                       "device:1 async:1048576:7 ptsz:1048576:0 ptsz:1048576:0 free_async:7 "
                       "free_ptsz:9 free_ptsz:0"),
@@ -140,7 +140,7 @@ TEST(PreloadOnAGpu, FreesInTheOrderOfTheStreamThatIsMeant) {  // a thread's own 
             "gpu of opening 1: recorded stream 2\nfree_ptsz:0 -> 0\n");
 }
 
-TEST(PreloadOnAGpu, LeavesWhatIsCapturedToTheRuntime) {  // the stream 12
+TEST(PreloadOnAGpu, LeavesWhatIsCapturedToTheRuntime) {  // stream 12 is captured
   EXPECT_EQ(
       output_of(kOnGpu1, "device:1 async:1048576:12 async:1048576:7 free_async:12 free_async:12"),
       "device:1 -> 0\nruntime: cudaMallocAsync 1048576\nasync:1048576:12 -> 0\n"
@@ -149,9 +149,9 @@ TEST(PreloadOnAGpu, LeavesWhatIsCapturedToTheRuntime) {  // the stream 12
       "free_async:12 -> 1\n");
 }
 
-// --- what it says
+// --- messages
 
-/// Everything went to the runtime, and one line of standard error says why.
+/// Expects that the runtime served all calls, and that one line on standard error says why.
 void expect_all_left(const std::string& environment, const std::string& why) {
   const test::Ended outcome =
       run_preloaded(environment, LINKED " malloc:4194304 free malloc:4194304");
@@ -179,7 +179,7 @@ TEST(Preload, SaysNothingWhenItIsToBeQuiet) {
   EXPECT_EQ(run_preloaded(quiet, STATIC).errors, kNothing);
 }
 
-/// `program` succeeds and says that it is not served.
+/// Expects that `program` succeeds and warns that it is not served.
 void expect_warning(const std::string& program, const std::string& name) {
   const test::Ended outcome = run_preloaded(kNothing, program);
   EXPECT_EQ(outcome.status, 0);
@@ -191,7 +191,7 @@ void expect_warning(const std::string& program, const std::string& name) {
 TEST(Preload, WarnsOnceOfARuntimeThatIsLinkedIn) {
   expect_warning(STATIC, "preload_static_program");
   expect_warning(DRIVER, "preload_driver_program");
-  EXPECT_EQ(run_preloaded(kNothing, "true").errors, kNothing);  // no program of CUDA's
+  EXPECT_EQ(run_preloaded(kNothing, "true").errors, kNothing);  // not a CUDA program
 }
 
 }  // namespace

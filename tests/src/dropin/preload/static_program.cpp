@@ -1,4 +1,4 @@
-// A program whose CUDA runtime is linked into it: all that shows is code for GPUs in its file.
+// A program with a statically linked CUDA runtime: only its section of GPU code shows this.
 #include <array>
 
 [[gnu::section(".nv_fatbin"), gnu::used]] const std::array kCode{'G', 'P', 'U'};

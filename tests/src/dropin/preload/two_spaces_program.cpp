@@ -1,4 +1,4 @@
-// A program that makes two spaces on one GPU, by different names, and one on another.
+// Makes two spaces on one GPU under different names, and one on another GPU.
 #include <cstdio>
 #include <initializer_list>
 

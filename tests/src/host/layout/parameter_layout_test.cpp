@@ -50,8 +50,7 @@ INSTANTIATE_TEST_SUITE_P(
                         ParameterSpec{BatchNormParameters{20}},
                         ParameterSpec{BatchNormStatistics{3}})));
 
-// A reorder by oneDNN of the padded canonical order must agree with our loops, for every block that
-// its machine may have.
+// oneDNN's reorder of the padded canonical order must agree with our loops, for every block size.
 TEST(ConvolutionWeights, LieWhereOnednnLooksForThem) {
   const ConvolutionParameters spec{.out = 16, .in = 32, .kernel = {3, 2}, .bias = false};
   const std::vector<float> values = to_floats(random_values(element_count(spec), 1));

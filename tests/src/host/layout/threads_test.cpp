@@ -59,8 +59,8 @@ TEST(TeamSizes, HoldForAScope) {
   EXPECT_EQ(omp_get_max_threads(), before);
 }
 
-// OpenMP reads its environment before main, so a limited process is a new one: a "threadsafe" death
-// test starts this executable again.
+// OpenMP reads its environment before main, so a limited process must be a new one. A "threadsafe"
+// death test starts this executable again.
 void exit_with_sentence_of(const std::function<void()>& action) {
   try {
     action();

@@ -19,7 +19,7 @@
 namespace spillway {
 namespace {
 
-// Image i is filled with the number i; its label is i too. Reading `broken` fails.
+// Image i is filled with i and has the label i. Reading `broken` fails.
 class CountingDataset final : public Dataset {
  public:
   explicit CountingDataset(std::size_t size, std::optional<std::size_t> broken = {})
@@ -113,7 +113,7 @@ TEST(BatchLoader, LoadsNoFurtherAheadThanItsDepth) {
   }
 }
 
-// Notes what is allocated and given back.
+// Records allocations and deallocations.
 class NotingMemory final : public std::pmr::memory_resource {
  public:
   [[nodiscard]] bool has(const void* address) const {
@@ -155,7 +155,7 @@ TEST(BatchLoader, HasAllItsBatchesInTheMemoryGivenAndAllocatesNoMoreThanThose) {
       EXPECT_TRUE(memory.has(batch.images.data()) && memory.has(batch.labels.data())) << step;
     }
   }
-  // Images and labels of three ahead and of the one handed out; of fewer where reading is slow.
+  // At most images and labels of three prefetched batches and the current one.
   EXPECT_LE(memory.allocations(), 4U * 2U);
   EXPECT_TRUE(memory.is_empty());
 }
@@ -179,7 +179,7 @@ TEST(BatchLoader, HandsOverWhatReadingThrewAfterTheBatchesBeforeIt) {
   }
 }
 
-// Whichever of several images fails first, what is told is of the first one of the batch.
+// The first failing image of the batch is reported, whichever fails first in time.
 TEST(BatchLoader, HandsOverTheFirstOfSeveralFailures) {
   class BrokenFromFive final : public Dataset {
    public:
@@ -210,7 +210,7 @@ TEST(BatchLoader, SaysHowLongItWaitedAndWhatItHolds) {
   EXPECT_EQ(loader.bytes(), um::Bytes{4 * 2 * (4 * 4 + 4)});  // four batches of two images
 }
 
-// Each epoch shows images in a way of its own, from whatever step a training goes on.
+// Each epoch shows images in its own way, from any first step.
 TEST(BatchLoader, TellsTheDataSetTheEpoch) {
   class Epochs final : public Dataset {
    public:
@@ -251,7 +251,7 @@ TEST(BatchLoader, RefusesABatchLargerThanTheDataSet) {
             "--batch");
 }
 
-// Two pixels to an image, which is a row.
+// An image is a row of two pixels.
 class LabelledPixels final : public Dataset {
  public:
   [[nodiscard]] std::string name() const override { return "pixels"; }
@@ -300,7 +300,7 @@ TEST(Permutation, HitsEveryNumberOnce) {
 }
 
 TEST(Permutation, SpreadsNeighbours) {
-  // Of 999 neighbouring pairs, a random permutation keeps about two together.
+  // A random permutation of 1000 keeps about two of 999 neighbouring pairs together.
   const Permutation permutation{1000, 7, 0};
   int kept = 0;
   for (std::size_t i = 0; i + 1 < 1000; ++i) {
@@ -315,7 +315,7 @@ TEST(TrainingOrder, ShowsEachImageAtMostOnceInAnEpoch) {
   const BatchOrder order = training_order(23, 5, 7);
   EXPECT_EQ(steps_per_epoch(23, 5), 4U);
   const std::vector<std::size_t> epoch = indices(order, 5, 0, 4);
-  EXPECT_EQ(std::set<std::size_t>(epoch.begin(), epoch.end()).size(), 20U);  // 3 are left out
+  EXPECT_EQ(std::set<std::size_t>(epoch.begin(), epoch.end()).size(), 20U);  // 3 are omitted
   EXPECT_LT(*std::max_element(epoch.begin(), epoch.end()), 23U);
 }
 

@@ -1,5 +1,5 @@
-// Every kind of broken image, and of broken folder of images (broken_kinds.cpp): a sentence, or one
-// that is counted and skipped, within little memory.
+// Every kind of broken image and folder of images (broken_kinds.cpp) gives an error, or is counted
+// and skipped, with little memory.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ DatasetPair open(const ImageTree& tree, OnBroken on_broken = OnBroken::kStop) {
       tree.path(), {.image = kShown, .classes = 2, .seed = 3, .options = {.on_broken = on_broken}});
 }
 
-// What the images to learn from show in the first epoch; the labels.
+// Shows the training images of the first epoch. Returns their labels.
 std::vector<std::int32_t> show_all(const Dataset& data) {
   std::vector<float> image(kShown.elements());
   std::vector<std::int32_t> labels(data.size());
@@ -40,7 +40,7 @@ std::vector<std::int32_t> show_all(const Dataset& data) {
   return labels;
 }
 
-// KiB, of this process since it began.
+// Peak memory of this process in KiB.
 long peak_memory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -49,12 +49,12 @@ long peak_memory() {
 
 class BrokenImages : public testing::TestWithParam<BrokenKind> {
  protected:
-  // Of five images, the third of which is the kind's where there is one.
+  // The error from five images; the third one is broken if the kind is a broken image.
   [[nodiscard]] std::string stop_sentence() const {
     return refusal_of([](const DatasetPair& data) { static_cast<void>(show_all(*data.train)); });
   }
 
-  // Looking at the files' beginnings, before any is read.
+  // The error from looking at the files' beginnings, before any is read.
   [[nodiscard]] std::string look_sentence() const {
     return refusal_of([](const DatasetPair& data) { expect_whole_files(data, {}, {}); });
   }
@@ -82,7 +82,7 @@ class BrokenImages : public testing::TestWithParam<BrokenKind> {
   [[nodiscard]] static const BrokenKind& kind() { return GetParam(); }
 
  private:
-  // Of opening the images, or of the use of them.
+  // The error from opening or using the images.
   template <class Use>
   [[nodiscard]] std::string refusal_of(const Use& use) const {
     const ImageTree tree;
@@ -132,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, BrokenImages, testing::ValuesIn(broken_kinds()),
 
 TEST(BrokenKinds, AreMoreThanThirty) { EXPECT_GT(broken_kinds().size(), 30U); }
 
-// "N" for the file of each number.
+// Adds `count` files that contain only "N".
 void add_texts(const ImageTree& tree, const std::string& folder, std::size_t count) {
   for (std::size_t i = 10; i < 10 + count; ++i) {
     tree.add(folder + std::to_string(i) + ".jpg", FileContent{'N'});
@@ -143,7 +143,7 @@ TEST(BrokenFolder, HasAllItsBrokenFilesNamedBeforeAnyIsRead) {
   const ImageTree tree;
   add_texts(tree, "train/dog/", 2);
   add_texts(tree, "val/cat/", 1);
-  FileContent long_header = golden_image("usual.jpg");  // behind 100 KiB of comments
+  FileContent long_header = golden_image("usual.jpg");  // its header follows 100 KiB of comments
   const FileContent comment = [] {
     FileContent bytes{0xFF, 0xFE, 0xC3, 0x50};
     bytes.resize(2 + 50'000);
@@ -167,7 +167,7 @@ TEST(BrokenFolder, HasAllItsBrokenFilesNamedBeforeAnyIsRead) {
             named("val/cat/10.jpg") + "remove it, or use --on-broken skip");
   EXPECT_EQ(look(open(tree, OnBroken::kSkip), {}), "accepted");
 
-  tree.add("train/cat/empty.png", {});  // which is seen when the folder is opened
+  tree.add("train/cat/empty.png", {});  // found when the folder is opened
   EXPECT_EQ(refusal([&] { return open(tree); }),
             "4 files are broken: " + tree.file("train/cat/empty.png") + " is empty; " + in_train +
                 named("val/cat/10.jpg") + advice);
@@ -210,7 +210,7 @@ TEST(BrokenFolder, MayBeUnreadable) {
   EXPECT_EQ(show_all(*open(tree, OnBroken::kSkip).train), (std::vector{-1, 0, 1, 1}));
 }
 
-// 64 MiB of pixels in a narrow file would be 256 MiB; only rows of what is shown are held.
+// Decoding all pixels would take 256 MiB; only the shown rows are held.
 TEST(LargeImages, TakeLittleMemory) {
   const ImageTree tree;
   constexpr std::uint32_t kSide = 8000;

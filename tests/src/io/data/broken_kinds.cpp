@@ -18,7 +18,7 @@
 namespace spillway::test {
 namespace {
 
-/// The place of a marker's content in a JPEG file, its two bytes of length included.
+/// Returns the offset of a marker's segment in a JPEG file, including its two length bytes.
 [[nodiscard]] inline std::size_t segment_of(const FileContent& jpeg, std::uint8_t marker) {
   const std::array<std::uint8_t, 2> name{0xFF, marker};
   const auto found = std::ranges::search(jpeg, name).begin();
@@ -26,7 +26,7 @@ namespace {
   return static_cast<std::size_t>(found - jpeg.begin()) + 2;
 }
 
-/// With the size in the JPEG's frame header replaced.
+/// Returns a JPEG file with another size in its frame header.
 [[nodiscard]] inline FileContent resized_jpeg(std::uint8_t high, std::uint8_t low) {
   FileContent content = golden_image("usual.jpg");
   const std::size_t frame = segment_of(content, 0xC0);
@@ -35,7 +35,7 @@ namespace {
   return content;
 }
 
-/// Numbers of codes by length, of which there are more than a code tree has leaves.
+/// Returns a JPEG file with more Huffman codes than a code tree has leaves.
 [[nodiscard]] inline FileContent jpeg_with_wrong_huffman_table() {
   FileContent content = golden_image("usual.jpg");
   const std::size_t table = segment_of(content, 0xC4);
@@ -43,7 +43,7 @@ namespace {
   return content;
 }
 
-/// Its tables are comments.
+/// Returns a JPEG file with its quantization tables turned into comments.
 [[nodiscard]] inline FileContent jpeg_without_quantization() {
   FileContent content = golden_image("usual.jpg");
   for (std::size_t i = 0; i + 1 < content.size(); ++i) {
@@ -52,7 +52,7 @@ namespace {
   return content;
 }
 
-/// Of the twelve bits that no photo has.
+/// Returns a JPEG file with twelve bits a sample.
 [[nodiscard]] inline FileContent jpeg_of_twelve_bits() {
   FileContent content = golden_image("usual.jpg");
   content[segment_of(content, 0xC0) + 2] = 12;
@@ -84,7 +84,7 @@ FileContent random_bytes(FileContent begin) {
   return begin;
 }
 
-// The pixels of one-pixel files are between the header, of 33 bytes, and the end, of 12.
+// The pixels lie between the header, 33 bytes, and the end, 12 bytes.
 FileContent png_without_pixels() {
   FileContent content = png_file({}, {0, 1, 2, 3});
   content.erase(content.begin() + 33, content.end() - 12);
@@ -155,7 +155,7 @@ void append_other_files(Kinds& kinds) {
                 skipped("Zeros", FileContent(5000), "is neither JPEG nor PNG"),
                 skipped("RandomBytes", random_bytes({}), "is neither JPEG nor PNG"),
                 skipped("Nothing", {}, "is empty")});
-  // Sparse: it takes no place on the disk.
+  // A sparse file, which uses no disk space.
   kinds.push_back({.name = "MoreThanAFileMayHave",
                    .fate = Fate::kSkipped,
                    .make =
@@ -167,7 +167,7 @@ void append_other_files(Kinds& kinds) {
                    .words = "has 314572800 bytes, more than"});
 }
 
-// What is named as an image, but is not even a file.
+// Entries with an image's name that are not regular files.
 void append_no_files(Kinds& kinds) {
   const auto append = [&](const char* name, const char* words, auto make) {
     kinds.push_back({.name = name,
@@ -188,7 +188,7 @@ void append_no_files(Kinds& kinds) {
   append("Fifo", "is no ordinary file", [](const fs::path& path) {
     if (mkfifo(path.c_str(), 0600) != 0) throw std::runtime_error{"no FIFO"};
   });
-  // Which is also what root cannot read.
+  // Stands for unreadable files, too, as root can read those.
   kinds.push_back(
       {.name = "FileThatDisappears",
        .fate = Fate::kSkipped,
@@ -238,7 +238,7 @@ void append_folders(Kinds& kinds) {
   });
 }
 
-// Odd, but whole.
+// Files that are unusual but valid.
 void append_whole_ones(Kinds& kinds) {
   const auto append = [&](const char* name, const std::string& file, const FileContent& content) {
     kinds.push_back({.name = name,
@@ -275,7 +275,7 @@ void append_whole_ones(Kinds& kinds) {
   append("BytesBehindTheEnd", kFile, longer);
 }
 
-// Of both parts, so that they are of one class.
+// Added to train and val, so that both have the class.
 void append_names_of_classes(Kinds& kinds) {
   for (const auto& [name, folder] : std::vector<std::pair<const char*, std::string>>{
            {"ClassOfOddBytes", "\xFF\xFE \n\x1B[31m"},

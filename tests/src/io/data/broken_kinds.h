@@ -12,31 +12,31 @@
 
 namespace spillway::test {
 
-/// What becomes of an image that is odd.
+/// The result of opening an unusual image.
 enum class Fate : std::uint8_t {
-  kSkipped,  ///< a sentence that names it, or one that is counted
-  kRefused,  ///< a sentence about the folder, whatever is to happen with broken files
-  kRead      ///< it is whole
+  kSkipped,  ///< an error that names it, or one more skipped file
+  kRefused,  ///< an error about the folder, whatever the rule for broken files
+  kRead      ///< the image is valid
 };
 
-/// A kind of image, or of folder of images, that people have and that is not as it should be.
+/// A kind of broken or unusual image, or of folder of images.
 struct BrokenKind {
   std::string name;  ///< "JpegWithoutItsEnd"
   Fate fate;
-  /// Puts it into a folder of images that is as it should be.
+  /// Puts it into a valid folder of images.
   std::function<void(const ImageTree&)> make;
-  std::string file = {};   ///< of a skipped one; of one that is read, empty where it is a class
-  std::string words = {};  ///< of a sentence: what follows the file's name, or a part of it
-  /// What happens after the folder has been opened; empty: nothing.
+  std::string file = {};   ///< the skipped or read file; empty for a class that is read
+  std::string words = {};  ///< the error after the file's name, or a part of it
+  /// Called after the folder has been opened; may be empty.
   std::function<void(const ImageTree&)> meanwhile = {};
-  bool is_listed = true;  ///< a skipped one is of the data set, but has no label
+  bool is_listed = true;  ///< a skipped file is in the data set, without a label
 };
 
 inline std::ostream& operator<<(std::ostream& stream, const BrokenKind& kind) {
   return stream << kind.name;
 }
 
-/// More than thirty of them.
+/// Returns more than thirty kinds.
 [[nodiscard]] std::vector<BrokenKind> broken_kinds();
 
 }  // namespace spillway::test

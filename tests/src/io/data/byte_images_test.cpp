@@ -1,4 +1,4 @@
-// Images as bytes and the numbers that these stand for: the bits are those of the images as floats.
+// Images as bytes and the numbers that these stand for have the bits of the images as floats.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -29,7 +29,7 @@ ShownImage image_of_floats(const Dataset& data, std::size_t index, std::uint64_t
   return result;
 }
 
-// As whoever gets the bytes makes numbers of them.
+// Converts an image's bytes to numbers as a user of ByteImages does.
 ShownImage image_of_bytes(const Dataset& data, std::size_t index, std::uint64_t epoch) {
   ShownImage result{.image = std::vector<float>(data.image().elements())};
   std::vector<std::uint8_t> bytes(result.image.size(), 77);
@@ -134,7 +134,7 @@ TEST(ByteImages, AreNoneOfDrawnImages) {
   EXPECT_EQ(data.train->as_bytes(), nullptr);
 }
 
-// Seven images in batches of three: the last one has two of padding.
+// Seven images in batches of three: the last batch has two of padding.
 TEST(ByteBatches, HaveTheNumbersAndLabelsOfFloats) {
   const ByteDataset data{{2, 3, 4}, 3, 7};
   BatchLoader of_floats{data, 3, evaluation_order(7, 3)};
@@ -150,7 +150,7 @@ TEST(ByteBatches, HaveTheNumbersAndLabelsOfFloats) {
       EXPECT_EQ(bytes.labels[i / 24] < 0 ? 0.F : number, floats.images[i]) << step << ' ' << i;
     }
   }
-  // Three batches of three images of 24 numbers and a label.
+  // Three batches of three images of 24 numbers and a label each.
   EXPECT_EQ(of_floats.bytes(), um::Bytes{std::size_t{3 * 3 * (24 * 4 + 4)}});
   EXPECT_EQ(of_bytes.bytes(), um::Bytes{std::size_t{3 * 3 * (24 * 1 + 4)}});
 }

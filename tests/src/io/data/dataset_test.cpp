@@ -1,5 +1,5 @@
-// The first samples of a data set: what it says of itself, and that they are shown as its own are.
-// What a data set is known by, wherever it lies.
+// The first samples of a data set: their description and content.
+// Digests that identify a data set wherever it is stored.
 #include "src/io/data/dataset.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 namespace spillway {
 namespace {
 
-// An image is its index; shown in an epoch, ten times the epoch more.
+// An image is its index, plus ten times the epoch if one is given.
 class Numbered final : public Dataset {
  public:
   [[nodiscard]] std::string name() const override { return "numbers"; }
@@ -81,7 +81,7 @@ TEST(DataContent, OfDrawnImagesIsWhatTheyAreDrawnFrom) {
 
 class IdxContent : public testing::Test {
  protected:
-  // Two images of 2x2; the second has this pixel and this label.
+  // Writes two images of 2x2; the second ends with `pixel` and has the label `label`.
   [[nodiscard]] std::string content(const std::string& name, std::uint8_t pixel,
                                     std::uint8_t label) const {
     std::filesystem::create_directories(folder_.file(name));
@@ -103,7 +103,7 @@ TEST_F(IdxContent, IsThatOfTheirFiles) {
   EXPECT_NE(first, content("here", 8, 2));
 }
 
-// A data set that says nothing of its own is read as a whole.
+// A data set without a digest of its own, which is read as a whole.
 class TwoImages final : public Dataset {
  public:
   explicit TwoImages(float last) : last_{last} {}

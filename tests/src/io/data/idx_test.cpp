@@ -23,7 +23,7 @@ void append_big_endian(Bytes& bytes, std::uint32_t value) {
   }
 }
 
-// Images of 2x3: the bytes of image i are 10 i, 10 i + 1, ... 10 i + 5.
+// Images of 2x3. The bytes of image i are 10 i, 10 i + 1, ... 10 i + 5.
 Bytes image_file(std::uint32_t count, std::uint32_t magic = 0x803) {
   Bytes bytes;
   for (const std::uint32_t number : {magic, count, 2U, 3U}) append_big_endian(bytes, number);
@@ -41,7 +41,7 @@ Bytes label_file(const Bytes& labels, std::uint32_t magic = 0x801) {
   return bytes;
 }
 
-// Three images to learn from and two to test on, until a test spoils a file.
+// Three training images and two test images; tests damage some files.
 class Idx : public testing::Test {
  protected:
   Idx() { write_all(); }
@@ -93,7 +93,7 @@ TEST_F(Idx, RefusesAFileThatIsNone) {
   const std::string images = "train-images-idx3-ubyte";
   Bytes cut = image_file(3);
   cut.pop_back();
-  Bytes huge;  // 2^31 * 2^31 * 2^4 = 2^66, which is 0 in 64 bits
+  Bytes huge;  // 2^31 * 2^31 * 2^4 = 2^66, which overflows to 0 in 64 bits
   for (const std::uint32_t number : {0x803U, 1U << 31, 1U << 31, 16U}) {
     append_big_endian(huge, number);
   }
@@ -122,7 +122,7 @@ TEST_F(Idx, RefusesAFileThatIsNone) {
   }
 }
 
-// As `gzip` makes them; some packers write several members, one behind the other.
+// Packs as `gzip` does. Some packers write several members.
 Bytes packed(const Bytes& content, std::size_t members = 1) {
   Bytes result;
   const std::size_t each = content.size() / members;
@@ -207,8 +207,8 @@ TEST_F(Idx, NoticesAFileThatShrinksLater) {
 
 constexpr std::size_t kRecord = 3073;
 
-// Two images of labels `first` and `first` + 1; every byte of an image is ten times its label, but
-// the last, which is 255.
+// Two images with labels `first` and `first` + 1. Each byte is ten times its label, except the
+// last, which is 255.
 std::vector<std::uint8_t> batch_file(std::uint8_t first) {
   std::vector<std::uint8_t> bytes;
   for (const unsigned label : {first + 0U, first + 1U}) {

@@ -73,7 +73,7 @@ TEST(ImageFolder, DrawsAPartOfEachClassToTestOnBySeed) {
   const auto tested = [&](const fs::path& folder, std::uint64_t seed) {
     BrokenFiles broken{OnBroken::kStop};
     const ImageFiles files = list_images(folder, {.validation = 0.25, .seed = seed}, broken);
-    EXPECT_EQ(files.test.size(), 12U);  // 22 / 4 of each, rounded
+    EXPECT_EQ(files.test.size(), 12U);  // 22 / 4 of each class, rounded
     EXPECT_EQ(files.train.size(), 32U);
     EXPECT_EQ(std::ranges::count(files.test, 1, &ImageFile::label), 6);
     std::set<std::string> paths;
@@ -134,7 +134,7 @@ TEST(ImageFolder, ShowsImagesAnewInEachEpochAndTheSameAgain) {
   const DatasetPair data = open_folder(tree, {.augmentation = find_augmentation("strong").value()});
   const Numbers first = shown(*data.train, 0, 0);
   EXPECT_NE(first, shown(*data.train, 0, 1));
-  EXPECT_NE(first, shown(*data.train, 2, 0));  // the same file, in another place
+  EXPECT_NE(first, shown(*data.train, 2, 0));  // the same file at another place
   EXPECT_EQ(
       first,
       shown(*open_folder(tree, {.augmentation = find_augmentation("strong").value()}).train, 0, 0));
@@ -160,7 +160,7 @@ TEST(ImageFolder, IsAnotherWhenAFileIsRenamedOrChangesItsSize) {
   EXPECT_NE(renamed, digest());
 }
 
-// All that a training reads, from `first` on: images and labels of twelve steps of two images.
+// Returns all that a training reads from step `first` on: twelve steps of images and labels.
 std::vector<std::pmr::vector<float>> batches(const Dataset& data, std::size_t threads,
                                              std::uint64_t first = 0) {
   BatchLoader loader{data, 3, 7, first, {.threads = threads}};

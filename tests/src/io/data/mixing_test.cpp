@@ -20,14 +20,14 @@ constexpr nets::Shape kMixedImage{.channels = 2, .height = 40, .width = 30};
 constexpr std::size_t kCount = 4;
 constexpr std::size_t kMixedPixels = kMixedImage.height * kMixedImage.width;
 
-// Each image has numbers of its own, each of its pixels another.
+// All pixels of all images have different numbers.
 Numbers some_images() {
   Numbers images(kCount * kMixedImage.elements());
   for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<float>(i);
   return images;
 }
 
-// Image i has label 10 i.
+// Gives image i the label 10 i.
 MixedLabels unmixed_labels() {
   MixedLabels labels(kCount * kMixedLabelNumbers, 77);
   for (std::size_t i = 0; i < kCount; ++i) labels[3 * i] = static_cast<std::int32_t>(10 * i);
@@ -58,7 +58,7 @@ TEST(Mixup, BlendsEachImageWithTheOneBeforeIt) {
   }
 }
 
-// The part is that of the rectangle's area, which is the same in all channels and images.
+// The fraction is that of the rectangle's area, which is the same for all channels and images.
 TEST(CutMix, PutsARectangleOfTheOneBeforeIntoEachImage) {
   const Numbers before = some_images();
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
@@ -96,13 +96,13 @@ TEST(BatchMix, TakesEitherWayAsOftenWhereBothAreGiven) {
     }
     MixedLabels labels = unmixed_labels();
     BatchMix{{.mixup = 1, .cutmix = 1}, kMixedImage, Random{seed}}.apply(images, labels);
-    // Whole numbers alone are those of one image or another.
+    // Only CutMix keeps all numbers integers.
     cut += std::ranges::all_of(images, [](float x) { return x == std::floor(x); }) ? 1 : 0;
   }
   EXPECT_NEAR(cut, 200, 40);
 }
 
-// The second image is broken: neither it is mixed, nor the third, which it comes before.
+// The second image is broken: neither it nor the third, which it would be mixed into, changes.
 TEST(BatchMix, LeavesImagesWithoutALabelAlone) {
   for (const MixOptions& options : {MixOptions{.mixup = 1}, MixOptions{.cutmix = 1}}) {
     const Numbers before = some_images();
@@ -146,7 +146,7 @@ TEST(DrawnBeta, HasTheMomentsOfItsDistribution) {
     }
     const double variance = 1 / (4 * (2 * alpha + 1));
     const double fourth = 3 / (16 * (2 * alpha + 1) * (2 * alpha + 3));
-    // Five deviations of each mean.
+    // Tolerances of five standard deviations.
     EXPECT_NEAR(sum / kDraws, 0.5, 5 * std::sqrt(variance / kDraws)) << alpha;
     EXPECT_NEAR(squares / kDraws, variance, 5 * std::sqrt(fourth / kDraws)) << alpha;
     EXPECT_NEAR(fourths / kDraws, fourth, 0.05 * fourth) << alpha;
@@ -164,7 +164,7 @@ TEST(DrawnBeta, IsOneOfTheEndsWhereAlphaIsTiny) {
   EXPECT_NEAR(low, 500, 80);
 }
 
-// Image i is filled with i, and has label i.
+// Image i is filled with i and has the label i.
 class Filled final : public Dataset {
  public:
   [[nodiscard]] std::string name() const override { return "filled"; }
@@ -207,7 +207,7 @@ TEST(BatchLoader, MixesTheSameWithAnyNumberOfThreadsAndFromAnyStep) {
   EXPECT_NE(all, loaded({.mixup = 0.2F}, 1));
 }
 
-// What is mixed is what is loaded without it, by the parts beside the labels.
+// Mixed images are the unmixed ones, blended by the fractions beside the labels.
 TEST(BatchLoader, MixesWhatItWouldLoad) {
   const std::vector<Loaded> plain = loaded({}, 2);
   const std::vector<Loaded> mixed = loaded({.mixup = 1}, 2);
@@ -223,14 +223,14 @@ TEST(BatchLoader, MixesWhatItWouldLoad) {
       EXPECT_NEAR(mixed[step].images[16 * i + 5], value, 1e-5F);
     }
   }
-  EXPECT_NE(part_in(mixed[0].labels, 0), part_in(mixed[1].labels, 0));  // anew in each step
+  EXPECT_NE(part_in(mixed[0].labels, 0), part_in(mixed[1].labels, 0));  // drawn anew in each step
 }
 
 TEST(BatchLoader, CountsTheLabelsOfAMixedBatchOnceEach) {
   const Filled dataset;
   BatchLoader loader{dataset, 3, 7, 0, {.mixing = {.mixup = 1}}};
   EXPECT_EQ(count_labels(loader.next()), 3U);
-  // Three batches of three images of 16 numbers, and three numbers for each label.
+  // Three batches of three images of 16 numbers, with three numbers per label.
   EXPECT_EQ(loader.bytes(), um::Bytes{3 * 3 * (16 * 4 + 3 * 4)});
 }
 

@@ -20,7 +20,7 @@ using nets::Shape;
 constexpr Shape kGrey{.channels = 1, .height = 16, .width = 16};
 constexpr Shape kColour{.channels = 3, .height = 16, .width = 16};
 
-// Two grey images of 2x2 to learn from, black and white, and one of black to test on.
+// Writes two grey training images of 2x2, black and white, and one black test image.
 void write_idx(const TemporaryFolder& folder) {
   folder.write("train-images-idx3-ubyte",
                {0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 0, 255, 255, 255, 255});
@@ -38,7 +38,7 @@ TEST(OpenDataset, ResizesAndStandardisesIdxFiles) {
   EXPECT_EQ(pair.train->image(), kColour);
   EXPECT_EQ(pair.train->classes(), 10U);
   EXPECT_EQ(pair.train->label(1), 1);
-  // Half the pixels are 0 and half are 1: mean 1/2, deviation 1/2. Black becomes -1, white 1.
+  // Half of the pixels are 0 and half are 1: mean 1/2, deviation 1/2. Black becomes -1, white 1.
   std::vector<float> image(kColour.elements());
   pair.train->read(1, image);
   for (const float value : image) EXPECT_NEAR(value, 1.0F, 1e-6);
@@ -123,7 +123,7 @@ TEST(OpenDataset, RefusesABatchOfMoreImagesThanThereAre) {
                 "; use a smaller --batch");
 }
 
-// A data set whose pixels are all 1/2.
+// A data set with all pixels 1/2.
 class PlainDataset final : public Dataset {
  public:
   [[nodiscard]] std::string name() const override { return "plain"; }

@@ -1,4 +1,4 @@
-// Texts by open_dataset(), as networks of texts and of images meet them.
+// Texts opened by open_dataset() for networks of texts and of images.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -106,7 +106,7 @@ TEST_F(OpenText, HasTokensOfAFile) {
   EXPECT_EQ(first_window(*data.train), std::vector<float>(kLength, 77));
 }
 
-// The bytes of a text are less than 103, too.
+// BERT's mask, 103, is also a byte, so the mask is the last token.
 TEST_F(OpenText, HidesBytesBehindTheLastTokenOfTheVocabulary) {
   for (const std::size_t vocabulary : {257U, 30'522U}) {
     const DatasetPair data = open_dataset(text(), options_of(false, vocabulary));
@@ -196,7 +196,7 @@ TEST_F(OpenText, DrawsTextForANetworkOfTexts) {
   EXPECT_EQ(data.train->image(), nets::tokens(kLength));
   std::vector<std::int32_t> labels(kLength);
   data.train->labels(0, labels);
-  EXPECT_EQ(std::ranges::count(labels, -1), 14);  // 15 % of 16 are 2.4
+  EXPECT_EQ(std::ranges::count(labels, -1), 14);  // 15 % of 16 are 2.4, so 2 are hidden
 }
 
 using Tokens = std::vector<std::int32_t>;
@@ -216,8 +216,7 @@ TEST(SyntheticText, DrawsTheSameWindowEachTime) {
             window_tokens(SyntheticText{drawn_task(1000, 8), 100, Split::kTrain}, 42));
 }
 
-// Written down once, so that a change is noticed: a training that goes on from a checkpoint must
-// see the same text.
+// Recorded once to detect changes: a resumed training must see the same text.
 TEST(SyntheticText, DrawsTheSameWindowAsEver) {
   const SyntheticText text{drawn_task(50'257), 100, Split::kTrain};
   Tokens tokens = window_tokens(text, 42);
@@ -246,8 +245,8 @@ TEST(SyntheticText, NeverMakesTheMask) {
   }
 }
 
-// The entropy of what comes behind a token, measured on 64,000 pairs, is at most 7/4 ln 2 = 1.213,
-// and that of a token alone is far more.
+// The entropy of a token given the one before, measured on 64,000 pairs, is at most 7/4 ln 2 =
+// 1.213. The entropy of a single token is far more.
 TEST(SyntheticText, CanBeLearntFromTheTokenBefore) {
   const SyntheticText text{drawn_task(50'257), 2000, Split::kTrain};
   std::map<std::pair<std::int32_t, std::int32_t>, double> pairs;

@@ -29,11 +29,10 @@ TEST(SyntheticDataset, DrawsTheSameImageEachTime) {
   const std::vector<float> first = image_of(a, 42);
   EXPECT_NE(image_of(a, 43), first);
   EXPECT_EQ(image_of(a, 42), first);
-  EXPECT_EQ(image_of(b, 42), first);  // whatever the size of the set
+  EXPECT_EQ(image_of(b, 42), first);  // independent of the set's size
 }
 
-// Written down once from a drawing, so that a change of the drawings is noticed: a training that
-// goes on from a checkpoint must see the same images.
+// Recorded once to detect changes: a resumed training must see the same images.
 TEST(SyntheticDataset, DrawsTheSameImageAsEver) {
   const SyntheticDataset dataset{kGreyImage, 10, 100, 7, Split::kTrain};
   const std::vector<float> image = image_of(dataset, 42);
@@ -78,8 +77,8 @@ TEST(SyntheticDataset, DrawsImagesOfAnyShape) {
   }
 }
 
-// The share of test images whose class is that of the nearest of `count` training images, all
-// shrunk to 8x8: about the weakest way to learn that is any use.
+// Accuracy on test images of the nearest among `count` training images, all shrunk to 8x8. This is
+// about the weakest useful way to learn.
 double nearest_neighbour_accuracy(const Shape& shape, std::size_t classes, std::size_t count) {
   const DatasetPair pair = make_synthetic(shape, classes, 7);
   const Shape small{.channels = shape.channels, .height = 8, .width = 8};
@@ -135,8 +134,8 @@ TEST(SyntheticMasks, HasTheImagesOfTheFigures) {
   EXPECT_EQ(image_of(masks, 42), image_of(figures, 42));
 }
 
-// The figure's radius is a quarter of the lesser side at least, so that it has some whole pixels;
-// everything else is background but for the edge.
+// The figure's radius is at least a quarter of the shorter side, so that it covers some whole
+// pixels. All other pixels are background or edge.
 TEST(SyntheticMasks, LabelsTheFigureTheBackgroundAndNotTheEdge) {
   const SyntheticMasks masks{kImage, kClasses, 100, 7, Split::kTrain};
   for (std::size_t i = 0; i < 30; ++i) {
@@ -152,7 +151,7 @@ TEST(SyntheticMasks, LabelsTheFigureTheBackgroundAndNotTheEdge) {
   }
 }
 
-// Figures are brighter than the background, which is dull: the mask lies where the figure is.
+// Figures are brighter than the dull background: the mask lies on the figure.
 TEST(SyntheticMasks, LiesOverTheFigure) {
   const SyntheticMasks masks{{.channels = 1, .height = 40, .width = 40}, 3, 10, 7, Split::kTest};
   for (std::size_t i = 0; i < masks.size(); ++i) {

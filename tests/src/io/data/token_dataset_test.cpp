@@ -23,7 +23,7 @@ using Tokens = std::vector<std::int32_t>;
 constexpr Masking kMasking{.mask = 999, .vocabulary = 1000, .seed = 7};
 constexpr std::int32_t kOwn = 5;
 
-// A window of tokens that are all the same.
+// Hides tokens of a window in which all are equal.
 Tokens hidden(std::size_t index, std::size_t length, const Masking& masking = kMasking) {
   Tokens tokens(length, kOwn);
   hide_tokens(masking, index, tokens);
@@ -57,8 +57,9 @@ TEST(Masking, ChangesNoTokenThatHasNoLabel) {
   }
 }
 
-// Of 15,000 places, 80 % +- 4 deviations of 0.33 % show the mask, 10 % +- 4 of 0.25 % another token
-// and as many their own. (One drawn token in a thousand is the mask, and one their own.)
+// At 15,000 places, 80 % +- 4 deviations of 0.33 % show the mask. 10 % +- 4 deviations of 0.25 %
+// show another token, and as many their own. (One random token in a thousand is the mask, and one
+// is their own.)
 TEST(Masking, ShowsTheMaskMostly) {
   double masks = 0;
   double own = 0;
@@ -108,7 +109,7 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 
-// Token i of `size` is i.
+// Token i of the `size` tokens is i.
 class CountedText final : public TokenSequence {
  public:
   explicit CountedText(std::uint64_t size) : size_{size} {}
@@ -148,8 +149,8 @@ TEST(TextWindows, AreImagesOfTokensWithALabelForEach) {
   EXPECT_EQ(data.train->name(), "numbers");
 }
 
-// 100 tokens: 17 to test on and 83 to learn from, of which the last one is a label alone: 82 / 16
-// is 5, and 2 over.
+// 100 tokens: 17 for testing and 83 for training, the last only as a label. 82 / 16 is 5, with 2
+// left over.
 TEST(TextWindows, LabelEachTokenWithTheNext) {
   const DatasetPair data = windows(100, task_of(16));
   ASSERT_EQ(data.train->size(), 5U);
@@ -220,8 +221,7 @@ TEST(TextWindows, AreKnownByTextLengthObjectiveAndSeed) {
   EXPECT_NE(content(1000, task_of(16, Objective::kNextToken, 8)), first);
 }
 
-// Whatever the sizes: windows follow one another, all fit, and no token that is learnt is tested
-// on.
+// For all sizes: windows are consecutive, all fit, and no training token is tested.
 RC_GTEST_PROP(TextWindowsOfAnySize, NeverShareATokenWithTheHeldOutPart, ()) {
   const std::size_t length = *rc::gen::inRange<std::size_t>(1, 40);
   const TokenTask task =

@@ -1,4 +1,4 @@
-// What images to learn from become, on one whose pixels are told apart.
+// Augmented training images, tested on one with distinguishable pixels.
 #include "src/io/images/augmentation.h"
 
 #include <gtest/gtest.h>
@@ -77,7 +77,7 @@ TEST(Augmentation, ErasesARectangle) {
     }
     EXPECT_EQ(count, (right - left) * (bottom - top));
     EXPECT_GE(count, 3U);
-    EXPECT_LE(count, 95U);  // 33 % of 256, and rounding
+    EXPECT_LE(count, 95U);  // 33 % of 256, plus rounding
   }
 }
 
@@ -91,7 +91,7 @@ TEST(Augmentation, KeepsColoursInTheirRange) {
   }
 }
 
-// The hue turns, and neither the largest nor the smallest colour of a pixel changes.
+// The hue turns, while each pixel's largest and smallest colour stay.
 TEST(Augmentation, TurnsTheHueAlone) {
   const ImagePipeline pipeline{
       kSquare, {.augmentation = {.hue = 0.5F}, .mean = {0, 0, 0}, .deviation = {1, 1, 1}}};
@@ -137,8 +137,8 @@ namespace {
 
 constexpr nets::Extent kSquare{.height = 224, .width = 224};
 
-// torchvision: Resize(256) makes 341 of 500 x 256 / 375; round((341 - 224) / 2) is 58, the even
-// one.
+// torchvision: Resize(256) gives 341 for 500 x 256 / 375; round((341 - 224) / 2) is 58, the even
+// neighbour.
 TEST(CentralCrop, IsTorchvisionsResizeAndCenterCrop) {
   const Crop crop = central_crop({.height = 375, .width = 500}, kSquare, 0.875F);
   EXPECT_EQ(crop.part, (nets::Extent{.height = 375, .width = 500}));
@@ -158,7 +158,7 @@ TEST(CentralCrop, CoversNetworksOfAnyShape) {
   }
 }
 
-// The means are those of 20,000 draws of torchvision.
+// The means come from 20,000 draws of torchvision.
 TEST(DrawnCrop, IsInTheImageAndTakesThePartsThatItShould) {
   constexpr nets::Extent kImage{.height = 375, .width = 500};
   constexpr int kDraws = 4000;

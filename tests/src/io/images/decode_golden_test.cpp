@@ -1,4 +1,4 @@
-// Decoded, cropped and resized images beside those of Pillow and torchvision.
+// Decoded, cropped and resized images compared with those of Pillow and torchvision.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-// How far levels, 0 to 255, are from those of Pillow.
+// The difference from Pillow, in levels of 0 to 255.
 struct Distance {
   int most = 0;
   double mean = 0;
@@ -44,7 +44,7 @@ std::vector<std::uint8_t> decoded(const std::string& name, const Crop& crop, Red
       std::as_bytes(std::span{file}), [&](const auto&) { return crop; }, reduction);
 }
 
-// Top, left, height and width, made `side` high and wide.
+// Returns the crop {top, left, height, width}, resized to `side` x `side`.
 Crop crop_of(const json& crop, std::size_t side) {
   const nets::Extent shown = nets::square(side);
   return {.left = crop[1],
@@ -61,7 +61,8 @@ Crop whole(const json& file) {
 
 bool is_png(const std::string& name) { return name.ends_with(".png"); }
 
-// Pillow 13 resizes what is higher than wide downwards first, which rounds in another place.
+// Skips images that are higher than wide: Pillow 13 resizes their height first, which rounds
+// differently.
 TEST(DecodeGolden, PngsAreThoseOfPillowBitForBit) {
   const json golden = golden_numbers();
   const std::size_t side = golden["shown"];
@@ -81,8 +82,8 @@ TEST(DecodeGolden, PngsAreThoseOfPillowBitForBit) {
   EXPECT_EQ(files, 8);
 }
 
-// Versions of libjpeg-turbo may differ by a level. Those that are made smaller while they are
-// decoded have a part of their fine detail from another filter.
+// Versions of libjpeg-turbo may differ by one level. Images that are reduced during decoding get
+// some fine detail from another filter.
 TEST(DecodeGolden, JpegsAreCloseToThoseOfPillow) {
   const json golden = golden_numbers();
   const std::size_t side = golden["shown"];
@@ -111,7 +112,7 @@ TEST(DecodeGolden, JpegsAreCloseToThoseOfPillow) {
   EXPECT_EQ(files, 6);
 }
 
-// Rows and columns that are not needed are not decoded, which changes nothing of the others.
+// Unneeded rows and columns are not decoded; this does not change the others.
 TEST(DecodeGolden, PartOfAJpegIsThatOfTheWhole) {
   for (const std::string name : {"usual.jpg", "full-color.jpg", "progressive.jpg", "cmyk.jpg"}) {
     const FileContent file = golden_image(name);

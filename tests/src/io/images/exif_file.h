@@ -10,15 +10,15 @@ namespace spillway::test {
 
 enum class TiffOrder : std::uint8_t { kBig, kLittle };
 
-/// Bytes that with_orientation() adds.
+/// Number of bytes that with_orientation() adds.
 inline constexpr std::size_t kExifBytes = 4 + 6 + 8 + 2 + 12 + 4;
 
-/// A JPEG file with EXIF data of one tag, the orientation, behind its first two bytes.
+/// Returns a JPEG file with EXIF data of one tag, the orientation, after its first two bytes.
 [[nodiscard]] inline FileContent with_orientation(const FileContent& jpeg, unsigned number,
                                                   TiffOrder order = TiffOrder::kBig) {
-  constexpr std::size_t kMarker = 4;  // with its length
+  constexpr std::size_t kMarker = 4;  // including its length
   FileContent data(kExifBytes - kMarker);
-  data = {'E', 'x', 'i', 'f', 0, 0};  // within what there is room for
+  data = {'E', 'x', 'i', 'f', 0, 0};  // shorter than the room reserved
   const auto append = [&](unsigned value, unsigned bytes) {
     for (unsigned i = 0; i < bytes; ++i) {
       const unsigned shift = 8 * (order == TiffOrder::kBig ? bytes - 1 - i : i);
@@ -27,8 +27,8 @@ inline constexpr std::size_t kExifBytes = 4 + 6 + 8 + 2 + 12 + 4;
   };
   data.insert(data.end(), 2, order == TiffOrder::kBig ? 'M' : 'I');
   append(42, 2);
-  append(8, 4);       // where the directory begins
-  append(1, 2);       // of one tag:
+  append(8, 4);       // offset of the directory
+  append(1, 2);       // one tag:
   append(0x0112, 2);  // orientation
   append(3, 2);       // 16 bits
   append(1, 4);       // one number

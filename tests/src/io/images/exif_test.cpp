@@ -41,13 +41,13 @@ TEST(Exif, IsThatOfTheFirstSegmentOfSuchData) {
   const FileContent file = golden_image("usual.jpg");
   EXPECT_EQ(orientation_of(with_orientation(with_orientation(file, 3), 6)),
             orientation_of(with_orientation(file, 6)));
-  FileContent other{0xFF, 0xD8, 0xFF, 0xE1, 0, 6, 'h', 't', 't', 'p'};  // as XMP begins
+  FileContent other{0xFF, 0xD8, 0xFF, 0xE1, 0, 6, 'h', 't', 't', 'p'};  // the beginning of XMP
   const FileContent turned = with_orientation(file, 8);
   other.insert(other.end(), turned.begin() + 2, turned.end());
   EXPECT_EQ(orientation_of(other), orientation_of(turned));
 }
 
-// Cut anywhere, or with any byte changed, it is some orientation, or upright.
+// Files that are cut or changed at any byte give some orientation, or upright.
 TEST(Exif, ReadsNothingThatIsNotThere) {
   FileContent file = with_orientation(golden_image("usual.jpg"), 6);
   file.resize(60);
@@ -67,7 +67,7 @@ TEST(Exif, ReadsNothingThatIsNotThere) {
   EXPECT_GT(upright, 40);
 }
 
-// Pillow turns the image first and resizes it across first, which rounds in another place.
+// Pillow turns the image before it resizes it, which rounds differently.
 TEST(Exif, TurnsImagesAsPillowDoes) {
   const json golden = golden_numbers()["orientations"];
   const json& at = golden["crop"];
@@ -97,7 +97,7 @@ TEST(Exif, TurnsImagesAsPillowDoes) {
   }
 }
 
-// A crop of which a part is shown, away from the edges.
+// A crop with only a part shown, away from the edges.
 TEST(Orientation, ShowsTheSamePartOfAnImageHoweverItIsStored) {
   const Crop crop{.left = 5,
                   .top = 3,

@@ -11,7 +11,7 @@
 
 namespace spillway::test {
 
-/// tests/golden/images, or a file there.
+/// Returns tests/golden/images, or a file in it.
 [[nodiscard]] inline std::filesystem::path image_golden(const std::string& name = {}) {
   return std::filesystem::path{SPILLWAY_GOLDEN_FILES} / "images" / name;
 }
@@ -23,12 +23,12 @@ using FileContent = std::vector<std::uint8_t>;
   return {std::istreambuf_iterator<char>{file}, {}};
 }
 
-/// What Pillow and torchvision make of them (tools/golden/make_image_golden).
+/// Returns the results of Pillow and torchvision for these images (tools/golden/make_image_golden).
 [[nodiscard]] inline nlohmann::json golden_numbers() {
   return nlohmann::json::parse(std::ifstream{image_golden("images.json")});
 }
 
-/// The bytes that hexadecimal digits stand for.
+/// Converts hexadecimal digits to bytes.
 [[nodiscard]] inline FileContent bytes_of(const std::string& digits) {
   FileContent bytes;
   for (std::size_t i = 0; i < digits.size(); i += 2) {

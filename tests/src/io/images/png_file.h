@@ -9,7 +9,7 @@
 
 namespace spillway::test {
 
-/// What a PNG file's header says, which may be wrong.
+/// Fields of a PNG file's header, which may be wrong.
 struct PngHeader {
   std::uint32_t width = 1;
   std::uint32_t height = 1;
@@ -18,7 +18,7 @@ struct PngHeader {
   std::uint8_t interlacing = 0;
 };
 
-/// A file of this header, with `rows` as its pixels: each row's bytes behind one of filter.
+/// Returns a file with this header and `rows` as pixels, each row's bytes after its filter byte.
 [[nodiscard]] inline std::vector<std::uint8_t> png_file(const PngHeader& header,
                                                         const std::vector<std::uint8_t>& rows) {
   std::vector<std::uint8_t> file{0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};

@@ -1,5 +1,5 @@
-// Files that are no ONNX, and arrays that are elsewhere.
-// Graphs that are no networks of ours.
+// Files that are not ONNX, and arrays in other files.
+// Graphs that are not networks Spillway supports.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 namespace spillway::test {
 namespace {
 
-// A field of a protobuf message: bytes, or a small number.
+// Returns a field of a protobuf message: bytes, or a small number.
 std::string field(unsigned number, const std::string& bytes) {
   std::string text;
   text += static_cast<char>(number << 3U | 2U);
@@ -33,14 +33,14 @@ std::string entry(const std::string& key, const std::string& value) {
   return field(13, field(1, key) + field(2, value));
 }
 
-// A file with one node, of operators 17 unless `versions` says otherwise.
+// Returns a file with one node; its operators have version 17 unless `versions` says otherwise.
 std::string model_of(const std::string& tensors,
                      const std::string& versions = field(8, field(2, '\21'))) {
   const std::string node = field(1, "x") + field(2, "y") + field(4, "Relu");
   return field(7, field(1, node) + tensors) + versions;
 }
 
-// An array of `count` floats.
+// Returns an array of `count` floats.
 std::string tensor(const std::string& name, char count, const std::string& content) {
   return field(5, field(1, count) + field(2, '\1') + field(8, name) + content);
 }
@@ -48,7 +48,7 @@ std::string external(const std::string& name, char count, const std::string& pla
   return tensor(name, count, place + field(14, '\1'));
 }
 
-// A model whose only array, four floats, is in another file.
+// Returns a model with one array, four floats, in another file.
 std::string model_with(const std::string& place) { return model_of(external("w", '\4', place)); }
 
 class BadOnnxFile : public testing::Test {

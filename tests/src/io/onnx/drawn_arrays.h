@@ -11,7 +11,7 @@
 
 namespace spillway::test {
 
-/// Numbers that depend on an array's name and nothing else, all different from each other's.
+/// Fills an array with random numbers, all different, that depend only on its name.
 inline void draw_array(const std::string& name, std::span<float> numbers) {
   std::size_t state = std::hash<std::string>{}(name);
   for (float& number : numbers) {
@@ -26,12 +26,12 @@ inline void draw_array(const std::string& name, std::span<float> numbers) {
   return numbers;
 }
 
-/// `network` as a file, with drawn arrays.
+/// Exports `network` with random arrays.
 [[nodiscard]] inline OnnxModel exported(const nets::Network& network) {
   return export_onnx(network, draw_array);
 }
 
-/// As a network predicts: no Dropout.
+/// Returns `network` as used for inference, without Dropout.
 [[nodiscard]] inline nets::Network without_dropout(const nets::Network& network) {
   nets::Network rest{.name = network.name, .nodes = {}};
   std::vector<nets::NodeId> renamed;

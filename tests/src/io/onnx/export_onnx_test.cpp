@@ -1,6 +1,5 @@
-// What files hold, in ONNX's own words, and the names of it.
-// A network that was written as ONNX and read again is the same one, and its arrays have the same
-// bits.
+// The content of written files in ONNX's terms, and the names in them.
+// A network that is written as ONNX and read again is the same, and its arrays have the same bits.
 #include "src/io/onnx/export_onnx.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +27,7 @@ namespace {
 using Names = std::vector<std::string>;
 using Numbers = std::vector<std::int64_t>;
 
-// The first node of the only layer of a network that reads (4, 8, 8).
+// Returns the first node for a network of only this layer, with input (4, 8, 8).
 OnnxNode written(const nets::Layer& layer) {
   nets::Builder net{"one", {.channels = 4, .height = 8, .width = 8}};
   OnnxModel model = exported(net.build(net.add("l", layer, {net.input()})));
@@ -91,7 +90,7 @@ TEST(ExportOnnx, WritesLocalResponseNorm) {
                     {"size", std::int64_t{3}}, {"alpha", 1e-3F}, {"beta", 0.5F}, {"bias", 2.F}}}));
 }
 
-// Layers `fc`, whose part is called fc.flatten, and `fc.flatten`.
+// Layer `fc` has a part called fc.flatten, and another layer is named `fc.flatten`.
 TEST(ExportOnnx, WritesALinearLayerWhoseNamesAreItsOwn) {
   nets::Builder net{"two", {.channels = 4, .height = 8, .width = 8}};
   const nets::NodeId fc = net.linear("fc", net.input(), {.features = 3});
@@ -157,7 +156,7 @@ std::map<std::string, std::vector<std::size_t>> shapes_of(const std::vector<Stor
   return shapes;
 }
 
-// Those of a file that are the network's, and no constants of its operators.
+// Shapes of a file's arrays that belong to the network; operators also have constants.
 std::map<std::string, std::vector<std::size_t>> arrays_in(const OnnxModel& model,
                                                           const nets::Network& network) {
   const auto wanted = shapes_of(arrays_of_network(network));
@@ -173,7 +172,7 @@ struct SmallNet {
   std::size_t side;
 };
 
-// Gtest looks for this name.
+// gtest requires this name.
 // NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const SmallNet& net, std::ostream* out) { *out << net.name; }
 
@@ -239,7 +238,7 @@ TEST(ExportedNetwork, HasEachArrayOnceInItsShape) {
   }
 }
 
-// Each value is made before it is read, and once.
+// Each value is computed once, before it is read.
 TEST(ExportedNetwork, IsAGraphInOrder) {
   std::vector<nets::Network> networks{small_network({"googlenet", 32}),
                                       small_network({"fcn32s", 32})};
@@ -275,7 +274,8 @@ TEST(ImportedNetworks, NameTheImageSizeThatDoesNotFit) {
   const ImportedNetwork lenet = import_onnx(exported(small_network({"lenet", 28})), "file.onnx");
   const nets::Network larger = nets::build_network(lenet.entry, {.image = nets::Shape{1, 32, 32}});
   EXPECT_EQ(larger.input(), (nets::Shape{1, 32, 32}));
-  std::vector<float> numbers(576UL * 120UL);  // 16 x 6 x 6 features, and 16 x 5 x 5 in the file
+  std::vector<float> numbers(576UL *
+                             120UL);  // 16 x 6 x 6 features, instead of 16 x 5 x 5 in the file
   const auto refusal_of = [&](const std::string& name) {
     return refusal([&] {
       fill_array(lenet, name, numbers, false);

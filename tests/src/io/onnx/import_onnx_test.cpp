@@ -16,7 +16,7 @@ namespace {
 using Sizes = std::vector<std::int64_t>;
 constexpr std::int64_t kOne = 1;
 
-// What the layers are, a line each, without their shapes.
+// Returns the layers, one per line, without their shapes.
 std::vector<std::string> layers_of(SmallGraph& graph) {
   std::vector<std::string> kinds;
   const nets::Network network = nets::build_network(imported(graph).entry);
@@ -64,7 +64,7 @@ TEST(ImportOnnx, LeavesTheSoftmaxToTheLoss) {
   EXPECT_EQ(layers_of(graph), with_end({}));
 }
 
-// Of a graph that ends with a softmax over `axis`.
+// The error for a graph that ends with a softmax over `axis`.
 std::string refusal_of_softmax(SmallGraph graph, const std::string& x, OnnxAttributes axis,
                                std::int64_t operators = kOnnxOperators) {
   graph.node("Softmax", "s", {x}, std::move(axis));
@@ -95,7 +95,7 @@ TEST(ImportOnnx, TakesTheSoftmaxOfAnImageOverItsChannelsAlone) {
   for (const OnnxAttributes& other : {OnnxAttributes{}, axis(-1), axis(0), axis(2), axis(3)}) {
     EXPECT_EQ(refusal_of_softmax(graph, "c", other), kNotOverClasses);
   }
-  // Before 13, 1 was over height and width, too, and the default.
+  // Before version 13, axis 1 also covered height and width, and was the default.
   EXPECT_EQ(refusal_of_softmax(graph, "c", axis(1), 12), kNotOverClasses);
   EXPECT_EQ(refusal_of_softmax(graph, "c", {}, 12), kNotOverClasses);
   graph.input({std::nullopt, 2, 1, 1});
@@ -156,7 +156,7 @@ TEST(ImportOnnx, ReshapesToOneVectorOfEachImage) {
   };
   EXPECT_EQ(reshaped({0, -1}, 0), "accepted");
   EXPECT_EQ(reshaped({-1, 32}, 0), "accepted");
-  EXPECT_EQ(reshaped({-1, 32}, 1), "accepted");  // as PyTorch writes it
+  EXPECT_EQ(reshaped({-1, 32}, 1), "accepted");  // PyTorch's form
   const std::string other =
       "my.onnx: operator Reshape of node 'r' makes something else than one vector of each image";
   EXPECT_EQ(reshaped({-1, -1}, 0), other);

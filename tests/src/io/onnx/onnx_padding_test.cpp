@@ -1,4 +1,4 @@
-// Paddings as other programs write them: of one side only, or left to ONNX (auto_pad).
+// Padding as other programs write it: on one side only, or left to ONNX (auto_pad).
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -18,7 +18,7 @@ constexpr const char* kUpper = "SAME_UPPER";
 constexpr const char* kLower = "SAME_LOWER";
 constexpr const char* kValid = "VALID";
 
-// One operator with a window, whose result a mean takes.
+// A windowed operator, followed by a mean.
 struct Windowed {
   std::string type = "Conv";
   std::size_t height = 8;
@@ -38,7 +38,8 @@ OnnxAttributes with(OnnxAttributes attributes, const std::string& word, OnnxAttr
   return attributes;
 }
 
-// Whether kernels come from the weights or from kernel_shape, the windows are the same.
+// Returns a graph of the node. The kernel comes from the weights or from kernel_shape, with equal
+// windows.
 SmallGraph graph_of(const Windowed& node) {
   SmallGraph graph;
   graph.input({std::nullopt, 2, node.height, node.width});
@@ -58,7 +59,7 @@ SmallGraph graph_of(const Windowed& node) {
   return graph;
 }
 
-// "convolution 3x3, ..." and what it makes, "2x8x8".
+// Returns "convolution 3x3, ..." and its output, "2x8x8".
 std::string read(const Windowed& node) {
   SmallGraph graph = graph_of(node);
   const nets::Network network = nets::build_network(imported(graph).entry);
@@ -66,14 +67,14 @@ std::string read(const Windowed& node) {
   return nets::to_string(made.layer) + " makes " + nets::to_string(made.output);
 }
 
-// What follows the node's name in the refusal; "accepted" where there is none.
+// Returns the error after the node's name, or "accepted".
 std::string refused(const Windowed& node) {
   const std::string sentence = refusal_of(graph_of(node));
   const std::string beginning = "my.onnx: operator " + node.type + " of node 'x' ";
   return sentence.starts_with(beginning) ? sentence.substr(beginning.size()) : sentence;
 }
 
-// The same layer as with such pads, which are even.
+// Expects the same layer as with these even pads.
 void expect_as_padded(const Windowed& node, const Sizes& even, OnnxAttributes more = {}) {
   Windowed explicit_one = node;
   explicit_one.attributes.erase("auto_pad");
@@ -82,7 +83,7 @@ void expect_as_padded(const Windowed& node, const Sizes& even, OnnxAttributes mo
   EXPECT_EQ(read(node), read(explicit_one));
 }
 
-// ceil(8 / 1) = 8 windows of 3 cover 10 numbers, two more than there are.
+// ceil(8 / 1) = 8 windows of 3 cover 10 numbers, two more than the image has.
 TEST(OnnxPadding, IsEvenOnBothSidesWhereWindowsGoOneByOne) {
   for (const char* const how : {kUpper, kLower}) {
     expect_as_padded({.attributes = same(how)}, {1, 1, 1, 1});
@@ -94,7 +95,7 @@ TEST(OnnxPadding, IsEvenOnBothSidesWhereWindowsGoOneByOne) {
   EXPECT_NE(read({.attributes = same(kUpper)}).find("makes 2x8x8"), std::string::npos);
 }
 
-// ceil(9 / 2) = 5 windows of 3 cover 11 of 9 numbers: one more on each side. Of 8 numbers, 4
+// ceil(9 / 2) = 5 windows of 3 cover 11 for 9 numbers: one more on each side. For 8 numbers, 4
 // windows cover 9: one more on one side.
 TEST(OnnxPadding, IsThatOfTheImageWhereWindowsGoFurther) {
   expect_as_padded({.height = 9, .width = 9, .attributes = same(kUpper, {2, 2})}, {1, 1, 1, 1});
@@ -113,7 +114,7 @@ TEST(OnnxPadding, IsNoneWhereItSaysSo) {
   }
 }
 
-// The layer pads behind the image, too, but no window gets there.
+// The layer also pads after the image, but no window gets there.
 TEST(OnnxPadding, MayBeOfTheFirstSideAloneWhereNoWindowReachesTheOther) {
   expect_as_padded({.attributes = pads({1, 1, 0, 0}, {2, 2})}, {1, 1, 1, 1});
   expect_as_padded(
@@ -128,7 +129,7 @@ TEST(OnnxPadding, MayBeOfTheFirstSideAloneWhereNoWindowReachesTheOther) {
             0U);
 }
 
-// A last window that is cut off at the end of the image is what rounding up makes.
+// A last window that is cut off at the image's end equals rounding up.
 TEST(OnnxPadding, IsRoundingUpWhereAPoolPadsBehindAlone) {
   const OnnxAttributes up = {{"ceil_mode", std::int64_t{1}}};
   for (const char* const type : {"MaxPool", "AveragePool"}) {
@@ -138,7 +139,7 @@ TEST(OnnxPadding, IsRoundingUpWhereAPoolPadsBehindAlone) {
                   .find("pads the height by 0 before and 1 behind"),
               0U);
   }
-  // The last window's numbers are divided by 9, and not by how many they are.
+  // The last window is divided by 9, not by the count of its numbers.
   EXPECT_NE(
       refused({.type = "AveragePool",
                .attributes = with(same(kUpper, {2, 2}), "count_include_pad", std::int64_t{1})})
@@ -146,7 +147,7 @@ TEST(OnnxPadding, IsRoundingUpWhereAPoolPadsBehindAlone) {
       std::string::npos);
 }
 
-// Programs make 4 or 3 windows of 2 in a row of 7 numbers.
+// Some programs make 4 windows of 2 in a row of 7 numbers, others 3.
 TEST(OnnxPadding, IsRefusedBesideARoundingThatProgramsReadDifferently) {
   const OnnxAttributes up = with(same(kValid, {2, 2}), "ceil_mode", std::int64_t{1});
   expect_as_padded({.type = "MaxPool", .kernel = 2, .attributes = up}, {0, 0, 0, 0},
@@ -156,7 +157,7 @@ TEST(OnnxPadding, IsRefusedBesideARoundingThatProgramsReadDifferently) {
             "it without ceil_mode");
 }
 
-// A transposed convolution makes 8 x 2 numbers: of the 7 x 2 + 4 it cuts one at each end.
+// A transposed convolution outputs 8 x 2 numbers: of 7 x 2 + 4 it cuts one at each end.
 TEST(OnnxPadding, CutsOffWhatATransposedConvolutionMakes) {
   const auto transposed = [](std::size_t kernel, OnnxAttributes attributes) {
     return Windowed{.type = "ConvTranspose", .kernel = kernel, .attributes = std::move(attributes)};
@@ -165,7 +166,7 @@ TEST(OnnxPadding, CutsOffWhatATransposedConvolutionMakes) {
   EXPECT_NE(read(transposed(4, same(kUpper, {2, 2}))).find("makes 2x16x16"), std::string::npos);
   expect_as_padded(transposed(3, pads({1, 1, 0, 0}, {2, 2})), {1, 1, 1, 1},
                    {{"output_padding", Sizes{1, 1}}});
-  for (const char* const how : {kUpper, kLower}) {  // by versions of ONNX
+  for (const char* const how : {kUpper, kLower}) {  // versions of ONNX differ
     EXPECT_EQ(refused(transposed(3, same(how, {2, 2}))).find("pads the height by "), 0U);
   }
   EXPECT_EQ(refused(transposed(3, pads({0, 0, 1, 1}, {2, 2})))

@@ -16,8 +16,8 @@
 
 namespace spillway::test {
 
-/// A graph as other programs write them, a node after the other: it reads `image`, (batch, 2, 4,
-/// 4), unless it is told otherwise, and gives back what its last node makes.
+/// Builds a graph as other programs write it, node by node. Reads `image`, by default (batch, 2, 4,
+/// 4), and outputs the value of its last node.
 class SmallGraph {
  public:
   SmallGraph() { model_.inputs = {{.name = "image", .shape = {std::nullopt, 2, 4, 4}}}; }
@@ -26,7 +26,7 @@ class SmallGraph {
     model_.inputs.front().shape = std::move(shape);
     return *this;
   }
-  /// Drawn floats.
+  /// Adds an array of random floats.
   SmallGraph& array(const std::string& name, std::vector<std::size_t> shape) {
     const std::size_t count =
         std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>{});
@@ -39,7 +39,7 @@ class SmallGraph {
     model_.tensors.push_back({.name = name, .shape = {count}, .integers = std::move(numbers)});
     return *this;
   }
-  /// One that makes a value of its own name.
+  /// Adds a node with an output of the same name.
   SmallGraph& node(const std::string& type, const std::string& name,
                    std::vector<std::string> inputs, OnnxAttributes attributes = {}) {
     model_.nodes.push_back({.type = type,
@@ -50,7 +50,7 @@ class SmallGraph {
     model_.outputs = {{.name = name, .shape = {}}};
     return *this;
   }
-  /// What ends most graphs: three classes.
+  /// Adds a linear layer with three classes, which ends most graphs.
   SmallGraph& head(const std::string& x, std::size_t features) {
     return array("fc.weight", {3, features})
         .node("Gemm", "fc", {x, "fc.weight"}, {{"transB", std::int64_t{1}}});

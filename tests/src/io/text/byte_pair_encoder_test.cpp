@@ -1,4 +1,4 @@
-// Spoilt files of texts: each opens and can be read to its end, or is refused in a sentence.
+// Damaged text files: each can be opened and read to its end, or gives an error.
 #include "src/io/text/byte_pair_encoder.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ TEST(BytePairEncoder, TakesTheEndOfATextForOneTokenWhereThereIsSuch) {
   EXPECT_EQ(encoder_of(files, folder).encode("th<|endoftext|>e"), (Tokens{256, 300, 'e'}));
 }
 
-// 'a' to 2^8 of them: each merge doubles.
+// Merges "a" up to 2^8 of them: each merge doubles the length.
 TEST(BytePairEncoder, MergesLongWordsInNoTime) {
   const TemporaryFolder folder;
   SmallVocabulary files;
@@ -76,11 +76,11 @@ TEST(BytePairEncoder, FindsWhatIsNoUtf8) {
   EXPECT_EQ(encoder.first_broken(""), std::nullopt);
   EXPECT_EQ(encoder.first_broken("abc\xFF"), 3U);
   EXPECT_EQ(encoder.first_broken("\xC0\x80"), 0U);
-  EXPECT_EQ(encoder.first_broken("a\xED\xA0\x80"), 1U);  // half of a pair of UTF-16
+  EXPECT_EQ(encoder.first_broken("a\xED\xA0\x80"), 1U);  // half of a UTF-16 surrogate pair
   EXPECT_EQ(encoder.first_broken("ab\xE2\x82"), 2U);
 }
 
-// What tokenizers, which is GPT-2's encoding in transformers, makes of texts of many scripts.
+// Compares with the library tokenizers, GPT-2's encoding in transformers, on texts of many scripts.
 TEST(BytePairEncoder, MakesTheTokensOfOthers) {
   std::ifstream file{std::string{SPILLWAY_GOLDEN_FILES} + "/texts.json"};
   const nlohmann::json golden = nlohmann::json::parse(file);
@@ -149,7 +149,7 @@ class SpoiltText : public testing::Test {
   }
   static Content bytes(const std::string& text) { return {text.begin(), text.end()}; }
 
-  // Opens `spec` with many spoilt versions of the file `name`, which holds `good`.
+  // Opens `spec` with many damaged versions of the file `name`, `good` when intact.
   void spoil(const std::string& name, const Content& good, const std::string& spec,
              const std::string& tokenizer) {
     int opened = 0;
@@ -178,7 +178,7 @@ class SpoiltText : public testing::Test {
   }
 
  private:
-  // Some bytes changed, taken out or put in, or the end cut off.
+  // Changes, removes or inserts some bytes, or cuts the end off.
   Content spoilt(Content content) {
     for (unsigned changes = 1 + random_() % 4; changes > 0 && !content.empty(); --changes) {
       const std::size_t place = random_() % content.size();
@@ -241,7 +241,7 @@ TEST_F(SpoiltText, OfTokensHarmsNobody) {
   spoil("a.bin", raw_tokens(numbers), spec, "");
 }
 
-// Headers that are wrong in their first numbers, which random changes seldom hit.
+// Headers with damaged leading numbers, which random changes seldom hit.
 TEST_F(SpoiltText, WithASpoiltHeaderHarmsNobody) {
   const std::vector<std::uint16_t> numbers(50, 7);
   for (int i = 0; i < kCases; ++i) {

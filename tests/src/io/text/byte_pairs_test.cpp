@@ -24,7 +24,7 @@ TEST(ByteCharacters, AreThoseOfGpt2) {
 
 class Vocabulary : public testing::Test {
  protected:
-  // Of the files as they are now.
+  // The error for these files.
   [[nodiscard]] std::string refusal_of(const SmallVocabulary& files) const {
     files.write_to(folder_);
     return refused();

@@ -9,7 +9,7 @@
 
 namespace spillway::test {
 
-/// The files of a vocabulary: each byte is its own number, then "th" is 256 and "the" is 257.
+/// The files of a vocabulary: each byte is its own token, "th" is 256 and "the" is 257.
 struct SmallVocabulary {
   nlohmann::json encoder = bytes();
   std::string merges = "#version: 0.2\nt h\nth e\n";

@@ -12,7 +12,7 @@ namespace spillway::test {
 
 using Content = std::vector<std::uint8_t>;
 
-/// Numbers of 16 bits as bytes, the lowest first.
+/// Returns 16-bit numbers as bytes, little-endian.
 [[nodiscard]] inline Content raw_tokens(std::span<const std::uint16_t> numbers) {
   Content bytes;
   for (const std::uint16_t number : numbers) {
@@ -25,14 +25,14 @@ using Content = std::vector<std::uint8_t>;
   return raw_tokens(std::span{numbers.begin(), numbers.size()});
 }
 
-/// Puts `value` at number `index` of a header.
+/// Stores `value` as number `index` of a header.
 inline void set_number(Content& file, std::size_t index, std::uint32_t value) {
   for (std::size_t i = 0; i < 4; ++i) {
     file.at(4 * index + i) = static_cast<std::uint8_t>(value >> (8 * i));
   }
 }
 
-/// A file of llm.c's.
+/// Returns a token file of llm.c.
 [[nodiscard]] inline Content token_file(std::span<const std::uint16_t> numbers) {
   Content file(1024, 0);
   set_number(file, 0, 20240520);
@@ -52,7 +52,7 @@ inline void set_number(Content& file, std::size_t index, std::uint32_t value) {
   return tokens;
 }
 
-/// The tokens of a window, and their labels.
+/// Return the tokens of a window, and its labels.
 [[nodiscard]] inline std::vector<std::int32_t> window_tokens(const Dataset& set,
                                                              std::size_t index) {
   std::vector<float> image(set.image().elements());

@@ -1,4 +1,4 @@
-// Files that are none of weights, or of another network.
+// Files that are not weights, or belong to another network.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -52,7 +52,7 @@ TEST_F(ReadingWeights, RefusesWhatCannotBeOpened) {
                 folder_.path().string() + "; download the model's safetensors files into it");
 }
 
-// The header of a good file in which one entry is another.
+// A valid file with one changed entry in its header.
 class BadEntry : public ReadingWeights {
  protected:
   [[nodiscard]] std::string said_with(const std::string& key, const nlohmann::json& value) {
@@ -87,7 +87,7 @@ TEST_F(BadEntry, IsRefusedWhereItsNameComesTwice) {
             std::string{kCannot} + "its header has the name 'a' twice");
 }
 
-// ---- what is of another network
+// ---- weights of another network
 
 TEST_F(ReadingWeights, RefusesAMissingTensor) {
   file_.erase("transformer.h.1.ln_2.bias");

@@ -1,5 +1,5 @@
-// Files that Hugging Face's and torchvision's own programs wrote: their names, and what the network
-// makes of a batch with their numbers.
+// Files written by Hugging Face's and torchvision's own programs: their names, and the network's
+// output for a batch with their weights.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -79,7 +79,7 @@ std::map<std::string, std::string> shapes_of(const NamedTensors& tensors) {
   return shapes;
 }
 
-// The auxiliary heads of GoogLeNet and Inception are among the names.
+// The names include the auxiliary heads of GoogLeNet and Inception.
 TEST(NamesOfLargeNetworks, AreThoseOfTheirLibraries) {
   const nlohmann::json names = golden_weights().at("names");
   ASSERT_EQ(names.size(), 11U);

@@ -1,4 +1,4 @@
-// Models of several files with an index, and folders of them as Hugging Face's.
+// Models of several files with an index, and folders of them like Hugging Face's.
 #include "src/io/weights/model_files.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ constexpr const char* kIndex = "model.safetensors.index.json";
 constexpr const char* kOne = "model-00001-of-00002.safetensors";
 constexpr const char* kTwo = "model-00002-of-00002.safetensors";
 
-// A golden file of GPT-2 in two parts, every other tensor in the second.
+// A golden file of GPT-2 in two parts, with every other tensor in the second.
 class ModelInFiles : public ReadingWeights {
  protected:
   ModelInFiles() {
@@ -40,7 +40,7 @@ class ModelInFiles : public ReadingWeights {
     write(kTwo, two_.bytes());
     write(kIndex, json{{"metadata", {{"total_size", 1}}}, {"weight_map", map_}}.dump());
   }
-  // What is said of `path`, but for "MODEL" instead of the folder.
+  // The error for `path`, with "MODEL" in place of the folder.
   [[nodiscard]] std::string said_of(const fs::path& path) const {
     std::string sentence = refusal([&] { return WeightFile{path, gpt_}; });
     const std::string folder = model_.string();
@@ -54,7 +54,7 @@ class ModelInFiles : public ReadingWeights {
     write_parts();
     return said_of_folder();
   }
-  // What is said where the map of the index has `value` for a tensor.
+  // The error if the index maps `tensor` to `value`.
   [[nodiscard]] std::string said_with_place(const std::string& tensor, const json& value) {
     map_[tensor] = value;
     return said_with_parts();
@@ -88,7 +88,7 @@ TEST_F(ModelInFiles, IsTheOneFileOfItsFolderWhereThatHasBoth) {
   EXPECT_EQ(said_of_folder(), "accepted");
 }
 
-// Hugging Face's cache has links to files of other names.
+// Hugging Face's cache has links to files with other names.
 TEST_F(ModelInFiles, MayBeLinks) {
   write_parts();
   fs::rename(model_ / kTwo, folder_.path() / "blob");

@@ -19,13 +19,13 @@
 
 namespace spillway::test {
 
-/// What a file has, byte by byte.
+/// Returns the bytes of a file.
 [[nodiscard]] inline std::string bytes_of(const std::filesystem::path& path) {
   std::ifstream file{path, std::ios::binary};
   return {std::istreambuf_iterator<char>{file}, {}};
 }
 
-/// A safetensors file that may be wrong in any way.
+/// A safetensors file that may be invalid in any way.
 struct FileOfTensors {
   struct Tensor {
     std::string name;
@@ -35,7 +35,7 @@ struct FileOfTensors {
   };
   std::vector<Tensor> tensors;
 
-  /// Of a good file's bytes.
+  /// Parses the bytes of a valid file.
   [[nodiscard]] static FileOfTensors of(const std::string& file) {
     std::uint64_t length = 0;
     for (unsigned i = 0; i < 8; ++i) {
@@ -61,7 +61,7 @@ struct FileOfTensors {
     }
     throw std::out_of_range{name};
   }
-  /// One of no numbers unless others are given.
+  /// Adds a tensor, by default without numbers.
   void add(const std::string& name, const std::string& type = "F32",
            const std::vector<std::size_t>& shape = {0}, const std::string& bytes = "") {
     tensors.push_back({.name = name, .type = type, .shape = shape, .bytes = bytes});
@@ -82,7 +82,7 @@ struct FileOfTensors {
     return header;
   }
   [[nodiscard]] std::string bytes() const { return with_header(header().dump()); }
-  /// With this text as its header, and another length of it than it has where one is given.
+  /// Returns the file with `text` as its header and a header length that is `longer` too large.
   [[nodiscard]] std::string with_header(const std::string& text, std::uint64_t longer = 0) const {
     std::string file;
     const std::uint64_t length = text.size() + longer;
@@ -93,7 +93,7 @@ struct FileOfTensors {
   }
 };
 
-/// Reads files that are a golden one, changed.
+/// Reads modified golden files.
 class ReadingWeights : public testing::Test {
  protected:
   [[nodiscard]] static FileOfTensors golden(const std::string& name) {
@@ -101,7 +101,7 @@ class ReadingWeights : public testing::Test {
   }
   [[nodiscard]] std::string path() const { return folder_.file("w.safetensors"); }
 
-  // What is said of a file with these bytes for a network, but for "FILE" instead of its path.
+  // The error for a file of these bytes, with "FILE" in place of its path.
   [[nodiscard]] std::string said_of(const std::string& bytes, const NamedNetwork& network) const {
     std::ofstream{path(), std::ios::binary} << bytes;
     std::string sentence = refusal([&] { return WeightFile{path(), network}; });

@@ -1,5 +1,5 @@
-// Files that are good in other ways than those which libraries write today.
-// What is exported and taken back has the same bits.
+// Valid files that differ from those which libraries write today.
+// Weights that are exported and imported have the same bits.
 #include "src/io/weights/weight_file.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ TEST_F(ReadingWeights, TellsWhoseNamesTheyAre) {
             "torchvision's ViT");
 }
 
-// (16, 48) there, (48, 16) here.
+// (16, 48) in the file, (48, 16) in the network.
 TEST_F(ReadingWeights, TurnsTheWeightsOfConv1D) {
   const auto numbers = values(file_.bytes(), gpt_, "h.1.attn.c_attn.weight");
   const std::string& bytes = file_["transformer.h.1.attn.c_attn.weight"].bytes;
@@ -47,7 +47,7 @@ TEST_F(ReadingWeights, NeedsNoPrefix) {
   EXPECT_EQ(values(file_.bytes(), gpt_, "ln_f.bias"), wanted);
 }
 
-// bert-base-uncased spells norms so; files of older programs have masks and positions.
+// bert-base-uncased spells norms like this; files of older programs have masks and positions.
 TEST_F(ReadingWeights, KnowsOlderSpellingsAndPassesOverWhatHasNoPlace) {
   FileOfTensors bert = golden("bert");
   const NamedNetwork network = named(weight_network("bert"));
@@ -69,7 +69,7 @@ TEST_F(ReadingWeights, KnowsOlderSpellingsAndPassesOverWhatHasNoPlace) {
   EXPECT_EQ(said_of(file_), "accepted");
 }
 
-// What a state_dict() of transformers 5 calls the layers of a ViT.
+// The names of a ViT's layers in a state_dict() of transformers 5.
 TEST_F(ReadingWeights, KnowsNewerSpellings) {
   FileOfTensors vit = golden("vit");
   const NamedNetwork network = named(weight_network("vit"));
@@ -114,7 +114,7 @@ struct RoundTrip {
   WeightSource source;
 };
 
-// Gtest looks for this name.
+// gtest requires this name.
 // NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const RoundTrip& c, std::ostream* out) { *out << c.network; }
 
@@ -123,7 +123,7 @@ NetworkInMemory in_memory(const std::string& name) {
       weight_network(name), {.batch = kBatch, .optimizer = AdamOptions{}}, MemoryMode::kResident};
 }
 
-// After a step: statistics, biases and the optimizer's numbers are not those of the beginning.
+// Trains a step: statistics, biases and the optimizer state are no longer the initial ones.
 void train_a_step(NetworkInMemory& net) {
   net.session().state().initialise(1);
   const Batch batch = drawn_batch(net.network(), kBatch, 0);
@@ -148,7 +148,7 @@ TEST_P(RoundTrips, KeepEveryBit) {
   train_a_step(first);
   export_from(first.session().state());
   NetworkInMemory second = in_memory(GetParam().network);
-  train_a_step(second);  // whose optimizer is to forget it
+  train_a_step(second);  // its optimizer state must be dropped
 
   const WeightFile weights{file(), named(second.network())};
   second.session().state().start_from(
@@ -196,7 +196,7 @@ TEST(Export, IsRefusedOfNetworksWithoutSuchNames) {
             "network mine has no names of torchvision's; it has those of Hugging Face's GPT-2");
 }
 
-// VGG on images of 32x32: what it pools to is one pixel.
+// VGG on images of 32x32, which it pools to one pixel.
 TEST(Export, IsRefusedWhereTheNetworkIsAnotherThere) {
   EXPECT_EQ(export_refusal({{"conv1_1.weight", {4, 3, 3, 3}}, {"fc6.weight", {4, 4}}},
                            WeightSource::kTorchvision),

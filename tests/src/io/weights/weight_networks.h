@@ -17,12 +17,12 @@
 
 namespace spillway::test {
 
-/// The files of golden/weights, which tools/golden/make_weight_golden writes.
+/// Returns a file in golden/weights, written by tools/golden/make_weight_golden.
 [[nodiscard]] inline std::string weight_golden(const std::string& name) {
   return std::string{SPILLWAY_GOLDEN_FILES} + "/weights/" + name;
 }
 
-/// The network of a file there, by its name: "gpt", "llama-tied".
+/// Returns the network of a golden file by name: "gpt", "llama-tied".
 [[nodiscard]] inline nets::Network weight_network(const std::string& name) {
   constexpr std::size_t kTokens = 10;
   constexpr std::size_t kWords = 23;
@@ -45,7 +45,7 @@ namespace spillway::test {
   return nets::build_network(nets::read_network_file(weight_golden(name + ".net")));
 }
 
-/// As files of weights know it.
+/// Returns the network as files of weights name it.
 [[nodiscard]] inline NamedNetwork named(const nets::Network& network) {
   return {.name = network.name,
           .arrays = weight_tensors(make_training_step(network, MachineSizeModel{}, {.batch = 2}))};

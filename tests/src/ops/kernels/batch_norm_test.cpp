@@ -8,11 +8,11 @@ namespace {
 constexpr float kEpsilon = 1e-3F;
 constexpr float kMomentum = 0.25F;
 
-// Each result is a few dozen float operations on numbers up to about 10, and 1 / sqrt(variance +
-// epsilon), up to 30 here, multiplies their errors. In sums of thousands, roundings of random sign
-// add up to less than the values do.
+// Each result needs a few dozen float operations on numbers up to about 10. The factor 1 /
+// sqrt(variance + epsilon), up to 30 here, multiplies their errors. In sums of thousands, roundings
+// of random sign grow more slowly than the sums.
 constexpr double kTolerance = 2e-5;
-// Of numbers that are floats in all precisions, by the rule of expect_near().
+// Tolerance for numbers that are floats in all precisions, as in expect_near().
 constexpr double kFloatTolerance = (kIsCuda ? 2 : 1) * kTolerance;
 
 struct BatchNormCase {
@@ -20,7 +20,7 @@ struct BatchNormCase {
   bool relu;
 };
 
-// Gtest looks for this name.
+// Name that gtest looks for.
 // NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const BatchNormCase& c, std::ostream* out) {
   *out << c.x.batch << " x " << to_string(c.x.image) << (c.relu ? " with ReLU" : "");
@@ -28,7 +28,7 @@ void PrintTo(const BatchNormCase& c, std::ostream* out) {
 
 class BatchNorm : public KernelRunner, public ::testing::WithParamInterface<BatchNormCase> {
  protected:
-  // What a forward pass writes.
+  // The results of a forward pass.
   struct Written {
     Block y;
     Block saved;
@@ -41,7 +41,7 @@ class BatchNorm : public KernelRunner, public ::testing::WithParamInterface<Batc
     const Values y = naive_batch_norm(shape_, epsilon, x, parameters, statistics);
     return relu_ ? naive_relu(y) : y;
   }
-  // y from x, through the statistics of x.
+  // Computes y from x, with the statistics of x.
   [[nodiscard]] Values trained(const Values& x, const Values& parameters) const {
     return normalised(x, parameters, naive_statistics(shape_, x));
   }
@@ -53,7 +53,7 @@ class BatchNorm : public KernelRunner, public ::testing::WithParamInterface<Batc
     run(forward_, operands, {}, is_recomputation);
     return out;
   }
-  // dparameters are sums over the batch, whose roundings grow with their number.
+  // dparameters are sums over the batch, with roundings that grow with their number.
   [[nodiscard]] double sum_tolerance_of_batch() const {
     return 2 * (kTolerance + sum_tolerance(shape_.elements() / shape_.image.channels));
   }
@@ -67,7 +67,7 @@ class BatchNorm : public KernelRunner, public ::testing::WithParamInterface<Batc
   const Values x_ = random_values(shape_.elements(), 1);
   const Values dy_ = random_values(shape_.elements(), 2);
   const Values parameters_ = host::random_values(element_count(spec_), 3);
-  // Positive, so that they can be variances.
+  // Positive, so that they are valid variances.
   const Values running_ = [this] {
     Values values = host::random_values(element_count(spec_), 4);
     for (double& value : values) value = static_cast<double>(static_cast<float>(value + 1.5));
@@ -83,7 +83,8 @@ TEST_P(BatchNorm, NormalisesByTheStatisticsOfTheBatchAndSavesThem) {
   host::expect_near(values(statistics_, out.saved), naive_statistics(shape_, x_), kFloatTolerance);
 }
 
-// One value a channel has no unbiased variance; its biased one, zero, stands in.
+// The unbiased variance of a single value per channel does not exist; the biased one, zero, is used
+// instead.
 TEST_P(BatchNorm, MovesTheRunningStatisticsTowardsTheUnbiasedOnes) {
   Block x = tensor(shape_, x_);
   Block running = parameters(statistics_, running_);
@@ -155,8 +156,8 @@ TEST_P(BatchNorm, GradientsAreTheSlopesOfTheForwardPass) {
   EXPECT_EQ(dparameters.bytes(), dparameters_before);
 }
 
-// Values 1000 +- 1: squares of 10^6 would leave a float no bit of a variance of 1/3. Relative to a
-// value of their own, distances are up to 2, exact to 2^-14 as the values are.
+// Values are 1000 +- 1: squares of 10^6 would leave a float no bit for a variance of 1/3. Distances
+// from one of the values are at most 2, and as exact as the values: 2^-14.
 TEST_P(BatchNorm, VarianceOutlivesALargeMean) {
   if (!has_float_tensors()) GTEST_SKIP() << "a bfloat16 of 1000 has steps of 4";
   Values far = random_values(shape_.elements(), 5);
@@ -166,7 +167,7 @@ TEST_P(BatchNorm, VarianceOutlivesALargeMean) {
   Written out = run_forward(x, running);
   const Values expected = naive_statistics(shape_, far);
   const Values actual = values(statistics_, out.saved);
-  // A float of 1000 has steps of 2^-14; oneDNN sums up to twelve thousand of them as floats.
+  // Floats near 1000 have steps of 2^-14; oneDNN sums up to twelve thousand of them in float.
   const double of_mean = std::ldexp(1.0, kIsCuda ? -13 : -7);
   for (std::size_t c = 0; c < expected.size(); ++c) {
     const bool is_mean = c < shape_.image.channels;
@@ -174,7 +175,7 @@ TEST_P(BatchNorm, VarianceOutlivesALargeMean) {
   }
 }
 
-// Channels that fill oneDNN's blocks and a pack, and that do not.
+// Channel counts that do and do not fill oneDNN's blocks and a pack.
 INSTANTIATE_TEST_SUITE_P(
     Shapes, BatchNorm,
     ::testing::Values(BatchNormCase{{3, {3, 4, 5}}, false}, BatchNormCase{{3, {3, 4, 5}}, true},
@@ -183,7 +184,7 @@ INSTANTIATE_TEST_SUITE_P(
                       BatchNormCase{{1, {33, 3, 3}}, false}, BatchNormCase{{9, {20, 1, 1}}, true},
                       BatchNormCase{{1, {16, 1, 1}}, false}));
 
-// More groups of channels than a block of threads has, many chunks of rows.
+// More groups of channels than a block of threads handles, and many chunks of rows.
 INSTANTIATE_TEST_SUITE_P(LargeShapes, BatchNorm,
                          ::testing::Values(BatchNormCase{{8, {64, 28, 28}}, true},
                                            BatchNormCase{{16, {64, 28, 28}}, false},

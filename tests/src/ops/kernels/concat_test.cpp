@@ -7,18 +7,18 @@ namespace {
 
 struct Case {
   std::size_t batch;
-  std::vector<std::size_t> channels;  // of each part
+  std::vector<std::size_t> channels;  // per part
   nets::Extent image;
 };
 
-// Gtest looks for this name.
+// Name that gtest looks for.
 // NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const Case& c, std::ostream* out) {
   *out << c.batch << " of " << c.image.height << "x" << c.image.width << " with";
   for (const std::size_t channels : c.channels) *out << " " << channels;
 }
 
-// All results are exact: copies, or one addition.
+// All results are exact: copies, or a single addition.
 class Concat : public KernelRunner, public ::testing::WithParamInterface<Case> {
  protected:
   Concat() {
@@ -33,7 +33,7 @@ class Concat : public KernelRunner, public ::testing::WithParamInterface<Case> {
   [[nodiscard]] const std::vector<TensorShape>& parts() const { return op_.parts; }
   [[nodiscard]] TensorShape whole() const { return op_.whole(); }
 
-  // Calls visit(place in part i, place in the whole) for each element of the part.
+  // Calls visit(offset in part i, offset in the whole) for each element of the part.
   template <class Visit>
   void for_each(std::size_t i, const Visit& visit) const {
     const auto& [batch, image] = parts()[i];
@@ -47,7 +47,7 @@ class Concat : public KernelRunner, public ::testing::WithParamInterface<Case> {
       }
     }
   }
-  // The channels of `whole` that belong to part i.
+  // Returns the channels of `whole` that belong to part i.
   [[nodiscard]] Values slice(std::size_t i, const Values& whole) const {
     Values part(parts()[i].elements());
     for_each(i, [&](std::size_t to, std::size_t from) { part[to] = whole[from]; });
@@ -94,7 +94,7 @@ TEST_P(Concat, GivesEachPartItsChannelsOfTheGradient) {
   }
 }
 
-// The first part needs no gradient, the last has one already.
+// The first part needs no gradient; the last one already has one.
 TEST_P(Concat, AddsToWhatAPartHasAndLeavesOutWhoNeedsNone) {
   const std::size_t last = parts().size() - 1;
   const Values dy = random_values(whole().elements(), 7);
@@ -112,7 +112,7 @@ TEST_P(Concat, AddsToWhatAPartHasAndLeavesOutWhoNeedsNone) {
   backward.slices.push_back(slice_of(last, /*accumulates=*/true));
   blocks.push_back(tensor(parts()[last], sum));
   Block dy_block = tensor(whole(), dy);
-  std::vector<Block*> operands{&dy_block, &blocks.back()};  // dy, the sum, then what is written
+  std::vector<Block*> operands{&dy_block, &blocks.back()};  // dy, the sum, then the outputs
   for (Block& block : blocks) operands.push_back(&block);
   run(backward, operands);
   expect_near(values(parts()[last], blocks.back()), expected, 0);
@@ -124,15 +124,15 @@ TEST_P(Concat, AddsToWhatAPartHasAndLeavesOutWhoNeedsNone) {
 INSTANTIATE_TEST_SUITE_P(
     Shapes, Concat,
     ::testing::Values(Case{2, {16, 32}, {3, 5}},         // whole blocks of channels
-                      Case{3, {10, 6, 33, 5}, {4, 3}},   // that begin and end within blocks
-                      Case{1, {8, 24, 8}, {1, 1}},       // vectors, of half blocks with AVX-512
-                      Case{2, {3, 20}, {2, 7}},          // an image first
-                      Case{2, {1, 2}, {5, 4}},           // to an image
+                      Case{3, {10, 6, 33, 5}, {4, 3}},   // parts that begin and end within blocks
+                      Case{1, {8, 24, 8}, {1, 1}},       // vectors of half blocks with AVX-512
+                      Case{2, {3, 20}, {2, 7}},          // an image as the first part
+                      Case{2, {1, 2}, {5, 4}},           // result is an image
                       Case{3, {8, 24, 13}, {4, 3}},      // padding at the end
                       Case{2, {12, 8, 3}, {3, 3}},       // half a pack
-                      Case{2, {5, 16, 3}, {7, 3}},       // 24, no padding
-                      Case{2, {2, 3, 1, 17}, {15, 14}},  // more than threads
-                      Case{2, {2, 3, 1, 17}, {5, 4}}));  // many layouts
+                      Case{2, {5, 16, 3}, {7, 3}},       // 24 channels without padding
+                      Case{2, {2, 3, 1, 17}, {15, 14}},  // more elements than threads
+                      Case{2, {2, 3, 1, 17}, {5, 4}}));  // many different layouts
 
 }  // namespace
 }  // namespace spillway::test

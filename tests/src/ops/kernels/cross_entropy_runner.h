@@ -9,28 +9,28 @@
 
 namespace spillway::test {
 
-/// Runs the losses and compares them with sums in double precision.
+/// Runs the losses and compares them with sums in double.
 class CrossEntropyRunner : public KernelRunner {
  protected:
   using Labels = std::vector<std::int32_t>;
 
-  // A few float roundings of numbers up to 16, of which the logarithm takes most away.
+  // A few float roundings of numbers up to 16; the logarithm removes most of the error.
   static constexpr double kTolerance = 2e-6;
   static constexpr double kLossTolerance = (kIsCuda ? 2 : 1) * kTolerance;
 
-  // Of labels that are not negative, and at least one.
+  // Returns the number of labels that are not negative, but at least one.
   [[nodiscard]] static double counted(const Labels& labels) {
     const auto is_label = [](std::int32_t label) { return label >= 0; };
     return std::max(1.0,
                     static_cast<double>(std::count_if(labels.begin(), labels.end(), is_label)));
   }
-  // Numbers up to 8, as large as losses then get.
+  // Returns numbers up to 8; losses are then as large.
   [[nodiscard]] static Values some_logits(const TensorShape& shape) {
     Values logits = random_values(shape.elements(), 1);
     for (double& value : logits) value *= 8;
     return rounded(logits);
   }
-  // (N, C, H, W) as (N H W, C).
+  // Converts (N, C, H, W) to (N H W, C).
   [[nodiscard]] static Values rows(const TensorShape& shape, const Values& x) {
     const std::size_t pixels = shape.image.height * shape.image.width;
     const std::size_t classes = shape.image.channels;
@@ -49,7 +49,7 @@ class CrossEntropyRunner : public KernelRunner {
   [[nodiscard]] static Block evaluated_result(const TensorShape& shape) {
     return bytes(float_bytes(2 + SoftmaxCrossEntropyEvaluate{.x = shape}.judged_floats()));
   }
-  // Rows whose first largest logit is their label's.
+  // Returns the number of rows with their label as the first largest logit.
   [[nodiscard]] static float correct(const TensorShape& shape, const Values& logits,
                                      const Labels& labels) {
     const Values all = rows(shape, logits);
@@ -67,8 +67,8 @@ class CrossEntropyRunner : public KernelRunner {
     EXPECT_NEAR(static_cast<double>(numbers[0]), loss, tolerance);
     EXPECT_EQ(numbers[1], correct);
   }
-  // The mean loss of what counts, its gradient, and the same over the logits. Of a part of a batch
-  // where more labels count than are here.
+  // Expects the mean loss over `count` labels, and its gradient, also when written over the logits.
+  // A part of a batch has a larger `count` than labels.
   void expect_training(const TensorShape& shape, const Labels& labels, double count,
                        const StepContext& context = {}) {
     const Values values_of_logits = some_logits(shape);
@@ -103,7 +103,7 @@ class CrossEntropyRunner : public KernelRunner {
     expect_judged(shape, rows(shape, values_of_logits), labels, result);
     expect_logits(shape, values_of_logits, labels, result);
   }
-  // Behind what is there without them, as they were given.
+  // Expects the given logits, unchanged, after all results of `without`.
   void expect_logits(const TensorShape& shape, const Values& values_of_logits, const Labels& labels,
                      Block& without) {
     const SoftmaxCrossEntropyEvaluate op{.x = shape, .gives_logits = true};
@@ -120,7 +120,7 @@ class CrossEntropyRunner : public KernelRunner {
       EXPECT_EQ(static_cast<double>(found[before.size() + i]), wanted[i]);
     }
   }
-  // The first largest logit, its softmax, and how many logits come before the label's.
+  // Expects the first largest logit, its softmax, and the number of logits before the label's.
   static void expect_judged(const TensorShape& shape, const Values& logits, const Labels& labels,
                             Block& result) {
     const std::vector<float> numbers = result.numbers<float>();
@@ -140,7 +140,7 @@ class CrossEntropyRunner : public KernelRunner {
       EXPECT_EQ(numbers[4 + 3 * i], static_cast<float>(rank));
     }
   }
-  // (1 - 0.25) times the label's loss and 0.25 times the mean of those of all classes.
+  // Expects 0.75 times the label's loss plus 0.25 times the mean loss over all classes.
   void expect_smoothed(const TensorShape& shape, const Labels& labels) {
     const Values values_of_logits = some_logits(shape);
     Block logits = tensor(shape, values_of_logits);

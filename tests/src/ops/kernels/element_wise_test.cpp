@@ -9,7 +9,7 @@
 namespace spillway::test {
 namespace {
 
-// All results are exact: one float operation, or none, rounded once.
+// All results are exact: at most one float operation, rounded once.
 class ElementWise : public KernelRunner, public ::testing::WithParamInterface<TensorShape> {
  protected:
   [[nodiscard]] Values expected(const std::function<float(float, float, float)>& f) const {
@@ -20,7 +20,7 @@ class ElementWise : public KernelRunner, public ::testing::WithParamInterface<Te
     }
     return result;
   }
-  // The operation writes `result` into a new block and the same bits over operand `over`.
+  // Expects `result` from the operation, in a new block and with the same bits over operand `over`.
   template <class Op>
   void expect_result(const Op& operation, std::vector<Block*> operands, std::size_t over,
                      const Values& result) {
@@ -36,7 +36,7 @@ class ElementWise : public KernelRunner, public ::testing::WithParamInterface<Te
   const TensorShape shape_ = GetParam();
   const Values a_ = random_values(shape_.elements(), 1);
   const Values b_ = random_values(shape_.elements(), 2);
-  // As a ReLU leaves it: half of it zero.
+  // Like the output of a ReLU: half of the numbers are zero.
   const Values y_ = [this] {
     Values values = random_values(shape_.elements(), 3);
     for (double& value : values) value = std::max(value, 0.0);
@@ -117,7 +117,7 @@ TEST_P(ElementWise, AddGradientsWithReluIsZeroWhereTheOutputWas) {
                 expected([](float p, float q, float r) { return r == 0 ? 0.F : p + q; }));
 }
 
-// What by_mask saves reading of y changes no bit: of padding neither, nor over what is read.
+// by_mask saves reading y and changes no bit, neither of padding nor in place.
 TEST_P(ElementWise, TheMaskOfASumStandsForItsOutput) {
   Block a = tensor(shape_, a_);
   Block b = tensor(shape_, b_);
@@ -147,7 +147,7 @@ TEST_P(ElementWise, TheMaskOfASumStandsForItsOutput) {
   EXPECT_EQ(same_d.bytes(), d.bytes());
 }
 
-// A NaN shows, and a zero keeps its sign: what a maximum of vectors could lose.
+// A NaN shows, and a zero keeps its sign; a vector maximum could lose both.
 TEST_P(ElementWise, TheMaskOfASumStandsForItsOutputOfNansAndZerosToo) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -174,7 +174,7 @@ TEST_P(ElementWise, TheMaskOfASumStandsForItsOutputOfNansAndZerosToo) {
   EXPECT_EQ(same_dx.bytes(), dx.bytes());
 }
 
-// Over both of what it reads, with a ReLU's output, with its mask, and without either.
+// Writes over both inputs, with a ReLU's output, with its mask, and without either.
 TEST_P(ElementWise, AddGradientsTwiceLeavesTheSameSumInBothBlocks) {
   const AddForward forward{.x = shape_, .relu = true, .saves_mask = true};
   Block terms = tensor(shape_, y_);
@@ -203,7 +203,7 @@ TEST_P(ElementWise, AddGradientsTwiceLeavesTheSameSumInBothBlocks) {
   }
 }
 
-// A NaN is not positive: its gradient is zero with the mask as with the output.
+// A NaN is not positive: its gradient is zero, with the mask and with the output.
 TEST_P(ElementWise, TheMaskOfASumLeavesOutNans) {
   Values x(shape_.elements(), 1.0);
   x.back() = std::numeric_limits<double>::quiet_NaN();
@@ -228,7 +228,7 @@ TEST_P(ElementWise, ReluLetsNansThrough) {
   EXPECT_EQ(y.front(), 0);
 }
 
-// The last has more packs than threads of a block, and its last block has threads without one.
+// The last shape has more packs than a block has threads; some threads of its last block have none.
 INSTANTIATE_TEST_SUITE_P(Shapes, ElementWise,
                          ::testing::Values(TensorShape{1, {3, 5, 3}}, TensorShape{3, {6, 2, 5}},
                                            TensorShape{3, {16, 3, 3}}, TensorShape{1, {33, 1, 1}},
@@ -236,7 +236,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, ElementWise,
 
 class Dropout : public KernelRunner {
  protected:
-  // What dropout makes of ones.
+  // Returns the result of dropout on ones.
   Values mask(const TensorShape& shape, const StepContext& context, std::uint32_t stream,
               float probability = 0.25F) {
     Block x = tensor(shape, Values(shape.elements(), 1.0));
@@ -258,7 +258,7 @@ TEST_F(Dropout, DropsItsShareAndScalesTheRest) {
     EXPECT_TRUE(value == 0 || value == scale) << value;
     dropped += value == 0 ? 1 : 0;
   }
-  // 1200 elements, a quarter dropped: 300, give or take 4 standard deviations of 15.
+  // A quarter of 1200 elements is dropped: 300, plus or minus 4 standard deviations of 15.
   EXPECT_NEAR(dropped, 300, 60);
 }
 
@@ -281,8 +281,8 @@ TEST_F(Dropout, OfAPartOfABatchDrawsTheMaskOfTheWhole) {
   EXPECT_EQ(parts, whole);
 }
 
-// Groups of four channels of a pixel draw together: vector 1 of three, channels 4 to 7 of 10, is
-// group 1 * 3 + 1 of (step 3, stream 5).
+// Four channels of a pixel share one call of philox. Channels 4 to 7 of 10 of the second of three
+// vectors are group 1 * 3 + 1 in (step 3, stream 5).
 TEST_F(Dropout, DrawsOnePhiloxWordAnElementInTheOrderOfChannels) {
   const Values kept = mask({3, {10, 1, 1}}, context_, 5, 0.5F);
   const PhiloxCounter words = philox({4, 0, 3, 5}, {7, 0});

@@ -12,7 +12,7 @@ namespace {
 
 class BatchLoading : public KernelRunner, public ::testing::WithParamInterface<TensorShape> {
  protected:
-  // Of `more` samples than the step has.
+  // Returns a batch with `more` samples than the step loads.
   [[nodiscard]] Batch batch(std::size_t more) const {
     const Values images = host::random_values((shape_.batch + more) * shape_.image.elements(), 1);
     Batch batch{.images{images.begin(), images.end()}, .labels = {}};
@@ -39,10 +39,10 @@ class BatchLoading : public KernelRunner, public ::testing::WithParamInterface<T
 
 TEST_P(BatchLoading, PutsImagesIntoTheLayoutAndCopiesLabels) { expect_loaded(batch(0), 0); }
 
-// Of three more samples, from the third on.
+// The batch has three further samples; loading starts at the third one.
 TEST_P(BatchLoading, TakesItsPartOfALargerBatch) { expect_loaded(batch(3), 2); }
 
-// Also in a part of a larger batch. The first image has no label.
+// Covers a part of a larger batch, too. The first image has no label.
 TEST_P(BatchLoading, MakesOfBytesTheNumbersThatTheyStandFor) {
   std::vector<float> numbers(shape_.image.channels * kByteValues);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -117,7 +117,7 @@ struct CropCase {
   nets::Extent offset;
 };
 
-// Gtest looks for this name.
+// Name that gtest looks for.
 // NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const CropCase& c, std::ostream* out) {
   PrintTo(c.x, out);
@@ -127,7 +127,7 @@ void PrintTo(const CropCase& c, std::ostream* out) {
 
 class Crop : public KernelRunner, public ::testing::WithParamInterface<CropCase> {
  protected:
-  // Calls visit(place in y, place in x).
+  // Calls visit(offset in y, offset in x).
   template <class Visit>
   void for_each_pixel(const Visit& visit) const {
     for (std::size_t n = 0; n < y_.batch; ++n) {
@@ -170,9 +170,9 @@ TEST_P(Crop, BackwardPutsItBackAmongZeros) {
 INSTANTIATE_TEST_SUITE_P(
     Windows, Crop,
     ::testing::Values(CropCase{{3, {21, 7, 9}}, {4, 5}, {2, 3}},
-                      CropCase{{2, {3, 6, 5}}, {6, 1}, {0, 4}},  // dense, the last
+                      CropCase{{2, {3, 6, 5}}, {6, 1}, {0, 4}},  // dense; the last column
                       CropCase{{1, {2, 5, 5}}, {3, 3}, {1, 1}},
-                      CropCase{{2, {16, 4, 3}}, {4, 3}, {0, 0}}));  // all of it
+                      CropCase{{2, {16, 4, 3}}, {4, 3}, {0, 0}}));  // the whole image
 
 }  // namespace
 

@@ -6,12 +6,12 @@
 namespace spillway::test {
 namespace {
 
-// More than one part of it holds weights on every backend; padding of inputs and outputs.
+// On every backend, more than one part holds weights, and inputs and outputs have padding.
 class PartsOfParameters : public KernelRunner, public ::testing::WithParamInterface<ParameterSpec> {
  protected:
   static constexpr std::size_t kParts = 3;
 
-  // Numbers of what an optimizer keeps or of a gradient: whole, and in parts.
+  // Optimizer state or a gradient, whole and in parts.
   struct Numbers {
     Block whole;
     std::vector<Block> parts;
@@ -89,11 +89,11 @@ TEST_P(PartsOfParameters, AccumulateGradientsWithTheBitsOfTheWhole) {
   expect_same(sum);
 }
 
-// As ranks update them: each its slice, into the gradient's memory, from where all are taken. The
-// second step is by moments that slices have kept.
+// Updates as ranks do it: each rank updates its slice in the gradient's memory, then all slices are
+// gathered. The second step uses the moments that slices have kept.
 TEST_P(PartsOfParameters, AreUpdatedInSlicesWithTheBitsOfTheWhole) {
   constexpr std::size_t kSlices = 8;
-  // Together more than any backend pads the block to; in multiples of 16.
+  // The slices together exceed the block with any backend's padding. A multiple of 16.
   const std::size_t each = (4 * element_count(spec_) / kSlices + 15) / 16 * 16;
   Block whole = weights();
   Block in_slices = weights();
@@ -124,7 +124,7 @@ TEST_P(PartsOfParameters, AreUpdatedInSlicesWithTheBitsOfTheWhole) {
   EXPECT_NE(in_slices.bytes(), weights().bytes());
 }
 
-// The last is worth a team of threads.
+// The last one is large enough for a team of threads.
 INSTANTIATE_TEST_SUITE_P(Specs, PartsOfParameters,
                          ::testing::Values(LinearParameters{30, {6, 3, 4}, true},
                                            LinearParameters{33, {50, 1, 1}, false},

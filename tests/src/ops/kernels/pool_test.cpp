@@ -13,7 +13,7 @@ struct PoolCase {
   nets::Pool pool;
 };
 
-// Gtest looks for this name.
+// Name that gtest looks for.
 // NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const PoolCase& c, std::ostream* out) {
   *out << c.x.batch << " x " << c.x.image.channels << "x" << c.x.image.height << "x"
@@ -36,8 +36,8 @@ class Pool : public KernelRunner, public ::testing::WithParamInterface<PoolCase>
     run(PoolBackward{.x = forward_.x, .y = forward_.y, .pool = forward_.pool}, operands);
   }
   [[nodiscard]] Block index() { return saved_by(forward_); }
-  // On the host oneDNN adds up what windows give to a pixel in the tensor: each of these sums, of
-  // shares of numbers up to 1 and so seldom above a half, is rounded to a bfloat16.
+  // On the host, oneDNN accumulates the windows' contributions in the tensor and rounds each
+  // partial sum to bfloat16. These sums of shares of numbers up to 1 seldom exceed a half.
   [[nodiscard]] double rounding() const {
     if (has_float_tensors() || kIsCuda) return 0;
     const nets::Extent& kernel = forward_.pool.kernel;
@@ -51,7 +51,7 @@ class Pool : public KernelRunner, public ::testing::WithParamInterface<PoolCase>
       .pool = GetParam().pool};
   const Values x_ = random_values(forward_.x.elements(), 1);
   const Values dy_ = random_values(forward_.y.elements(), 2);
-  // Sums of as many terms as a window has, and of as many gradients as windows meet in a pixel.
+  // Sums have as many terms as a window has pixels, or a pixel has windows.
   const double tolerance_ = sum_tolerance(forward_.pool.kernel.height * forward_.pool.kernel.width);
 };
 
@@ -73,7 +73,7 @@ TEST_P(Pool, GradientIsTheSlopeOfTheForwardPass) {
   Block dx = tensor(forward_.x);
   run_backward(dy, where, dx);
   const auto loss = [&](const Values& at) { return dot(dy_, naive_pool(forward_, at)); };
-  // Of equal numbers the first counts, and a maximum has no slope.
+  // The first of equal numbers counts, and the numeric gradient of such a maximum is undefined.
   if (has_float_tensors() || !is_max()) {
     expect_near(values(forward_.x, dx), numeric_gradient(x_, loss), tolerance_ + rounding());
   }
@@ -114,20 +114,20 @@ INSTANTIATE_TEST_SUITE_P(
     Shapes, Pool,
     ::testing::Values(
         PoolCase{{3, {16, 6, 4}}, {kMax}},
-        PoolCase{{1, {20, 5, 7}}, {kMax}},  // a row and a column left
+        PoolCase{{1, {20, 5, 7}}, {kMax}},  // a row and a column are left over
         PoolCase{{3, {6, 7, 7}}, {kMax, nets::square(3), nets::square(2), nets::square(1)}},
         PoolCase{{1, {3, 6, 5}}, {kMax, {3, 2}, {2, 1}, {1, 0}}},
         PoolCase{{1, {33, 4, 4}}, {kMax, nets::square(3), nets::square(1), nets::square(1)}},
         PoolCase{{2, {8, 16, 16}}, {kMax, nets::square(16), nets::square(16)}},  // 256 taps
-        PoolCase{{2, {8, 9, 9}}, {kMax, nets::square(2), nets::square(3)}},  // with gaps between
+        PoolCase{{2, {8, 9, 9}}, {kMax, nets::square(2), nets::square(3)}},  // gaps between windows
         PoolCase{{3, {10, 6, 4}}, {kAverage}},
         PoolCase{{1, {16, 5, 5}}, {kAverage, nets::square(3), nets::square(2), nets::square(1)}},
         PoolCase{{3, {3, 5, 4}}, {kAverage, {2, 3}, {1, 2}, {1, 1}}},
-        PoolCase{{3, {20, 5, 3}}, {kAverage, {5, 3}, {5, 3}, nets::square(0)}},  // global
+        PoolCase{{3, {20, 5, 3}}, {kAverage, {5, 3}, {5, 3}, nets::square(0)}},  // whole image
         PoolCase{{2, {20, 5, 5}}, counted(kAverage, nets::square(3), nets::square(1))},
         PoolCase{{2, {3, 6, 5}}, counted(kAverage, {3, 2}, {2, 1})},
         PoolCase{{2, {16, 6, 8}}, rounded_up(kMax, nets::square(3), nets::square(2))},
-        PoolCase{{1, {10, 7, 6}}, rounded_up(kMax, {2, 3}, {2, 3})},  // a rest of one row
+        PoolCase{{1, {10, 7, 6}}, rounded_up(kMax, {2, 3}, {2, 3})},  // one row left over
         PoolCase{{2, {3, 6, 8}}, rounded_up(kMax, nets::square(3), nets::square(2))},
         PoolCase{{2, {20, 6, 8}}, rounded_up(kAverage, nets::square(3), nets::square(2))}));
 
@@ -136,7 +136,7 @@ struct NormCase {
   nets::LocalResponseNorm norm;
 };
 
-// Gtest looks for this name.
+// Name that gtest looks for.
 // NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const NormCase& c, std::ostream* out) {
   *out << c.x.batch << " x " << c.x.image.channels << "x" << c.x.image.height << "x"
@@ -167,7 +167,7 @@ class LocalResponseNorm : public KernelRunner, public ::testing::WithParamInterf
   const nets::LocalResponseNorm norm_ = GetParam().norm;
   const Values x_ = random_values(shape_.elements(), 1);
   const Values dy_ = random_values(shape_.elements(), 2);
-  // Two sums of as many terms as a window has, and the roundings of a few operations on them.
+  // Two sums over a window, and the roundings of a few operations on them.
   const double tolerance_ = 2 * sum_tolerance(norm_.size + 10);
 };
 
@@ -183,13 +183,13 @@ TEST_P(LocalResponseNorm, GradientIsTheSlopeOfTheForwardPass) {
   Block x = tensor(shape_, x_);
   Block y = tensor(shape_);
   run(LrnForward{.x = shape_, .norm = norm_}, {&x, &y});
-  Block same_y = tensor(shape_, values(shape_, y));  // on the host too
+  Block same_y = tensor(shape_, values(shape_, y));  // the host reads the same rounded y
   Block dy = tensor(shape_, dy_);
   Block dx = tensor(shape_);
   const LrnBackward backward{.x = shape_, .norm = norm_};
   run(backward, {&x, &same_y, &dy, &dx});
   const auto loss = [&](const Values& at) { return dot(dy_, naive(at)); };
-  // A rounded y errs by up to 2^-9, in a sum of that many terms over their number.
+  // A rounded y errs by up to 2^-9; the sum of these terms is divided by their number.
   const double of_y =
       has_float_tensors() ? 0 : std::ldexp(2 * static_cast<double>(norm_.alpha * norm_.beta), -9);
   expect_near(values(shape_, dx), numeric_gradient(x_, loss), tolerance_ + of_y);
@@ -203,13 +203,12 @@ constexpr nets::LocalResponseNorm kStrong{.size = 5, .alpha = 2, .beta = 0.75F, 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, LocalResponseNorm,
     ::testing::Values(NormCase{{2, {32, 3, 4}}, kStrong},
-                      NormCase{{2, {32, 3, 4}}, {5, 5e-4F, 0.75F, 2}},  // AlexNet's
+                      NormCase{{2, {32, 3, 4}}, {5, 5e-4F, 0.75F, 2}},  // as in AlexNet
                       NormCase{{3, {10, 4, 3}}, kStrong},               // padding channels
-                      NormCase{{1, {33, 5, 2}},
-                               {3, 1, 0.5F, 0.5F}},       // a power that is no root of roots
-                      NormCase{{2, {3, 4, 5}}, kStrong},  // an image, less than a window
-                      NormCase{{2, {6, 3, 3}}, {1, 3, 0.75F, 1}},  // each channel for itself
-                      NormCase{{1, {700, 2, 3}}, kStrong}));       // more than threads of a block
+                      NormCase{{1, {33, 5, 2}}, {3, 1, 0.5F, 0.5F}},    // a general power
+                      NormCase{{2, {3, 4, 5}}, kStrong},           // fewer channels than a window
+                      NormCase{{2, {6, 3, 3}}, {1, 3, 0.75F, 1}},  // windows of one channel
+                      NormCase{{1, {700, 2, 3}}, kStrong}));       // more than threads per block
 
 }  // namespace
 

@@ -1,6 +1,6 @@
-// Operations on sequences. The host's are compared with PyTorch's numbers elsewhere
-// (layer_golden_test.cpp): here a device has the host's numbers, and each has its own bits again.
-// What a network expects behind one token, compared with a plain loop.
+// Operations on sequences. layer_golden_test.cpp compares the host's results with PyTorch's. Here,
+// a device must have the host's results, and each must repeat its own bits. The logits of one token
+// are compared with a plain loop.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,13 +11,13 @@
 namespace spillway::test {
 namespace {
 
-// Sums of up to 131 products of numbers in [-1, 1], and exponentials of such.
+// Sums of up to 131 products of numbers in [-1, 1], and exponentials of such sums.
 constexpr double kSumTolerance = 3e-5;
-// The same, and what is divided by a row's deviation.
+// The same sums, divided by a row's deviation.
 constexpr double kNormTolerance = 1e-4;
 
-// By how much more a result may be off that was made of others, which a tensor has rounded: in
-// bfloat16 by 2^-9 of each, `weight` in sum.
+// Returns the additional error of a result that depends on rounded tensors: in bfloat16, 2^-9 of
+// each, with a total of `weight`.
 double rounding_of(double weight) { return has_float_tensors() ? 0 : std::ldexp(weight, -9); }
 
 TensorShape texts(std::size_t batch, std::size_t tokens, std::size_t width) {
@@ -162,13 +162,13 @@ INSTANTIATE_TEST_SUITE_P(OfSizes, Gates,
 struct AttentionCase {
   std::size_t batch;
   std::size_t tokens;
-  std::size_t width;  // of a head
+  std::size_t width;  // per head
   Heads heads;
   bool is_causal;
   float dropout;
 };
 
-// Gtest looks for this name.
+// Name that gtest looks for.
 // NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const AttentionCase& c, std::ostream* out) {
   *out << c.batch << 'x' << c.tokens << ", " << c.heads.heads << '/' << c.heads.kv_heads
@@ -205,8 +205,8 @@ TEST_P(Attention, GoesBothWays) {
   Block dy = drawn(y_shape, 2);
   Block dx = tensor(x_shape);
   run(AttentionBackward{.geometry = forward.geometry}, {&x, &y, &dy, &saved, &dx}, context);
-  // Of y, which is at most 1, each score's slope has the sum over a head, and 1 / sqrt(width) of
-  // it.
+  // Each score's gradient contains the sum over a head of y, which is at most 1, times 1 /
+  // sqrt(width).
   const double width = static_cast<double>(GetParam().width);
   expect_same_on_host(x_shape, dx, kSumTolerance + rounding_of(2 * std::sqrt(width)));
 }
@@ -231,7 +231,7 @@ TEST_P(Turns, GoBothWays) {
   expect_same_on_host(x_shape, y, 1e-6);
   Block back = tensor(x_shape);
   run(RotaryBackward{.x = x_shape, .heads = c.heads, .base = 100}, {&y, &back});
-  expect_same_on_host(x_shape, back, 1e-6 + rounding_of(2));  // of two numbers of up to sqrt(2)
+  expect_same_on_host(x_shape, back, 1e-6 + rounding_of(2));  // for two numbers of up to sqrt(2)
   Block dy = drawn(x_shape, 2);
   Block dx = tensor(x_shape);
   run(RotaryBackward{.x = x_shape, .heads = c.heads, .base = 100}, {&dy, &dx});
@@ -291,7 +291,7 @@ struct LogitsCase {
   std::size_t position;
 };
 
-// Gtest looks for this name.
+// Name that gtest looks for.
 // NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const LogitsCase& c, std::ostream* out) {
   *out << c.batch << 'x' << c.tokens << 'x' << c.width << ", " << c.vocabulary
@@ -308,7 +308,7 @@ class Logits : public KernelRunner, public ::testing::WithParamInterface<LogitsC
         table_{host::random_values(geometry_.vocabulary * GetParam().width, 2)},
         bias_{host::random_values(geometry_.vocabulary, 3)} {}
 
-  // Of token `t` of each sample. Values of x are (N, C, T).
+  // Returns the expected logits of token `t` of each sample. Values of x are (N, C, T).
   [[nodiscard]] Values wanted(std::size_t t, bool has_bias) const {
     const std::size_t width = GetParam().width;
     Values logits;
@@ -324,7 +324,7 @@ class Logits : public KernelRunner, public ::testing::WithParamInterface<LogitsC
     return logits;
   }
 
-  // What the kernel makes with and without biases.
+  // Returns the kernel's results, with or without biases.
   [[nodiscard]] Values made(std::size_t position, bool has_bias) {
     VocabularyLogits op{.geometry = geometry_};
     op.geometry.bias = has_bias;

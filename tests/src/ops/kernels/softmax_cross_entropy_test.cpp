@@ -1,4 +1,4 @@
-// The loss of images that two images are mixed in.
+// Tests the loss, also on images that mix two images.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -27,12 +27,12 @@ TEST_P(SoftmaxCrossEntropy, TrainMixesTheLabelWithAllClasses) {
   for (const Labels& labels : {Labels{1, 0, 1}, Labels{1, -1, 0}}) expect_smoothed(shape_, labels);
 }
 
-// Three samples, one of them without a label, of a batch in which five have one.
+// Three samples, one without a label, are part of a batch with five labels.
 TEST_P(SoftmaxCrossEntropy, TrainTakesTheMeanOverTheWholeBatchItIsAPartOf) {
   expect_training(shape_, {1, -1, 0}, 5, {.counted_labels = 5});
 }
 
-// Two heads: the second adds its loss to what the first has left, and counts for itself.
+// Two losses: the second adds itself to the first one's, with its own weight.
 TEST_P(SoftmaxCrossEntropy, TrainWeighsItsLossAndAddsItToAnother) {
   const Labels labels{1, -1, 0};
   const Values values_of_logits = some_logits(shape_);
@@ -59,7 +59,7 @@ TEST_P(SoftmaxCrossEntropy, EvaluateSumsOverTheSamplesThatHaveALabel) {
   }
 }
 
-// More than threads of a block.
+// More samples than threads per block.
 TEST_P(SoftmaxCrossEntropy, SumsManySamples) {
   const TensorShape shape{700, {.channels = classes_}};
   Labels labels;
@@ -85,10 +85,10 @@ TEST_P(SoftmaxCrossEntropy, CountsPredictionsThatAreTheFirstOfTheLargestLogits) 
   }
 }
 
-// exp(1000) is infinite, and so is the logarithm of its sum; the loss of the other class is 2000.
+// exp(1000) and the logarithm of its sum would be infinite; the loss of the other class is 2000.
 TEST_P(SoftmaxCrossEntropy, StaysFiniteForHugeLogits) {
   Values logits(shape_.elements(), -1000.0);
-  for (std::size_t n = 0; n < 3; ++n) logits[n * classes_] = 1000;  // which is a bfloat16
+  for (std::size_t n = 0; n < 3; ++n) logits[n * classes_] = 1000;  // 1000 is exact in bfloat16
   Block block = tensor(shape_, logits);
   Block label = numbers(Labels{0, 1, 0});
   Block result = evaluated_result(shape_);
@@ -96,7 +96,7 @@ TEST_P(SoftmaxCrossEntropy, StaysFiniteForHugeLogits) {
   EXPECT_EQ(result.numbers<float>()[0], 2000.F);
 }
 
-// The host sees it; a device, which nobody waits for, makes the loss not a number.
+// The host throws; a device cannot, so the loss becomes a NaN.
 TEST_P(SoftmaxCrossEntropy, RefusesALabelThatIsNoClass) {
   Block logits = tensor(shape_, some_logits(shape_));
   Block label = numbers(Labels{0, static_cast<std::int32_t>(classes_), 0});
@@ -111,12 +111,12 @@ TEST_P(SoftmaxCrossEntropy, RefusesALabelThatIsNoClass) {
   }
   train();
   EXPECT_TRUE(std::isnan(result.numbers<float>()[0]));
-  (void)values(shape_, dlogits);  // whose padding is zero
+  (void)values(shape_, dlogits);  // requires zero padding
 }
 
 INSTANTIATE_TEST_SUITE_P(Classes, SoftmaxCrossEntropy, ::testing::Values(2, 10, 16, 33, 1000));
 
-// A label for each pixel, every fourth of which has none: the same, on rows that lie apart.
+// One label per pixel, a quarter of them negative: the same tests on rows that are not adjacent.
 class PixelCrossEntropy : public CrossEntropyRunner,
                           public ::testing::WithParamInterface<TensorShape> {
  protected:
@@ -139,7 +139,7 @@ TEST_P(PixelCrossEntropy, EvaluateSumsTheLossAndCountsPixels) {
   expect_evaluation(shape_, labels_);
 }
 
-// One pixel more or less beside it changes no bit of a row.
+// Neighbouring pixels change no bit of a row.
 TEST_P(PixelCrossEntropy, HasTheBitsOfASampleForEachPixel) {
   const TensorShape apart{labels_.size(), {.channels = classes_}};
   const Values together = some_logits(shape_);
@@ -172,7 +172,7 @@ class MixedLabels : public CrossEntropyRunner, public ::testing::WithParamInterf
     }
     return all;
   }
-  // The loss of sample `n` for one class.
+  // Returns the loss of sample `n` for one class.
   [[nodiscard]] double loss_of(const Values& at, std::size_t n, std::int32_t label) const {
     Labels alone(shape_.batch, -1);
     alone[n] = label;
@@ -235,7 +235,7 @@ TEST_P(MixedLabels, DoNotCountWhereTheFirstIsNegative) {
   expect_trained({{0, last_, 0.25F}, {-1, 0, 0.5F}, {1, 0, 0.75F}}, 0.25F);
 }
 
-// Without a part of another, numbers are those of plain labels, up to rounding.
+// Labels with a single class give the same as plain labels, up to rounding.
 TEST_P(MixedLabels, OfOneClassAreAsPlainOnes) {
   const Labels plain{1, -1, 0};
   Block logits = tensor(shape_, some_logits(shape_));

@@ -12,8 +12,8 @@ namespace {
 class SgdUpdates : public KernelRunner,
                    public ::testing::WithParamInterface<std::tuple<ParameterSpec, bool, bool>> {};
 
-// Weight decay applies to so many of the first numbers of the canonical order: not to biases, which
-// are the last, nor to gamma and beta.
+// Number of parameters with weight decay, first in the canonical order: excludes biases, gamma and
+// beta.
 std::size_t decayed(const ParameterSpec& spec) {
   if (std::holds_alternative<BatchNormParameters>(spec)) return 0;
   const auto* const convolution = std::get_if<ConvolutionParameters>(&spec);
@@ -44,7 +44,7 @@ TEST_P(SgdUpdates, FollowTheRuleInPlaceAndLeavePaddingZero) {
       w[i] -= 0.25 * (nesterov ? g + 0.5 * v[i] : v[i]);
     }
   }
-  // Parameters are floats in all precisions. Some ten roundings of numbers up to 2.
+  // Parameters are floats in all precisions. Allows about ten roundings of numbers up to 2.
   host::expect_near(values(spec, w_block, /*has_copy=*/true), w, 1e-6);
   host::expect_near(values(spec, v_block), v, 1e-6);
   expect_same_on_host(spec, w_block);
@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(
 class AdamUpdates : public KernelRunner,
                     public ::testing::WithParamInterface<std::tuple<ParameterSpec, bool, bool>> {};
 
-// One number, its moments and how they change: Kingma and Ba's Algorithm 1 as PyTorch has it.
+// One parameter with its moments and update: Algorithm 1 of Kingma and Ba, as in PyTorch.
 struct Adam {
   double w;
   double m = 0;
@@ -110,7 +110,7 @@ TEST_P(AdamUpdates, FollowTheRuleInPlaceAndLeavePaddingZero) {
     first.push_back(number.m);
     second.push_back(number.v);
   }
-  // Some thirty roundings of numbers up to 2; the moments are smaller.
+  // Allows about thirty roundings of numbers up to 2; the moments are smaller.
   host::expect_near(values(spec, w, /*has_copy=*/true), weights, 2e-6);
   host::expect_near(values(spec, m), first, 2e-7);
   host::expect_near(values(spec, v), second, 2e-9);
@@ -127,7 +127,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class LargeAdamUpdate : public KernelRunner {};
 
-// Whichever thread and whichever lane of a vector updates it.
+// Any thread and any lane of a vector gives the same bits.
 TEST_F(LargeAdamUpdate, GivesEveryNumberTheSameBits) {
   const ParameterSpec spec = LinearParameters{64, {64, 4, 4}, false};
   const std::size_t count = element_count(spec);
@@ -178,7 +178,7 @@ TEST_P(RmspropUpdates, FollowTheRuleInPlaceAndLeavePaddingZero) {
       w[i] -= 0.25 * v[i];
     }
   }
-  // Some thirty roundings of numbers up to 4.
+  // Allows about thirty roundings of numbers up to 4.
   host::expect_near(values(spec, w_block, /*has_copy=*/true), w, 4e-6);
   host::expect_near(values(spec, s_block), s, 1e-6);
   if (momentum > 0) host::expect_near(values(spec, v_block), v, 8e-6);
@@ -196,7 +196,7 @@ INSTANTIATE_TEST_SUITE_P(
 class AccumulatedGradients : public KernelRunner,
                              public ::testing::WithParamInterface<ParameterSpec> {};
 
-// One rounding a number.
+// Each sum is rounded once.
 TEST_P(AccumulatedGradients, AreTheSumsInPlaceAndLeavePaddingZero) {
   const ParameterSpec spec = GetParam();
   const std::vector<float> first = to_floats(random_values(element_count(spec), 1));
@@ -212,7 +212,7 @@ TEST_P(AccumulatedGradients, AreTheSumsInPlaceAndLeavePaddingZero) {
   expect_same_on_host(spec, sum);
 }
 
-// The last is worth a team of threads.
+// The last one is large enough for a team of threads.
 INSTANTIATE_TEST_SUITE_P(Specs, AccumulatedGradients,
                          ::testing::Values(ConvolutionParameters{20, 3, nets::square(3), true},
                                            ConvolutionParameters{33, 40, nets::square(1), false},
@@ -223,7 +223,7 @@ INSTANTIATE_TEST_SUITE_P(Specs, AccumulatedGradients,
 class AveragesOfParameters : public KernelRunner,
                              public ::testing::WithParamInterface<ParameterSpec> {};
 
-// Twice average = average + 0.25 (w - average), which leaves the parameters alone.
+// Applies average = average + 0.25 (w - average) twice; the parameters do not change.
 TEST_P(AveragesOfParameters, GoTheirPartTowardsTheParameters) {
   const ParameterSpec& spec = GetParam();
   const Values w = random_values(element_count(spec), 1);
@@ -235,7 +235,7 @@ TEST_P(AveragesOfParameters, GoTheirPartTowardsTheParameters) {
         {&w_block, &average_block, &average_block});
     for (std::size_t i = 0; i < w.size(); ++i) average[i] += 0.25 * (w[i] - average[i]);
   }
-  // Some six roundings of numbers up to 2.
+  // Allows about six roundings of numbers up to 2.
   host::expect_near(values(spec, average_block), average, 1e-6);
   host::expect_near(values(spec, w_block, /*has_copy=*/true), w, 1e-7);
   expect_same_on_host(spec, average_block);
@@ -260,7 +260,7 @@ class GradientNorm : public KernelRunner {
   [[nodiscard]] static double number_of(Block& block) { return block.numbers<double>().front(); }
 };
 
-// In doubles, of some thousand numbers: a rounding of 2^-53 each.
+// Sums of some thousand doubles, each rounded by up to 2^-53.
 constexpr double kSquaresTolerance = 1e-12;
 
 TEST_F(GradientNorm, AddsUpSquaresOfAllGradients) {
@@ -276,7 +276,7 @@ TEST_F(GradientNorm, AddsUpSquaresOfAllGradients) {
   EXPECT_NEAR(number_of(squares), both, kSquaresTolerance * both);
 }
 
-// As torch.nn.utils.clip_grad_norm_ does.
+// Same as torch.nn.utils.clip_grad_norm_.
 TEST_F(GradientNorm, ScalesDownWhatIsLarger) {
   constexpr double kNorm = 4;
   const Values values = host::random_values(element_count(spec()), 3);
@@ -295,7 +295,7 @@ TEST_F(GradientNorm, ScalesDownWhatIsLarger) {
   }
 }
 
-// A gradient that is no number spoils all of them, as in PyTorch, so that the loss shows it.
+// A NaN gradient makes all gradients NaN, as in PyTorch, so that the loss shows it.
 TEST_F(GradientNorm, OfWhatIsNoNumberLeavesNone) {
   Values values = host::random_values(element_count(spec()), 4);
   values[7] = std::numeric_limits<double>::quiet_NaN();
@@ -306,7 +306,7 @@ TEST_F(GradientNorm, OfWhatIsNoNumberLeavesNone) {
   Block whole = parameters(spec(), host::random_values(element_count(spec()), 5));
   run(ClipGradient{.parameters = spec(), .largest_norm = 1}, {&squares, &whole, &whole});
   std::vector<float> numbers = whole.numbers<float>();
-  numbers.resize(element_count(spec()));  // in bfloat16, a copy lies behind, which updates make
+  numbers.resize(element_count(spec()));  // bfloat16 appends a copy that only updates write
   EXPECT_TRUE(std::ranges::all_of(numbers, [](float number) { return std::isnan(number); }));
 }
 

@@ -13,10 +13,10 @@ namespace {
 
 struct WeightedCase {
   TensorShape x;
-  nets::Layer layer;  // with weights
+  nets::Layer layer;  // a layer with weights
 };
 
-// Gtest looks for this name.
+// Name that gtest looks for.
 // NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const WeightedCase& c, std::ostream* out) {
   *out << c.x.batch << " x " << to_string(c.x.image) << ", " << nets::to_string(c.layer);
@@ -43,7 +43,7 @@ class WeightedLayer : public KernelRunner, public ::testing::WithParamInterface<
     std::visit(check, geometry_);
   }
   [[nodiscard]] bool is_linear() const { return std::holds_alternative<LinearGeometry>(geometry_); }
-  // Terms of a sum of y, of dx and of a gradient.
+  // Number of terms in a sum of y, of dx and of a weight's gradient.
   [[nodiscard]] std::size_t forward_terms() const { return weights_ / y_.image.channels; }
   [[nodiscard]] std::size_t data_terms() const {
     return weights_ / (is_linear() ? x_.image.elements() : x_.image.channels);
@@ -53,12 +53,12 @@ class WeightedLayer : public KernelRunner, public ::testing::WithParamInterface<
   [[nodiscard]] Block input() { return tensor(x_, values_of_x_); }
   [[nodiscard]] Block gradient() { return tensor(y_, values_of_dy_); }
   [[nodiscard]] Block weights() { return parameters(spec_, values_of_w_); }
-  // For a kernel to write.
+  // Blocks for a kernel to write.
   [[nodiscard]] Block fresh(const TensorShape& shape) { return tensor(shape); }
   [[nodiscard]] Block fresh(const ParameterSpec& spec) { return parameters(spec); }
 
-  // By every algorithm. The Winograd transforms F(4,3) multiply by up to 8 and add up rows of such
-  // numbers, once for each direction; Lavin and Gray ("Fast algorithms for convolutional neural
+  // Runs every algorithm. The Winograd transforms F(4,3) multiply by up to 8 and sum rows of such
+  // numbers, once per direction. Lavin and Gray ("Fast algorithms for convolutional neural
   // networks", 2016) measured about twenty times the error of a direct convolution.
   template <class Shape>
   void expect_sums(const Operation& operation, Block a, Block b, const Shape& shape,
@@ -73,7 +73,7 @@ class WeightedLayer : public KernelRunner, public ::testing::WithParamInterface<
       Block result = fresh(shape);
       run_with(algorithm.name, operation, {&a, &b, &result});
       const double tolerance = (algorithm.name == "winograd" ? 20 : 1) * product_tolerance(terms);
-      if (std::holds_alternative<LinearBackwardWeights>(operation)) {  // sums it writes as floats
+      if (std::holds_alternative<LinearBackwardWeights>(operation)) {  // sums are written as floats
         host::expect_near(values(shape, result), expected, tolerance);
       } else {
         expect_products(values(shape, result), expected, tolerance);
@@ -88,7 +88,8 @@ class WeightedLayer : public KernelRunner, public ::testing::WithParamInterface<
   const ParameterSpec spec_ =
       std::visit([](const auto& g) { return ParameterSpec{g.parameters()}; }, geometry_);
   const std::size_t weights_ = element_count(spec_) - (bias_ ? y_.image.channels : 0);
-  // Weights as kernels read them, so that kernel and definition multiply the same numbers.
+  // Values are rounded to the kernels' elements, so that kernel and definition multiply the same
+  // numbers.
   const Values values_of_x_ = random_values(x_.elements(), 1);
   const Values values_of_dy_ = random_values(y_.elements(), 2);
   const Values values_of_w_ = random_values(element_count(spec_), 3);
@@ -130,7 +131,7 @@ TEST_P(WeightedLayer, BackwardWeightsSumsOverBatchAndPixels) {
   });
 }
 
-// So that the loss shows it. On a GPU our ReLU on the way does so too; oneDNN's makes it zero.
+// A NaN must show in the loss. On a GPU our own fused ReLU keeps it, too; oneDNN's makes it zero.
 TEST_P(WeightedLayer, ForwardLetsNansThrough) {
   if (kIsCuda && !is_linear()) GTEST_SKIP() << "cuDNN promises nothing about NaNs";
   with_geometry([&]<class G>(const G& g) {
@@ -156,7 +157,7 @@ TEST_P(WeightedLayer, ForwardLetsNansThrough) {
   });
 }
 
-// bfloat16: the copy behind a gradient's floats is nobody's and stays as it was.
+// In bfloat16, the memory for a copy after a gradient's floats is unused and must not change.
 TEST_P(WeightedLayer, GivesTheSameBitsAgain) {
   with_geometry([&]<class G>(const G& g) {
     Block x = input();
@@ -168,8 +169,8 @@ TEST_P(WeightedLayer, GivesTheSameBitsAgain) {
   });
 }
 
-// Three parts, the last of which has the biases. Sums of the batch, whose order another width of
-// the matrix may change.
+// Three parts; the last one has the biases. A matrix of another width may change the order of the
+// sums over the batch.
 TEST_P(WeightedLayer, BackwardWeightsInPartsAreThoseOfTheWhole) {
   const auto* const g = std::get_if<LinearGeometry>(&geometry_);
   if (g == nullptr || backend().parameter_parts(spec_, um::Bytes{1}) < 3) return;
@@ -195,8 +196,8 @@ using nets::Convolution;
 using nets::Linear;
 using nets::TransposedConvolution;
 
-// Host: first layers, LeNet's odd channels, what is not square, Winograd's, Inception's. CUDA: a
-// first layer of three channels, channels that are no multiple of 8, a single pixel.
+// Host: first layers, LeNet's odd channel counts, non-square shapes, Winograd, Inception. CUDA: a
+// first layer with three channels, channel counts that are not multiples of 8, a single pixel.
 INSTANTIATE_TEST_SUITE_P(
     Convolution, WeightedLayer,
     ::testing::ValuesIn(of_backend<WeightedCase>(
@@ -206,14 +207,14 @@ INSTANTIATE_TEST_SUITE_P(
          {{2, {3, 33, 35}}, Convolution{20, nets::square(16), nets::square(16)}},  // patches
          {{1, {3, 20, 17}},
           Convolution{33, nets::square(15), nets::square(5), nets::square(3), false}},
-         {{2, {3, 20, 17}}, Convolution{10, kThree, kOne, nets::square(100)}},  // as FCN begins
+         {{2, {3, 20, 17}}, Convolution{10, kThree, kOne, nets::square(100)}},  // as in FCN
          {{1, {6, 7, 5}}, Convolution{16, kThree, kOne, kOne}},
          {{3, {10, 6, 6}}, Convolution{33, kOne, kOne, kNone, false}},
          {{3, {20, 7, 6}}, Convolution{33, kOne, kTwo}},
          {{3, {16, 8, 9}}, Convolution{32, kThree, kTwo, kOne}},
          {{1, {33, 6, 7}}, Convolution{20, {3, 2}, {2, 1}, {1, 0}}},
          {{2, {5, 5, 4}}, Convolution{6, {3, 2}, kTwo, kOne}},
-         {{3, {16, 5, 5}}, Convolution{24, nets::square(5)}},  // to one pixel
+         {{3, {16, 5, 5}}, Convolution{24, nets::square(5)}},  // result is one pixel
          {{3, {32, 13, 14}}, Convolution{48, kThree, kOne, kOne}},
          {{1, {64, 8, 8}}, Convolution{64, kThree, kOne, kOne, false}},
          {{2, {32, 9, 8}}, Convolution{48, {1, 7}, kOne, {0, 3}, false}},
@@ -221,8 +222,8 @@ INSTANTIATE_TEST_SUITE_P(
          {{1, {16, 8, 8}}, Convolution{32, {1, 3}, kOne, {0, 1}, false}},
          {{1, {48, 7, 8}}, Convolution{64, nets::square(5), kOne, kTwo, false}},
          {{1, {3, 27, 23}}, Convolution{96, nets::square(11), nets::square(4)}},
-         {{1, {20, 5, 6}}, Convolution{3, kThree, kOne, kOne}},    // to an image
-         {{2, {64, 30, 31}}, Convolution{1, kThree, kOne, kOne}},  // more windows than at once
+         {{1, {20, 5, 6}}, Convolution{3, kThree, kOne, kOne}},    // result is an image
+         {{2, {64, 30, 31}}, Convolution{1, kThree, kOne, kOne}},  // several products
          {{3, {2, 5, 6}}, Convolution{3, kThree, kOne, kOne}}},
         {{{4, {64, 14, 14}}, Convolution{32, kThree, kOne, kOne}},
          {{2, {3, 32, 32}}, Convolution{64, nets::square(7), kTwo, kThree, false}},
@@ -233,8 +234,8 @@ INSTANTIATE_TEST_SUITE_P(
          {{2, {8, 7, 12}}, Convolution{12, {1, 5}, {1, 2}, {0, 2}}},
          {{2, {512, 1, 1}}, Convolution{24}}})));
 
-// AlexNet's two groups, ResNeXt's small ones, depthwise ones with one and three outputs a channel,
-// groups that cut blocks of channels in two, depthwise ones whose stride leaves gaps.
+// Two groups as in AlexNet, small groups as in ResNeXt, depthwise layers with one and three outputs
+// per channel, groups that split blocks of channels, depthwise layers with gaps from their stride.
 INSTANTIATE_TEST_SUITE_P(
     Groups, WeightedLayer,
     ::testing::ValuesIn(of_backend<WeightedCase>(
@@ -263,9 +264,10 @@ INSTANTIATE_TEST_SUITE_P(
         {{{2, {32, 13, 12}}, Convolution{16, kThree, kOne, kTwo, true, kTwo}},
          {{1, {20, 15, 14}}, Convolution{10, {3, 2}, kTwo, kOne, true, {3, 4}}}})));
 
-// FCN's doubling, and kernels too large for oneDNN's fast implementations, with and without
-// padding; a kernel that leaves gaps; nothing square, with the stride's rest; dilated; to
-// and from images; groups that fill blocks, and do not; a 3x3 that has a Winograd; one pixel.
+// Doubling as in FCN; kernels too large for oneDNN's fast implementations, with and without
+// padding; a kernel with gaps; non-square shapes with a remainder of the stride; dilation; images
+// as input and as output; groups that do and do not fill blocks; a 3x3 kernel with Winograd; one
+// pixel.
 INSTANTIATE_TEST_SUITE_P(
     TransposedConvolution, WeightedLayer,
     ::testing::ValuesIn(of_backend<WeightedCase>(
@@ -286,7 +288,7 @@ INSTANTIATE_TEST_SUITE_P(
          {{2, {16, 4, 3}}, TransposedConvolution{8, {2, 3}, {2, 1}, kOne, true, {3, 2}}},
          {{2, {32, 6, 5}}, TransposedConvolution{16, kThree, kTwo, kOne, true, kOne, 2}}})));
 
-// Images with padding channels and without, dense ones, dense logits.
+// Images with and without padding channels, dense images, and dense logits.
 INSTANTIATE_TEST_SUITE_P(
     Linear, WeightedLayer,
     ::testing::ValuesIn(of_backend<WeightedCase>({{{3, {20, 1, 1}}, Linear{10}},

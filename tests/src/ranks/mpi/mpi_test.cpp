@@ -15,8 +15,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// For root, too; with another build's plug-in where the system looks for libraries: the right one
-// is beside the program.
+// Allows root, and puts another build's plug-in on the system's library path; the right one is
+// beside the program.
 const std::string kEnvironment =
     "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
     "LD_LIBRARY_PATH=" SPILLWAY_FOREIGN_FOLDER " ";
@@ -33,10 +33,10 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>{file}, {}};
 }
 
-/// Several ranks of rank_program, by mpirun.
+/// Starts several ranks of rank_program with mpirun.
 class Mpi : public ::testing::Test {
  protected:
-  /// Runs `command`, which a shell reads; kills it after a minute.
+  /// Runs `command` in a shell; kills it after a minute.
   [[nodiscard]] Outcome run(const std::string& command) const {
     const std::string output = folder_.file("output");
     const std::string errors = folder_.file("errors");
@@ -54,12 +54,12 @@ class Mpi : public ::testing::Test {
                std::to_string(ranks) + " " SPILLWAY_RANK_PROGRAM " " + arguments);
   }
 
-  /// The same on two nodes, between which there is such a link; two_nodes tells of them.
+  /// Does the same on two nodes with a link of this kind; see two_nodes.
   [[nodiscard]] Outcome run_nodes(const std::string& link, const std::string& arguments) const {
     return run(kEnvironment + SPILLWAY_TWO_NODES " " + link +
                " " SPILLWAY_MPIRUN " " SPILLWAY_RANK_PROGRAM " " + arguments);
   }
-  static constexpr int kNoNodes = 77;  // what two_nodes ends with where it cannot make any
+  static constexpr int kNoNodes = 77;  // exit code of two_nodes if it cannot make nodes
 
  private:
   test::TemporaryFolder folder_;
@@ -71,10 +71,10 @@ constexpr const char* kContract =
 
 void expect_success(const Outcome& outcome, const std::string& output) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-  EXPECT_EQ(outcome.output, output);  // the launcher may warn of this and that among the errors
+  EXPECT_EQ(outcome.output, output);  // the launcher may print warnings among the errors
 }
 
-// With how many seconds a test may take on a busy machine beside the limit that it waits for.
+// Expects an error within 25 s, longer than the time limit even on a busy machine.
 void expect_failure(const Outcome& outcome, const std::string& sentence) {
   EXPECT_NE(outcome.exit_code, 0);
   EXPECT_NE(outcome.errors.find(sentence), std::string::npos) << outcome.errors;
@@ -99,12 +99,12 @@ TEST_F(Mpi, GivesTheSameBitsForAnyNumberOfRanks) {
   }
 }
 
-// Two messages of MPI's, and a bit of a third.
+// Two MPI messages and part of a third.
 TEST_F(Mpi, SendsMoreThanFitsInAMessage) {
   expect_success(run_ranks(2, "large_message 60000 134217731"), "received\n");
 }
 
-// At once, not when the time limit passes, and whichever of the two is larger.
+// Fails at once, not at the time limit, whichever size is larger.
 TEST_F(Mpi, RefusesAMessageOfAnotherSize) {
   for (const char* const sizes : {"0", "1", "2", "3", "4", "5"}) {
     SCOPED_TRACE(sizes);
@@ -126,7 +126,7 @@ TEST_F(Mpi, NamesARankThatHangs) {
   expect_failure(run_ranks(3, "hang_before_sum 1000 2"), "nothing has come from rank 2 on ");
 }
 
-// The launcher sees it before the time limit, of ten minutes, does.
+// The launcher notices before the time limit of ten minutes.
 TEST_F(Mpi, EndsAllRanksWhereOneIsKilled) {
   expect_failure(run_ranks(3, "die 600000 1"), "process rank 1 ");
 }
@@ -152,7 +152,7 @@ TEST_F(Mpi, KeepsWhatACommunicatorPromisesBetweenTwoNodes) {
   expect_success(outcome, kContract);
 }
 
-// Frames that come late and in another order, and some never.
+// Frames that arrive late, out of order or never.
 TEST_F(Mpi, GivesTheSameBitsOverABadLink) {
   const Outcome outcome = run_nodes("late=2", "digest 60000 11");
   if (outcome.exit_code == kNoNodes) GTEST_SKIP() << "no network namespaces here, or no python3";

@@ -6,8 +6,8 @@
 
 namespace spillway::test {
 
-/// Removes what a launcher has put into this process's environment, so that tests see none where
-/// they run in a batch script, or as a rank.
+/// Removes a launcher's environment variables, so that tests also work in a batch script or as a
+/// rank.
 inline void forget_launcher() {
   for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMI_SIZE",
                                  "PMI_RANK", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"}) {

@@ -84,7 +84,7 @@ TEST_F(StartedWithRanks, KnowsWhatOtherLaunchersAnnounce) {
   EXPECT_EQ(announced_by("WORLD_SIZE", "all", "RANK"), "");
 }
 
-// It is not beside the tests.
+// The library is not beside the tests.
 TEST(OpenMpi, SaysWhatToDoWithoutItsLibrary) {
   EXPECT_EQ(
       test::refusal([] { return open_mpi(); }),

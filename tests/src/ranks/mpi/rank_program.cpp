@@ -1,6 +1,6 @@
 // One rank of a small program of several, which tests start with mpirun:
 //   rank_program WORK TIME_LIMIT_MS [NUMBER]
-// Says what it has done on standard output, and ends with 1 after an error, which it tells of.
+// Prints its results on standard output. Prints an error and exits with 1 if it fails.
 #include <array>
 #include <csignal>
 #include <cstddef>
@@ -29,7 +29,7 @@ namespace {
 
 using Work = void (*)(Communicator&, std::size_t number);
 
-// Rank 0 alone: one line on standard output.
+// Prints one line on standard output, only on rank 0.
 void say(const Communicator& communicator, const std::string& text) {
   if (communicator.rank() == 0) std::cout << text + "\n" << std::flush;
 }
@@ -42,7 +42,7 @@ void keep_the_contract(Communicator& communicator, std::size_t) {
   }
 }
 
-// From a thread that is not the first, as gradients are.
+// Runs the contract in another thread than the first, as gradients are exchanged.
 void contract_in_a_thread(Communicator& communicator, std::size_t number) {
   std::exception_ptr error;
   std::thread thread{[&] {
@@ -56,7 +56,7 @@ void contract_in_a_thread(Communicator& communicator, std::size_t number) {
   if (error) std::rethrow_exception(error);
 }
 
-// The digest of what `number` shards are in all.
+// Prints the digest of the sum of `number` shards.
 void digest(Communicator& communicator, std::size_t number) {
   constexpr std::size_t kNumbers = 10'007;
   const TreeReduction reduction{communicator, number};
@@ -70,7 +70,7 @@ void digest(Communicator& communicator, std::size_t number) {
   say(communicator, digest_of_sum.hex());
 }
 
-// A message of `number` bytes to the next rank, which looks at every page of it.
+// Sends `number` bytes to the next rank, which checks every page.
 void large_message(Communicator& communicator, std::size_t number) {
   std::vector<std::byte> sent(number, static_cast<std::byte>(communicator.rank() + 1));
   std::vector<std::byte> received(number);
@@ -87,7 +87,7 @@ void large_message(Communicator& communicator, std::size_t number) {
   say(communicator, "received");
 }
 
-// The shortest of `number` times of both ways to add up 25 MiB, taken in turn, in microseconds.
+// Prints the shortest of `number` times of both ways to sum 25 MiB, run in turn, in microseconds.
 void both_sums(Communicator& communicator, std::size_t number) {
   std::vector<float> numbers(25UL * 1024 * 256);
   const TreeReduction reduction{communicator, communicator.ranks()};
@@ -110,7 +110,7 @@ void both_sums(Communicator& communicator, std::size_t number) {
       "tree " + std::to_string(by_tree.count()) + ", fast " + std::to_string(fast.count()));
 }
 
-// Microseconds and megabytes a second.
+// Prints microseconds and megabytes per second.
 void interconnect(Communicator& communicator, std::size_t) {
   um::HostMemory memory;
   const RankMemory between{communicator, communicator, memory};
@@ -123,7 +123,7 @@ void interconnect(Communicator& communicator, std::size_t) {
                         std::to_string(measured.bandwidth.bytes_per_second() / 1e6) + " MB/s");
 }
 
-// Meets the others `number` times, with pauses in which each rank is late once in a while.
+// Meets the other ranks `number` times; each rank is late once in a while.
 void rounds(Communicator& communicator, std::size_t number) {
   for (std::size_t i = 0; i < number; ++i) {
     const std::size_t late = i % (communicator.ranks() + 1);
@@ -136,7 +136,7 @@ void rounds(Communicator& communicator, std::size_t number) {
   say(communicator, "met");
 }
 
-// Rank `number` does not come.
+// Rank `number` never arrives.
 void hang(Communicator& communicator, std::size_t number) {
   while (communicator.rank() == number) std::this_thread::sleep_for(std::chrono::hours{1});
   wait_for_all(communicator);
@@ -154,7 +154,7 @@ void die(Communicator& communicator, std::size_t number) {
   wait_for_all(communicator);
 }
 
-// Rank `number` ends by an exception, without abort().
+// Rank `number` throws an exception without abort().
 void throw_alone(Communicator& communicator, std::size_t number) {
   if (communicator.rank() == number) throw std::logic_error{"not told to the others"};
   wait_for_all(communicator);
@@ -165,7 +165,7 @@ void give_up(Communicator& communicator, std::size_t number) {
   wait_for_all(communicator);
 }
 
-// While another thread of its own waits for the others, which do not come.
+// Aborts while another thread of this rank waits for the others, which never arrive.
 void give_up_beside(Communicator& communicator, std::size_t number) {
   while (communicator.rank() != number) std::this_thread::sleep_for(std::chrono::hours{1});
   std::thread thread{[&] { wait_for_all(communicator); }};
@@ -173,8 +173,8 @@ void give_up_beside(Communicator& communicator, std::size_t number) {
   communicator.abort("the disk is full");
 }
 
-// Rank 1 sends other bytes than rank 0 expects; `number` says which. Some would fill a message of
-// MPI's, of 64 MiB, to the last byte.
+// Rank 1 sends another number of bytes than rank 0 expects; `number` selects both. Some sizes fill
+// an MPI message of 64 MiB exactly.
 void disagree(Communicator& communicator, std::size_t number) {
   constexpr std::size_t kFull = 64UL << 20U;
   constexpr std::array<std::array<std::size_t, 2>, 6> kSentAndExpected{

@@ -37,7 +37,7 @@ TEST(DriverTotals, AddTransfersByTheirCause) {
                                   .out_by_user = 32_B,
                                   .out_by_fault = 64_B,
                                   .out_by_eviction = 256_B,
-                                  // evicted in, unknown in, driver out, unknown out
+                                  // evicted to near, unknown to near, driver to far, unknown to far
                                   .by_other_cause = Bytes{8 + 16 + 128 + 512}}));
 }
 

@@ -1,4 +1,4 @@
-// What the calls of the real RuntimeApi ask CUDA's runtime for, and what they make of its answers.
+// The calls that RuntimeApi makes to CUDA's runtime, and its use of the results.
 #include "um/cuda/driver/runtime_api.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ namespace {
 
 using Calls = std::vector<std::string>;
 
-constexpr int kOrdinal = 1;  // the stand-in has two GPUs, and threads begin on the first
+constexpr int kOrdinal = 1;  // the stand-in has two GPUs, and threads begin on the first one
 constexpr Bytes kSize = 4_KiB;
 
 template <class Failure>
@@ -35,10 +35,10 @@ std::string sentence_of(const std::function<void()>& call) {
   return "nothing was thrown";
 }
 
-/// One call of each kind, with all that it needs.
+/// One call of each kind, with its expected runtime calls.
 struct Call {
   std::string name;
-  std::string function;  ///< the runtime's that does it
+  std::string function;  ///< the runtime's function that does it
   Calls asked;
   std::function<void(CudaApi&)> make;
 };
@@ -50,7 +50,8 @@ class RuntimeApiTest : public testing::Test {
     api = open_runtime_api(kOrdinal);
     static_cast<void>(stand_in::take_calls());
   }
-  /// The calls made from a thread whose current device is the first, without those that change it.
+  /// Returns the calls made from a thread with the first device current, without those that change
+  /// the device.
   static Calls calls_on_device() {
     Calls calls = stand_in::take_calls();
     EXPECT_GE(calls.size(), 2U);
@@ -63,7 +64,7 @@ class RuntimeApiTest : public testing::Test {
   std::unique_ptr<CudaApi> api;
 };
 
-/// With a stream s1, the events e1 and e2, a graph and memory.
+/// Provides a stream s1, the events e1 and e2, a graph and memory.
 class CallsOfRuntimeApi : public RuntimeApiTest {
  protected:
   CallsOfRuntimeApi() {
@@ -136,7 +137,7 @@ class CallsOfRuntimeApi : public RuntimeApiTest {
          "cudaMemPrefetch",
          {"cudaMemPrefetch 4096 to host in s1 on 1"},
          [this](CudaApi& with) { with.prefetch(to, MemoryTier::kFar, stream); }},
-        // The driver's functions want a context, which the runtime makes when it is told a device.
+        // Driver functions need a context, which the runtime makes when a device is set.
         {"discard",
          "discard",
          {"cudaSetDevice 1 on 1", "discard 1024 2048 in s1 on 1"},
@@ -199,7 +200,7 @@ TEST_F(CallsOfRuntimeApi, ThrowWhatFailsAndLeaveTheDeviceAndNoErrorBehind) {
     EXPECT_TRUE(sentence.starts_with("the GPU failed: some failure (cudaErrorOfSomeKind at "))
         << sentence;
     EXPECT_EQ(stand_in::current_device(), 0);
-    EXPECT_EQ(stand_in::last_error(), cudaSuccess);  // the program's next call is not blamed
+    EXPECT_EQ(stand_in::last_error(), cudaSuccess);  // does not leak into the program's next call
     EXPECT_EQ(stand_in::capture_mode(), cudaStreamCaptureModeGlobal);
   }
 }
@@ -314,7 +315,7 @@ struct Kind {
   std::string function;
   std::byte* (CudaApi::*allocate)(Bytes);
   void (CudaApi::*free)(std::byte*) noexcept;
-  std::string sentence;  ///< when there is none
+  std::string sentence;  ///< the error when there is none
 };
 
 const std::array kKinds{
@@ -365,7 +366,7 @@ TEST_F(RuntimeApiTest, TellsWhatIsFree) {
   EXPECT_EQ(api->memory().total, 4_GiB);
 }
 
-// --- what there is
+// --- facts
 
 TEST(FactsOfRuntimeApi, AreTheDevicesAndChangeNoThreads) {
   stand_in::reset();
@@ -418,14 +419,14 @@ TEST(AskDriver, TellsWhatItAnswersAndLeavesNoErrorBehind) {
 
 // --- the threads of a device
 
-/// The devices that were chosen, by calls that end in "on N".
+/// Returns the chosen devices, by calls that end in "on N".
 Calls chosen_devices() {
   Calls chosen = stand_in::take_calls();
   std::erase_if(chosen, [](const std::string& call) { return !call.starts_with("cudaSetDevice"); });
   return chosen;
 }
 
-// A thread that goes back to another device makes a context there, of some hundred MiB.
+// Switching back to another device creates a context there, of some hundred MiB.
 TEST(DeviceOfTheRuntime, IsTheOnlyOneThatItsOwnThreadsChoose) {
   stand_in::reset();
   OpenCuda open = open_cuda(kOrdinal);

@@ -1,6 +1,6 @@
-// CUDA's runtime as um/cuda/driver calls it, without a GPU: memory is the process's own, and each
-// call is noted. It is linked instead of CUDA's, which does not link beside it where a function is
-// missing here.
+// A stand-in for CUDA's runtime without a GPU. It records each call of um/cuda/driver and uses the
+// process's memory. It is linked instead of the real runtime, so that a function missing here is a
+// link error.
 #include "tests/um/cuda/driver/stand_in_cudart.h"
 
 #include <cuda.h>
@@ -28,7 +28,7 @@ struct CUgraphExec_st {};
 namespace spillway::um::stand_in {
 namespace {
 
-// The runtime belongs to the process, and so does what stands for it.
+// The runtime belongs to the process, and so does its stand-in.
 struct State {
   std::mutex mutex;
   Machine machine;
@@ -54,13 +54,13 @@ cudaError_t result(cudaError_t status) {
   return status;
 }
 
-/// Returns the status of a call, and does not note it.
+/// Returns the status of a call without recording it.
 cudaError_t answer(const std::string& function) {
   const std::lock_guard lock{state.mutex};
   return result(function == state.failing ? state.failure : cudaSuccess);
 }
 
-/// Notes a call, and returns what it returns.
+/// Records a call and returns its status.
 cudaError_t call(const std::string& function, const std::string& arguments = "") {
   {
     const std::lock_guard lock{state.mutex};
@@ -75,7 +75,7 @@ void live(Object* object) {
   const std::lock_guard lock{state.mutex};
   state.live.insert(object);
 }
-/// Whether it was live.
+/// Returns whether the object was live.
 bool end(const void* object) {
   const std::lock_guard lock{state.mutex};
   return state.live.erase(object) == 1;
@@ -164,7 +164,7 @@ int NVTX_API attach(NvtxGetExportTableFunc_t get_table) {
   return 1;
 }
 
-// NVTX calls it as it would a profiler, when it is first used.
+// NVTX calls this at first use, as it calls a profiler.
 const auto kAttached = InitializeInjectionNvtx2_fnptr = attach;
 
 }  // namespace

@@ -8,37 +8,37 @@
 
 namespace spillway::um::stand_in {
 
-/// What the stand-in for CUDA's runtime is: two GPUs, unless a test says otherwise.
+/// The properties of the stand-in runtime; by default it has two GPUs.
 struct Machine {
   int devices = 2;
   int driver_version = 13000;
   std::size_t free = std::size_t{3} << 30U;
   std::size_t total = std::size_t{4} << 30U;
   bool has_concurrent_managed_access = true;
-  bool has_fired = true;                                          ///< what events say
+  bool has_fired = true;                                          ///< state reported for events
   float elapsed = 1.5F;                                           ///< milliseconds between any two
-  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;  ///< what streams say
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;  ///< state reported for streams
 };
 
-/// Begins anew, without calls, failures and memory.
+/// Resets all calls, failures and memory.
 void reset(const Machine& machine = {});
 [[nodiscard]] Machine& machine();
 
-/// Each call of this function fails from now on; none for "".
+/// Makes each call of this function fail from now on; "" stops this.
 void fail(const std::string& function, cudaError_t with);
 
-/// The calls since the last one of this: "cudaMalloc 4096 on 1" is of a thread whose current device
-/// is 1. Streams and events are named by their number: s1, e2. What only asks for the current
-/// device, for the last error or for words is not noted.
+/// Returns the calls since the last call of this function. "cudaMalloc 4096 on 1" comes from a
+/// thread with current device 1. Streams and events are named by number: s1, e2. Queries of the
+/// current device, the last error or texts are not recorded.
 [[nodiscard]] std::vector<std::string> take_calls();
 
-/// Streams, events, graphs and allocations that have not been given back.
+/// Returns the number of streams, events, graphs and allocations that still exist.
 [[nodiscard]] std::size_t live_objects();
-/// The calling thread's, as cudaGetDevice() has it; takes no note.
+/// Returns the calling thread's device, like cudaGetDevice(), without recording a call.
 [[nodiscard]] int current_device();
-/// What cudaGetLastError() would return to the calling thread; does not forget it.
+/// Returns the calling thread's last error without clearing it.
 [[nodiscard]] cudaError_t last_error();
-/// How the calling thread's calls count as part of captures.
+/// Returns the calling thread's stream capture mode.
 [[nodiscard]] cudaStreamCaptureMode capture_mode();
 
 }  // namespace spillway::um::stand_in

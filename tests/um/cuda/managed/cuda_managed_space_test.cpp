@@ -37,7 +37,7 @@ TEST_F(CudaManagedSpaceTest, AdvisesItsSlabOnceAndGivesEverythingBack) {
 TEST_F(CudaManagedSpaceTest, PopulatesBesideTheComputeStreamWhichWaits) {
   make(options());
   api->hold();
-  space->hints().populate(pages(1, 2));  // returns though nothing has fired
+  space->hints().populate(pages(1, 2));  // returns although nothing has fired
   EXPECT_EQ(api->take_log(), (Log{"um upkeep: discard and prefetch near slab 1+2",
                                   "um upkeep: record", "compute: wait for um upkeep"}));
   EXPECT_EQ(ledger.in_use(), 4_MiB);
@@ -72,7 +72,7 @@ TEST_F(CudaManagedSpaceTest, PrefetchesWhereTheDriverHasNoDiscard) {
   space->hints().discard(pages(0, 2));
   EXPECT_EQ(api->take_log(), Log{});
   EXPECT_EQ(ledger.in_use(), 0_MiB);
-  space->hints().populate(pages(0, 2));  // nobody has taken them away
+  space->hints().populate(pages(0, 2));  // they are still near
   EXPECT_EQ(api->take_log(), Log{});
 }
 
@@ -116,7 +116,7 @@ TEST_F(CudaManagedSpaceTest, LetsLaunchesWaitForAPrefetchThatIsUnderWay) {
                           [&](const std::exception_ptr&) { first.set_value(); });
   space->hints().prefetch(pages(1, 1), MemoryTier::kNear,
                           [&](const std::exception_ptr&) { second.set_value(); });
-  EXPECT_TRUE(space->hints().lets_launches_wait(pages(1, 2)));  // returns though nothing has ended
+  EXPECT_TRUE(space->hints().lets_launches_wait(pages(1, 2)));  // returns before any end
   EXPECT_EQ(api->take_log(), (Log{"um in: prefetch near slab 0+1", "um in: record",
                                   "um in 2: prefetch near slab 1+1", "um in 2: record",
                                   "compute: wait for um in 2"}));
@@ -176,7 +176,7 @@ TEST_F(CudaManagedSpaceTest, AllocatesNothingThatTheGpuHasNoRoomFor) {
   EXPECT_EQ(own.live_objects(), 0U);
 }
 
-// A driver that aligns to 64 KiB: room for a gap is asked for, and checked, as well.
+// A driver that aligns to 64 KiB: the check includes room for a gap.
 class UnalignedApi final : public RecordingApi {
  public:
   [[nodiscard]] std::byte* allocate_managed(Bytes size) override {

@@ -12,14 +12,14 @@
 #include "tests/um/cuda/managed/small_space.h"
 #include "um/error.h"
 
-// What becomes of pages whose content nobody needs, and who waits for it.
+// The life of pages with dead content, and the waits for them.
 
 namespace spillway::um {
 namespace {
 
 constexpr std::size_t kPage = 4096;
 
-// Six pages, of which four may be near.
+// Six pages with room for four near.
 class NearPagesTest : public ::testing::Test {
  protected:
   [[nodiscard]] Range at(std::size_t first, std::size_t count) {
@@ -37,7 +37,7 @@ class NearPagesTest : public ::testing::Test {
     return all;
   }
 
-  // At the end of a life.
+  // Drops pages at the end of a life.
   [[nodiscard]] std::vector<Range> dropped(Range range) {
     pages.end_life(range);
     return pages.drop(range);
@@ -64,7 +64,7 @@ TEST_F(NearPagesTest, ChargesNothingWhenThereIsNoRoom) {
 
 TEST_F(NearPagesTest, ReleasesWhatWentFar) {
   static_cast<void>(pages.bring(at(0, 4)));
-  pages.send_away(at(1, 5));  // of which 4 and 5 were not near
+  pages.send_away(at(1, 5));  // pages 4 and 5 were not near
   EXPECT_EQ(charged(), 1U);
   EXPECT_EQ(text(pages.bring(at(0, 4))), "1+3");
 }
@@ -72,7 +72,7 @@ TEST_F(NearPagesTest, ReleasesWhatWentFar) {
 TEST_F(NearPagesTest, CountsTheLiveBytesOfARange) {
   static_cast<void>(pages.bring(at(1, 2)));
   EXPECT_EQ(pages.live_bytes(slab), Bytes{2 * kPage});
-  // The last byte of page 0, all of page 1, and ten bytes of page 2.
+  // One byte of page 0, all of page 1, and ten bytes of page 2.
   EXPECT_EQ(pages.live_bytes(Range{slab}.subspan(kPage - 1, 1 + kPage + 10)), Bytes{kPage + 10});
   EXPECT_EQ(pages.live_bytes(Range{slab}.subspan(kPage + 5, 7)), 7_B);
   EXPECT_EQ(pages.live_bytes({}), 0_B);
@@ -91,12 +91,12 @@ TEST_F(NearPagesTest, GivesTheRoomOfRetiredPagesBackBeforeTheyAreDropped) {
   static_cast<void>(pages.bring(at(0, 4)));
   pages.retire(at(0, 2));
   EXPECT_EQ(charged(), 2U);
-  EXPECT_EQ(text(pages.bring(at(4, 2))), "4+2");  // the two that died
+  EXPECT_EQ(text(pages.bring(at(4, 2))), "4+2");  // the two discarded pages
   EXPECT_EQ(text(dropped(at(0, 2))), "0+2");
   EXPECT_EQ(charged(), 4U);
 }
 
-// A page that a launch made later overwrites is near already, and must not be dropped under it.
+// A page that a later launch overwrites is near already and must not be dropped.
 TEST_F(NearPagesTest, KeepsAPageThatLivesAgain) {
   static_cast<void>(pages.bring(at(0, 2)));
   pages.retire(at(0, 2));
@@ -111,7 +111,7 @@ TEST_F(NearPagesTest, DropsAPageOfTwoLivesAfterTheSecond) {
   pages.retire(at(0, 1));
   static_cast<void>(pages.bring(at(0, 1)));
   pages.retire(at(0, 1));
-  EXPECT_EQ(text(dropped(at(0, 1))), "");  // the second is still under way
+  EXPECT_EQ(text(dropped(at(0, 1))), "");  // the second life has not ended
   EXPECT_EQ(text(dropped(at(0, 1))), "0+1");
   EXPECT_EQ(charged(), 0U);
 }
@@ -160,12 +160,12 @@ TEST_F(DeadPages, AreDiscardedOnTheStreamThatPopulates) {
   EXPECT_EQ(api->take_log(), Log{});
   EXPECT_EQ(ledger.in_use(), 2_MiB);
   space->hints().discard(pages(0, 2));
-  space->hints().check();  // waits for the driver's calls
+  space->hints().check();  // waits for the driver calls
   EXPECT_EQ(api->take_log(), (Log{"um upkeep: discard slab 0+2"}));
   EXPECT_EQ(space->counters().discarded_pages, 2U);
 }
 
-// What the driver is told of a page whose content is dead, and what populating it again takes.
+// Checks the driver calls for a page with dead content, and for populating it again.
 TEST_F(DeadPages, AreToldToTheDriverOnlyWhereItMayEvictOrWhenAskedTo) {
   const auto calls = [this](const GpuOptions& gpu) {
     ManagedOptions wanted = options();
@@ -189,7 +189,7 @@ TEST_F(DeadPages, AreToldToTheDriverOnlyWhereItMayEvictOrWhenAskedTo) {
   EXPECT_EQ(calls({.oversubscribe = true, .discards = false}), Log{});
 }
 
-// A driver that takes its time over discards.
+// A driver with slow discards.
 class SlowDiscards final : public RecordingApi {
  public:
   void discard(std::span<const Range> ranges, cudaStream_t stream) override {

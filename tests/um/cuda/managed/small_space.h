@@ -10,7 +10,7 @@
 
 namespace spillway::um {
 
-// Four pages of 2 MiB, of which three may be near; one compute stream.
+// Four pages of 2 MiB with room for three near, and one compute stream.
 class SmallSpace : public ::testing::Test {
  protected:
   static ManagedOptions options() { return {.size = 8_MiB, .near = 6_MiB, .page = 2_MiB}; }
@@ -44,7 +44,7 @@ class SmallSpace : public ::testing::Test {
     return ended.get_future().get();
   }
 
-  // As a step does between a hint and a move: a kernel on the pages, and its end.
+  // Runs a kernel on the pages and waits, as a step does between a hint and a move.
   void use(std::size_t first, std::size_t count) {
     const Use written{.range = pages(first, count), .access = Access::kWrite};
     api->launch(stream, "use", {&written, 1});
@@ -53,7 +53,7 @@ class SmallSpace : public ::testing::Test {
 
   Ledger ledger{6_MiB};
   std::optional<RecordingApi> api;
-  cudaStream_t stream = nullptr;  // what kernels run on
+  cudaStream_t stream = nullptr;  // runs the kernels
   std::optional<CudaManagedMemory> memory;
   std::optional<ComputeStreams> compute;
   std::optional<CudaManagedSpace> space;

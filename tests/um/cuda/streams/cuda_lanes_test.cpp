@@ -16,7 +16,7 @@ using Log = std::vector<std::string>;
 
 class CudaLanesTest : public ::testing::Test {
  protected:
-  // a is made, copied out and back, and used.
+  // Makes a, copies it out and back, and uses it.
   void give() {
     kernel("make", a_.bytes(), Access::kWrite);
     lanes_.wait(Lane::kOut, lanes_.mark(Lane::kCompute));
@@ -80,7 +80,7 @@ TEST_F(CudaLanesTest, RepeatWhatTheyHaveKeptWithOneCall) {
   EXPECT_EQ(done_, (Log{"make", "use", "make", "use"}));
 }
 
-// What comes behind a launch has an order with all that the launch does.
+// Work after a launch is ordered after all work of the launch.
 TEST_F(CudaLanesTest, AreJoinedByTheStream) {
   lanes_.keep([this] { lanes_.copy(Lane::kOut, a_.bytes(), b_.data()); });
   lanes_.run_kept();

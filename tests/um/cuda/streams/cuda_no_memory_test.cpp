@@ -1,4 +1,4 @@
-// What a stream of a GPU still does when nothing can be allocated.
+// Operations of a GPU stream that must work when no memory can be allocated.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -18,8 +18,8 @@ void wait_until_all_others_sleep() {
   while (!test::all_others_sleep()) std::this_thread::yield();
 }
 
-// Whoever unwinds for want of memory frees what the stream's work uses, and has to wait for the
-// work, for the GPU, and for the notices. The second work and the notice end only when somebody
+// A caller that unwinds from a lack of memory frees what the stream's work uses. It must wait for
+// the work, the GPU and the notices. The second work and the notice end only when another thread
 // waits for them.
 TEST(CudaStream, SynchronizesWithoutMemory) {
   RecordingApi api;
@@ -28,7 +28,8 @@ TEST(CudaStream, SynchronizesWithoutMemory) {
   std::byte* const memory = api.allocate_device(2_MiB);
   const Use use{.range = {memory, 1}, .access = Access::kWrite};
   bool is_refused = false;
-  while (!is_refused) {  // a queue allocates once in 16 jobs: with three a round each has its turn
+  while (!is_refused) {  // a queue allocates once in 16 jobs; with three jobs a round, each case
+                         // occurs
     stream.enqueue([] {});
     std::atomic<bool> is_done{false};
     std::atomic<bool> is_told{false};

@@ -142,8 +142,8 @@ TEST_F(CudaStreamTest, EndsTheLabelBeforeTheNext) {
   EXPECT_EQ(Log(log.begin(), log.begin() + 4), (Log{"begin conv1", "end", "begin conv2", "end"}));
 }
 
-// A stream whose kernels write to one page of the device, which the host then uses: that fails the
-// test where the host has not waited.
+// A stream with kernels that write to one page of the device, which the host then uses. The test
+// fails if the host has not waited.
 class WrittenPage : public CudaStreamTest {
  protected:
   ~WrittenPage() override { api.free_device(page.data()); }
@@ -213,7 +213,7 @@ TEST_F(WrittenPage, IsAnotherStreamsAfterAnEvent) {
   other.synchronize();
 }
 
-// The notice ends only when everybody else waits for it.
+// The notice ends only when all other threads wait for it.
 TEST_F(CudaStreamTest, SynchronizesWithTheNotices) {
   std::atomic<bool> is_told = false;
   stream.notify([&](auto) {

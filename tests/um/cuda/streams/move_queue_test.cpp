@@ -14,7 +14,7 @@ using Log = std::vector<std::string>;
 
 class MoveQueueTest : public ::testing::Test {
  protected:
-  // A move that notes its number and its stream.
+  // Enqueues a move that records its number and its stream.
   void enqueue(MoveQueue& queue, int number) {
     queue.enqueue(
         [this, number](cudaStream_t stream) {
@@ -28,13 +28,13 @@ class MoveQueueTest : public ::testing::Test {
   RecordingApi api;
 };
 
-// Two streams, 1 and 2, and two moves under way: the third meets a stream that is idle again.
+// Two streams, 1 and 2, and two moves in flight: the third move meets an idle stream.
 TEST_F(MoveQueueTest, GivesEachMoveAnIdleStreamAndTellsTheirEndsInOrder) {
   MoveQueue queue{api, {.name = "in", .streams = 2, .under_way = 2}};
   api.hold();
   for (int i = 0; i < 3; ++i) enqueue(queue, i);
   api.wait_until_noted("in 2: record");
-  api.finish("in 2");  // the second ends first, and is not told before the first
+  api.finish("in 2");  // the second move ends first, but is reported after the first
   api.finish("in");
   api.wait_until_noted("in: record", 2);
   api.finish("in");
@@ -65,7 +65,7 @@ TEST_F(MoveQueueTest, LetsStreamsWaitForAMoveOnceItIsIssuedUntilItHasEnded) {
   api.hold();
   enqueue(queue, 0);
   enqueue(queue, 1);
-  std::thread waiter{[&] { queue.make_wait(streams, 1); }};  // not issued before 0 has ended
+  std::thread waiter{[&] { queue.make_wait(streams, 1); }};  // move 1 is issued after 0 ended
   api.finish("in");
   waiter.join();
   api.finish("in");

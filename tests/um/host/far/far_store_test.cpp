@@ -38,11 +38,11 @@ std::string sentence_of(const std::function<void()>& failing) {
 
 enum class Kind { kRam, kFile };
 
-// Gtest looks for this name.
+// Gtest requires this name.
 // NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(Kind kind, std::ostream* out) { *out << (kind == Kind::kRam ? "Ram" : "File"); }
 
-/// What every far store promises.
+/// The contract of every far store.
 class FarStoreContract : public testing::TestWithParam<Kind> {
  protected:
   std::unique_ptr<FarStore> store(Bytes size) {
@@ -62,7 +62,7 @@ TEST_P(FarStoreContract, GivesBackWhatWasWrittenAtEachOffset) {
   const auto far = store(8_MiB);
   far->write(0_B, Pages{2_MiB, 1}.bytes());
   far->write(2_MiB, Pages{4_KiB, 2}.bytes());
-  far->write(6_MiB, Pages{2_MiB, 3}.bytes());  // to the very end
+  far->write(6_MiB, Pages{2_MiB, 3}.bytes());  // the last bytes
   Pages big{2_MiB};
   Pages small{4_KiB};
   far->read(0_B, big.bytes());
@@ -203,7 +203,7 @@ TEST(FarFile, RefusesAFolderItMayNotWrite) {
   EXPECT_NE(refusal("/proc").find("cannot make a file for far memory in /proc"), std::string::npos);
 }
 
-/// Far memory that shows every byte `damage` says changed, for so many reads.
+/// Far memory that returns a damaged byte at `at_` for the next `reads_` reads.
 class RottenFar final : public FarStore {
  public:
   explicit RottenFar(Bytes size) : content_(size.count()) {}
@@ -295,11 +295,11 @@ TEST(CheckedFarOfNothing, MayBeEmpty) {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// A disk that fails `failures` times; time passes only as the caller pauses.
+/// A disk that fails `failures` times; time passes only in the caller's pauses.
 struct FailingDisk {
   int reason = EIO;
   int failures = 0;
-  std::size_t most = SIZE_MAX;  ///< bytes it moves in one call
+  std::size_t most = SIZE_MAX;  ///< bytes moved per call
   int calls = 0;
   Nanoseconds passed{0};
 
@@ -355,7 +355,7 @@ TEST_F(FarFileOnAFailingDisk, GivesUpAfterThreeSecondsAndSaysWhere) {
   EXPECT_EQ(disk.passed, seconds{3}) << "moves that are queued do not wait once more each";
 }
 
-// A call that fails comes before each that moves a page; the 14 pauses that make 3 s move 14 pages.
+// A failed call precedes each call that moves a page; the 14 pauses within 3 s move 14 pages.
 TEST_F(FarFileOnAFailingDisk, HasThreeSecondsForAllPartsTogether) {
   FarCalls calls = disk.as_calls();
   calls.pwrite = [&](int file, const void* from, std::size_t /*size*/, off_t at) -> ssize_t {

@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 TEST(Link, QueuesTransfersBehindEachOther) {
-  // 1000 bytes at 1000 B/s and 1 s latency: 2 s each.
+  // 1000 bytes at 1000 B/s with 1 s latency take 2 s.
   Link link{{.bandwidth = Bandwidth{1000}, .latency = seconds{1}}};
   const auto before = Link::Clock::now();
   const auto first = link.reserve(1000_B);
@@ -53,8 +53,8 @@ TEST(Link, TellsHowLongAPartTakesWithoutTheLatency) {
   EXPECT_EQ(link.time_of(500_B), milliseconds{500});
 }
 
-// 4 threads take 1000 transfers of 1 s each: all 4000 ends differ by whole seconds and none is
-// given twice, so the last is 3999 s after the first.
+// 4 threads reserve 1000 transfers of 1 s each. All 4000 ends differ by whole seconds, so the last
+// is 3999 s after the first.
 TEST(Link, GivesNoTimeTwiceToManyThreads) {
   Link link{{.bandwidth = Bandwidth{1}}};
   std::vector<std::vector<Link::Clock::time_point>> ends(4);
@@ -76,7 +76,8 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span{text.data(), text.size()});
 }
 
-// RFC 3720, B.4: 32 bytes of zeros, of ones, and of 0 to 31; and the check value of the catalogue.
+// RFC 3720, B.4: 32 bytes of zeros, of ones, and of 0 to 31; and the check value of the CRC
+// catalogue.
 TEST(Crc32c, GivesThePublishedSums) {
   std::array<std::byte, 32> bytes{};
   for (const auto& sum : {crc32c, crc32c_by_table}) {
@@ -93,7 +94,7 @@ TEST(Crc32c, GivesThePublishedSums) {
 
 TEST(Crc32c, OfPartsIsThatOfEachPart) {
   constexpr std::size_t kPart = 24;
-  std::vector<std::byte> bytes(7 * kPart);  // four at a time, and three that are left
+  std::vector<std::byte> bytes(7 * kPart);  // one group of four and three single parts
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * i);
   std::array<std::uint32_t, 7> sums{};
   crc32c_of_parts(bytes, sums);
@@ -102,8 +103,8 @@ TEST(Crc32c, OfPartsIsThatOfEachPart) {
   }
 }
 
-// Sizes on both sides of the limit for streaming (64 KiB), with and without a rest; starts that are
-// and are not at a cache line. Bytes around the target must stay.
+// Sizes on both sides of the streaming limit (64 KiB), with and without a remainder; starts on and
+// off a cache line. Bytes around the target must not change.
 TEST(CopyBytes, CopiesExactlyTheBytesAskedFor) {
   std::mt19937 random{1};
   std::vector<std::byte> source(300 << 10);

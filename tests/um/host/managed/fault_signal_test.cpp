@@ -27,7 +27,7 @@ namespace {
 
 constexpr Bytes kPage = 4_KiB;
 
-/// Opens a page to the thread that touched it, and remembers what was touched.
+/// Opens a page to the thread that touched it, and records the address.
 class PageOpener final : public FaultTarget {
  public:
   explicit PageOpener(Range page) : page_{page} {}
@@ -37,7 +37,7 @@ class PageOpener final : public FaultTarget {
     mprotect(page_.data(), page_.size(), PROT_READ | PROT_WRITE);
     return true;
   }
-  /// From now on it says that faults are the program's.
+  /// Makes it report all later faults as the program's own.
   void disown() { is_its_programs_ = true; }
   [[nodiscard]] const std::byte* last() const { return last_; }
 
@@ -66,7 +66,7 @@ sigjmp_buf after_foreign_fault;
 
 void leave(int /*number*/) { siglongjmp(after_foreign_fault, 1); }
 
-/// Puts back the handler of SIGSEGV that a test found.
+/// Restores the previous SIGSEGV handler at the end of a test.
 class KeptHandler {
  public:
   KeptHandler() { sigaction(SIGSEGV, nullptr, &kept_); }
@@ -78,7 +78,7 @@ class KeptHandler {
   struct sigaction kept_ {};
 };
 
-/// A handler of SIGSEGV of the program's own, in its place as long as this lives.
+/// Installs a SIGSEGV handler of the program during its lifetime.
 class OwnHandler {
  public:
   explicit OwnHandler(void (*handler)(int), int flags = 0) {
@@ -97,7 +97,7 @@ TEST_F(FaultSignal, ReachesTheTargetOfTheAddress) {
   const FaultRegistration registration{ours, opener};
   touch(ours, 77);
   EXPECT_EQ(opener.last(), &ours[77]);
-  EXPECT_EQ(ours[77], std::byte{1});  // the touch was done again
+  EXPECT_EQ(ours[77], std::byte{1});  // the access was retried
 }
 
 TEST_F(FaultSignal, IsNotForAChildProcess) {
@@ -110,7 +110,7 @@ TEST_F(FaultSignal, IsNotForAChildProcess) {
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_NE(status, 0);  // what became of the child is the system's, or a sanitizer's
+  EXPECT_NE(status, 0);  // the child's end depends on the system or a sanitizer
   touch(ours);
   EXPECT_EQ(opener.last(), ours.data());
 }
@@ -162,9 +162,9 @@ TEST_F(FaultSignal, MayBePassedOnFromTheOrdinaryStackBelowASignalStack) {
   const KeptHandler kept;
   struct sigaction theirs {};
   theirs.sa_sigaction = pass_on;
-  theirs.sa_flags = SA_SIGINFO | SA_NODEFER;  // and not SA_ONSTACK
+  theirs.sa_flags = SA_SIGINFO | SA_NODEFER;  // without SA_ONSTACK
   sigaction(SIGSEGV, &theirs, &before_theirs);
-  std::array<std::byte, 65536> above{};  // what is called from here lies at lower addresses
+  std::array<std::byte, 65536> above{};  // called functions use lower addresses
   stack_t signal_stack{};
   signal_stack.ss_sp = above.data();
   signal_stack.ss_size = above.size();
@@ -186,7 +186,7 @@ TEST_F(FaultSignal, PassesASignalThatAProcessSentOnWhateverAddressItShows) {
   siginfo_t info{};
   info.si_signo = SIGSEGV;
   info.si_code = SI_QUEUE;
-  info.si_addr = ours.data();  // where the sender's number and value lie
+  info.si_addr = ours.data();  // this field holds the sender's pid and value instead
   received = 0;
   ASSERT_EQ(syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGSEGV, &info), 0);
   EXPECT_EQ(received, 1);
@@ -216,7 +216,7 @@ TEST_F(FaultSignal, TheLastRegistrationPutsTheHandlerBeforeBack) {
   EXPECT_EQ(now.sa_handler, leave);
 }
 
-/// Opens a page to the thread that touched it, and remembers where its own variables were.
+/// Opens a page to the thread that touched it, and records its handler's stack address.
 class StackWatcher final : public FaultTarget {
  public:
   explicit StackWatcher(Range page) : page_{page} {}
@@ -240,7 +240,7 @@ TEST(FaultStack, IsWhereAFaultIsHandled) {
   stack_t stack{};
   std::thread{[&] {
     make_fault_stack();
-    make_fault_stack();  // once more does nothing
+    make_fault_stack();  // a second call is a no-op
     sigaltstack(nullptr, &stack);
     *static_cast<volatile std::byte*>(page.data()) = std::byte{1};
   }}.join();
@@ -258,7 +258,7 @@ TEST(FaultStack, HasAPageBelowItThatNothingMayTouch) {
     sigaltstack(nullptr, &stack);
     auto* const below = static_cast<std::byte*>(stack.ss_sp) - 4096;
     unsigned char is_near = 0;
-    if (mincore(below, 4096, &is_near) != 0) return;  // not the stack's: a neighbour's some day
+    if (mincore(below, 4096, &is_near) != 0) return;  // not the stack's: perhaps a neighbour's
     signal(SIGSEGV, SIG_DFL);
     *static_cast<volatile std::byte*>(below) = std::byte{1};
   };
@@ -275,17 +275,18 @@ TEST(FaultStack, EndsWithItsThread) {
   }}.join();
   EXPECT_NE(before.ss_sp, after.ss_sp);
   const int is_mapped = msync(after.ss_sp, 4096, MS_ASYNC);
-  EXPECT_EQ(is_mapped, -1);  // given back
+  EXPECT_EQ(is_mapped, -1);  // freed
 }
 
-// --- signal stacks of the program's
+// --- signal stacks of the program
 
 constexpr std::size_t kBeside =
-    8192;  // what spillway_um.h says of a signal stack, beside registers
+    8192;  // the size that spillway_um.h requires of a signal stack, beside registers
 
 std::size_t registers_size() { return static_cast<std::size_t>(sysconf(_SC_MINSIGSTKSZ)); }
 
-/// Does `work` in a thread with a signal stack of this size. True: nothing was written below it.
+/// Runs `work` in a thread with a signal stack of `size`. Returns true when nothing was written
+/// below the stack.
 bool keeps_to_stack(std::size_t size, const std::function<void()>& work) {
   constexpr std::size_t kBelow = 65536;
   std::vector<std::byte> memory(kBelow + size, std::byte{0x55});
@@ -307,7 +308,7 @@ std::size_t page_of_handler = 0;
 
 void touch_in_handler(int /*signal*/) { sum_of_handler += space_of_handler->word(page_of_handler); }
 
-/// Eight pages, of which two may be near, for threads with signal stacks of the program's.
+/// Eight pages with room for two near, for threads with the program's own signal stacks.
 class SignalStack : public testing::TestWithParam<Paging> {
  protected:
   void SetUp() override {
@@ -341,7 +342,7 @@ TEST_P(SignalStack, OfTheLeastSizeHoldsAFault) {
   EXPECT_TRUE(keeps_to_stack(registers_size() + kBeside, [&] { touch_all(); }));
 }
 
-// Registers are saved twice: for the program's handler, and for ours.
+// Registers are saved twice: for the program's handler and for ours.
 TEST_P(SignalStack, OfTheLeastSizeHoldsAFaultInAHandlerOfTheProgram) {
   struct sigaction theirs {};
   struct sigaction before {};
@@ -377,8 +378,8 @@ void note_frame(int /*signal*/) {
   frame_of_handler = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
 }
 
-/// Returns the bytes that a signal takes of a stack before its handler begins: fewer than
-/// registers_size() where the process does not use all registers, as AMX's tiles.
+/// Returns the bytes that a signal puts on a stack before its handler begins. This is less than
+/// registers_size() if the process does not use all registers, such as AMX's tiles.
 std::size_t frame_size() {
   struct sigaction theirs {};
   struct sigaction before {};

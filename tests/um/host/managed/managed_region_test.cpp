@@ -84,8 +84,8 @@ TEST(ManagedRegion, RefusesNearMemoryThatTheMachineDoesNotHave) {
   EXPECT_THROW(static_cast<void>(make_managed_region(huge, ledger)), OutOfMemory);
 }
 
-// 80 % of what is available near, and as much far: each alone would fit, and both do not, even if
-// another process gives memory back meanwhile.
+// Near and far memory of 80 % of the available memory each: both do not fit, even if another
+// process frees memory meanwhile.
 TEST(ManagedRegion, RefusesNearAndFarMemoryThatTheMachineDoesNotHaveTogether) {
   const Bytes size = round_down(Bytes{available_memory().count() / 5 * 4}, 2_MiB);
   const std::uint64_t pages = size / 2_MiB;
@@ -132,7 +132,7 @@ TEST(ManagedRegion, PagesStillMoveAfterAFork) {
   EXPECT_EQ(std::count(region->slab().begin(), region->slab().end(), std::byte{2}), 8 << 16);
 }
 
-/// Makes the system refuse userfaultfd from now on, as many containers do.
+/// Makes the system refuse userfaultfd from now on, like many containers.
 void forbid_userfaultfd() {
   std::array filter{
       sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -177,7 +177,7 @@ TEST(ManagedRegion, WorkersOfOpenMpFaultPagesIn) {
 #pragma omp parallel for num_threads(4) reduction(+ : sum)
   for (const std::uint32_t word : words) sum += word;
   EXPECT_EQ(sum, words.size() * (words.size() - 1) / 2);
-  // The first loop touches 16 pages for the first time; the second finds at most 4 of them near.
+  // The first loop touches 16 new pages; the second finds at most 4 of them near.
   EXPECT_GE(region->counters().faults, 16U + 12U);
 }
 

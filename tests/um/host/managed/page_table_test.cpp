@@ -103,7 +103,7 @@ TEST(NearPool, GivesEachSlotOnceAndChargesIt) {
 TEST(NearPool, SaysNoWhenTheLedgerIsFull) {
   Ledger ledger{128_KiB};
   NearPool pool{3, 64_KiB, ledger};
-  ledger.charge(64_KiB);  // by somebody else
+  ledger.charge(64_KiB);  // by another user of the ledger
   const auto slot = pool.take();
   ASSERT_TRUE(slot);
   EXPECT_EQ(pool.take(), std::nullopt);
@@ -119,8 +119,8 @@ TEST(NearPool, ChargesNothingForWhatIsSetAside) {
   pool.set_aside();
   EXPECT_EQ(ledger.in_use(), Bytes{});
   EXPECT_NE(pool.take().value(), kept);
-  EXPECT_EQ(pool.take(), std::nullopt);  // the other is aside
-  ledger.charge(64_KiB);                 // by somebody else
+  EXPECT_EQ(pool.take(), std::nullopt);  // the other one is set aside
+  ledger.charge(64_KiB);                 // by another user of the ledger
   EXPECT_FALSE(pool.take_back());
   ledger.release(64_KiB);
   EXPECT_TRUE(pool.take_back());

@@ -1,4 +1,4 @@
-// Built once for each mechanism: SPILLWAY_PAGING says which.
+// Built once per mechanism, which SPILLWAY_PAGING selects.
 #include "tests/um/managed_contract.h"
 #include "tests/um/managed_space_stress.h"
 

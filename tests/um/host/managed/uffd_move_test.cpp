@@ -26,10 +26,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr unsigned kCopy = 0x03;  // requests to userfaultfd, by their numbers
+constexpr unsigned kCopy = 0x03;  // userfaultfd request numbers
 constexpr unsigned kMove = 0x05;
 
-/// A kernel that refuses a request for some time, which passes only as the caller pauses.
+/// A kernel that refuses a request for some time. Time passes only in the caller's pauses.
 class RefusingKernel {
  public:
   [[nodiscard]] UffdCalls calls() {
@@ -59,7 +59,7 @@ class RefusingKernel {
   unsigned refused_ = kMove;
 };
 
-/// One page of managed memory that a RefusingKernel moves.
+/// One page of managed memory, moved by a RefusingKernel.
 class UffdMoveOfARefusingKernel : public testing::Test {
  protected:
   void SetUp() override {
@@ -84,7 +84,7 @@ TEST_F(UffdMoveOfARefusingKernel, WaitsWhileItSaysTryAgain) {
   }
 }
 
-// The kernel says so while the program's mremap() waits for the reader of its event.
+// The kernel returns EAGAIN while the program's mremap() waits for its event to be read.
 TEST_F(UffdMoveOfARefusingKernel, WaitsWithAHoleWhileItSaysTryAgain) {
   UffdMove moves = mapper();
   for (const bool is_touched : {true, false}) {
@@ -96,7 +96,7 @@ TEST_F(UffdMoveOfARefusingKernel, WaitsWithAHoleWhileItSaysTryAgain) {
     if (is_touched) {
       EXPECT_TRUE(moves.mend(0));
       EXPECT_EQ(moves.region()[5], std::byte{0});
-      EXPECT_FALSE(moves.mend(0));  // now all of it is there
+      EXPECT_FALSE(moves.mend(0));  // the page is complete now
     }
     moves.unmap(0, 0);
     EXPECT_EQ(moves.slot(0)[5], std::byte{0});
@@ -146,7 +146,7 @@ std::ptrdiff_t open_files() {
   return std::distance(std::filesystem::directory_iterator{"/proc/self/fd"}, {});
 }
 
-/// Lets no thread start that has the usual size of stack.
+/// Prevents the start of threads with the default stack size.
 class NoThreads {
  public:
   NoThreads() {
@@ -180,7 +180,7 @@ TEST(RemapEvents, LeaveNoFileOpenWhereNoThreadStarts) {
   EXPECT_EQ(open_files(), before);
 }
 
-/// A kernel that moves all it is asked for and then says that it moved less, as Linux 6.18 does.
+/// A kernel that moves the whole request but reports less, like Linux 6.18.
 class MiscountingKernel {
  public:
   explicit MiscountingKernel(std::int64_t counted) : counted_{counted} {}
@@ -190,17 +190,17 @@ class MiscountingKernel {
       const int result = ioctl(descriptor, request, argument);
       if (_IOC_NR(request) != kMove || result != 0 || !miscounts) return result;
       miscounts = false;
-      // linux/userfaultfd.h's uffdio_move: dst, src, len, mode, move.
+      // The fields of uffdio_move in linux/userfaultfd.h: dst, src, len, mode, move.
       static_cast<std::int64_t*>(argument)[4] = counted_;
       errno = counted_ > 0 ? EAGAIN : EEXIST;
       return -1;
     }};
   }
 
-  bool miscounts = false;  // the next time
+  bool miscounts = false;  // applies to the next move
 
  private:
-  std::int64_t counted_;  // a negative errno where it counted none
+  std::int64_t counted_;  // a negative errno if it reports none
 };
 
 TEST(UffdMoveOfAMiscountingKernel, GoesOnBehindWhatHasMoved) {
@@ -245,8 +245,8 @@ std::size_t mappings_of_this_process() {
   return lines;
 }
 
-// Every other one of 2000 pages is near for a while, 100 at a time: each of these is a mapping, and
-// so is the gap after it. The 900 that are gone are joined with their neighbours.
+// Every second of 2000 pages is near in turn, 100 at a time. Each near page is a mapping, and so is
+// the gap behind it. The 900 pages that have left are joined with their neighbours.
 TEST(MemfdSegv, NeedsTwoMappingsForEachNearPage) {
   constexpr PageIndex kNear = 100;
   MemfdSegv mapper{{.page = 4_KiB, .pages = 2000, .slots = kNear}};
@@ -255,7 +255,7 @@ TEST(MemfdSegv, NeedsTwoMappingsForEachNearPage) {
     if (i >= kNear) mapper.unmap(2 * (i - kNear), i % kNear);
     mapper.map(2 * i, i % kNear);
   }
-  const std::size_t others = 10;  // what the test itself may have been given meanwhile
+  const std::size_t others = 10;  // mappings that the test itself may have got meanwhile
   EXPECT_LE(mappings_of_this_process(), before + std::size_t{2} * kNear + others);
 }
 

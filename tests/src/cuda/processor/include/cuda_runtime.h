@@ -1,7 +1,7 @@
 #pragma once
 
-// CUDA's language as C++, for a processor: included before all else in what is compiled as a
-// kernel, as nvcc includes its own.
+// Emulates CUDA's language in C++ on the CPU. Included first in every kernel source, as nvcc does
+// with its own header.
 
 #include <cuda_runtime_api.h>
 #include <math.h>  // isnan() without std::
@@ -40,7 +40,7 @@ inline int max(int a, int b) { return a < b ? b : a; }
 inline std::size_t min(std::size_t a, std::size_t b) { return b < a ? b : a; }
 inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
 inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
-// Each rounds to the nearest: these files are compiled without fused multiply-adds.
+// Each rounds to nearest, since these files are compiled without fused multiply-adds.
 inline float __fadd_rn(float a, float b) { return a + b; }
 inline float __fsub_rn(float a, float b) { return a - b; }
 inline float __fmul_rn(float a, float b) { return a * b; }
@@ -81,8 +81,8 @@ struct cudaLaunchConfig_t {
   cudaStream_t stream;
 };
 
-// Refuses more shared memory than a launch has without asking. Throws KernelFault, as a device's
-// error would only be found by a later call.
+// Rejects more shared memory than a launch may have by default. Throws: KernelFault, because a
+// later call would report a device's error only later.
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {

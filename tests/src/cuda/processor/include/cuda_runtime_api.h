@@ -1,7 +1,7 @@
 #pragma once
 
-// What kernels and their host code use of CUDA's runtime, for a processor: memory of the device is
-// memory of the process, and what is enqueued is done when the call returns.
+// Emulates the part of CUDA's runtime that kernels and their host code use. Device memory is
+// process memory, and enqueued work is done when the call returns.
 
 #include <cstddef>
 

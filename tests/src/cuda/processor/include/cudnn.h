@@ -1,3 +1,3 @@
 #pragma once
 
-using cudnnHandle_t = struct SpillwayCudnn*;  // always null: no kernel of ours calls cuDNN
+using cudnnHandle_t = struct SpillwayCudnn*;  // always null: our kernels do not call cuDNN
