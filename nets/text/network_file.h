@@ -19,7 +19,7 @@ inline constexpr std::size_t kMaxElements = 1ULL << 40U;
 [[nodiscard]] CatalogueEntry read_network_file(const std::string& path);
 
 /// Returns whether `name_or_path` means a file: it has a '/', ends in ".net" or ".onnx", or names
-/// an existing file but not a built-in network. open_network() does not read ".onnx"; src/onnx
+/// an existing file but not a built-in network. open_network() does not read ".onnx"; src/io/onnx
 /// does.
 [[nodiscard]] bool is_network_file(const std::string& name_or_path);
 

@@ -1,6 +1,6 @@
 // Budgets that are none, or that nothing fits into.
 // Data sets that are missing, cut short or not what they should be: refused before training starts.
-// What else may be wrong with them is told in tests/src/data.
+// What else may be wrong with them is told in tests/src/io/data.
 // Places that cannot be written; found before training starts, and nothing is left behind.
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -30,7 +30,7 @@ if(SPILLWAY_HAS_MPI AND MPIEXEC_EXECUTABLE AND NOT SPILLWAY_SANITIZE)
     OUTPUT_NAME spillway_mpi LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/foreign_mpi)
   target_link_libraries(foreign_mpi_plug_in PRIVATE spillway_flags)
   add_dependencies(mpi_tests foreign_mpi_plug_in rank_program)
-  set(two_nodes SPILLWAY_TWO_NODES="${CMAKE_CURRENT_SOURCE_DIR}/src/mpi/two_nodes")
+  set(two_nodes SPILLWAY_TWO_NODES="${CMAKE_CURRENT_SOURCE_DIR}/src/ranks/mpi/two_nodes")
   target_compile_definitions(mpi_tests PRIVATE
     ${two_nodes}
     SPILLWAY_FOREIGN_FOLDER="${CMAKE_CURRENT_BINARY_DIR}/foreign_mpi"

@@ -22,7 +22,7 @@
 namespace spillway::um {
 
 /// The GPU's unified memory: one slab, moved by the driver's hints, which nothing else calls.
-/// um/README.md explains which call goes to which stream.
+/// um/cuda/README.md explains which call goes to which stream.
 class CudaManagedSpace final : public ManagedSpace, private Hints {
  public:
   /// The arguments outlive this object; `driver` may be null. Throws: Error when the options ask

@@ -21,7 +21,7 @@ namespace spillway::test {
 }
 
 /// The program as two ranks on each of two nodes, between which there is such a link: see
-/// tests/src/mpi/two_nodes. Its exit code is kNoNodes where they cannot be made.
+/// tests/src/ranks/mpi/two_nodes. Its exit code is kNoNodes where they cannot be made.
 [[nodiscard]] inline Outcome run_nodes(const std::string& link, const Arguments& arguments) {
   const Arguments root = {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"};
   const Arguments launcher = {"/usr/bin/timeout -k 10 100", std::string{SPILLWAY_TWO_NODES}, link,
