@@ -30,7 +30,7 @@ Problem two_layers(const TaskGraph& graph, Profile& profile, um::Bytes pool) {
 TEST(ExactSolver, WaitsForThePrefetchThatNothingHides) {
   const TaskGraph graph = chain(2, pages(2));
   Profile profile = flat_profile(graph, 100ns);
-  // y0 leaves during f2; after b2 (500 ns) it comes back until 600, b1 ends at 700.
+  // y0 leaves during f2; after b2 (500 ns) it returns until 600, and b1 ends at 700.
   EXPECT_EQ(ExactSolver{two_layers(graph, profile, pages(8))}.solve(), 700ns);
   EXPECT_EQ(ExactSolver{two_layers(graph, profile, pages(10))}.solve(), 600ns);
   EXPECT_EQ(ExactSolver{two_layers(graph, profile, pages(7))}.solve(), std::nullopt);

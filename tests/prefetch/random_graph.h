@@ -165,13 +165,13 @@ class RandomStep {
   std::vector<std::vector<DataId>> saved_;  // by layer: blocks that its backward task reads
 };
 
-/// Returns a random training step. The forward pass is a DAG with tasks that read one or two
-/// earlier tensors, and write one or two new ones or update one in place, which others may have
-/// read before. Backward tasks read blocks that forward saved, its inputs, its outputs or nothing,
+/// Returns a random training step. The forward pass is a DAG. Its tasks read one or two earlier
+/// tensors. They write one or two new ones, or update one in place, which others may have read
+/// before. Backward tasks read blocks that forward saved, its inputs, its outputs or nothing,
 /// sometimes another tensor, and sometimes accumulate into an earlier gradient. Sizes are 1 to 6
 /// pages. Some tasks are convolutions, some pool. Convolutions and some others read weights of 64
 /// bytes or of pages (offloadable in some graphs), which update tasks change during the backward
-/// pass. Some tasks update running statistics once, some have a second algorithm, most are
+/// pass. Some tasks update running statistics once, and some have a second algorithm. Most are
 /// recomputable, sometimes also the first one, which loads the batch.
 inline TaskGraph random_graph(const RandomGraphOptions& options = {}) {
   return RandomStep{options}.make();

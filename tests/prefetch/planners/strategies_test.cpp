@@ -154,8 +154,8 @@ TEST(OnDemand, SendsAwayWhatWasUsedLongestAgo) {
   EXPECT_EQ(reason_against(graph, plan), "");
 }
 
-// Room for two pages; c and d have two. a leaves for c, comes back, and leaves for d: the second
-// time without a transfer, unless the use in between changed it.
+// Room for two pages; c and d have two. a leaves for c, returns, and leaves for d: the second time
+// without a transfer, unless the use in between changed it.
 TEST(OnDemand, SendsAnUnchangedBlockAwayWithoutATransfer) {
   for (const bool is_changed : {false, true}) {
     const TaskGraph graph = toy_graph("a:1 c:2 d:2", std::string{"a = make a(); c = make c(); "} +

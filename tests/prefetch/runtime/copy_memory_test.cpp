@@ -322,9 +322,9 @@ TEST(CopyMemory, DoesNotCompactOnceARetriedPrefetchHasFoundRoom) {
   for (int i = 0; i < 2; ++i) step.copies.in.wait_and_finish_next();
 }
 
-// a, d and e fill three of five pages; b and then c take the page that a has left. When a is to
-// come back, c is dead, but the run that makes it is only launched: a later run might have its
-// page, a copy may not. The offloads of d and e tell that the walker has tried.
+// a, d and e fill three of five pages; b and then c take the page that a has left. When a should
+// return, c is dead, but the run that makes c is only launched. A later run may reuse its page, a
+// prefetch may not. The offloads of d and e show that the walker has tried.
 TEST(CopyMemory, APrefetchWaitsForTheRunsThatMayTouchItsRoom) {
   TaskGraph graph = toy_graph("a:1 d:1 e:1 b:1 c:1",
                               "a, d, e = make a(); b = make b(); c = make c(); use a(a, d, e)");
