@@ -15,8 +15,7 @@ namespace spillway::test {
 /// PyTorch's results for one layer in tests/golden/layers.json, written by
 /// tools/golden/make_layer_golden.
 struct LayerGolden {
-  using Numbers =
-      std::vector<double>;  ///< in canonical order: (N, C, H, W), or that of parameter.h
+  using Numbers = std::vector<double>;  ///< in order (N, C, H, W), or that of parameter.h
 
   std::string name;  ///< name of its random sequences: a salt, the layer's text and its inputs
   nets::Layer layer;

@@ -72,8 +72,7 @@ class Openings {
     alignas(inotify_event) std::array<char, 4096> bytes{};
     for (ssize_t size = read(notes_, bytes.data(), bytes.size()); size > 0;
          size = read(notes_, bytes.data(), bytes.size())) {
-      openings +=
-          static_cast<std::size_t>(size) / sizeof(inotify_event);  // events of a file have no names
+      openings += static_cast<std::size_t>(size) / sizeof(inotify_event);  // nameless events
     }
     return openings;
   }
