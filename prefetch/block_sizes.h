@@ -23,8 +23,8 @@ inline constexpr um::Bytes kLargestPage{2ULL << 20U};
 /// How the blocks of a graph occupy near memory when residency is managed in pages.
 ///
 /// A tensor or offloadable state of at least a quarter page is movable and occupies whole pages.
-/// Other state, and what is too small to be worth a page, is pinned: always near. A workspace
-/// follows the same rule: small ones share one pinned buffer.
+/// Other state and smaller tensors are pinned: always near. A workspace follows the same rule:
+/// small ones share one pinned buffer.
 class BlockSizes {
  public:
   BlockSizes(const TaskGraph& graph, um::Bytes page);

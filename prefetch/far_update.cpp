@@ -131,8 +131,7 @@ std::vector<TaskId> far_updatable(const TaskGraph& graph, um::Bytes page) {
 
 TaskGraph with_far_updates(TaskGraph graph, std::span<const TaskId> updates) {
   um::expects(graph.exchanges.empty(), "a step of one rank");
-  const Candidates candidates{graph,
-                              kSmallestPage};  // a block that moves in a page moves in smaller ones
+  const Candidates candidates{graph, kSmallestPage};  // movable in smaller pages, too
   std::vector<bool> is_far(graph.tasks.size(), false);
   for (const TaskId task : updates) {
     const auto& update = candidates[static_cast<std::size_t>(task)];

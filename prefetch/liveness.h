@@ -21,8 +21,9 @@ struct BlockAccess {
 };
 
 /// A live interval: a block holds content that is still needed. A tensor lives from the run that
-/// overwrites it to the last run that reads it (a recomputed one has two lives), offloadable state
-/// during the whole step, and a sent block from the run that overwrites it to the step's end.
+/// overwrites it to the last run that reads it; a recomputed one has two lives. Offloadable state
+/// lives during the whole step. A sent block lives from the run that overwrites it to the step's
+/// end.
 struct Life {
   DataId data;
   std::vector<BlockAccess> accesses;  ///< in ascending position, at least one

@@ -23,7 +23,7 @@ struct LinkProfile {
   /// Speed of the running task, relative to undisturbed, during a move: 1 with copy engines, less
   /// if copies take a processor's time.
   double compute_speed_while_moving = 1.0;
-  um::Faults faults{};  ///< cost of moves by page faults; the default is a GPU's
+  um::Faults faults{};  ///< behaviour of page faults; the default is a GPU's
   /// Bytes per second that updates on the far side read and write. The default is a processor with
   /// a few memory channels beside a GPU: its Adam reads 16 bytes a number and writes 12.
   um::Bandwidth far_update{30e9};

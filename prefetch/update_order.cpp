@@ -82,8 +82,8 @@ class LastUses {
   explicit LastUses(const TaskGraph& graph)
       : touched_(graph.data.size(), 0), written_(graph.data.size(), 0) {}
 
-  // Returns how many tasks must have run before `task` to keep its dependencies on noted tasks:
-  // those that share a block with it which one of both writes.
+  // Returns how many tasks must have run before `task` to keep its dependencies on noted tasks. Two
+  // tasks depend on each other if one writes a block that both use.
   [[nodiscard]] std::size_t before(const Task& task) const {
     std::size_t count = 0;
     for_each_operand(

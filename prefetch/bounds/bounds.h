@@ -25,12 +25,12 @@ namespace spillway::prefetch {
 /// - *After t* a page that is far at its end crosses the link in if a task still uses it, before
 ///   that task. If none does, it may be far between steps, and nothing need cross.
 ///
-/// Therefore, among the bytes that are missing at t, head and tail treat such existing bytes as
-/// free, and all other state as tensors that cannot be recomputed. Any choice of missing bytes is
-/// covered: free bytes first, then those available first, is optimal, and the choices before and
-/// after t are independent. Deferring work to the next step does not help: a late copy or an early
-/// page belongs to the step in which it happens, and the end of that step waits for it. The first
-/// step may find copies without making them; the bound holds, since these bytes are free.
+/// Head and tail therefore treat such bytes as free if they are missing at t and exist then. All
+/// other state counts as tensors that cannot be recomputed. The bound covers any choice of missing
+/// bytes: free bytes first, then those available first, is optimal. The choices before and after t
+/// are independent. Deferring work to the next step does not help: a late copy or an early page
+/// belongs to the step in which it happens, and the end of that step waits for it. The first step
+/// may find copies without making them; the bound holds, since these bytes are free.
 struct Bounds {
   /// Beaumont et al., Proposition 3: the tasks take their time, and the bytes beyond the budget at
   /// the peak cross the link twice, except free state. For plans that only move.

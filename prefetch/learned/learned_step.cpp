@@ -20,7 +20,7 @@ struct Use {
   um::Bytes size;
   Position first = kNone;  // task
   Position last = kNone;   // task
-  Position freed = kNone;  // during this task; kNone: never
+  Position freed = kNone;  // the task that is running when it is freed; kNone: never
   bool is_allocated = false;
   bool is_read_first = false;  // written outside the cycle's declared touches
   bool is_carried = false;  // has content when the cycle begins, and is freed and allocated in it

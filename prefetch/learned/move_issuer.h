@@ -33,8 +33,8 @@ struct MoveTerms {
 };
 
 /// Walks a plan's moves beside one iteration with runs that do not wait for them. Works like
-/// PlanWalker's queues, but drops a move that is too late, and delays a prefetch while near memory
-/// has no room, since the moves that it counts on may not have happened.
+/// PlanWalker's queues, but drops a move that is too late. Delays a prefetch while near memory has
+/// no room, since moves that it counts on may not have happened.
 class MoveWalk {
  public:
   /// One move to issue.

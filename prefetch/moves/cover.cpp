@@ -223,10 +223,9 @@ class Cover {
 
   const CoverOptions& options_;
   std::vector<Candidate> candidates_;
-  std::vector<Bytes> returning_;  // by position: bytes that return
-  std::vector<std::vector<std::size_t>>
-      wanted_;                       // by position: candidates that must be far by then
-  std::vector<FarCopy> far_copies_;  // by block
+  std::vector<Bytes> returning_;                  // by position: bytes that return
+  std::vector<std::vector<std::size_t>> wanted_;  // by position: must be far by then
+  std::vector<FarCopy> far_copies_;               // by block
   std::vector<FarInterval> far_intervals_;
   Bytes away_;
   std::size_t next_ = 0;  // the next candidate to open

@@ -14,12 +14,11 @@ namespace spillway::prefetch {
 /// that needs it, or with an offload. State that is near between steps: from its prefetch in one
 /// step to its offload in the next, at the same place in each step; or always.
 struct NearInterval {
-  DataId data{};              ///< undefined for a workspace
-  bool is_workspace = false;  ///< of run `first`, which is also `last`
-  um::Bytes size;             ///< in units of kSmallestPage
-  bool is_prefetched =
-      false;  ///< begins with prefetch `first` of the plan; otherwise with run `first`
-  bool is_offloaded = false;  ///< ends with offload `last` of the plan; otherwise with run `last`
+  DataId data{};               ///< undefined for a workspace
+  bool is_workspace = false;   ///< of run `first`, which is also `last`
+  um::Bytes size;              ///< in units of kSmallestPage
+  bool is_prefetched = false;  ///< begins with prefetch `first` of the plan; else with run `first`
+  bool is_offloaded = false;   ///< ends with offload `last` of the plan; else with run `last`
   /// True if it continues into the next step. It is always near unless a move begins it.
   bool spans_steps = false;
   std::uint32_t first = 0;

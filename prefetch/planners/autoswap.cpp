@@ -102,8 +102,7 @@ class Selection {
   // Returns the next block to swap; nullopt when no run exceeds the budget.
   [[nodiscard]] std::optional<std::size_t> best(const Weights& weights, std::span<const Bytes> load,
                                                 const std::vector<bool>& is_chosen) const {
-    std::vector<std::uint32_t> exceeding{
-        0};  // by run: number of earlier runs that exceed the budget
+    std::vector<std::uint32_t> exceeding{0};  // by run: earlier runs that exceed the budget
     for (const Bytes bytes : load) exceeding.push_back(exceeding.back() + (bytes > pool_ ? 1 : 0));
     if (exceeding.back() == 0) return std::nullopt;
     std::vector<double> submodular = weighted_durations(load);

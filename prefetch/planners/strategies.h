@@ -90,11 +90,11 @@ namespace spillway::prefetch {
 /// Moves nothing: everything stays near. Feasible only when the whole step fits.
 [[nodiscard]] std::variant<Plan, Infeasible> plan_resident(const Problem& problem);
 
-/// TFLMS (Le et al. 2018), as implemented by Beaumont et al. (section 6). Its parameters are the
-/// number of saved tensors to offload, counted from the beginning of the network (its option
-/// n_tensors), and the number of layers by which they are prefetched in advance (lb); the best
-/// configuration is taken. Profiles only serve to compare configurations: within one, moves depend
-/// on the graph alone, and all chosen tensors move, even if memory suffices.
+/// TFLMS (Le et al. 2018), as implemented by Beaumont et al. (section 6). It has two parameters,
+/// and the best configuration is taken. One is the number of saved tensors to offload, counted from
+/// the beginning of the network (its option n_tensors). The other is the number of layers by which
+/// they are prefetched in advance (lb). Profiles only serve to compare configurations: within one,
+/// moves depend on the graph alone, and all chosen tensors move, even if memory suffices.
 ///
 /// Configurations: 0 to all tensors in at most 32 steps (proportionally fewer beyond 20,000 tasks,
 /// but at least 4), times 1, 2, 4, 8, ... layers; each that keeps the budget is simulated. Offloads

@@ -138,8 +138,7 @@ class CopyMemory final : public StepMemory {
   um::Copies& copies_;
   FarPlacement far_;
   PlacedStep placed_;
-  std::unique_ptr<PlacedBlocks>
-      places_;  // null if the arena is compacted, or far memory has no addresses
+  std::unique_ptr<PlacedBlocks> places_;  // null if compacted, or far memory has no addresses
 
   std::mutex mutex_;  // guards the members below
   std::condition_variable idle_;

@@ -122,8 +122,7 @@ class ProgramMaker {
   Counts given_{};
   std::array<Counts, um::kLanes> known_{};                   // by lane
   std::array<std::vector<Counts>, um::kLanes> known_after_;  // by lane and index
-  std::array<std::vector<std::size_t>, um::kLanes>
-      places_;  // by lane and index: place in the program
+  std::array<std::vector<std::size_t>, um::kLanes> places_;  // in the program, by lane and index
   StepProgram program_;
 };
 

@@ -17,10 +17,10 @@ struct NamedTimeline {
 };
 
 /// Returns executions of one plan as a Chrome trace for Perfetto and chrome://tracing. Each
-/// timeline is a process with lanes for compute, waiting, offload and prefetch, lanes for far
-/// updates and rank exchanges if there are any, and its near memory over time beside the budget.
-/// The member "spillway", which viewers ignore, has the planner, the budget and, for each process,
-/// the holders of near memory over time (near_changes()).
+/// timeline is a process with lanes for compute, waiting, offload and prefetch. It has further
+/// lanes for far updates and rank exchanges if there are any, and shows near memory over time
+/// beside the budget. The member "spillway", which viewers ignore, has the planner and the budget.
+/// For each process it has the holders of near memory over time (near_changes()).
 [[nodiscard]] nlohmann::json to_chrome_trace(const TaskGraph& graph, const Plan& plan,
                                              const std::vector<NamedTimeline>& timelines);
 

@@ -16,20 +16,18 @@ namespace {
 // each write of each task.
 using Version = std::uint32_t;
 constexpr Version kNothing = 0;
-constexpr Version kOverwritten =
-    std::numeric_limits<Version>::max();  // by another block in the same memory
+constexpr Version kOverwritten = std::numeric_limits<Version>::max();  // by a block in its memory
 
 // By block: other blocks in the same memory, which lose their content when it is written.
 using Overlaps = std::vector<std::vector<DataId>>;
 
 // The reads and writes of every task once, in order.
 struct Reference {
-  std::vector<Version> initial;             // by block
-  std::vector<Version> final;               // by block
-  std::vector<std::vector<Version>> reads;  // by task, as in Task::reads
-  std::vector<std::vector<Version>>
-      updates;                         // by task, as in Task::updates_once: before the update
-  std::vector<Version> first_written;  // by task: its writes have consecutive versions
+  std::vector<Version> initial;               // by block
+  std::vector<Version> final;                 // by block
+  std::vector<std::vector<Version>> reads;    // by task, as in Task::reads
+  std::vector<std::vector<Version>> updates;  // by task, as Task::updates_once: before it
+  std::vector<Version> first_written;         // by task: its writes have consecutive versions
   Overlaps overlaps;
 };
 

@@ -9,8 +9,8 @@
 
 namespace spillway::prefetch {
 
-/// Checks that each exchange of `graph` takes place once, when its gradients are complete and near,
-/// that no run uses these meanwhile, and that no run deadlocks on an exchange.
+/// Checks that each exchange of `graph` takes place once, when its gradients are complete and near.
+/// No run may use them meanwhile, or deadlock on an exchange.
 /// Complexity: O(runs with their operands).
 [[nodiscard]] std::optional<Violation> check_exchanges(const TaskGraph& graph, const Plan& plan);
 

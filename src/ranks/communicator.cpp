@@ -43,8 +43,7 @@ const NumberKernels& host_number_kernels() {
 
 namespace {
 
-constexpr std::size_t kSentWhole =
-    16384;  // up to this size, `root` sends all bytes to each rank itself
+constexpr std::size_t kSentWhole = 16384;  // bytes; `root` sends these directly to each rank
 
 }  // namespace
 
@@ -69,8 +68,7 @@ void Communicator::broadcast(std::span<std::byte> bytes, std::size_t root) {
     exchange(sends, receives);
     return;
   }
-  std::vector<std::span<std::byte>>
-      pieces;  // root sends each rank one piece, which that rank passes on
+  std::vector<std::span<std::byte>> pieces;  // root sends each rank one to pass on
   for (std::size_t r = 0; r < ranks(); ++r) {
     const std::size_t first = bytes.size() / ranks() * r + std::min(r, bytes.size() % ranks());
     const std::size_t size = bytes.size() / ranks() + (r < bytes.size() % ranks() ? 1 : 0);

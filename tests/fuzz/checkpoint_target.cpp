@@ -36,7 +36,7 @@ std::string content(const fs::path& path) {
   return {std::istreambuf_iterator<char>{file}, {}};
 }
 
-// Most of what is spoilt only breaks the seal, so that it is read once more under a new one.
+// Most damage only breaks the manifest's digest, so a version with a valid digest is read, too.
 void read_manifests(const std::string& input, const fs::path& folder) {
   const auto read = [&](const std::string& text) {
     static_cast<void>(read_manifest(write(folder / manifest_file(1), text)));
@@ -50,7 +50,7 @@ void read_manifests(const std::string& input, const fs::path& folder) {
   }
 }
 
-// The flags of a training of two steps, and how it goes on for a third.
+// Flags of a training of two steps, and of its resumption for a third.
 const std::string kTraining =
     "--net lenet --image-size 12 --classes 3 --batch 2 --threads 1 --device host "
     "--conv-algorithm direct --budget min+50% ";
@@ -71,7 +71,7 @@ TrainingSummary train(const std::string& flags) {
   return Trainer{[] { return one_thread(); }, training.trainer({})}.run();
 }
 
-// The files of a checkpoint, whole.
+// The files of a valid checkpoint.
 struct Files {
   std::string manifest;
   std::string plan;
@@ -92,7 +92,7 @@ json stored(const std::string& name, const std::string& bytes) {
   return {{"file", name}, {"bytes", bytes.size()}, {"sha256", sha256_of(bytes)}};
 }
 
-// The digest of each tensor in a file that may be none.
+// Returns the digest of each tensor in a file that may be invalid.
 json digests_of(const std::string& path, json digests) {
   try {
     const SafetensorsReader file{path};
@@ -104,12 +104,12 @@ json digests_of(const std::string& path, json digests) {
       digests[file.tensors()[i].name] = sha256_of(std::as_bytes(std::span{values}));
     }
   } catch (const um::Error&) {
-    // It is refused as well as it can be.
+    // Invalid files are an expected input.
   }
   return digests;
 }
 
-// Those of the training that the manifest `input` is of; the first ones for any other input.
+// Returns the files of the training with the manifest `input`; the first ones for other inputs.
 const Files& files_of(const std::string& input, const std::vector<Files>& all) {
   for (const Files& files : all) {
     if (input.find(sha256_of(files.tensors)) != std::string::npos) return files;
@@ -117,7 +117,7 @@ const Files& files_of(const std::string& input, const std::vector<Files>& all) {
   return all.front();
 }
 
-// Writes the checkpoint whose manifest, plan or tensors are the input.
+// Writes a checkpoint with the input as its manifest, plan or tensors.
 void write_checkpoint(const Files& whole, const std::string& input, const fs::path& folder) {
   const std::optional<std::string> manifest = resealed_manifest(input);
   const bool is_json = json::accept(input);
@@ -149,12 +149,12 @@ void judge(const fs::path& folder) {
   options.step.has_byte_images = false;
   DatasetPair data = open_dataset("synthetic", dataset_options(options, /*batch=*/1));
   const auto few = first_samples(std::move(data.test), 4);
-  if (options.step.batch > kMostSamples) return;  // a batch takes its time
+  if (options.step.batch > kMostSamples) return;  // large batches take too long
   Evaluator evaluator{one_thread(), std::move(trained), std::move(options)};
   static_cast<void>(evaluator.evaluate(*few, {}));
 }
 
-// Each of these uses what the others refuse; the first refusal is what counts.
+// Uses the checkpoint in several ways, as each accepts what others refuse. The first error counts.
 void use(const fs::path& folder) {
   std::exception_ptr refusal;
   const auto attempt = [&](const auto& work) {

@@ -17,7 +17,7 @@ class Drawing {
  public:
   explicit Drawing(Generator& generator) : generator_{generator} {}
 
-  /// Less than `end`.
+  /// Draws a number below `end`.
   std::size_t below(std::size_t end) { return generator_() % end; }
   bool one_in(std::size_t count) { return below(count) == 0; }
   template <class Container>
@@ -29,7 +29,7 @@ class Drawing {
   Generator& generator_;
 };
 
-// Blocks, and the tasks that use them so far.
+// Blocks and the tasks that use them so far.
 class TraceDrawing {
  public:
   TraceDrawing(Generator& generator, bool has_huge_blocks)
@@ -98,7 +98,7 @@ class TraceDrawing {
     tasks_.push_back(std::move(task));
   }
 
-  // Each reads and writes what it likes; what nobody has written comes from outside.
+  // Adds tasks that read and write random blocks. Blocks without a writer come from outside.
   void add_any_tasks() {
     for (std::size_t i = 2 + draw_.below(10); i > 0; --i) add_block(draw_.one_in(4));
     const auto some = [&] {
@@ -109,7 +109,7 @@ class TraceDrawing {
     for (std::size_t i = 1 + draw_.below(16); i > 0; --i) add_task(some(), some(), "forward");
   }
 
-  // Micro-batches of a chain of layers, with one update at the end, or one after each.
+  // Adds micro-batches of a chain of layers, with one update at the end or one after each.
   void add_rounds() {
     const std::size_t layers = 1 + draw_.below(4);
     const bool updates_each = draw_.one_in(4);
@@ -144,7 +144,7 @@ class TraceDrawing {
     }
   }
 
-  // As they are, in any order, some of them, or none.
+  // Keeps phases as they are, reorders them, or removes some or all.
   void state_phases() {
     const std::size_t way = draw_.below(5);
     for (json& task : tasks_) {

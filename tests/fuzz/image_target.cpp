@@ -13,7 +13,7 @@
 namespace spillway::fuzz {
 namespace {
 
-// Both read it, in other parts and at other scales.
+// Evaluates and augments an image, which read other parts at other scales.
 void read_image(const ImagePipeline& pipeline, const std::string& input) {
   const auto bytes = std::as_bytes(std::span{input});
   std::vector<float> image(pipeline.image().elements());
@@ -33,7 +33,7 @@ Target image_target() {
   }
   const test::FileContent turned = test::with_orientation(test::golden_image("usual.jpg"), 6);
   files.emplace_back(turned.begin(), turned.end());
-  std::ranges::sort(files);  // the same cases on every file system
+  std::ranges::sort(files);  // the same order on every file system
   Augmentation changes = find_augmentation("strong").value();
   changes.hue = 0.1F;
   const ImagePipeline pipeline{{.channels = 3, .height = 16, .width = 16},

@@ -1,5 +1,5 @@
-// Gives readers spoilt inputs, again and again. A reader must read or refuse each in one line: not
-// crash, hang, throw anything else, or take much memory.
+// Gives readers damaged inputs, again and again. A reader must read each input or refuse it in one
+// line. It must not crash, hang, throw other exceptions or use much memory.
 //   fuzz --target trace --seconds 60 --seed 7     the cases 0, 1, … of a seed, until time is up
 //   fuzz --target trace --seed 7 --case 4711      one of them again
 #include <sys/resource.h>
@@ -29,8 +29,8 @@ namespace fs = std::filesystem;
 using spillway::fuzz::Target;
 using Clock = std::chrono::steady_clock;
 
-constexpr rlim_t kMostMemory = 2ULL << 30U;  // addresses; a reader needs a small part of it
-constexpr unsigned kLongestCase = 50;        // seconds, on a machine that is busy
+constexpr rlim_t kMostMemory = 2ULL << 30U;  // address space; a reader needs a small part of it
+constexpr unsigned kLongestCase = 50;        // seconds, on a busy machine
 
 struct Options {
   std::string target;
@@ -42,7 +42,7 @@ struct Options {
 
 std::array<char, 256> case_at_hand{};  // for the signal handler
 
-// A crash or a hang ends the program, which says what it was at.
+// Ends the program after a crash or a hang, and prints the current case.
 void on_signal(int number) {
   const char* const name = strsignal(number);
   [[maybe_unused]] ssize_t written = write(STDERR_FILENO, name, strlen(name));
@@ -66,7 +66,7 @@ std::vector<std::string> inputs_of(const Target& target, const fs::path& corpus)
   for (const auto& entry : fs::directory_iterator{corpus / target.name, none}) {
     paths.push_back(entry.path());
   }
-  std::ranges::sort(paths);  // the same cases on every file system
+  std::ranges::sort(paths);  // the same order on every file system
   std::vector<std::string> inputs = target.seeds;
   for (const fs::path& path : paths) {
     std::ifstream file{path, std::ios::binary};
@@ -94,7 +94,7 @@ Answer ask(const Target& target, const std::string& input, const fs::path& folde
   return Answer::kWrong;
 }
 
-/// Runs the cases of one target; false when one went wrong.
+/// Runs the cases of one target. Returns false if one failed.
 bool run(const Target& target, const Options& options) {
   const std::vector<std::string> corpus = inputs_of(target, options.corpus);
   if (corpus.empty()) {
@@ -120,7 +120,7 @@ bool run(const Target& target, const Options& options) {
     if (answer == Answer::kWrong) std::fputs(case_at_hand.data(), stderr);
     ++answers[static_cast<std::size_t>(answer)];
   };
-  for (const std::string& input : corpus) {  // each as it is
+  for (const std::string& input : corpus) {  // unchanged
     case_at_hand = {" (an input of the corpus as it is)\n"};
     if (ask(target, input, scratch.path()) == Answer::kWrong) return false;
   }

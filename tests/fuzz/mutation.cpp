@@ -10,9 +10,9 @@
 namespace spillway::fuzz {
 namespace {
 
-constexpr std::size_t kLongest = 1U << 18U;  // a case takes no longer than it must
+constexpr std::size_t kLongest = 1U << 18U;  // a limit for the time of a case
 
-// What readers have a special word for, or trip over.
+// Words that readers treat specially or often handle wrongly.
 constexpr std::array<std::string_view, 24> kWords{"0",
                                                   "-1",
                                                   "1e308",
@@ -52,7 +52,7 @@ class Mutation {
   }
 
  private:
-  /// Less than `end`, or 0.
+  /// Draws a number below `end`; 0 if `end` is 0.
   std::size_t below(std::size_t end) { return end == 0 ? 0 : generator_() % end; }
 
   struct Part {
@@ -109,7 +109,7 @@ class Mutation {
     const std::size_t begin = text_.find_first_of("0123456789", below(text_.size() + 1));
     if (begin == std::string::npos) return;
     const std::size_t end = std::min(text_.find_first_not_of("0123456789", begin), text_.size());
-    constexpr std::size_t kNumbers = 7;  // the words that are numbers come first
+    constexpr std::size_t kNumbers = 7;  // numbers come first in kWords
     text_.replace(begin, end - begin, kWords[below(kNumbers)]);
   }
 

@@ -8,12 +8,12 @@
 
 namespace spillway::fuzz {
 
-using Generator = std::mt19937_64;  // gives the same numbers everywhere
+using Generator = std::mt19937_64;  // the same numbers on every machine
 
-/// One of `corpus`, spoilt in one to eight places, half of the time in one: bits and bytes changed,
-/// parts left out, doubled, moved, cut off, taken from another input, numbers made extreme, or
-/// brackets repeated; of JSON documents half stay JSON, as spoilt_json() has it. The result depends
-/// on nothing but the arguments. Requires: a corpus that is not empty.
+/// Returns a member of `corpus`, damaged in one to eight places, half of the time in one. Bits and
+/// bytes are changed; parts are removed, doubled, moved, cut off or taken from another input.
+/// Numbers become extreme, or brackets repeat. Half of the JSON documents stay JSON, see
+/// spoilt_json(). The result depends only on the arguments. Requires: a corpus that is not empty.
 [[nodiscard]] std::string spoilt_input(const std::vector<std::string>& corpus,
                                        Generator& generator);
 

@@ -46,7 +46,7 @@ using prefetch::TaskGraph;
 using prefetch::Trace;
 using um::Bytes;
 
-// A generator whose numbers depend on the input alone, so that a case can be run again.
+// Returns a generator that depends only on the input, so that a case can be repeated.
 Generator generator_of(const std::string& input) {
   return Generator{std::hash<std::string>{}(input)};
 }
@@ -56,7 +56,7 @@ prefetch::LinkProfile read_drawn_link(Generator& generator) {
   return prefetch::read_link(file.root());
 }
 
-// ---- what a plan must bear
+// ---- uses of a plan
 
 void draw(const TaskGraph& graph, const Plan& plan, const Profile& profile) {
   const prefetch::Timeline timeline = prefetch::simulate(graph, plan, profile);
@@ -68,7 +68,7 @@ void draw(const TaskGraph& graph, const Plan& plan, const Profile& profile) {
   static_cast<void>(prefetch::facts_of(plan, graph));
 }
 
-// What the runtime makes of a plan before it runs.
+// Prepares a plan as the runtime does before it runs.
 void prepare(const TaskGraph& graph, const Plan& plan) {
   if (plan.residency != prefetch::Residency::kPlanned) return;
   const prefetch::StepLayout layout{graph, plan};
@@ -88,7 +88,7 @@ void expect_sound(const Problem& problem, const Plan& plan) {
 
 // ---- planning
 
-// By two planners, and by all of them one time in 16.
+// Chooses two planners, or in one of 16 cases all of them.
 std::vector<std::string> chosen_planners(Generator& generator) {
   if (generator() % 16 != 0) return {"capacity", "fractional"};
   std::vector<std::string> names;
@@ -96,7 +96,7 @@ std::vector<std::string> chosen_planners(Generator& generator) {
   return names;
 }
 
-// Updates on the far side are for planners that know them, and page faults exchange nothing.
+// Only some planners support far updates, and page faults do not support exchanges.
 bool may_plan(const prefetch::Planner& planner, const TaskGraph& graph) {
   return (graph.far_updates.empty() || planner.updates_far()) &&
          (graph.exchanges.empty() || planner.name() != "on-demand");
@@ -118,7 +118,7 @@ std::vector<Bytes> chosen_budgets(const prefetch::NearNeed& need, Bytes page,
   return budgets;
 }
 
-// Large enough for a plan of few moves, so that a case takes a moment.
+// Returns a chunk large enough for a plan of few moves, so that a case is fast.
 Bytes chunk_of(const TaskGraph& graph, const Profile& profile, Bytes page) {
   Bytes all;
   for (const prefetch::DataBlock& block : graph.data) all += block.size;
@@ -151,7 +151,7 @@ void plan_all(const TaskGraph& graph, const Profile& profile, Generator& generat
   }
 }
 
-// The step as it is, or as one rank's of several, or with its updates on the far side.
+// Returns the step unchanged, as one of several ranks, or with far updates.
 TaskGraph drawn_variant(const Trace& trace, Bytes page, Generator& generator) {
   const std::size_t way = generator() % 8;
   if (way == 0) {
@@ -166,7 +166,7 @@ TaskGraph drawn_variant(const Trace& trace, Bytes page, Generator& generator) {
   return trace.graph;
 }
 
-// The times of `trace` for its step, or for a variant of that, by the names of tasks.
+// Returns the times of `trace` for its step or a variant, matched by the names of tasks.
 Profile profile_of(const TaskGraph& graph, const Trace& trace, const prefetch::LinkProfile& link) {
   Profile profile{.source = "drawn", .graph = fingerprint(graph), .durations = {}, .link = link};
   for (const prefetch::Task& task : graph.tasks) {
@@ -194,8 +194,7 @@ struct KnownStep {
   Profile profile;
 };
 
-// The one small step: as it is, with updates on the far side, and as one of several ranks'; and
-// drawn ones.
+// Returns the small step unchanged, with far updates and as one of several ranks, and random steps.
 std::vector<KnownStep> known_steps() {
   const prefetch::LinkProfile link = prefetch::testing::toy_link();
   std::vector<KnownStep> steps;
@@ -217,13 +216,13 @@ std::vector<KnownStep> known_steps() {
           prefetch::read_trace(JsonFile{drawn_trace(generator, false).dump(), "drawn"});
       add(drawn.graph, drawn);
     } catch (const um::Error&) {
-      continue;  // beyond a limit
+      continue;  // exceeds a limit
     }
   }
   return steps;
 }
 
-// `input` as if it were made for `graph`; as it is where it is no object.
+// Returns `input` with the stamp of `graph`, or unchanged if it is not an object.
 JsonFile resealed(const std::string& input, const TaskGraph& graph) {
   JsonFile file{input, "input"};
   if (!file.value().is_object()) return file;
@@ -232,7 +231,7 @@ JsonFile resealed(const std::string& input, const TaskGraph& graph) {
   return {value.dump(-1, ' ', false, json::error_handler_t::replace), "input"};
 }
 
-// Does `act` for each of the steps; throws its last refusal where all are refused.
+// Calls `act` for each step. Throws the last error if all steps fail.
 void try_each(const std::vector<KnownStep>& steps,
               const std::function<void(const KnownStep&)>& act) {
   std::size_t refused = 0;
@@ -266,7 +265,7 @@ void use_profile(const std::string& input, const KnownStep& step) {
   plan_all(step.graph, profile, generator);
 }
 
-// At the smallest budget, where most moves.
+// Plans each at the smallest budget, where most blocks move.
 std::vector<std::string> plans_of(const KnownStep& step) {
   std::vector<std::string> texts;
   const Bytes page = prefetch::choose_page(step.graph);
@@ -289,7 +288,7 @@ std::vector<std::string> plans_of(const KnownStep& step) {
 
 json& one_of(json& array, Generator& generator) { return array[generator() % array.size()]; }
 
-// Asks `number` for a little more or less.
+// Increases or decreases `number` a little.
 void nudge(json& number, Generator& generator) {
   const auto value = number.get<std::uint64_t>();
   number = generator() % 2 == 0 ? value + 1 + generator() % 2 : value - std::min(value, 1UL);
@@ -328,7 +327,7 @@ void change_plan(json& plan, Generator& generator) {
   }
 }
 
-// A plan of one of the steps that is changed in up to three places, so little that it may hold.
+// Returns a plan of one of the steps with up to three small changes, so that it may stay valid.
 std::string drawn_plan(const std::vector<std::string>& plans, Generator& generator) {
   json plan = json::parse(plans[generator() % plans.size()]);
   for (std::size_t i = 1 + generator() % 3; i > 0; --i) change_plan(plan, generator);
@@ -388,7 +387,7 @@ std::string drawn_question(Generator& generator) {
 }  // namespace
 
 std::vector<Target> planning_targets() {
-  // shared: both targets have the steps
+  // shared by both targets
   const auto steps = std::make_shared<const std::vector<KnownStep>>(known_steps());
   const std::string small = prefetch::testing::small_trace().dump();
   return {{.name = "trace",

@@ -15,9 +15,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kLargest = 1U << 16U;  // bytes; a case takes no longer than it must
+constexpr std::size_t kLargest = 1U << 16U;  // bytes; a limit for the time of a case
 
-// Next to where ranges end, doubles end to be exact, and types end.
+// Values next to the ends of ranges, of exact doubles, and of types.
 const std::vector<json>& edges() {
   static const std::vector<json> all = [] {
     std::vector<json> values{-1,
@@ -73,7 +73,7 @@ class JsonMutation {
     json& value = *pick(all);
     switch (draw(6)) {
       case 0:
-        value = json(*pick(all));  // of elsewhere
+        value = json(*pick(all));  // from elsewhere in the document
         break;
       case 1:
         leave_out_of(value);
@@ -107,7 +107,7 @@ class JsonMutation {
   Generator& generator_;
 };
 
-// Nothing where it is none that a reader would take.
+// Returns the JSON document; nothing if a reader would refuse the text.
 std::optional<json> parsed(const std::string& text) {
   if (text.size() > kLargest || um::beyond_json_limits(text)) return std::nullopt;
   json document = json::parse(text, nullptr, /*allow_exceptions=*/false);

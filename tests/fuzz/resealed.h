@@ -7,17 +7,16 @@
 
 namespace spillway::fuzz {
 
-/// `text`, a JSON document, with one to three of its values changed, left out, doubled or taken
-/// from elsewhere in it; numbers mostly become ones at the edge of some range. It stays JSON, so
-/// that what stands behind the parser is reached. Nothing where `text` is none, or is very large.
+/// Returns the JSON document `text` with one to three values changed, removed, doubled or copied
+/// from elsewhere in it. Numbers mostly move to the edge of some range. The result stays JSON, so
+/// that code after the parser is reached. Nothing if `text` is very large or is not JSON.
 [[nodiscard]] std::optional<std::string> spoilt_json(const std::string& text, Generator& generator);
 
-/// The manifest of a checkpoint with the digest that it should have; nothing for other texts. A
-/// digest tells damage: whoever may write a file may write a fitting one, too.
+/// Returns the manifest of a checkpoint with a valid digest; nothing for other texts. A digest
+/// detects accidental damage, but a user who can write the file can update it.
 [[nodiscard]] std::optional<std::string> resealed_manifest(const std::string& text);
 
-/// A plan or profile, which tells of which graph it is, as if it were of another: that of `known`.
-/// Nothing where either does not tell it.
+/// Returns a plan or profile with the graph's stamp of `known`. Nothing if either has none.
 [[nodiscard]] std::optional<std::string> restamped(const std::string& text,
                                                    const std::string& known);
 

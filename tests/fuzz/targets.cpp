@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 
 using prefetch::JsonFile;
 
-// As IDX files begin: two zeros, the type, the dimensions, and the size of each.
+// Returns an IDX file: two zeros, the type, the number of dimensions, and the size of each.
 std::string idx_file(const std::vector<std::uint32_t>& sizes, std::size_t values) {
   std::string bytes{0, 0, 8, static_cast<char>(sizes.size())};
   for (const std::uint32_t size : sizes) {
@@ -54,7 +54,7 @@ void read_all(const DatasetPair& data) {
   }
 }
 
-// The input is one of four files; the others are good.
+// Uses the input as one of four files; the others are valid.
 void read_idx(const std::string& input, const fs::path& folder) {
   const bool is_of_images = input.size() > 3 && input[3] == 3;
   const std::string images = idx_file({2, 4, 4}, 32);
@@ -92,7 +92,7 @@ void read_tokens(const std::string& input, const fs::path& folder) {
   read_labels(data);
 }
 
-// A text and a vocabulary of three files: the input is one of them, told by how it begins.
+// Uses the input as a text or one of two vocabulary files, chosen by its beginning.
 void read_text(const std::string& input, const fs::path& folder) {
   const test::SmallVocabulary good;
   const bool is_of_tokens = input.starts_with('{');
@@ -130,13 +130,13 @@ void read_safetensors(const std::string& input, const fs::path& folder) {
 
 const std::string kLock = "process 4711 on somewhere since 2026-11-23 12:00:00 UTC\n";
 
-// A file that a training left behind.
+// Reads a lock file that a training left behind.
 void read_lock(const std::string& input, const fs::path& folder) {
   write(folder / um::FolderLock::kFile, input);
   const um::FolderLock lock{um::Folder{folder}};
 }
 
-// A file that another training holds, which is refused in the file's words.
+// Reads a lock file that another training holds; the error quotes the file.
 void read_held_lock(const std::string& input, const fs::path& folder) {
   const std::string path = write(folder / um::FolderLock::kFile, input);
   const int held = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -146,7 +146,7 @@ void read_held_lock(const std::string& input, const fs::path& folder) {
   throw std::logic_error{"a lock that another holds is taken"};
 }
 
-// What options and variables hold.
+// Reads values of options and environment variables.
 void read_amount(const std::string& input, const fs::path& /*folder*/) {
   static_cast<void>(um::parse_amount(input));
   static_cast<void>(um::parse_bytes(input));
@@ -218,7 +218,7 @@ std::vector<Target> targets_of(const std::string& name) {
       {"held_lock", {kLock}, read_held_lock},
       {"amount", {"512MiB", "1.5e9", "40%", "min+20%", "auto"}, read_amount}};
   std::ranges::move(planning_targets(), std::back_inserter(targets));
-  if (name.empty() || name == kResumed) targets.push_back(resumed_target());  // trains at first
+  if (name.empty() || name == kResumed) targets.push_back(resumed_target());  // trains first
   if (!name.empty()) std::erase_if(targets, [&](const Target& each) { return each.name != name; });
   return targets;
 }

@@ -20,7 +20,7 @@ std::string golden_bytes(const std::string& name) {
   return {std::istreambuf_iterator<char>{file}, {}};
 }
 
-// Of a model whose tensors are all in one file.
+// Returns the index of a model with all tensors in one file.
 std::string index_of(const std::string& file) {
   const SafetensorsReader reader{test::weight_golden("gpt.safetensors")};
   nlohmann::json map;
@@ -28,7 +28,7 @@ std::string index_of(const std::string& file) {
   return nlohmann::json{{"weight_map", map}}.dump();
 }
 
-// As a training does; refused for one network, it is tried for the other.
+// Reads weights as a training does.
 void read_weights(const std::string& path, const NamedNetwork& network) {
   const WeightFile file{path, network};
   for (const StoredTensor& array : network.arrays) {
@@ -50,7 +50,7 @@ Target weights_target() {
             const std::string path =
                 folder / (is_index ? "model.safetensors.index.json" : "w.safetensors");
             std::ofstream{path, std::ios::binary} << input;
-            std::error_code ignored;  // it may be there
+            std::error_code ignored;  // the file may exist
             if (is_index) {
               std::filesystem::copy(test::weight_golden("gpt.safetensors"), folder / kShard,
                                     ignored);

@@ -9,7 +9,7 @@ std::uint32_t key(std::string_view name) {
   return key;
 }
 
-// The last part of MurmurHash3.
+// The finalizer of MurmurHash3.
 std::uint32_t mix(std::uint32_t x) {
   x = (x ^ (x >> 16U)) * 0x85EBCA6BU;
   x = (x ^ (x >> 13U)) * 0xC2B2AE35U;

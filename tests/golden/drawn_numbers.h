@@ -7,16 +7,16 @@
 
 namespace spillway::test {
 
-/// The numbers of tools/golden/drawn_numbers.py: multiples of 1/256 between -1 and 1 from integer
-/// arithmetic alone, the first `count` of the sequence `name`.
+/// Returns the first `count` numbers of the sequence `name` of tools/golden/drawn_numbers.py. They
+/// are multiples of 1/256 between -1 and 1, by integer arithmetic only.
 [[nodiscard]] std::vector<float> draw(std::string_view name, std::size_t count);
 
 [[nodiscard]] std::vector<std::int32_t> draw_labels(std::string_view name, std::size_t count,
                                                     std::size_t classes);
 
-/// The largest power of two, at most 1, whose square is at most 6 / fan_in.
+/// Returns the largest power of two, at most 1, with a square of at most 6 / fan_in.
 [[nodiscard]] float weight_scale(std::size_t fan_in);
-/// The same, closer: the largest m / 8 times that, m from 8 to 15.
+/// Returns a closer scale: the largest m / 8 times weight_scale(), m from 8 to 15.
 [[nodiscard]] float close_weight_scale(std::size_t fan_in);
 
 }  // namespace spillway::test

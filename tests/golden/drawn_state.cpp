@@ -10,7 +10,7 @@
 namespace spillway::test {
 namespace {
 
-// The values a block starts with, drawn from sequences whose names begin with `name`.
+// The initial values of a block, from sequences with names that begin with `name`.
 struct Start {
   std::string name;
   FirstValues kind;
@@ -73,7 +73,7 @@ struct Start {
   }
 };
 
-// "norm" of "norm.running".
+// Returns "norm" for "norm.running".
 std::string layer_name(const StateBlock& block) {
   return block.role == StateRole::kStatistics ? block.name.substr(0, block.name.rfind('.'))
                                               : block.name;

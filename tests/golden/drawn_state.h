@@ -8,18 +8,18 @@
 
 namespace spillway::test {
 
-/// What training starts from.
+/// Initial values of a training.
 enum class FirstValues {
-  /// Weights within weight_scale() of the numbers that an output sums; batch norms around 0.
+  /// Weights within weight_scale() of the number of summands of an output; batch norms around 0.
   kCoarse,
-  /// Weights within close_weight_scale() of them, for signals that neither grow nor fade; batch
-  /// norms around 1/2, so that ReLUs behind them let most through: for deep networks. A transposed
-  /// convolution is taken to have a kernel of twice its stride: 2 x 2 taps reach an output.
+  /// Weights within close_weight_scale(), so that signals neither grow nor fade: for deep networks.
+  /// Batch norms around 1/2, so that most values pass ReLUs. A transposed convolution is assumed to
+  /// have a kernel of twice its stride: 2 x 2 taps per output.
   kGentle,
 };
 
-/// The values that training starts from, of the state blocks of `step`, a training step: numbers
-/// drawn under `prefix`, a blank and the layer's name; the optimizer's are zero.
+/// Returns the initial values of the state blocks of `step`, a training step. Sequences are named
+/// by `prefix`, a blank and the layer's name; optimizer state is zero.
 [[nodiscard]] std::vector<BlockNumbers> drawn_state(const Step& step, const std::string& prefix,
                                                     FirstValues kind);
 

@@ -13,7 +13,7 @@ nlohmann::json read_file(const std::string& name) {
   return nlohmann::json::parse(text);
 }
 
-// Or tokens, of the classes.
+// Returns images, or for a text tokens of the vocabulary.
 std::vector<float> draw_images(const nets::Network& network, const std::string& name,
                                std::size_t batch) {
   const std::size_t count = batch * network.input().elements();

@@ -11,17 +11,17 @@
 
 namespace spillway::test {
 
-/// The training of a network of the family golden file, on this machine's processor and resident.
+/// Trains a network of the family golden file on the host, resident.
 class FamilyTraining {
  public:
   /// `golden` outlives it.
   FamilyTraining(const FamilyGolden& golden, const SgdOptions& optimizer,
                  Precision precision = Precision::kFp32);
 
-  /// The loss of the batch of step `step`, which it takes.
+  /// Runs step `step` and returns its loss.
   double train(std::uint64_t step);
-  /// Norms of the momenta of parameter blocks, by name. After the first step, if no weight decays,
-  /// they are those of its gradients.
+  /// Returns norms of the momentum of parameter blocks, by name. After the first step without
+  /// weight decay, these are the gradients' norms.
   [[nodiscard]] std::map<std::string, double> momentum_norms();
 
  private:

@@ -12,7 +12,7 @@
 
 namespace spillway::test {
 
-/// How the losses of a training fall with another optimizer.
+/// The losses of a training with another optimizer.
 struct OtherOptimizer {
   std::string name;
   OptimizerOptions options;
@@ -20,32 +20,32 @@ struct OtherOptimizer {
   std::vector<double> losses;
 };
 
-/// What PyTorch made of the network tests/golden/<name>.net: <name>.json, written by
+/// PyTorch's results for the network tests/golden/<name>.net: <name>.json, written by
 /// tools/golden/make_golden.
 struct GoldenFile {
   using Numbers = std::vector<double>;
   using Blocks = std::map<std::string, Numbers>;  ///< by name, in the order of src/ops/parameter.h
 
   std::string name;
-  int salt = 0;  ///< part of the names of its sequences of drawn numbers
+  int salt = 0;  ///< part of the names of random sequences
   std::size_t batch = 0;
-  std::uint64_t batches = 0;  ///< different ones, in turn
+  std::uint64_t batches = 0;  ///< number of different batches, used in turn
   float learning_rate = 0;
   SgdOptions sgd;
   std::vector<OtherOptimizer> others;
   Numbers losses;               ///< of the first steps
   Blocks gradients;             ///< of the loss in the first step
-  Blocks running_after_first;   ///< statistics after the first step
-  Blocks running_after_last;    ///< and after all steps
-  double evaluation_loss = 0;   ///< mean, after all steps, of the batch that would come next
-  double evaluation_correct{};  ///< predictions in it that are right
+  Blocks running_after_first;   ///< running statistics after the first step
+  Blocks running_after_last;    ///< running statistics after all steps
+  double evaluation_loss = 0;   ///< mean loss of the next batch after all steps
+  double evaluation_correct{};  ///< correct predictions in that batch
 
-  /// Throws: std::exception when the file is not what it should be.
+  /// Throws: std::exception when the file is malformed.
   [[nodiscard]] static GoldenFile read(const std::string& name);
 
-  /// The values that training starts from, of the state blocks of `step`, a training step.
+  /// Returns the initial values of the state blocks of `step`, a training step.
   [[nodiscard]] std::vector<BlockNumbers> initial_state(const Step& step) const;
-  /// The batch of step `step`.
+  /// Makes the batch of step `step`.
   [[nodiscard]] Batch make_batch(const nets::Network& network, std::uint64_t step) const;
 };
 

@@ -11,7 +11,7 @@
 namespace spillway::test {
 namespace {
 
-// The norm of the difference, in norms of `wanted`.
+// Returns the norm of the difference, relative to the norm of `wanted`.
 double distance(std::span<const float> values, std::span<const double> wanted) {
   double difference = 0;
   double norm = 0;
@@ -22,7 +22,7 @@ double distance(std::span<const float> values, std::span<const double> wanted) {
   return std::sqrt(difference / norm);
 }
 
-// The blocks of `state` whose names end with `suffix` must be those of `wanted`.
+// Expects blocks of `state` with names that end with `suffix` to be close to `wanted`.
 void expect_near(const std::vector<BlockNumbers>& state, const std::string& suffix,
                  GoldenFile::Blocks wanted, double tolerance) {
   for (const BlockNumbers& block : state) {
@@ -65,7 +65,7 @@ std::vector<BlockNumbers> GoldenTraining::state() {
   return numbers_of(net_->session().state(), net_->training_step());
 }
 
-// With zero momentum before it and no weight decay, a step leaves the gradient as momentum.
+// Without previous momentum and weight decay, a step's momentum is the gradient.
 void expect_golden_gradients(const GoldenFile& golden, const MakeNetwork& make,
                              const GoldenTolerance& tolerance) {
   const double max = tolerance.one_step;

@@ -13,8 +13,7 @@
 
 namespace spillway::test {
 
-/// One way to run a training: a processor, a memory and a choice of algorithms. Is given the batch
-/// and the optimizer.
+/// Makes a network for a training on some device, with some memory and choice of algorithms.
 using MakeNetwork =
     std::function<std::unique_ptr<NetworkInMemory>(nets::Network network, StepOptions options)>;
 
@@ -36,23 +35,23 @@ class GoldenTraining {
   std::unique_ptr<NetworkInMemory> net_;
 };
 
-/// How far numbers may be from PyTorch's: blocks in norms of the block, losses in units of the
+/// Tolerated distance from PyTorch's numbers: blocks relative to their norm, losses relative to the
 /// first loss.
 struct GoldenTolerance {
   double one_step;
-  double losses;      ///< of ten steps
-  double statistics;  ///< running ones, after ten steps
+  double losses;      ///< over ten steps
+  double statistics;  ///< running statistics after ten steps
 };
 
-/// The first step's loss, gradients and running statistics.
+/// Checks the first step's loss, gradients and running statistics.
 void expect_golden_gradients(const GoldenFile& golden, const MakeNetwork& make,
                              const GoldenTolerance& tolerance);
 
-/// Ten losses, the running statistics after them, and an evaluation.
+/// Checks ten losses, the running statistics after them, and an evaluation.
 void expect_golden_losses(const GoldenFile& golden, const MakeNetwork& make,
                           const GoldenTolerance& tolerance);
 
-/// Ten losses with each of the file's other optimizers.
+/// Checks ten losses with each of the file's other optimizers.
 void expect_golden_losses_with_others(const GoldenFile& golden, const MakeNetwork& make,
                                       const GoldenTolerance& tolerance);
 

@@ -22,7 +22,7 @@ std::vector<std::string> split(const std::string& text) {
   return words;
 }
 
-// The layer that "convolution channels=4 kernel=3" says.
+// Parses a layer such as "convolution channels=4 kernel=3".
 nets::Layer read_layer(const std::string& text) {
   const std::vector<std::string> words = split(text);
   nets::LayerText layer{.kind = words.at(0), .parameters = {}};
@@ -33,7 +33,7 @@ nets::Layer read_layer(const std::string& text) {
   return nets::to_layer("layer", layer, 2);
 }
 
-// "3x7x5", "5x7x1/sequence", "1x7x1/tokens"
+// Parses "3x7x5", "5x7x1/sequence" or "1x7x1/tokens".
 nets::Shape read_shape(const std::string& text) {
   const std::size_t slash = text.find('/');
   const std::vector<std::size_t> sides =
@@ -78,7 +78,7 @@ std::vector<LayerGolden> LayerGolden::read_all() {
   return all;
 }
 
-// Thirds: of the drawn numbers themselves, 32 bits would hold any sum of products.
+// Divides by 3: with the undivided numbers, 32 bits would represent any sum of products exactly.
 LayerGolden::Numbers LayerGolden::drawn(const std::string& part, std::size_t count) const {
   Numbers numbers;
   for (const float number : draw(name + " " + part, count)) {

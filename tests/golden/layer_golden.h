@@ -12,33 +12,33 @@
 
 namespace spillway::test {
 
-/// What PyTorch made of one layer of tests/golden/layers.json, which tools/golden/make_layer_golden
-/// writes.
+/// PyTorch's results for one layer in tests/golden/layers.json, written by
+/// tools/golden/make_layer_golden.
 struct LayerGolden {
-  using Numbers = std::vector<double>;  ///< in the canonical order: (N, C, H, W), or parameter.h's
+  using Numbers = std::vector<double>;  ///< in order (N, C, H, W), or that of parameter.h
 
-  std::string name;  ///< what its numbers are drawn by: a salt, the layer's words and its inputs
+  std::string name;  ///< name of its random sequences: a salt, the layer's text and its inputs
   nets::Layer layer;
-  bool relu = false;           ///< one ends the layer
-  std::vector<TensorShape> x;  ///< what it reads
+  bool relu = false;           ///< the layer ends with a ReLU
+  std::vector<TensorShape> x;  ///< inputs
   TensorShape y;
   StepContext context;       ///< for dropout
-  std::uint32_t stream = 0;  ///< likewise
-  /// "y", or "loss" and "correct"; the gradients of what it reads, "dx1", "dx2", ..., and of its
-  /// parameters, "dparameters"; of batch norm, "running" and "inference".
+  std::uint32_t stream = 0;  ///< for dropout
+  /// "y", or "loss" and "correct"; gradients of the inputs, "dx1", "dx2", ..., and of the
+  /// parameters, "dparameters"; for batch norm "running" and "inference".
   std::map<std::string, Numbers> results;
 
-  /// All of the file. Throws: std::exception when it is not what it should be.
+  /// Reads all layers of the file. Throws: std::exception when it is malformed.
   [[nodiscard]] static std::vector<LayerGolden> read_all();
 
-  /// Numbers that kernels start from: "x1", ..., "parameters", "dy".
+  /// Returns initial numbers for kernels: "x1", ..., "parameters", "dy".
   [[nodiscard]] Numbers drawn(const std::string& part, std::size_t count) const;
-  /// Means, and positive variances, of the channels of x1.
+  /// Returns means and positive variances of the channels of x1.
   [[nodiscard]] Numbers running() const;
-  /// Tokens of a vocabulary, likewise.
+  /// Returns random tokens of a vocabulary for the input `part`.
   [[nodiscard]] Numbers drawn_tokens(const std::string& part, std::size_t count,
                                      std::size_t vocabulary) const;
-  /// One for each position of x1; of several, some are negative.
+  /// Returns a label for each position of x1; if there are several, some are negative.
   [[nodiscard]] std::vector<std::int32_t> labels(std::size_t classes) const;
 };
 

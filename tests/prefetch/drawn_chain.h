@@ -12,9 +12,9 @@
 
 namespace spillway::prefetch::testing {
 
-/// A chain of four layers: load 0, f1..f4 1..4, loss 5, b4..b1 6..9. Tasks take 100 ns, a block has
-/// two pages and takes 20 ns each way. f(i) reads y(i-1), b(i) reads it again. The resident peak is
-/// 14 pages, at b4: y0..y4, d4, d3.
+/// A chain of four layers: load 0, f1..f4 1..4, loss 5, b4..b1 6..9. Tasks take 100 ns; a block has
+/// two pages and takes 20 ns each way. f(i) and b(i) read y(i-1). The resident peak is 14 pages, at
+/// b4: y0..y4, d4, d3.
 class ToyChain : public ::testing::Test {
  protected:
   [[nodiscard]] Problem with_pool(std::uint64_t pool) const {
@@ -32,7 +32,7 @@ class ToyChain : public ::testing::Test {
   [[nodiscard]] um::Nanoseconds makespan(const Plan& plan) const {
     return simulate(plan, profile).makespan();
   }
-  /// One task has a second algorithm, which takes so much of its 100 ns.
+  /// Gives one task a second algorithm, which takes `duration` instead of 100 ns.
   void give_fast_algorithm(std::size_t task, um::Bytes workspace, um::Nanoseconds duration) {
     graph.tasks[task].algorithms = {{.name = "slow"}, {.name = "fast", .workspace = workspace}};
     profile.durations[task] = {um::Nanoseconds{100}, duration};
@@ -43,7 +43,8 @@ class ToyChain : public ::testing::Test {
   Profile profile = flat_profile(graph, um::Nanoseconds{100});
 };
 
-/// The same with a link on which a block takes 150 ns each way: planners are drawn on it by hand.
+/// ToyChain with a link on which a block takes 150 ns each way; tests derive planners' results by
+/// hand.
 class DrawnChain : public ToyChain {
  protected:
   DrawnChain() {

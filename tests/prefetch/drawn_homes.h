@@ -18,8 +18,8 @@
 
 namespace spillway::prefetch::testing {
 
-/// Of every block of state a drawn part is far between steps, another near with a far copy; whole
-/// blocks are one or the other, or near.
+/// Draws for every block of state a part that is far between steps, and a part that is near with a
+/// far copy. Whole blocks are completely far, near with a far copy, or near.
 inline CoverOptions draw_homes(const Problem& problem, const BlockSizes& block_sizes) {
   CoverOptions options{.chunk = problem.chunk, .whole_blocks = problem.whole_blocks, .homes = {}};
   options.free_first = *rc::gen::arbitrary<bool>();
@@ -40,8 +40,8 @@ inline CoverOptions draw_homes(const Problem& problem, const BlockSizes& block_s
   return options;
 }
 
-/// The runs in order with their moves, in time or by runs alone, where state has drawn homes.
-/// Nothing where it does not fit so.
+/// Returns a plan with the runs in order and drawn homes of state, with moves scheduled in time or
+/// by runs; nullopt if it does not fit.
 inline std::optional<Plan> plan_with_drawn_homes(const Problem& problem) {
   const BlockSizes block_sizes{problem.graph, problem.page};
   const um::Bytes pool = block_sizes.pool(problem.budget);
@@ -54,7 +54,7 @@ inline std::optional<Plan> plan_with_drawn_homes(const Problem& problem) {
   if (!chosen) return std::nullopt;
   away.insert(away.end(), chosen->begin(), chosen->end());
   const std::vector<FarInterval> copies = copies_from_start(lives, options);
-  const std::vector<double> before(plan.runs.size() + 1);  // nobody knows how long runs take
+  const std::vector<double> before(plan.runs.size() + 1);  // unknown durations
   if (*rc::gen::arbitrary<bool>()) {
     Room room{without(live, away)};
     std::vector<FarInterval> needed = needed_of(away, pool, room);

@@ -11,9 +11,9 @@
 
 namespace spillway::prefetch::testing {
 
-/// A step of 8 to 12 tasks, drawn: a chain that goes forward and back, or any DAG, some of whose
-/// tasks update a tensor in place or need a workspace; the link is of any kind. The same for the
-/// same seed, on every machine.
+/// A random step of 8 to 12 tasks: a chain forward and back, or any DAG, in which some tasks update
+/// a tensor in place or need a workspace. The link is of any kind. Equal seeds give equal steps on
+/// every machine.
 class DrawnStep {
  public:
   explicit DrawnStep(std::uint64_t seed, bool is_chain) : generator_{seed} {
@@ -35,7 +35,7 @@ class DrawnStep {
     budget_ = need.smallest + pages((need.resident - need.smallest) / kPage * draw(70) / 100);
   }
 
-  /// Valid as long as this is.
+  /// Valid as long as this object lives.
   [[nodiscard]] Problem problem(bool whole_blocks) const {
     return {.graph = graph_,
             .profile = profile_,

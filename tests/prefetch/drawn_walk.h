@@ -10,9 +10,9 @@
 
 namespace spillway::prefetch::testing {
 
-/// Executes a plan's conditions with drawn timing: at each moment one of the things that may happen
-/// does. Runs follow one another; moves of one direction are issued in order, as many at once as
-/// there are, and end in any order; one counts as ended when all before it have ended too.
+/// Executes a plan's conditions with random timing: at each moment one possible event happens. Runs
+/// follow one another. Moves of one direction are issued in order, any number at once, and end in
+/// any order; a move counts as ended when all earlier ones have ended, too.
 class DrawnWalk {
  public:
   DrawnWalk(const Plan& plan, std::uint64_t seed)
@@ -21,7 +21,7 @@ class DrawnWalk {
     prefetches_.has_ended.resize(plan.prefetches.size());
   }
 
-  /// Lets one more thing begin or end; false when everything has ended, or nothing can go on.
+  /// Lets one event happen; returns false when everything has ended, or nothing can proceed.
   bool step() {
     std::vector<Event> events;
     const Progress now = progress();
@@ -45,7 +45,7 @@ class DrawnWalk {
                                                   .offloads = size(plan_.offloads),
                                                   .prefetches = size(plan_.prefetches)};
   }
-  /// The run under way, if there is one.
+  /// True while a run is in flight.
   [[nodiscard]] bool is_running() const { return is_running_; }
   [[nodiscard]] std::uint32_t run() const { return runs_; }
 
@@ -56,7 +56,7 @@ class DrawnWalk {
   }
 
  private:
-  using Event = std::function<void()>;  // makes it happen
+  using Event = std::function<void()>;  // performs the event
   struct Moves {
     std::uint32_t begun = 0;
     std::vector<bool> has_ended;
@@ -75,7 +75,7 @@ class DrawnWalk {
   void add_moves(const std::vector<Move>& queue, Moves& moves, const Progress& now,
                  std::vector<Event>& events) const {
     if (moves.begun < queue.size() && now.reaches(queue[moves.begun].after)) {
-      // Drawn more often in some walks: what comes early is what meets.
+      // More frequent in some walks: early moves create more overlaps.
       for (std::uint64_t i = 0; i <= haste_; ++i) events.emplace_back([&moves] { ++moves.begun; });
     }
     for (std::uint32_t i = 0; i < moves.begun; ++i) {
@@ -90,7 +90,7 @@ class DrawnWalk {
     if (interval.is_prefetched) return prefetches_.begun > interval.first;
     return runs_ > interval.first || (is_running_ && runs_ == interval.first);
   }
-  // A block's room is free when its copy and the tasks that read on have ended.
+  // A block's room is free when its copy and the tasks that still read it have ended.
   [[nodiscard]] bool has_ended(const NearInterval& interval) const {
     if (!interval.is_offloaded) return runs_ > interval.last;
     return offloads_.has_ended[interval.last] &&

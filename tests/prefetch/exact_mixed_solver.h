@@ -15,13 +15,13 @@
 
 namespace spillway::prefetch::testing {
 
-/// The shortest makespan of any schedule that moves whole blocks and runs recomputable forward
-/// tasks again, together at most `max_reruns` times, wherever that leaves every run its right
-/// values; nothing when none fits. For graphs of a handful of tasks.
+/// Finds the shortest makespan of any schedule that moves whole blocks and recomputes forward tasks
+/// at most `max_reruns` times in total, wherever every run keeps its right values; nullopt when
+/// none fits. For graphs of a handful of tasks.
 ///
-/// Looks at every such sequence, those that compute least first, with the best moves for each
-/// (ExactSolver); those that compute longer than the best schedule so far are not worth a look. So
-/// are reruns that leave no gap: nobody reads what they make, or it was used by the run before.
+/// Searches all such sequences in order of compute time, with the best moves for each
+/// (ExactSolver). Skips sequences that compute longer than the best schedule so far. Skips reruns
+/// without a gap: their outputs are not read, or were used by the previous run.
 class ExactMixedSolver {
  public:
   ExactMixedSolver(const Problem& problem, int max_reruns)
@@ -46,7 +46,7 @@ class ExactMixedSolver {
     std::vector<TaskRun> runs;
   };
 
-  // Goes on with the task at `next`, or with any rerun.
+  // Continues with the task at `next`, or with any rerun.
   void extend(std::size_t next, int reruns) {
     const auto& tasks = problem_.graph.tasks;
     if (next == tasks.size()) return keep();
@@ -62,7 +62,7 @@ class ExactMixedSolver {
     }
   }
 
-  // Whether the last run does: then there was no time in which the output was dropped.
+  // True if the last run uses the outputs, which leaves no time in which they were dropped.
   [[nodiscard]] bool uses_what_it_makes(TaskId task) const {
     const TaskId last = runs_.back().task;
     const std::vector<DataId>& reads = problem_.graph[last].reads;
@@ -90,7 +90,7 @@ class ExactMixedSolver {
   const Problem& problem_;
   PromisedContents promised_;
   int max_reruns_;
-  std::vector<TaskRun> runs_;  // the sequence in the making
+  std::vector<TaskRun> runs_;  // the sequence being built
   std::vector<Sequence> sequences_;
 };
 

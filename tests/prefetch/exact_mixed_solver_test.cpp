@@ -1,4 +1,4 @@
-// The shortest steps whose state may be far, against bounds and plans.
+// Shortest steps with state that may be far, compared with bounds and plans.
 #include "tests/prefetch/exact_mixed_solver.h"
 
 #include <gtest/gtest.h>
@@ -25,9 +25,9 @@ using namespace std::chrono_literals;
 
 constexpr int kMaxReruns = 3;
 
-// chain(2) with blocks of 2 pages: load, f1, f2, loss, b2, b1 of 100 ns each but load, which takes
-// 50 and may run again. In a pool of 8 y0 must be away during b2 (see exact_solver_test.cpp). A
-// page takes 50 ns each way.
+// chain(2) with blocks of 2 pages: load, f1, f2, loss, b2, b1. Each takes 100 ns, except load,
+// which takes 50 and is recomputable. In a pool of 8, y0 must be away during b2 (see
+// exact_solver_test.cpp). A page takes 50 ns each way.
 class TwoLayers : public ::testing::Test {
  protected:
   TwoLayers() {
@@ -41,7 +41,7 @@ class TwoLayers : public ::testing::Test {
   Profile profile;
 };
 
-// Moved, y0 comes back in 100 ns between b2 and b1: 550 + 100. Made again in 50: 600.
+// Moving y0 back takes 100 ns between b2 and b1: 550 + 100. Recomputing it takes 50: 600.
 TEST_F(TwoLayers, RunLoadAgainWhereThatIsFasterThanTheLink) {
   const Problem given = problem(graph, profile, pages(8));
   EXPECT_EQ(ExactMixedSolver(given, 0).solve(), 650ns);
@@ -50,7 +50,7 @@ TEST_F(TwoLayers, RunLoadAgainWhereThatIsFasterThanTheLink) {
 }
 
 TEST_F(TwoLayers, MoveWhereTheLinkIsFaster) {
-  profile.durations[0] = {200ns};  // 700 in all
+  profile.durations[0] = {200ns};  // 700 in total
   EXPECT_EQ(ExactMixedSolver(problem(graph, profile, pages(8)), 3).solve(), 800ns);
 }
 
@@ -58,7 +58,7 @@ TEST_F(TwoLayers, DoNeitherWhereAllFits) {
   EXPECT_EQ(ExactMixedSolver(problem(graph, profile, pages(10)), 3).solve(), 550ns);
 }
 
-// In half of the cases what may run again takes a tenth of its time.
+// In half of the cases recomputable tasks take a tenth of their time.
 Profile profile_with_cheap_reruns(const TaskGraph& graph) {
   Profile profile = random_profile(graph);
   if (*rc::gen::arbitrary<bool>()) return profile;
@@ -79,8 +79,8 @@ Problem tiny_problem(const TaskGraph& graph, const Profile& profile) {
           .may_recompute = true};
 }
 
-// The bounds hold for what nobody plans: any sequence that reruns tasks, with its best moves. A
-// plan of `joint` that moves whole blocks and reruns no more tasks is one of them.
+// The bounds also hold for sequences that planners do not consider: any reruns, with the best
+// moves. A plan of `joint` with whole blocks and as few reruns is one of these.
 void expect_between_bounds_and_joint(const TaskGraph& graph) {
   const Profile profile = profile_with_cheap_reruns(graph);
   const Problem given = tiny_problem(graph, profile);
@@ -120,9 +120,9 @@ Problem in_whole_blocks(const TaskGraph& graph, const Profile& profile, um::Byte
           .whole_blocks = true};
 }
 
-// "use" reads the weight of 2 pages, "other" touches only t, of 3, "update" changes the weight, in
-// a pool of 3. Near: out 20 before "other", in 20 before "update". With a far copy: in 20 before
-// "update", out and in after it. Far: in 20 first, in 20 again, out 20 last.
+// "use" reads the weight of 2 pages, "other" touches only t, of 3 pages, "update" changes the
+// weight; pool of 3. Near: out 20 before "other", in 20 before "update". With a far copy: in 20
+// before "update", out and in after it. Far: in 20 first, in 20 again, out 20 last.
 TEST(ExactState, IsWhereEachHomeSays) {
   TaskGraph graph = toy_graph("w:2 t:3", "use(w); t = other(); w = update(w)");
   make_offloadable(graph, DataId{0});
@@ -138,7 +138,7 @@ TEST(ExactState, IsWhereEachHomeSays) {
   EXPECT_EQ(shortest_with_state(given), 340ns);
 }
 
-// Nobody writes the weight: a far copy of it stays valid.
+// No task writes the weight: its far copy stays valid.
 TEST(ExactState, IsFreedWithoutACopyWhereNobodyWritesIt) {
   TaskGraph graph = toy_graph("w:2 t:3", "use(w); t = other(); again(w)");
   make_offloadable(graph, DataId{0});

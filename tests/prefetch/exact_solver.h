@@ -17,26 +17,26 @@
 
 namespace spillway::prefetch::testing {
 
-/// Where a whole block of offloadable state is between steps (StateHome).
+/// The home of a whole block of offloadable state between steps (StateHome).
 enum class ExactHome : std::uint8_t { kNear, kNearWithCopy, kFar };
 
-/// A stretch between two uses of a block, or of state between a use and an end of the step, in
+/// A stretch between two uses of a block (for state, also between a use and an end of the step), in
 /// which it may be far.
 struct ExactInterval {
   std::int64_t size;
-  std::int64_t available;  ///< may be copied out when this run has ended; -1: from the start
-  std::int64_t last;       ///< the run before it; -1: the start
-  Position next;           ///< the run after it; the number of runs: the end
+  std::int64_t available;  ///< the run after which it may be copied out; -1: from the start
+  std::int64_t last;       ///< the previous run that uses it; -1: the start
+  Position next;           ///< the next run that uses it; the number of runs: the end
   std::int64_t out;        ///< ns
   std::int64_t in;
-  std::size_t first;  ///< of the intervals of the same content; this one is among those that follow
+  std::size_t first;  ///< index of the first interval with the same content, which this one follows
   bool starts_far = false;
   bool stays_far = false;
-  bool has_first_copy = false;  ///< its content has been far since before the step
+  bool has_first_copy = false;  ///< its content was far before the step
   bool needs_copy = false;      ///< the step must end with a far copy of its content
 };
 
-/// Lists the intervals of one life after another.
+/// Collects the intervals of lives, one by one.
 class ExactIntervals {
  public:
   explicit ExactIntervals(const LinkProfile& link) : link_{link} {}
@@ -91,30 +91,30 @@ class ExactIntervals {
   std::vector<ExactInterval> intervals_;
 };
 
-/// The shortest makespan of any schedule that executes a sequence of runs, as it is, and offloads
-/// whole blocks between two of their uses; nothing when none fits. For graphs with a handful of
-/// blocks that are idle between uses.
+/// Finds the shortest makespan of any schedule that executes a fixed sequence of runs and offloads
+/// whole blocks between two uses; nullopt when none fits. For graphs with a handful of blocks that
+/// are idle between uses.
 ///
-/// Searches over all decisions: which idle intervals of blocks are spent far, every order of
-/// offloads and of prefetches, and how both interleave with the runs. Whatever starts, starts when
-/// something else ends: any other schedule can be shifted left to one of these. A block may be
-/// copied out when the last run that uses it before its idle interval has ended, or already when it
-/// is written where the link copies while tasks read; once it has been far and not been written
-/// since, its memory is freed in no time. Its memory is free when both the copy and that run have
-/// ended, and taken when a prefetch starts; on a link that is not duplex one move is under way at a
-/// time. (Only a block that is copied early for a later idle interval and leaves before it is not
-/// looked at.) Of two states alike in what has been done and what is under way, the one that is
-/// never earlier is dropped; the state that could end the step soonest goes on first.
+/// Searches over all decisions: which idle intervals are spent far, every order of offloads and of
+/// prefetches, and how these interleave with the runs. Everything starts when something else ends:
+/// any other schedule can be shifted left to such a one. A block may be copied out after the last
+/// run that uses it before its idle interval, or after its last write if the link copies while
+/// tasks read. A block that has been far and not written since is freed without a transfer. Its
+/// memory is free when both the copy and that run have ended, and taken when a prefetch starts. On
+/// a link that is not duplex, moves exclude each other. (One case is not searched: a block that is
+/// copied early for a later idle interval and leaves before it.) Of two states with the same
+/// progress and activity, one that is never earlier is dropped. The state with the earliest
+/// possible end is expanded first.
 ///
-/// Offloadable state is where `homes` say as the step begins and as it ends, and where it is near
-/// with a far copy ends with a valid one, which only an offload makes whose block comes back.
+/// Offloadable state is at its place in `homes` when the step begins and ends. A home near with a
+/// far copy also ends with a valid copy, which is made by an offload and a return.
 class ExactSolver {
  public:
   /// Every task once, in order, with its first algorithm.
   explicit ExactSolver(const Problem& problem)
       : ExactSolver{problem, runs_in_order(problem.graph)} {}
 
-  /// `homes`: by DataId, of offloadable state; empty: all of it is near.
+  /// `homes`: offloadable state by DataId; empty: all near.
   ExactSolver(const Problem& problem, const std::vector<TaskRun>& runs,
               const std::vector<ExactHome>& homes = {})
       : link_{problem.profile.link} {
@@ -138,7 +138,7 @@ class ExactSolver {
     blocks_ = intervals.take();
   }
 
-  /// Requires: called once. Looks no further than `limit`.
+  /// Requires: called once. Searches only makespans up to `limit`.
   std::optional<um::Nanoseconds> solve(um::Nanoseconds limit = um::Nanoseconds{kNever}) {
     State start{.blocks = std::vector<Where>(blocks_.size(), kNear)};
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
@@ -165,11 +165,11 @@ class ExactSolver {
   enum Where : std::uint8_t { kNear, kLeaving, kCopied, kFar, kComing, kBack };
   enum Resource : std::uint8_t { kCompute, kOffload, kPrefetch };
   struct State {
-    std::size_t run = 0;  // the next to start
+    std::size_t run = 0;  // the next run to start
     std::array<bool, 3> is_busy{};
-    std::array<std::int64_t, 3> free_at{};  // by resource; now where it is not busy
+    std::array<std::int64_t, 3> free_at{};  // by resource; now if it is idle
     std::int64_t now = 0;
-    std::int64_t end = 0;  // of the step, at the earliest
+    std::int64_t end = 0;  // lower bound of the step's end
     std::vector<Where> blocks;
   };
   struct LaterFirst {
@@ -183,7 +183,7 @@ class ExactSolver {
     return static_cast<std::int64_t>(size.count());
   }
 
-  // True when state is where it is between steps, or comes there.
+  // True when state is at its home, or returning there.
   [[nodiscard]] bool is_at_home(const State& state) const {
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       if (blocks_[i].next != times_.size()) continue;
@@ -217,7 +217,7 @@ class ExactSolver {
     return !state.is_busy[direction] && (link_.is_duplex || !state.is_busy[other]);
   }
 
-  // True when an earlier visit was alike and at no time later.
+  // True when an earlier visit had the same progress and was never later.
   bool is_dominated(const State& state) {
     std::vector<int> key(state.blocks.begin(), state.blocks.end());
     key.push_back(static_cast<int>(state.run));
@@ -235,7 +235,7 @@ class ExactSolver {
     return false;
   }
 
-  // The runs that are left follow one another, and so do the moves that are.
+  // Assumes that remaining runs, and remaining moves, follow one another without gaps.
   [[nodiscard]] std::int64_t earliest_end(const State& state) const {
     std::int64_t computed = state.free_at[kCompute];
     for (std::size_t p = state.run; p < times_.size(); ++p) computed += times_[p];
@@ -281,14 +281,14 @@ class ExactSolver {
     push(std::move(next));
   }
 
-  // True when a later idle interval of the same content is copied out already.
+  // True when a later idle interval of the same content has already been copied out.
   [[nodiscard]] bool is_left_for_later(const State& state, std::size_t i) const {
     for (std::size_t j = i + 1; j < blocks_.size() && blocks_[j].first == blocks_[i].first; ++j) {
       if (state.blocks[j] != kNear) return true;
     }
     return false;
   }
-  // True when an earlier idle interval of the same content is not over.
+  // True when an earlier idle interval of the same content has not ended.
   [[nodiscard]] bool is_away(const State& state, std::size_t i) const {
     for (std::size_t j = blocks_[i].first; j < i; ++j) {
       if (state.blocks[j] != kNear && state.blocks[j] != kBack) return true;
@@ -317,7 +317,7 @@ class ExactSolver {
     state.free_at[resource] = state.now + time;
   }
 
-  // Goes on to the next end of anything.
+  // Advances to the next end of anything.
   void wait(const State& state) {
     std::int64_t now = kNever;
     for (std::size_t r = 0; r < 3; ++r) {
@@ -343,13 +343,13 @@ class ExactSolver {
   std::int64_t pool_ = 0;
   std::vector<std::int64_t> times_;   // by run
   std::vector<std::int64_t> during_;  // by run: bytes near when nothing is away
-  std::vector<std::int64_t> before_;  // likewise, between the run and the one before
+  std::vector<std::int64_t> before_;  // by run: as during_, between the previous run and this one
   std::vector<ExactInterval> blocks_;
   std::map<std::vector<int>, std::vector<Times>> seen_;
   std::priority_queue<State, std::vector<State>, LaterFirst> open_;
 };
 
-/// The shortest makespan over all homes of all state; nothing when none fits.
+/// Returns the shortest makespan over all homes of all state; nullopt when none fits.
 inline std::optional<um::Nanoseconds> shortest_with_state(const Problem& problem) {
   std::vector<ExactHome> homes(problem.graph.data.size(), ExactHome::kNear);
   std::vector<std::size_t> state;
@@ -361,7 +361,7 @@ inline std::optional<um::Nanoseconds> shortest_with_state(const Problem& problem
     ExactSolver solver{problem, runs_in_order(problem.graph), homes};
     const auto found = best ? solver.solve(*best) : solver.solve();
     if (found && (!best || *found < *best)) best = found;
-    is_through = true;  // unless some home is not the last: then the next combination
+    is_through = true;  // unless some home can still advance to the next combination
     for (const std::size_t i : state) {
       is_through = homes[i] == ExactHome::kFar;
       homes[i] = is_through ? ExactHome::kNear : ExactHome(static_cast<int>(homes[i]) + 1);

@@ -30,15 +30,15 @@ Problem two_layers(const TaskGraph& graph, Profile& profile, um::Bytes pool) {
 TEST(ExactSolver, WaitsForThePrefetchThatNothingHides) {
   const TaskGraph graph = chain(2, pages(2));
   Profile profile = flat_profile(graph, 100ns);
-  // y0 leaves during f2; after b2 (500 ns) it comes back until 600, b1 ends at 700.
+  // y0 leaves during f2; after b2 (500 ns) it returns until 600, and b1 ends at 700.
   EXPECT_EQ(ExactSolver{two_layers(graph, profile, pages(8))}.solve(), 700ns);
   EXPECT_EQ(ExactSolver{two_layers(graph, profile, pages(10))}.solve(), 600ns);
   EXPECT_EQ(ExactSolver{two_layers(graph, profile, pages(7))}.solve(), std::nullopt);
 }
 
-// With 200 ns a page y0 takes 400. It is read last by f1, which ends at 200, so it leaves until 600
-// and b2, which could start at 400, ends at 700; back at 1100, b1 ends at 1200. Copied while f1
-// reads it, it leaves from 100 to 500: 100 ns less.
+// With 200 ns a page y0 takes 400. Its last reader f1 ends at 200, so it leaves until 600, and b2,
+// which could start at 400, ends at 700. y0 is back at 1100, b1 ends at 1200. If copied while f1
+// reads it, y0 leaves from 100 to 500: 100 ns less.
 TEST(ExactSolver, CopiesABlockOutWhileItIsReadWhereTheLinkCan) {
   const TaskGraph graph = chain(2, pages(2));
   Profile profile = flat_profile(graph, 100ns);
@@ -50,7 +50,7 @@ TEST(ExactSolver, CopiesABlockOutWhileItIsReadWhereTheLinkCan) {
   EXPECT_EQ(ExactSolver{given}.solve(), 1100ns);
 }
 
-// Up to five layers, now and then six; up to three where a layer may save two blocks.
+// Up to five layers, sometimes six; up to three if a layer may save two blocks.
 TaskGraph tiny_chain() {
   if (*rc::gen::inRange(0, 4) == 0) return random_chain(3);
   return random_chain(*rc::gen::inRange(0, 10) == 0 ? 6 : 5, false);
@@ -64,8 +64,8 @@ Problem tiny_problem(const TaskGraph& graph, const Profile& profile) {
           .chunk = pages(1)};
 }
 
-// A plan in parts of a page copies a page that is under way when a better one could start, in each
-// direction; each move's time is rounded to a nanosecond.
+// Moving parts of a page may cost one page in flight when a better one could start, in each
+// direction, and each move's time is rounded to a nanosecond.
 um::Nanoseconds paging_costs(const Plan& plan, const Profile& profile) {
   const auto moves = static_cast<std::int64_t>(plan.offloads.size() + plan.prefetches.size());
   return moves * 1ns + kPage / profile.link.offload + kPage / profile.link.prefetch;
@@ -86,7 +86,7 @@ RC_GTEST_PROP(TheOptimumOfATinyChain, IsBetweenBoundsAndPlans, ()) {
   }
 }
 
-// Where a move costs nothing beside its bytes.
+// Moves have no latency.
 RC_GTEST_PROP(TheOptimumOfATinyChain, IsReachedByPagesUpToOneEachWay, ()) {
   const TaskGraph graph = tiny_chain();
   Profile profile = random_profile(graph);
@@ -98,8 +98,8 @@ RC_GTEST_PROP(TheOptimumOfATinyChain, IsReachedByPagesUpToOneEachWay, ()) {
   RC_ASSERT(simulate(paged, profile).makespan() <= *optimum + paging_costs(paged, profile));
 }
 
-// A plan is made for the moves, not for their latency: with it each of them, and nothing else,
-// takes so much longer.
+// A plan is made for the moves without their latency, which then adds to each move, and to nothing
+// else.
 RC_GTEST_PROP(Latency, DelaysAStepByNoMoreThanItsMovesPay, ()) {
   const TaskGraph graph = tiny_chain();
   Profile profile = random_profile(graph);
@@ -115,7 +115,7 @@ RC_GTEST_PROP(Latency, DelaysAStepByNoMoreThanItsMovesPay, ()) {
 }
 
 // two_layers() in a pool of 8: the two pages of y0 leave together, hidden, from 200 to 310 ns, and
-// come back together from 500 to 610. As two moves of a page they would come until 620.
+// return together from 500 to 610. As two moves of a page they would return until 620.
 TEST(Latency, IsPaidOnceForChunksThatMoveTogether) {
   const TaskGraph graph = chain(2, pages(2));
   Profile profile = flat_profile(graph, 100ns);

@@ -1,4 +1,4 @@
-// Exchanges of gradients between ranks in a plan and in the simulated step.
+// Exchanges of gradients between ranks, in a plan and in the simulated step.
 
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ class ThreeExchanges : public ::testing::Test {
   Plan plan;
 };
 
-// f, b3, b2 and b1 until 400. g3 is there at 200 and takes 110, g2 210, g1 110 one after the other,
+// f, b3, b2 and b1 run until 400. g3 is ready at 200; g3 takes 110, g2 210 and g1 110 in sequence,
 // until 630. u3 follows b1; u2 begins at 520, u1 at 630.
 TEST_F(ThreeExchanges, TakePlaceBesideTheRestOfTheBackwardPass) {
   EXPECT_EQ(reason_against(graph, plan), "");
@@ -47,13 +47,13 @@ TEST_F(ThreeExchanges, TakePlaceBesideTheRestOfTheBackwardPass) {
   EXPECT_EQ(timeline.makespan(), 730ns);
 }
 
-// From the first on: ready at 200, 430 on the lane, and an update.
+// The first exchange is ready at 200; then 430 on the lane, and an update.
 TEST_F(ThreeExchanges, AreNoFasterThanTheirBound) {
   EXPECT_EQ(exchange_bound(graph, profile), 730ns);
   EXPECT_EQ(lower_bounds(problem(graph, profile, pages(1))).mixed_transition, 730ns);
 }
 
-// 410 ns from 400 on, then three updates.
+// One exchange of 410 ns from 400 on, then three updates.
 TEST_F(ThreeExchanges, AreFasterThanOneOfEverything) {
   const TaskGraph one = exchanged(three_layers(), {.first = pages(4)});
   Profile times = flat_profile(one, 100ns);
@@ -77,14 +77,14 @@ TEST_F(ThreeExchanges, AreNeverFasterAmongMoreRanks) {
   }
 }
 
-// They cost nothing without a wait: tasks alone take 700.
+// Without waits they cost nothing: tasks alone take 700.
 TEST_F(ThreeExchanges, CostNothingWhenTheyTakeNoTime) {
   profile.exchanges.assign(3, {});
   EXPECT_EQ(simulate(plan, profile).makespan(), 700ns);
 }
 
-// Beside an exchange tasks go at half their speed. b2 does 55 of its 100 ns beside g3, until 310,
-// and ends at 355. b1, all of it beside g2, ends at 555, ten before g2. u3 does 60 beside the two,
+// Tasks run at half speed beside an exchange. b2 does 55 of its 100 ns beside g3, until 310, and
+// ends at 355. b1, all of it beside g2, ends at 555, ten before g2. u3 does 60 beside g2 and g1,
 // until g1 ends at 675, and ends at 715. u2 and u1 follow.
 TEST_F(ThreeExchanges, SlowTheTasksBesideThem) {
   for (ExchangeTime& time : profile.exchanges) time.compute_speed = 0.5;
@@ -147,7 +147,8 @@ TEST_F(ThreeExchanges, AreNothingForPageFaultsAlone) {
 }
 
 // From 200 on both share the link. The exchange, which takes 100 ns and three quarters of the link
-// alone, goes at 2/3, and the 40 ns of the offload at 1/2, until 280. Then 46.67 are left of it.
+// alone, runs at 2/3, and the offload's 40 ns at 1/2, until 280. Then 46.67 of the exchange are
+// left.
 TEST(ExchangeOnTheLink, SlowsAMoveAndIsSlowedByIt) {
   TaskGraph graph = toy_graph("w:1 y:4 g:1 z:1", "y = f(w); g = b(w); z = c(); w = u(w, g)");
   graph.tasks[1].phase = Phase::kBackward;

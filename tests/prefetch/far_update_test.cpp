@@ -63,11 +63,11 @@ TEST_F(OneFarUpdate, IsNoTaskAnyMore) {
   EXPECT_EQ(graph.far_updates[0].numbers, std::vector{m});
   EXPECT_TRUE(graph[g].is_sent);
   EXPECT_NE(fingerprint(graph), fingerprint(near_graph()));
-  // It reads w, m and g, and writes w and m.
+  // The update reads w, m and g, and writes w and m.
   EXPECT_EQ(far_traffic(graph, graph.far_updates[0]), pages(10));
 }
 
-// In 20 ns, use and back 100 each, g out 20, and 50 on the far side.
+// Prefetch 20 ns, use and back 100 each, g out 20, and 50 on the far side.
 TEST_F(OneFarUpdate, RunsWhenTheGradientHasLeft) {
   EXPECT_EQ(reason_against(graph, plan), "");
   const Timeline timeline = simulate(plan, profile);
@@ -76,7 +76,7 @@ TEST_F(OneFarUpdate, RunsWhenTheGradientHasLeft) {
   EXPECT_EQ(timeline.makespan(), 290ns);
 }
 
-// Its numbers are never near: w, t and g are.
+// The optimizer state is never near: w, t and g are.
 TEST_F(OneFarUpdate, TakesNoNearMemory) {
   const BlockSizes block_sizes{graph, kPage};
   EXPECT_EQ(near_need(graph, block_sizes).smallest, block_sizes.pinned() + pages(5));
@@ -98,7 +98,7 @@ TEST_F(OneFarUpdate, SlowsTasksWhereTheyShareAProcessor) {
   profile.link.compute_speed_while_updating = 0.5;
   plan.graph = fingerprint(graph);
   plan.runs.push_back({.task = TaskId{2}, .after = {.runs = 2, .prefetches = 1}});
-  // "other" runs from 220 on; of the 50 ns from 240 on it gets 25.
+  // "other" runs from 220 on; it gets 25 of the 50 ns from 240 on.
   EXPECT_EQ(simulate(plan, profile).runs.back().end, 345ns);
 }
 
@@ -169,7 +169,7 @@ RC_GTEST_PROP(FarUpdates, ArePlannedSoundlyByThePlannersThatKnowThem, ()) {
   const Bounds bounds = lower_bounds(given);
   for (const char* name : {"capacity", "fractional", "joint"}) {
     const auto result = find_planner(name).plan(given);
-    RC_ASSERT(std::holds_alternative<Plan>(result));  // work from the smallest budget on
+    RC_ASSERT(std::holds_alternative<Plan>(result));  // these work from the smallest budget on
     const auto& plan = std::get<Plan>(result);
     const std::string broken = reason_against(graph, plan);
     if (!broken.empty()) RC_FAIL(std::string{name} + ": " + broken);

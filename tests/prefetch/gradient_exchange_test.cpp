@@ -1,5 +1,5 @@
-// Exchanges of gradients between ranks: in the graph, and how long they take.
-// Plans of every planner for random steps of one of several ranks.
+// Exchanges of gradients between ranks: in the graph, their times, and plans of every planner for
+// random steps of one rank of several.
 #include "prefetch/gradient_exchange.h"
 
 #include <gtest/gtest.h>
@@ -60,14 +60,14 @@ TEST(GradientExchange, PutsUpdatesAtTheEnd) {
   EXPECT_EQ(tasks_of(exchanged(three_layers(), kBucketEach)), "f b3 b2 b1 u3 u2 u1");
 }
 
-// Weights that have come for b2 would otherwise come once more for their update.
+// Otherwise weights that were prefetched for b2 would be prefetched again for their update.
 TEST(GradientExchange, UpdatesMovableStateOneBucketLater) {
   TaskGraph graph = three_layers();
   for (const char* name : {"w1", "w2", "w3"}) make_offloadable(graph, find_block(graph, name));
   EXPECT_EQ(tasks_of(exchanged(std::move(graph), kBucketEach)), "f b3 b2 u3 b1 u2 u1");
 }
 
-// u2 needs the gradient of bucket 1 alone, but follows norm1, which needs that of bucket 2.
+// u2 needs only the gradient of bucket 1, but follows norm1, which needs that of bucket 2.
 TEST(GradientExchange, KeepsUpdatesThatDependOnEachOtherInOrder) {
   TaskGraph graph = toy_graph("w1:1 w2:1 s:1 t:1 g1:1 g2:1",
                               "t = f(w1, w2); g2 = b2(t); g1 = b1(t);"
@@ -80,7 +80,7 @@ TEST(GradientExchange, KeepsUpdatesThatDependOnEachOtherInOrder) {
   EXPECT_EQ(tasks_of(exchanged(std::move(graph), kBucketEach)), "f b2 b1 norm1 norm2 u2 u1");
 }
 
-// Uq and uk would follow bk otherwise, before dx, which reads the old weights.
+// Otherwise uq and uk would follow bk, before dx, which reads the old weights.
 TEST(GradientExchange, UpdatesMovableStateWhenNobodyNeedsTheOldOne) {
   TaskGraph graph = toy_graph("wq:1 wk:1 w0:1 t:1 gq:1 gk:1 d:1 g0:1",
                               "t = f(w0, wq, wk); gq = bq(t); gk = bk(t); d = dx(t, wq, wk);"
@@ -92,7 +92,8 @@ TEST(GradientExchange, UpdatesMovableStateWhenNobodyNeedsTheOldOne) {
   EXPECT_EQ(tasks_of(exchanged(std::move(graph), kBucketEach)), "f bq bk dx uq b0 uk u0");
 }
 
-// Of each layer but the last, updated slices p lie in the gradient g and are taken from there.
+// In each layer except the last, the updated slice p lies in the gradient g, and a task takes it
+// from there.
 TaskGraph divided_layers() {
   TaskGraph graph = toy_graph("w1:1 w2:1 w3:1 m1:1 m2:1 t:1 g1:1 g2:1 g3:1 p1:1 p2:1",
                               "t = f(w1, w2, w3); g3 = b3(t); w3 = u3(w3, g3);"
@@ -123,7 +124,7 @@ std::string collectives_of(const TaskGraph& graph) {
   return text;
 }
 
-// Slices are updated a bucket later, and taken two; each update makes the gather ready.
+// Slices are updated one bucket later, and taken two later; each update makes a gather ready.
 TEST(GradientExchange, ScattersSumsAndGathersWhatSlicesBecame) {
   const TaskGraph graph = exchanged(divided_layers(), kBucketEach);
   EXPECT_EQ(tasks_of(graph), "f b3 b2 u3 b1 u2 u1 take2 take1");
@@ -133,7 +134,7 @@ TEST(GradientExchange, ScattersSumsAndGathersWhatSlicesBecame) {
   EXPECT_EQ(count_buckets(graph), 3U);
 }
 
-// In one bucket what is divided comes last, and only that is gathered.
+// In one bucket divided blocks come last, and only these are gathered.
 TEST(GradientExchange, PutsWhatIsDividedBehindTheRestOfItsBucket) {
   const TaskGraph graph = exchanged(divided_layers(), {.first = pages(9), .others = pages(9)});
   EXPECT_EQ(collectives_of(graph), "scatter g3 g2 g1 after b1; gather p2 p1 after u1; ");
@@ -144,7 +145,7 @@ TEST(GradientExchange, PutsWhatIsDividedBehindTheRestOfItsBucket) {
   EXPECT_EQ(exchanged_bytes(graph, graph.exchanges[1]).one_way, pages(2));
 }
 
-// A norm of all gradients needs them whole, on every rank.
+// A norm over all gradients needs complete gradients on every rank.
 TEST(GradientExchange, ScattersNothingThatOthersThanItsUpdateRead) {
   TaskGraph graph = divided_layers();
   DataBlock norm{.name = "norm", .size = pages(1)};
@@ -160,7 +161,8 @@ TEST(GradientExchange, ScattersNothingThatOthersThanItsUpdateRead) {
   EXPECT_NE(text.find("scatter g1 "), std::string::npos) << text;
 }
 
-// Both halves of an all-reduce take its time: 3 messages and 3/4 of the bytes each, of four ranks.
+// The halves of an all-reduce take its time together: 3 messages and 3/4 of the bytes each, for
+// four ranks.
 TEST(GradientExchange, TakesAsLongInTwoHalves) {
   const Interconnect four{.ranks = 4, .bandwidth = um::Bandwidth{1e9}, .latency = 5ns};
   const um::Nanoseconds whole = all_reduce_time(pages(4), four, toy_link()).alone;
@@ -170,7 +172,7 @@ TEST(GradientExchange, TakesAsLongInTwoHalves) {
   EXPECT_EQ(whole, 2 * half);
 }
 
-// New parameters lie in the gradient's memory: they count once.
+// New parameters lie in the gradient's memory and count once.
 TEST(GradientExchange, CountsTheMemoryOfGatheredParametersOnce) {
   TaskGraph graph = exchanged(divided_layers(), kBucketEach);
   const um::Bytes pinned = BlockSizes{graph, kPage}.pinned();
@@ -191,8 +193,8 @@ TEST(GradientExchange, KeepsTasksInOrderThatShareWhatOneOfThemWrites) {
   EXPECT_THROW(static_cast<void>(place({0, 1, 3, 4, 5, 6})), um::ContractError);
 }
 
-// As a loss over a vocabulary: the last layer's gradient is made going forward. An update that
-// reads what the way forward needs, such as t, makes no gradient of it.
+// As with a loss over a vocabulary: the forward pass makes the last layer's gradient. A block that
+// an update and the forward pass read, such as t, is not a gradient.
 TEST(GradientExchange, CountsGradientsThatAreMadeGoingForward) {
   TaskGraph graph = toy_graph("w1:1 w2:1 t:1 y:1 d:1 g1:1 g2:1",
                               "t = f(w1); y, d, g2 = loss(t, w2); g1 = b1(d);"
@@ -239,7 +241,7 @@ TEST(AllReduce, TakesWhatARingTakes) {
   EXPECT_EQ(all_reduce_time(pages(4), {.ranks = 1}, toy_link()).alone, 0ns);
 }
 
-// Of the 90 ns it sends for 60; through a link half as fast, in 120 of 150.
+// It sends during 60 of the 90 ns; on a link half as fast, during 120 of 150.
 TEST(AllReduce, TakesNoMoreOfTheLinkThanThereIs) {
   const Interconnect four{
       .ranks = 4, .bandwidth = toy_link().offload, .latency = 5ns, .shares_link = true};
@@ -306,7 +308,7 @@ BucketRule random_buckets() {
           .others = pages(*rc::gen::inRange<std::uint64_t>(1, 12))};
 }
 
-// By the names of tasks alone: "bw..." makes "g...", "u..." uses it.
+// Checks by names of tasks alone: "bw..." makes "g...", "u..." uses it.
 std::string broken_exchange(const TaskGraph& graph, const Plan& plan, const Timeline& timeline) {
   for (std::size_t i = 0; i < plan.exchanges.size(); ++i) {
     const Interval& exchange = timeline.exchanges[i];
@@ -329,7 +331,7 @@ um::Nanoseconds length(const std::vector<Interval>& intervals) {
   return sum;
 }
 
-// The step takes no less than its tasks, than its exchanges and than what moves each way.
+// The step takes at least the time of its tasks, of its exchanges, and of its moves each way.
 void expect_no_shortcut(const Timeline& timeline) {
   const um::Nanoseconds makespan = timeline.makespan();
   for (const auto* lane :
@@ -366,7 +368,7 @@ RC_GTEST_PROP(EveryPlanner, ExchangesGradientsSoundly, ()) {
   }
 }
 
-// Who knows what exchanges take plans no worse than who takes them to cost nothing.
+// Planning with the times of exchanges is at least as good as without.
 RC_GTEST_PROP(OffloadingAlone, IsNoSlowerForKnowingOfExchanges, ()) {
   const TaskGraph graph = exchanged(random_layers(*rc::gen::arbitrary<bool>()), random_buckets());
   Profile profile = random_profile(graph);
@@ -379,7 +381,7 @@ RC_GTEST_PROP(OffloadingAlone, IsNoSlowerForKnowingOfExchanges, ()) {
   RC_ASSERT(simulate(aware, profile).makespan() <= simulate(unaware, profile).makespan());
 }
 
-// Beside the link, where nothing shares anything, a plan is no faster among more ranks.
+// Without a shared link, a plan is not faster with more ranks.
 RC_GTEST_PROP(APlan, IsNoFasterAmongMoreRanks, ()) {
   const TaskGraph graph = exchanged(random_layers(*rc::gen::arbitrary<bool>()), random_buckets());
   Profile profile = random_profile(graph);

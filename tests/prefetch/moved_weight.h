@@ -5,8 +5,8 @@
 
 namespace spillway::prefetch::testing {
 
-/// The weight w (two pages) is read by run 0 and changed by run 2; the tensor t (three pages) is
-/// made by run 1 alone. In three pages w must be far beside t.
+/// Run 0 reads the weight w (two pages), and run 2 changes it; only run 1 makes the tensor t (three
+/// pages). In three pages w must be far beside t.
 struct MovedWeight {
   MovedWeight() {
     make_offloadable(graph, w);
@@ -21,7 +21,7 @@ struct MovedWeight {
   Plan plan;
 };
 
-/// It is far between steps: it comes, is freed without a copy, comes again, and leaves.
+/// w is far between steps: it is prefetched, freed without a copy, prefetched again, and offloaded.
 struct FarWeight : MovedWeight {
   FarWeight() {
     plan.prefetches = {whole({}), whole({.runs = 2, .offloads = 1})};
@@ -32,7 +32,7 @@ struct FarWeight : MovedWeight {
   }
 };
 
-/// It is near between steps: it leaves once and comes back.
+/// w is near between steps: it is offloaded once and prefetched.
 struct NearWeight : MovedWeight {
   NearWeight() {
     plan.offloads = {whole({.runs = 1})};
@@ -42,8 +42,8 @@ struct NearWeight : MovedWeight {
   }
 };
 
-/// It is near with a valid far copy between steps: it is freed without a copy, comes back, and once
-/// changed leaves and comes back for its far copy.
+/// w is near with a valid far copy between steps: it is freed without a copy and prefetched. After
+/// its change it is offloaded and prefetched to renew its far copy.
 struct RenewedWeight : MovedWeight {
   RenewedWeight() {
     plan.offloads = {whole({.runs = 1}, true), whole({.runs = 3})};
@@ -53,7 +53,7 @@ struct RenewedWeight : MovedWeight {
   }
 };
 
-/// Nothing moves it.
+/// w does not move.
 struct StillWeight : MovedWeight {
   StillWeight() { plan.budget = pages(5); }
 };

@@ -87,7 +87,7 @@ TEST(ChoosePage, TakesTheLargestThatLosesLittle) {
   // A huge page may lose 20 %: 5 MiB take 6 MiB, 20 % more; 3 MiB take 4 MiB, 33 % more.
   EXPECT_EQ(page_for(5_MiB), 2_MiB);
   EXPECT_EQ(page_for(3_MiB), 1_MiB);
-  // A smaller one 5 %: with pages of 1 MiB, 6.5 MiB take 7 MiB, 7.7 % more.
+  // A smaller one may lose 5 %: with pages of 1 MiB, 6.5 MiB take 7 MiB, 7.7 % more.
   EXPECT_EQ(page_for(6656_KiB), 512_KiB);
   EXPECT_EQ(page_for(100_B), 4_KiB);
   EXPECT_EQ(choose_page(chain(3, 65_KiB)), 4_KiB);

@@ -1,4 +1,4 @@
-// State that may be far between steps: weights marked offloadable.
+// State that may be far between steps: offloadable weights.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -29,7 +29,7 @@ class OneWeight : public ::testing::Test {
   [[nodiscard]] Move whole(const Progress& after, bool is_clean = false) const {
     return {.data = w, .offset = {}, .size = pages(2), .is_clean = is_clean, .after = after};
   }
-  // Far between steps: comes, is freed clean, comes again, leaves.
+  // w is far between steps: prefetched, freed clean, prefetched again, offloaded.
   void begin_far() {
     plan.prefetches = {whole({}), whole({.runs = 2, .offloads = 1})};
     plan.offloads = {whole({.runs = 1}, true), whole({.runs = 3})};
@@ -37,7 +37,7 @@ class OneWeight : public ::testing::Test {
     plan.runs[1].after.offloads = 1;
     plan.runs[2].after.prefetches = 2;
   }
-  // Near between steps: leaves once and comes back.
+  // w is near between steps: offloaded once and prefetched.
   void begin_near() {
     for (Position p = 0; p < 3; ++p) plan.runs[p].after = {.runs = p};
     plan.offloads = {whole({.runs = 1})};
@@ -45,7 +45,7 @@ class OneWeight : public ::testing::Test {
     plan.runs[1].after.offloads = 1;
     plan.runs[2].after.prefetches = 1;
   }
-  // Near with a far copy between steps.
+  // w is near with a far copy between steps.
   void begin_with_copy() {
     begin_near();
     plan.offloads = {whole({.runs = 1}, true), whole({.runs = 3})};
@@ -107,7 +107,7 @@ TEST_F(OneWeight, MustBeWrittenBackOnceItWasUpdated) {
   plan.offloads.back().is_clean = true;
   EXPECT_EQ(reason_against(graph, plan), "w is freed without a valid far copy");
   begin_near();
-  plan.offloads.front().is_clean = true;  // so it began with a far copy, which is stale at the end
+  plan.offloads.front().is_clean = true;  // w begins with a far copy, which is stale at the end
   EXPECT_EQ(reason_against(graph, plan), "w ends the step without the far copy that it began with");
 }
 
@@ -120,8 +120,8 @@ TEST_F(OneWeight, CountsInTheBudgetWhileItIsNear) {
   EXPECT_NE(reason_against(graph, plan), "");
 }
 
-// Freed without a copy, comes again, and once updated leaves and comes for its far copy: use 100,
-// other 100, in 20, update 100, out 20, in 20.
+// w is freed without a copy and prefetched; after the update it is offloaded and prefetched for its
+// far copy: use 100, other 100, in 20, update 100, out 20, in 20.
 TEST_F(OneWeight, MayBeNearWithAFarCopyBetweenSteps) {
   begin_with_copy();
   EXPECT_EQ(reason_against(graph, plan), "");
@@ -150,7 +150,8 @@ TEST_F(OneWeight, MustHaveAFarCopyAgainWhereItBeganWithOne) {
   EXPECT_EQ(reason_against(graph, plan), "w does not end the step where it began");
 }
 
-// Away once, between its uses: 20 ns out, 20 in. Far between steps it would cost three transfers.
+// w is away once, between its uses: 20 ns out, 20 in. Far between steps it would cost three
+// transfers.
 TEST_F(OneWeight, StaysNearBetweenStepsWhereThatIsShorter) {
   const Plan made = planned("capacity", problem(graph, profile, pages(3)));
   EXPECT_EQ(reason_against(graph, made), "");
@@ -158,9 +159,9 @@ TEST_F(OneWeight, StaysNearBetweenStepsWhereThatIsShorter) {
   EXPECT_EQ(StateHome(graph, BlockSizes{graph, kPage}, made).far(), 0_B);
 }
 
-// Two weights of two pages, each read by one task, in a pool of two: while the one is used the
-// other is far, so both are far between steps. In 20 ns, a 100, the second in 20, b 100; neither is
-// written, so that they leave in no time.
+// Two weights of two pages, each read by one task, in a pool of two: while one is used the other is
+// far, so both are far between steps. The first in 20 ns, a 100, the second in 20, b 100. Neither
+// is written, so both leave without a transfer.
 TEST(FarBetweenSteps, IsWhereWeightsDoNotFitTogether) {
   TaskGraph graph = toy_graph("wa:2 wb:2", "a(wa); b(wb)");
   for (const DataId weight : {DataId{0}, DataId{1}}) make_offloadable(graph, weight);
@@ -171,8 +172,8 @@ TEST(FarBetweenSteps, IsWhereWeightsDoNotFitTogether) {
   EXPECT_EQ(simulate(plan, profile).makespan(), 240ns);
 }
 
-// While "other" runs both pages are far. They may have a far copy from before, and come back for
-// the update: 100 + 100 + 20 + 100.
+// While "other" runs both pages are far. An older far copy may be valid, and they return for the
+// update: 100 + 100 + 20 + 100.
 TEST_F(OneWeight, HasBoundsThatCountItsWayBack) {
   const auto bounds = lower_bounds(problem(graph, profile, pages(3)));
   EXPECT_LE(bounds.offload, 320ns);

@@ -13,12 +13,12 @@
 
 namespace spillway::prefetch::testing {
 
-/// Fails the test with the planner's name and what it says of the problem.
+/// Fails the test with the planner's name and its message.
 [[noreturn]] inline void fail(const Planner& planner, const std::string& says) {
   throw std::runtime_error{"planner " + std::string{planner.name()} + ": " + says};
 }
 
-/// The planner's plan. Throws: std::runtime_error that has what the planner says instead of one.
+/// Returns the planner's plan. Throws: std::runtime_error with the planner's refusal.
 inline Plan plan_of(const Planner& planner, const Problem& given) {
   auto result = planner.plan(given);
   if (const auto* infeasible = std::get_if<Infeasible>(&result)) {
@@ -27,12 +27,12 @@ inline Plan plan_of(const Planner& planner, const Problem& given) {
   return std::get<Plan>(std::move(result));
 }
 
-/// The plan of the planner of that name, which must find one.
+/// Returns the plan of the named planner, which must find one.
 inline Plan planned(std::string_view planner, const Problem& given) {
   return plan_of(find_planner(planner), given);
 }
 
-/// What that planner says instead, which must find none.
+/// Returns the refusal of the named planner, which must not find a plan.
 inline Infeasible refused(std::string_view name, const Problem& given) {
   const Planner& planner = find_planner(name);
   const auto result = planner.plan(given);
@@ -42,8 +42,8 @@ inline Infeasible refused(std::string_view name, const Problem& given) {
   return std::get<Infeasible>(result);
 }
 
-/// A plan; where the planner finds the budget too small, for the smallest that it names, which
-/// becomes that of `given`.
+/// Returns a plan. If the planner finds the budget of `given` too small, raises it to the smallest
+/// budget that it names.
 inline Plan planned_with_more(const Planner& planner, Problem& given) {
   auto result = planner.plan(given);
   const auto* infeasible = std::get_if<Infeasible>(&result);
@@ -55,14 +55,14 @@ inline Plan planned_with_more(const Planner& planner, Problem& given) {
   return plan_of(planner, given);
 }
 
-/// Why verify() refuses the plan; "" where it does not.
+/// Returns the reason why verify() refuses the plan; "" if it accepts it.
 inline std::string reason_against(const TaskGraph& graph, const Plan& plan) {
   const auto verdict = verify(graph, plan);
   const auto* violation = std::get_if<Violation>(&verdict);
   return violation != nullptr ? violation->reason : "";
 }
 
-/// What is moved, in order: "y0 y1".
+/// Returns the moved blocks, in order: "y0 y1".
 inline std::string names(const TaskGraph& graph, const std::vector<Move>& moves) {
   std::string result;
   for (const Move& move : moves) result += (result.empty() ? "" : " ") + graph[move.data].name;

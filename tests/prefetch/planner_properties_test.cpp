@@ -17,14 +17,14 @@ namespace {
 
 using namespace testing;
 
-// Every plan of every planner verifies, and whatever the noise, executing it never breaks the
-// budget or reads what is far. None is faster than the bound for moving and recomputing, nor than
-// joint. A planner that finds the budget too small names one that works.
+// Every plan of every planner verifies. Executing it with any noise never exceeds the budget or
+// reads far bytes. No plan is faster than the bound for moving and recomputing, or than joint. A
+// planner that finds the budget too small names one that works.
 void expect_sound_plans(const TaskGraph& graph) {
   const Profile profile = random_profile(graph);
   const Problem given = random_problem(graph, profile);
   const um::Nanoseconds bound = lower_bounds(given).mixed_transition;
-  const Plan joint_plan = planned("joint", given);  // once: no other takes as long
+  const Plan joint_plan = planned("joint", given);  // once: joint is the slowest planner
   const um::Nanoseconds joint = simulate(joint_plan, profile).makespan();
   for (const auto& planner : planners()) {
     Problem enough = given;
@@ -60,8 +60,8 @@ RC_GTEST_PROP(EveryPlanner, KeepsTheBudgetWhateverThePhasesUnderAnyTiming, ()) {
   expect_sound_plans(graph);
 }
 
-// A verified plan, or a budget that works, from the smallest budget up to more than the resident
-// need.
+// Each planner returns a verified plan, or names a budget that works, from the smallest budget up
+// to more than the resident need.
 RC_GTEST_PROP(EveryPlanner, PlansOrRefusesEveryBudgetWhateverThePhases, ()) {
   TaskGraph graph = random_graph({.max_layers = 8});
   state_phases(graph);
@@ -80,8 +80,8 @@ RC_GTEST_PROP(EveryPlanner, PlansOrRefusesEveryBudgetWhateverThePhases, ()) {
   }
 }
 
-// The smallest budget that near_need() names is feasible, and one page less is not. (moDNN leaves
-// weights near, so that it needs more where others may move them.)
+// The smallest budget of near_need() is feasible, and one page less is not. (moDNN keeps weights
+// near, so it needs more than planners that move them.)
 RC_GTEST_PROP(EveryPlanner, IsFeasibleFromTheSmallestBudgetOn, ()) {
   const bool has_offloadable_weights = *rc::gen::inRange(0, 4) == 0;
   const TaskGraph graph = random_graph({.has_offloadable_weights = has_offloadable_weights});

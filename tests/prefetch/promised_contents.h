@@ -11,18 +11,18 @@
 
 namespace spillway::prefetch::testing {
 
-/// What a block holds: the number of the task that wrote it last, from 2 on.
+/// The content of a block: the number of the task that wrote it last, from 2 on.
 using Content = std::uint32_t;
 inline constexpr Content kNothing = 0;
-inline constexpr Content kInitial = 1;  ///< of state: what it held when the step began
+inline constexpr Content kInitial = 1;  ///< of state: its content when the step began
 
-/// What one task finds in its operands when every task runs once, in order.
+/// The contents of a task's operands when every task runs once, in order.
 struct Promise {
   std::vector<Content> reads;    ///< as Task::reads
   std::vector<Content> updates;  ///< as Task::updates_once
 };
 
-/// Which content the order of a graph's tasks promises each of their reads, and state at the end.
+/// The contents that a graph's task order promises to each task's reads, and to state at the end.
 class PromisedContents {
  public:
   explicit PromisedContents(const TaskGraph& graph) {
@@ -39,7 +39,7 @@ class PromisedContents {
   }
 
   [[nodiscard]] static Content written_by(TaskId task) { return static_cast<Content>(task) + 2; }
-  /// The task that wrote it: not of kNothing or kInitial.
+  /// Returns the task that wrote it. Requires: not kNothing or kInitial.
   [[nodiscard]] static TaskId writer_of(Content content) { return TaskId(content - 2); }
 
   [[nodiscard]] const Promise& operator[](TaskId task) const {
@@ -59,11 +59,11 @@ class PromisedContents {
   std::vector<Promise> promises_;
 };
 
-/// By run, the tensors among its operands that no later run reads before one overwrites them.
+/// Returns by run its operands that no later run reads before they are overwritten.
 inline std::vector<std::vector<DataId>> dying_operands(const TaskGraph& graph,
                                                        std::span<const TaskRun> runs) {
   std::vector<std::vector<DataId>> dying(runs.size());
-  std::vector<bool> is_needed(graph.data.size(), false);  // after the run at hand
+  std::vector<bool> is_needed(graph.data.size(), false);  // after the current run
   for (std::size_t i = runs.size(); i-- > 0;) {
     const Task& task = graph[runs[i].task];
     std::vector<DataId> operands = task.reads;

@@ -10,7 +10,7 @@
 
 namespace spillway::prefetch::testing {
 
-/// Makes one random chain, pass by pass: see random_chain().
+/// Builds one random chain, pass by pass: see random_chain().
 class RandomChain {
  public:
   explicit RandomChain(bool with_second_blocks) : with_second_blocks_{with_second_blocks} {}
@@ -65,13 +65,12 @@ class RandomChain {
   TaskGraph graph_;
   std::vector<DataId> x_;                    // x(i), and x0
   std::vector<std::vector<DataId>> second_;  // by layer: its second block, if it has one
-  DataId dx_{};                              // of the last backward task
+  DataId dx_{};                              // gradient of the last backward task
 };
 
-/// A random chain of up to `max_layers` layers: forward i reads x(i-1) and writes x(i), and
-/// sometimes, if wanted, a second block that only its backward reads; backward i reads x(i-1), x(i)
-/// and dx(i) and writes dx(i-1). Sizes are 1 to 6 pages, some tasks need a workspace, most may be
-/// recomputed.
+/// Returns a random chain of up to `max_layers` layers. Forward i reads x(i-1) and writes x(i), and
+/// sometimes a second block that only its backward reads. Backward i reads x(i-1), x(i) and dx(i)
+/// and writes dx(i-1). Sizes are 1 to 6 pages, some tasks need a workspace, most are recomputable.
 inline TaskGraph random_chain(int max_layers, bool with_second_blocks = true) {
   return RandomChain{with_second_blocks}.make(*rc::gen::inRange(1, max_layers + 1));
 }

@@ -12,14 +12,14 @@
 
 namespace spillway::prefetch::testing {
 
-/// What random_graph() draws from.
+/// Options of random_graph().
 struct RandomGraphOptions {
   int max_layers = 13;
-  int in_place_one_in = 4;  ///< so many forward tasks have one that updates a tensor in place
-  std::optional<bool> has_offloadable_weights;  ///< drawn unless given: one graph in four
+  int in_place_one_in = 4;  ///< one in this many forward tasks updates a tensor in place
+  std::optional<bool> has_offloadable_weights;  ///< random if not given: one graph in four
 };
 
-/// Makes one random step, pass by pass: see random_graph().
+/// Builds one random step, pass by pass: see random_graph().
 class RandomStep {
  public:
   explicit RandomStep(const RandomGraphOptions& options)
@@ -87,7 +87,7 @@ class RandomStep {
     task.writes.push_back(tensors_.back());
   }
 
-  // Half of the time what other tasks have read before. The next task reads it, too.
+  // Half of the time updates a tensor that other tasks have read. The next task reads it, too.
   void update_in_place(Task& task) {
     const DataId updated = one_in(2) ? any_of(tensors_) : tensors_.back();
     std::erase(tensors_, updated);
@@ -96,8 +96,8 @@ class RandomStep {
     task.writes = {updated};
   }
 
-  // The backward task reads it again. Now and then it is an earlier layer's, or changes in the
-  // forward pass already.
+  // The backward task reads the weight again. Sometimes it is shared with an earlier layer, or
+  // already changes in the forward pass.
   void use_weight(Task& task, const std::string& name) {
     const bool is_shared = !weights_.empty() && one_in(4);
     if (!is_shared) weights_.push_back(new_weight(name));
@@ -145,7 +145,7 @@ class RandomStep {
     graph_.add(task);
   }
 
-  // Of any weight, whether or not a backward task is still to read it.
+  // Adds an update of any weight, even if a backward task still has to read it.
   void add_update(int layer) {
     const DataId weight = any_of(weights_);
     graph_.add(Task{.name = "u" + std::to_string(layer),
@@ -158,27 +158,27 @@ class RandomStep {
   int layers_;
   bool has_offloadable_weights_;
   TaskGraph graph_;
-  std::vector<DataId> tensors_;  // of the forward pass, the one that the next task reads last
+  std::vector<DataId> tensors_;  // of the forward pass; the next task reads the last one
   std::vector<DataId> weights_;
   std::vector<DataId> gradients_;
   DataId gradient_{};                       // of the last backward task
-  std::vector<std::vector<DataId>> saved_;  // by layer: what its backward task reads of it
+  std::vector<std::vector<DataId>> saved_;  // by layer: blocks that its backward task reads
 };
 
-/// A random training step: a forward DAG whose tasks read one or two earlier tensors, write one or
-/// two new ones or update one in place, which others may have read before, and a backward pass that
-/// reads what forward saved, its inputs, its outputs or nothing, sometimes any tensor once more,
-/// and sometimes adds to an earlier gradient. Sizes are 1 to 6 pages. Some tasks are convolutions,
-/// some pool; convolutions and some others read weights, of 64 bytes or of pages, offloadable in
-/// some graphs, which update tasks change all over the backward pass. Some tasks update running
-/// statistics once, some have a second algorithm, most may be recomputed, sometimes the first one,
-/// which loads the batch, too.
+/// Returns a random training step. The forward pass is a DAG. Its tasks read one or two earlier
+/// tensors. They write one or two new ones, or update one in place, which others may have read
+/// before. Backward tasks read blocks that forward saved, its inputs, its outputs or nothing,
+/// sometimes another tensor, and sometimes accumulate into an earlier gradient. Sizes are 1 to 6
+/// pages. Some tasks are convolutions, some pool. Convolutions and some others read weights of 64
+/// bytes or of pages (offloadable in some graphs), which update tasks change during the backward
+/// pass. Some tasks update running statistics once, and some have a second algorithm. Most are
+/// recomputable, sometimes also the first one, which loads the batch.
 inline TaskGraph random_graph(const RandomGraphOptions& options = {}) {
   return RandomStep{options}.make();
 }
 
-/// Gives the tasks of `graph` the phases that a trace may state: any, task by task; or the same for
-/// stretches of tasks, such as the rounds of a step that adds up gradients.
+/// Gives the tasks of `graph` phases as in a trace: any, task by task; or the same for stretches of
+/// tasks, such as the rounds of gradient accumulation.
 inline void state_phases(TaskGraph& graph) {
   const bool in_stretches = *rc::gen::arbitrary<bool>();
   Phase phase = Phase::kForward;

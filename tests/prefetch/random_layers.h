@@ -12,8 +12,8 @@
 
 namespace spillway::prefetch::testing {
 
-/// Layers with a weight and a moment each, of random sizes; some weights are updated in two parts.
-/// Weights and moments may be far where `has_offloadable_state`.
+/// Returns layers with a weight and a moment each, of random sizes; some weights are updated in two
+/// parts. Weights and moments are offloadable with `has_offloadable_state`.
 inline TaskGraph random_layers(bool has_offloadable_state = true) {
   TaskGraph graph;
   const auto add = [&](const std::string& name, bool is_state = false) {

@@ -9,15 +9,15 @@
 
 namespace spillway::prefetch::testing {
 
-/// From the smallest budget to the resident need and so much `more`, in pages.
+/// Returns a budget from the smallest to the resident need plus `more`, in pages.
 inline um::Bytes random_budget(const TaskGraph& graph, um::Bytes more = {}) {
   const NearNeed need = near_need(graph, BlockSizes{graph, kPage});
   const std::uint64_t slack = (need.resident + more - need.smallest) / kPage;
   return need.smallest + pages(*rc::gen::inRange<std::uint64_t>(0, slack + 1));
 }
 
-/// Random run times for `graph`, a fast algorithm being faster, and a random link. Nothing takes
-/// less than 40 ns, so that a trace rounded to nanoseconds has no two events in the wrong order.
+/// Returns random run times for `graph`, shorter with a fast algorithm, and a random link. All
+/// times are at least 40 ns, so rounding to nanoseconds does not reorder events in a trace.
 inline Profile random_profile(const TaskGraph& graph) {
   Profile profile{.source = "random", .graph = fingerprint(graph), .durations = {}, .link = {}};
   for (const Task& task : graph.tasks) {
@@ -35,7 +35,7 @@ inline Profile random_profile(const TaskGraph& graph) {
   return profile;
 }
 
-/// A random problem that most planners can solve, with all that it may ask for.
+/// Returns a random problem that most planners can solve, with random options.
 inline Problem random_problem(const TaskGraph& graph, const Profile& profile) {
   return {.graph = graph,
           .profile = profile,

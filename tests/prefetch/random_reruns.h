@@ -12,16 +12,16 @@
 
 namespace spillway::prefetch::testing {
 
-/// Random sequences of runs that recompute, made without what the planners use: after some runs of
-/// the backward pass contents are forgotten, and before each run the tasks run again that make what
-/// it is promised and does not find, those that make their inputs first. So a task may run again
-/// for an older content of a block than it held last, and the tasks that change it in place after.
+/// Random sequences of runs with recomputations, generated without the planners' code. After some
+/// runs of the backward pass contents are forgotten. Before each run, tasks run again to make its
+/// missing promised inputs, recursively. A task may thus recreate an older content of a block, and
+/// the tasks that updated it in place run again afterwards.
 class RandomReruns {
  public:
   explicit RandomReruns(const TaskGraph& graph)
       : graph_{graph}, promised_{graph}, held_(graph.data.size(), kNothing) {}
 
-  /// Nothing where what was forgotten cannot be made again, or takes too many runs.
+  /// Returns nullopt if forgotten contents cannot be recreated, or only with too many runs.
   std::optional<std::vector<TaskRun>> draw() {
     const int forgets_one_in = *rc::gen::inRange(2, 12);
     for (std::size_t i = 0; i < graph_.data.size(); ++i) {
@@ -52,7 +52,7 @@ class RandomReruns {
     }
   }
 
-  // Makes everything that `task` is promised, unless that cannot be.
+  // Makes all promised inputs of `task`; returns false if that is impossible.
   bool provide(TaskId task, int depth) {
     const std::vector<DataId>& reads = graph_[task].reads;
     const std::vector<Content>& wanted = promised_[task].reads;
@@ -60,7 +60,7 @@ class RandomReruns {
       if (held(reads[i]) != wanted[i] && !make(wanted[i], depth)) return false;
     }
     for (std::size_t i = 0; i < reads.size(); ++i) {
-      if (held(reads[i]) != wanted[i]) return false;  // making one undid another
+      if (held(reads[i]) != wanted[i]) return false;  // making one destroyed another
     }
     return true;
   }

@@ -4,7 +4,7 @@
 
 namespace spillway::prefetch::testing {
 
-/// A machine file, as spillway-machine.
+/// Returns a machine file in the format spillway-machine.
 inline nlohmann::json small_machine() {
   return nlohmann::json::parse(R"({
     "format": "spillway-machine", "version": 1, "name": "toy", "near_memory_bytes": 33554432,

@@ -4,8 +4,8 @@
 
 namespace spillway::prefetch::testing {
 
-/// A step of two layers and one weight, as a spillway-trace: forward 1 and 2, the loss, backward 2
-/// and 1, the update of the weight. Sizes are in MiB, so that tensors are worth moving.
+/// Returns a step of two layers and one weight as a spillway-trace: forward 1 and 2, the loss,
+/// backward 2 and 1, the update of the weight. Sizes are in MiB, so that moving tensors pays.
 inline nlohmann::json small_trace() {
   return nlohmann::json::parse(R"({
     "format": "spillway-trace", "version": 1, "name": "two layers",

@@ -5,8 +5,8 @@
 
 namespace spillway::prefetch::testing {
 
-/// a (two pages) is made by run 0 and used by run 2, away in between; b (two pages), made by run 1,
-/// lives in run 1 alone, whose workspace takes one page.
+/// Run 0 makes a (two pages) and run 2 uses it; it is away in between. Run 1 makes b (two pages),
+/// which lives only in run 1; the run's workspace takes one page.
 struct SwappedToy {
   SwappedToy() {
     graph.tasks[1].algorithms = {{.workspace = pages(1)}};
@@ -22,8 +22,8 @@ struct SwappedToy {
   Plan plan;
 };
 
-/// The same with c (one page), which is made by run 0, too, leaves before a, and comes back for run
-/// 1 when a has left. Run 1 waits for c alone, and so, by way of it, for a's room.
+/// SwappedToy with c (one page), also made by run 0, which leaves before a, and returns for run 1
+/// when a has left. Run 1 waits only for c, and thus transitively for a's room.
 struct SwappedByWayOfAnother : SwappedToy {
   SwappedByWayOfAnother() {
     graph.tasks[0].writes.push_back(c);

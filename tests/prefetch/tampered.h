@@ -10,15 +10,15 @@
 
 namespace spillway::prefetch::testing {
 
-/// One way to spoil a file, and what its refusal must name.
+/// One defect of a file, and the expected error.
 struct Tampering {
   const char* place;            ///< JSON pointer: "/tasks/3/reads/1"
-  const char* value;            ///< JSON text to put there; empty: nothing, what is there goes
-  const char* cause;            ///< a part of the sentence
-  const char* named = nullptr;  ///< the place that the sentence names, where it is another one
+  const char* value;            ///< JSON text to put there; empty: removes the value
+  const char* cause;            ///< a part of the message
+  const char* named = nullptr;  ///< the place in the message, if it differs
 };
 
-/// `file` with the one thing changed.
+/// Returns `file` with this defect.
 inline nlohmann::json tampered(nlohmann::json file, const Tampering& tampering) {
   const nlohmann::json::json_pointer place{tampering.place};
   if (*tampering.value != '\0') {
@@ -31,7 +31,7 @@ inline nlohmann::json tampered(nlohmann::json file, const Tampering& tampering) 
   return file;
 }
 
-/// A JSON pointer as sentences write it: "tasks[3].reads[1]".
+/// Returns a JSON pointer as messages write it: "tasks[3].reads[1]".
 inline std::string written(const char* pointer) {
   std::string result;
   for (nlohmann::json::json_pointer rest{pointer}; !rest.empty(); rest.pop_back()) {
@@ -42,8 +42,8 @@ inline std::string written(const char* pointer) {
   return result.substr(1);
 }
 
-/// Each tampering makes `read` refuse the file `name` by a sentence that begins with the place and
-/// holds the cause; the file itself is accepted.
+/// Expects that `read` accepts the file `name`, and refuses it with each defect by a message that
+/// begins with the place and contains the cause.
 template <typename Read>
 void expect_refusals(const nlohmann::json& file, const std::string& name,
                      std::span<const Tampering> tamperings, const Read& read) {

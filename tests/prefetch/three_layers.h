@@ -7,8 +7,8 @@
 
 namespace spillway::prefetch::testing {
 
-/// One forward task, three layers backward, each updated at once with a gradient of 1, 2 and 1
-/// pages.
+/// One forward task and three backward layers, each followed by its update with a gradient of 1, 2
+/// or 1 pages.
 inline TaskGraph three_layers() {
   TaskGraph graph = toy_graph("w1:1 w2:1 w3:1 t:1 g1:1 g2:2 g3:1",
                               "t = f(w1, w2, w3);"
@@ -25,17 +25,17 @@ inline TaskGraph three_layers() {
   return graph;
 }
 
-/// The graph with exchanges, its updates where they leave time for them.
+/// Returns the graph with exchanges, and with updates ordered to leave time for these.
 inline TaskGraph exchanged(TaskGraph graph, const BucketRule& rule) {
   graph = with_exchanges(std::move(graph), rule);
   const std::vector<TaskId> order = update_order(graph);
   return in_order(std::move(graph), order);
 }
 
-/// A bucket for each gradient of at least a page.
+/// One bucket for each gradient of at least a page.
 inline constexpr BucketRule kBucketEach{.first = pages(1), .others = pages(1)};
 
-/// Two ranks, which send 1 page in 100 ns; a message takes 5 ns more, and there are two.
+/// Two ranks, which send 1 page in 100 ns. Each of the two messages takes 5 ns more.
 inline Interconnect two_ranks() {
   return {.ranks = 2,
           .bandwidth = um::Bandwidth{static_cast<double>(kPage.count()) / 100e-9},

@@ -15,16 +15,15 @@ using namespace um::literals;
 
 inline constexpr um::Bytes kPage = 4_KiB;
 
-/// `count` pages.
 constexpr um::Bytes pages(std::uint64_t count) { return count * kPage; }
 
-/// A link that moves one page in 10 ns each way.
+/// Returns a link that moves one page in 10 ns each way.
 inline LinkProfile toy_link() {
   const um::Bandwidth page_in_10ns{static_cast<double>(kPage.count()) / 10e-9};
   return {.offload = page_in_10ns, .prefetch = page_in_10ns};
 }
 
-/// A profile in which every task takes `duration`, whatever its algorithm.
+/// Returns a profile in which every task takes `duration` with any algorithm.
 inline Profile flat_profile(const TaskGraph& graph, um::Nanoseconds duration) {
   Profile profile{
       .source = "toy", .graph = fingerprint(graph), .durations = {}, .link = toy_link()};
@@ -34,8 +33,9 @@ inline Profile flat_profile(const TaskGraph& graph, um::Nanoseconds duration) {
   return profile;
 }
 
-/// A chain of `layers` layers with activations of `size`: forward i reads y(i-1) and writes y(i);
-/// backward i reads y(i-1), y(i) and dy(i) and writes dy(i-1). Forward tasks are recomputable.
+/// Returns a chain of `layers` layers with activations of `size`. Forward i reads y(i-1) and writes
+/// y(i); backward i reads y(i-1), y(i) and dy(i) and writes dy(i-1). Forward tasks are
+/// recomputable.
 inline TaskGraph chain(std::size_t layers, um::Bytes size) {
   TaskGraph graph;
   std::vector<DataId> y;
@@ -62,7 +62,7 @@ inline TaskGraph chain(std::size_t layers, um::Bytes size) {
   return graph;
 }
 
-/// Every task once, each after the one before it.
+/// Returns a plan with every task once, each after the previous one.
 inline Plan plain_plan(const TaskGraph& graph, um::Bytes budget) {
   Plan plan{.graph = fingerprint(graph), .budget = budget, .page = kPage};
   plan.runs = runs_in_order(graph);
@@ -70,12 +70,12 @@ inline Plan plain_plan(const TaskGraph& graph, um::Bytes budget) {
   return plan;
 }
 
-/// The same with `pool` bytes for movable blocks.
+/// Returns plain_plan() with `pool` bytes for movable blocks.
 inline Plan plain_plan_with_pool(const TaskGraph& graph, um::Bytes pool) {
   return plain_plan(graph, BlockSizes{graph, kPage}.pinned() + pool);
 }
 
-/// A problem on `graph` with the toy page; `pool` bytes for movable blocks.
+/// Returns a problem on `graph` with the toy page and `pool` bytes for movable blocks.
 inline Problem problem(const TaskGraph& graph, const Profile& profile, um::Bytes pool) {
   return {.graph = graph,
           .profile = profile,

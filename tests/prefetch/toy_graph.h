@@ -10,14 +10,14 @@
 
 namespace spillway::prefetch::testing {
 
-/// The block of that name. Requires: there is one.
+/// Returns the block with this name. Requires: it exists.
 inline DataId find_block(const TaskGraph& graph, const std::string& block) {
   const auto found = std::ranges::find(graph.data, block, &DataBlock::name);
   um::expects(found != graph.data.end(), "a block of the toy graph");
   return DataId(found - graph.data.begin());
 }
 
-/// The blocks of names between commas.
+/// Returns the blocks with these comma-separated names.
 inline std::vector<DataId> find_blocks(const TaskGraph& graph, const std::string& blocks) {
   std::vector<DataId> ids;
   std::istringstream names{blocks};
@@ -43,7 +43,7 @@ inline void add_tasks(TaskGraph& graph, const std::string& calls) {
   }
 }
 
-/// A graph of blocks, "x:2 y:1" with their pages, and of tasks as in add_tasks().
+/// Returns a graph of blocks, "x:2 y:1" with their pages, and of tasks as in add_tasks().
 inline TaskGraph toy_graph(const std::string& blocks, const std::string& calls) {
   TaskGraph graph;
   std::istringstream text{blocks};
@@ -56,7 +56,7 @@ inline TaskGraph toy_graph(const std::string& blocks, const std::string& calls) 
   return graph;
 }
 
-/// Makes a block a weight that may be far between steps.
+/// Turns a block into a weight that may be far between steps.
 inline void make_offloadable(TaskGraph& graph, DataId weight) {
   DataBlock& block = graph.data[static_cast<std::size_t>(weight)];
   block.kind = DataKind::kState;

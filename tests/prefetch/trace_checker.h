@@ -15,13 +15,13 @@
 
 namespace spillway::prefetch::testing {
 
-/// What takes how much room near, worked out apart from BlockSizes.
+/// Computes near memory sizes independently of BlockSizes.
 class CheckedRoom {
  public:
   CheckedRoom(const TaskGraph& graph, const Plan& plan)
       : graph_{graph}, page_{plan.page.count()}, pool_{find_pool(plan.budget.count())} {}
 
-  /// A tensor or offloadable state of a quarter page or more moves, in whole pages.
+  /// True for a tensor or offloadable state of at least a quarter page, which moves in whole pages.
   [[nodiscard]] bool moves(DataId id) const {
     return graph_[id].may_leave() && 4 * graph_[id].size.count() >= page_;
   }
@@ -30,7 +30,8 @@ class CheckedRoom {
     const std::uint64_t size = graph_[run.task].algorithms[run.algorithm].workspace.count();
     return 4 * size < page_ ? 0 : up(size, page_);
   }
-  /// What the budget leaves beside what never moves, the buffer of small workspaces included.
+  /// Returns the bytes that the budget leaves beside pinned blocks and the buffer of small
+  /// workspaces.
   [[nodiscard]] std::uint64_t pool() const { return pool_; }
 
  private:
@@ -57,8 +58,8 @@ class CheckedRoom {
   std::uint64_t pool_;
 };
 
-/// The first two moves that are under way at one time on one engine, as a sentence, or "". A link
-/// that is not duplex has one for both directions; runs have one, too.
+/// Reports the first two overlapping entries on one engine, as a sentence, or "". A link that is
+/// not duplex has one engine for both directions; runs have one, too.
 inline std::string find_overlap(const Timeline& timeline, const LinkProfile& link) {
   const auto overlap = [](std::vector<Interval> intervals) {
     std::ranges::sort(intervals, {}, [](const Interval& i) { return std::tuple{i.begin, i.end}; });
@@ -75,9 +76,9 @@ inline std::string find_overlap(const Timeline& timeline, const LinkProfile& lin
   return !link.is_duplex && overlap(both) ? "an offload and a prefetch overlap" : "";
 }
 
-/// Something that happens in an executed step: to run, far run or move `index` of its plan.
+/// An event of an executed step, of the run, far run or move `index` of its plan.
 struct TraceEvent {
-  // At one moment: ends before begins, the end of a transfer before its room counts as free.
+  // At equal times: ends before begins, and the end of a transfer before its room is free.
   enum Kind : std::uint8_t {
     kRunEnds,
     kOffloadEnds,
@@ -93,7 +94,7 @@ struct TraceEvent {
   std::size_t index = 0;
 };
 
-/// When the room of an offload is free: the transfer has ended, and so have the runs that read on.
+/// Returns when the room of an offload is free: the transfer and the remaining readers have ended.
 inline um::Nanoseconds leaving_time(const Plan& plan, const Timeline& timeline,
                                     std::size_t offload) {
   const std::uint32_t runs = plan.offloads[offload].frees_after();
@@ -101,7 +102,7 @@ inline um::Nanoseconds leaving_time(const Plan& plan, const Timeline& timeline,
   return runs == 0 ? end : std::max(end, timeline.runs[runs - 1].end);
 }
 
-/// All of a step in order.
+/// Returns all events of a step in order.
 inline std::vector<TraceEvent> trace_events(const Plan& plan, const Timeline& timeline) {
   std::vector<TraceEvent> events;
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
@@ -127,16 +128,16 @@ inline std::vector<TraceEvent> trace_events(const Plan& plan, const Timeline& ti
   return events;
 }
 
-/// The move that begins, ends or gives room then.
+/// Returns the move of the event.
 inline const Move& move_of(const Plan& plan, const TraceEvent& event) {
   const bool comes =
       event.kind == TraceEvent::kPrefetchBegins || event.kind == TraceEvent::kPrefetchEnds;
   return comes ? plan.prefetches[event.index] : plan.offloads[event.index];
 }
 
-/// Replays an executed step, event by event, and reports the first thing that is wrong, or "".
-/// Shares nothing with verify(): which pages are near, which content each near and each far page
-/// holds, how long a tensor matters and what takes how much room is all its own bookkeeping.
+/// Replays an executed step, event by event, and reports the first error, or "". Independent of
+/// verify(): keeps its own record of near pages, of the content of each near and far page, of lives
+/// and of sizes.
 class TraceChecker {
  public:
   TraceChecker(const TaskGraph& graph, const Plan& plan, const Timeline& timeline)
@@ -174,12 +175,13 @@ class TraceChecker {
     bool is_coming = false;
     Content near = kNothing;
     Content far = kNothing;
-    Content leaving = kNothing;  // what the transfer that is under way copies out
+    Content leaving = kNothing;  // content that the transfer in flight copies out
     bool starts_near = false;
-    bool starts_copied = false;  // near, with the same content far
+    bool starts_copied = false;  // near, with a valid far copy
   };
 
-  // What the far side alone uses between steps: gradients are not there yet, numbers never near.
+  // Finds blocks that only the far side uses between steps: gradients without content, and
+  // optimizer state that is never near.
   void find_far_all_the_time() {
     starts_far_.assign(graph_.data.size(), false);
     for (const FarUpdate& update : graph_.far_updates) {
@@ -189,7 +191,7 @@ class TraceChecker {
     }
   }
 
-  // What never moves is one page, always near.
+  // A pinned block is one page, always near.
   void add_pages(DataId id) {
     const std::uint64_t size = graph_[id].size.count();
     const bool is_state = graph_[id].kind == DataKind::kState;
@@ -204,8 +206,8 @@ class TraceChecker {
                              .starts_near = starts_near});
   }
 
-  // State that comes before it leaves was far from the start. What is freed first without being
-  // copied was copied before.
+  // State that is prefetched before it is offloaded was far from the start. State that is freed
+  // first without a copy had a far copy.
   void find_far_between_steps() {
     std::vector<std::vector<bool>> has_moved;
     for (const auto& block : pages_) has_moved.emplace_back(block.size(), false);
@@ -312,7 +314,7 @@ class TraceChecker {
     }
   }
 
-  // From now on the parameters are others: no task may find them any more.
+  // Gives the parameters new content, which no task of this step may read.
   void update_far(const FarRun& run) {
     const FarUpdate& update = graph_.far_updates[run.update];
     const auto expect_far = [&](DataId id, Content content) {
@@ -398,7 +400,7 @@ class TraceChecker {
   std::string wrong_;
 };
 
-/// All of it: what is wrong with an executed step, or "".
+/// Checks everything; returns the first error of an executed step, or "".
 inline std::string check_trace(const TaskGraph& graph, const Plan& plan, const Timeline& timeline,
                                const LinkProfile& link) {
   const std::string engines = find_overlap(timeline, link);

@@ -1,4 +1,4 @@
-// That the checker of executed steps sees what may go wrong with one.
+// The checker of executed steps detects their errors.
 #include "tests/prefetch/trace_checker.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 using namespace testing;
 using namespace std::chrono_literals;
 
-// A plan for a chain of six layers at three quarters of its need, executed.
+// An executed plan for a chain of six layers at three quarters of its need.
 class TraceCheckerTest : public ::testing::Test {
  protected:
   TraceCheckerTest() {
@@ -69,8 +69,8 @@ TEST_F(TraceCheckerTest, SeesMoreThanTheBudget) {
   EXPECT_TRUE(finds("more than the budget"));
 }
 
-// load 0, f1 1, f2 2, loss 3, f1 again 4, b2 5: f2 has updated y1, and f1 brings its first content
-// back.
+// load 0, f1 1, f2 2, loss 3, f1 again 4, b2 5: f2 has updated y1, and f1 restores its first
+// content.
 TEST_F(TraceCheckerTest, SeesContentThatTheOrderOfTheTasksDoesNotPromise) {
   TaskGraph updated = chain(2, pages(1));
   updated.tasks[2].writes.push_back(DataId{1});  // f2 updates y1, which b2 reads

@@ -1,4 +1,4 @@
-// Where a process that aborts is, for whoever judges it: the C++ library says why, but not where.
+// Prints the stack of a process that aborts: the C++ library prints only the reason.
 
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -13,7 +13,7 @@ namespace {
 
 using Frames = std::array<void*, 64>;
 
-// One line a frame, the innermost first: "world: at /usr/lib/libc.so.6 0x3bf4e".
+// Prints one line per frame, innermost first: "world: at /usr/lib/libc.so.6 0x3bf4e".
 void tell_frames(int number) {
   std::signal(number, SIG_DFL);
   Frames frames{};
@@ -31,7 +31,7 @@ void tell_frames(int number) {
 
 [[gnu::constructor]] void watch_aborts() {
   Frames frames{};
-  backtrace(frames.data(), static_cast<int>(frames.size()));  // loads what it needs
+  backtrace(frames.data(), static_cast<int>(frames.size()));  // loads the libraries that it needs
   std::signal(SIGABRT, tell_frames);
 }
 

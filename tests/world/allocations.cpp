@@ -1,5 +1,5 @@
-// operator new, in front of the C++ library's: allocations of the program itself that a schedule
-// makes fail. Those of its libraries do not count.
+// Replaces operator new, so that a schedule can make allocations of the program fail. Allocations
+// of its libraries do not count.
 
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,7 @@ using spillway::world::fails;
 using spillway::world::is_of_program;
 
 void* allocated(std::size_t size, std::size_t alignment, const void* caller) {
-  // Not while the command line is read: CLI11 allocates in functions that may not throw.
+  // Never fails while the command line is parsed: CLI11 allocates in noexcept functions.
   const bool is_reading_words = !spillway::world::has_called(Call::kOpen);
   if (!is_reading_words && is_of_program(caller) && fails(Call::kNew)) return nullptr;
   const std::size_t rounded =

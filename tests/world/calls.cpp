@@ -1,6 +1,6 @@
-// The C library's functions that the program calls, each in front of the real one: a schedule makes
-// some calls fail, come late or end the process (faults.h), and what becomes of one folder's files
-// is recorded (disk_log.h). Preloaded into the program that is tested.
+// Wrappers for the C library's functions that the program calls. A schedule makes calls fail, wait
+// or end the process (faults.h); operations on the files of one folder are recorded (disk_log.h).
+// Preloaded into the tested program.
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ using spillway::world::fails;
 using spillway::world::Fault;
 using spillway::world::next_call;
 
-constexpr std::size_t kBlock = 4096;    // direct I/O ends at its multiples
+constexpr std::size_t kBlock = 4096;    // direct I/O works in multiples of this
 constexpr unsigned kMoveNumber = 0x05;  // of UFFDIO_MOVE
 
 template <class Function>
@@ -41,7 +41,7 @@ Function real(const char* name) {
   return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
 }
 
-// The descriptor's path, or an empty one.
+// Returns the descriptor's path, or an empty string.
 std::string path_of(int descriptor) {
   std::array<char, PATH_MAX> path{};
   const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
@@ -67,14 +67,14 @@ bool is_file(int descriptor) {
   return fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-// Half of what was asked for, in whole blocks where the descriptor wants them.
+// Returns half of the size, in whole blocks for direct I/O.
 std::size_t shortened(int descriptor, std::size_t size) {
   const bool is_direct = (fcntl(descriptor, F_GETFL) & O_DIRECT) != 0;
   const std::size_t half = is_direct ? size / 2 / kBlock * kBlock : size / 2;
   return half == 0 ? size : half;
 }
 
-// What both reads and writes of `size` bytes meet: the bytes to move, or -1 and errno.
+// The effect on a read or write of `size` bytes: the bytes to transfer, or -1 and errno.
 struct Transfer {
   ssize_t size;
   bool rots = false;
@@ -101,7 +101,7 @@ ssize_t read_through(int descriptor, void* bytes, std::size_t size, Read read) {
   return count;
 }
 
-// Without a place the bytes go to where the descriptor stands.
+// Without `place`, writes at the descriptor's current offset.
 template <class Write>
 ssize_t write_through(int descriptor, const void* bytes, std::size_t size,
                       std::optional<off_t> place, Write write) {
@@ -171,7 +171,7 @@ int counted_main(int count, char** words, char** environment) {
 
 }  // namespace
 
-// Names and signatures are the C library's; `...64` are what programs with large files call.
+// Names and signatures are the C library's; programs with large files call the `...64` variants.
 extern "C" {
 
 int __libc_start_main(Main main, int count, char** words, void (*begin)(), void (*end)(),

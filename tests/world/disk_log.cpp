@@ -12,7 +12,7 @@
 namespace spillway::world {
 namespace {
 
-// In front of each record's bytes; tests/world/disk.py has the same.
+// Precedes each record's bytes; tests/world/disk.py has the same layout.
 struct [[gnu::packed]] RecordHeader {
   char kind;
   std::uint32_t path_size;

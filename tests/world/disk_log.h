@@ -7,11 +7,11 @@
 
 namespace spillway::world {
 
-/// Records what the program does to the files of one folder, so that a power cut can be replayed:
-/// SPILLWAY_WORLD_DISK names the folder, SPILLWAY_WORLD_LOG the file of records.
-/// tests/world/disk.py reads them. Without these variables nothing is recorded.
+/// Records the program's operations on files of one folder, so that tests can replay a power
+/// failure. SPILLWAY_WORLD_DISK names the folder and SPILLWAY_WORLD_LOG the file of records, which
+/// tests/world/disk.py reads. Without these variables nothing is recorded.
 ///
-/// Paths are absolute. Each call comes after the operation has succeeded.
+/// Paths are absolute. Call each function after the operation has succeeded.
 void record_created(std::string_view path) noexcept;
 void record_written(std::string_view path, std::uint64_t offset,
                     std::span<const std::byte> bytes) noexcept;

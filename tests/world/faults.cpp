@@ -17,13 +17,13 @@
 namespace spillway::world {
 namespace {
 
-// Read before main() begins, from two variables of the environment: the schedule, and a file of the
-// size of Counts.
+// Read before main() from two environment variables: the schedule, and a file with the size of
+// Counts.
 struct Schedule {
   std::array<Fault, 16> faults{};
   std::size_t size = 0;
   Counts* counts = nullptr;
-  bool is_counting = false;  // from main() on; it does not change afterwards
+  bool is_counting = false;  // true from main() on
 };
 Schedule schedule;
 
@@ -45,7 +45,7 @@ constexpr std::array<NamedError, 8> kErrors{{{"EIO", EIO},
                                              {"EACCES", EACCES},
                                              {"EMFILE", EMFILE}}};
 
-// "EIO", "short", "rot", "delay=2000", "signal=15", "kill"
+// Parses "EIO", "short", "rot", "delay=2000", "signal=15" or "kill".
 void parse_effect(std::string_view text, Fault& fault) {
   const std::size_t equals = text.find('=');
   const std::string_view name = text.substr(0, equals);
@@ -69,7 +69,7 @@ void parse_effect(std::string_view text, Fault& fault) {
   if (fault.effect == Effect::kNone) refuse("an effect has no such name");
 }
 
-// "far-write:7:1:EIO"
+// Parses "far-write:7:1:EIO".
 Fault parse_fault(std::string_view text) {
   std::array<std::string_view, 4> fields;
   for (std::size_t i = 0; i < fields.size(); ++i) {

@@ -8,8 +8,7 @@
 
 namespace spillway::world {
 
-/// A kind of call of the program that a schedule counts. The far file is told from others by having
-/// no name.
+/// The kinds of calls that a schedule counts. The far file is recognised by having no name.
 enum class Call : std::size_t {
   kOpen,
   kRead,
@@ -19,7 +18,7 @@ enum class Call : std::size_t {
   kSync,
   kRename,
   kUnlink,
-  kAllocate,  ///< room in a file: fallocate, ftruncate
+  kAllocate,  ///< space in a file: fallocate, ftruncate
   kMap,       ///< mmap without a file, by the program itself
   kAdvise,    ///< madvise, by the program itself
   kMovePage,  ///< UFFDIO_MOVE
@@ -29,18 +28,18 @@ inline constexpr std::array<std::string_view, 13> kCallNames{
     "open",   "read",     "write", "far-read", "far-write", "sync", "rename",
     "unlink", "allocate", "map",   "advise",   "move-page", "new"};
 
-/// What happens instead of a call, or before it.
+/// The effect of a fault on a call.
 enum class Effect {
   kNone,
   kError,  ///< the call fails with an errno
-  kShort,  ///< a read or write moves half of what was asked for
+  kShort,  ///< a read or write transfers half of the size
   kRot,    ///< a read gets one wrong bit
-  kDelay,  ///< the call comes later
+  kDelay,  ///< the call waits first
   kSignal,
   kKill  ///< the process ends at once
 };
 
-/// Calls number `first` (counted from 1) to `first + times - 1` of one kind meet an effect.
+/// Applies an effect to calls `first` (counted from 1) to `first + times - 1` of one kind.
 struct Fault {
   Call call;
   std::uint64_t first;
@@ -49,24 +48,24 @@ struct Fault {
   int value;  ///< the errno, the signal, or microseconds
 };
 
-/// What the program did, for whoever started it: a file that both map.
+/// Counts for the process that started the program; both map the file.
 struct Counts {
   std::array<std::atomic<std::uint64_t>, kCallNames.size()> calls;
   std::array<std::atomic<std::uint64_t>, 16>
-      fired;  ///< how often each fault of the schedule struck
+      fired;  ///< how often each fault of the schedule was applied
 };
 
-/// Calls count from here on: main() begins.
+/// Starts to count calls, when main() begins.
 void begin_counting() noexcept;
 
-/// The fault that the next call of this kind meets, which is counted. Delays, signals and kills
-/// have happened when this returns.
+/// Counts the next call of this kind and returns its fault. Delays, signals and kills have happened
+/// before it returns.
 [[nodiscard]] std::optional<Fault> next_call(Call call) noexcept;
 
-/// Whether the next call of this kind, which is counted, fails with an errno; errno is that then.
+/// Counts the next call of this kind. Returns whether it fails, and sets errno then.
 [[nodiscard]] bool fails(Call call) noexcept;
 
-/// Whether next_call() has counted one of this kind.
+/// Returns whether next_call() has counted a call of this kind.
 [[nodiscard]] bool has_called(Call call) noexcept;
 
 }  // namespace spillway::world

@@ -2,7 +2,7 @@
 
 namespace spillway::world {
 
-/// Whether this address is of the program itself, and not of its shared libraries.
+/// Returns whether an address belongs to the program itself, not to its shared libraries.
 [[nodiscard]] bool is_of_program(const void* caller);
 
 }  // namespace spillway::world

@@ -73,8 +73,7 @@ class CutFinder {
   }
 
   const std::vector<ForwardLife>& lives_;
-  std::vector<int>
-      crossing_;  // by forward task: change of the number of tensors that live on after it
+  std::vector<int> crossing_;  // by forward task: change of the number of live tensors
   std::vector<int> refusing_;  // by forward task: change of the number of reasons not to cut
   std::vector<Position> last_read_;
 };

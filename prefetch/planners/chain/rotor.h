@@ -24,9 +24,10 @@ struct RotorOperation {
 };
 
 /// Optimal checkpointing on chains: the fastest sequence of forward and backward operations within
-/// a memory, among persistent ones (a tensor once kept stays until its backward has run), without
-/// moves (Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova, RR-9302, as the rotor tool implements
-/// it). With C(s, t, m) the least time from x_s and y_{t+1} near to y_s, in m bytes beside x_s:
+/// a memory, without moves. Considers only persistent sequences: a tensor once kept stays until its
+/// backward has run. See Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova, RR-9302, as the rotor
+/// tool implements it. With C(s, t, m) the least time from x_s and y_{t+1} near to y_s, in m bytes
+/// beside x_s:
 ///   C(s, s, m) = f_s + b_s
 ///   C(s, t, m) = min( f_s + C(s+1, t, m - kept_s) + b_s,                            s by F_all
 ///                     min_{s < r <= t} f_s + ... + f_{r-1}                          s by F_ck

@@ -33,8 +33,7 @@ bool Portfolio::is_allowed(const Plan& plan) const {
 }
 
 std::optional<EvaluatedPlan> Portfolio::shorter(um::Nanoseconds limit) const {
-  if (!problem_.graph.far_updates.empty())
-    return std::nullopt;  // most strategies do not support these
+  if (!problem_.graph.far_updates.empty()) return std::nullopt;  // most planners refuse these
   const std::size_t tasks = problem_.graph.tasks.size();
   const auto is_asked = [tasks](const StartingStrategy& each) { return tasks <= each.max_tasks; };
   if (std::ranges::none_of(strategies_, is_asked)) return std::nullopt;

@@ -23,9 +23,8 @@ namespace spillway::prefetch {
 ///   sequence; the left side includes earlier work of Strm_D;
 /// - whether a prefetch is predicted to be useful: VirtualMemory::can_be_allocated() for all tasks
 ///   up to s with the prefetched blocks near;
-/// - T_pre of Eq. 5: Eq. 4's delay of s when the prefetches that fit in free room now, but not
-///   beside the workspace, start after task t, and so do those of blocks that leave for the
-///   workspace;
+/// - T_pre of Eq. 5: Eq. 4's delay of s when some prefetches start only after task t: those that
+///   fit in free room now, but not beside the workspace, and those of blocks that leave for it;
 /// - an algorithm without a scheme for its workspace is taken only if it is the first.
 ///
 /// Moves whole blocks, recomputes nothing. Deterministic. Complexity: O(runs * segments) if memory

@@ -47,7 +47,7 @@ struct PlanSubject {
   std::optional<prefetch::Profile> times;  ///< original times, if `profile` is for another graph
 
   /// Returns the same step as one of several ranks. Requires: choose_state() follows. Throws:
-  /// um::Error where there are no gradients to exchange, or no optimizer state to divide.
+  /// um::Error where no gradients are exchanged, or a trace is to be divided.
   [[nodiscard]] PlanSubject exchanged(const prefetch::Interconnect& interconnect,
                                       const prefetch::BucketRule& rule,
                                       const OptimizerDivision& division) const;

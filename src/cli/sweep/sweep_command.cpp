@@ -159,8 +159,8 @@ void print_scenario(std::span<const Point> points) {
 }
 
 // Prints a table per scenario: a line per budget, a column per strategy. Values are makespans
-// relative to a step that fits entirely. `points` are grouped by sweep point, each with the same
-// strategies.
+// relative to a step with all in near memory. `points` are grouped by sweep point, each with the
+// same strategies.
 void print_sweep(std::span<const Point> points) {
   while (!points.empty()) {
     const std::span<const Point> scenario = first_group(points, is_same_scenario);

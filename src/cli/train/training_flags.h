@@ -42,8 +42,8 @@ struct InitialFlags {
   void expect_fitting(bool goes_on) const;
   /// Returns the given rule, or the usual one of this network.
   [[nodiscard]] Initialisation rule_for(const std::string& network) const;
-  /// Returns the weights in the network's ONNX file; none for other networks, with other weights,
-  /// or in a resumed training (`goes_on`). Throws: um::Error.
+  /// Returns the weights in the network's ONNX file. None for other networks, with other weights or
+  /// a rule, or in a resumed training (`goes_on`). Throws: um::Error.
   [[nodiscard]] TensorSource values_of(const OpenedNetwork& network, bool goes_on) const;
 
  private:

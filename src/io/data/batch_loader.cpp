@@ -78,8 +78,7 @@ bool can_load_bytes(const Dataset& dataset, const MixOptions& mixing) {
 
 std::size_t usual_loader_threads() {
   cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) !=
-      0) {  // more processors than a set has room for
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {  // too many for the set
     return kMostUsualThreads;
   }
   return std::clamp<std::size_t>(static_cast<std::size_t>(CPU_COUNT(&allowed)), 1,
@@ -267,8 +266,7 @@ void BatchLoader::finish(const Image& image, const std::exception_ptr& failure) 
 }
 
 void BatchLoader::mix(Slot& slot) const {
-  constexpr std::uint64_t kMixing =
-      0x6D6978;  // a key of its own, so that no other draw is the same
+  constexpr std::uint64_t kMixing = 0x6D6978;  // separates these random draws
   const Random random{seed_, slot.step / *steps_in_epoch_, slot.step % *steps_in_epoch_, kMixing};
   BatchMix{mixing_, dataset_.image(), random}.apply(slot.batch.images, slot.batch.labels);
 }

@@ -15,11 +15,10 @@ namespace spillway {
 
 /// The requirements of the network that learns from a data set.
 struct DatasetOptions {
-  nets::Shape
-      image;  ///< images are resized to this; for a text, its height is the number of tokens
-  std::size_t classes = 0;                ///< for a text, tokens of the vocabulary
-  std::size_t batch = 1;                  ///< images a step; training needs at least as many
-  std::uint64_t seed = 0;                 ///< for random images, window positions and masks
+  nets::Shape image;        ///< images are resized to this; a text has `height` tokens
+  std::size_t classes = 0;  ///< for a text, tokens of the vocabulary
+  std::size_t batch = 1;    ///< images a step; training needs at least as many
+  std::uint64_t seed = 0;   ///< for random images, window positions and masks
   nets::Extent labels = nets::square(1);  ///< labels of an image: one, or one per pixel or token
   Objective objective = Objective::kNextToken;  ///< for a text
   std::string tokenizer;  ///< folder of byte pairs for "text:FILE"; empty: bytes are tokens

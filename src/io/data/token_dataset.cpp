@@ -15,8 +15,7 @@ namespace {
 
 constexpr std::size_t kVocabularyOfBert = 30'522;
 constexpr std::int32_t kMaskOfBert = 103;
-constexpr std::uint64_t kKinds =
-    1;  // key for the kinds of replacement, different from that of the places
+constexpr std::uint64_t kKinds = 1;  // separates these draws from those of places
 
 // Calls `visit` with each place of window `index` that is hidden.
 template <typename Visit>

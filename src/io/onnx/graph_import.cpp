@@ -52,8 +52,7 @@ namespace {
 /// How the graph holds a value: (batch, C H W) or (batch, C, H, W).
 enum class ValueForm : std::uint8_t { kVector, kImage };
 
-constexpr std::int64_t kOneAxisSoftmax =
-    13;  // since this version over one axis, by default the last
+constexpr std::int64_t kOneAxisSoftmax = 13;  // since this version; default: the last
 
 bool is_side(std::int64_t side, std::size_t own) {
   return side == -1 || (side > 0 && static_cast<std::size_t>(side) == own);
@@ -66,8 +65,7 @@ std::optional<ValueForm> reshaped_form(const GraphReader& graph, const OnnxNode&
   const auto target = has_input(node, 1) ? graph.integers(node.inputs[1]) : std::nullopt;
   if (!target || target->empty() || std::ranges::count(*target, -1) > 1) return {};
   const std::int64_t first = target->front();
-  const bool keeps_zeros =
-      integer_attribute(node, "allowzero", 0) != 0;  // 0: an empty side, instead of the old one
+  const bool keeps_zeros = integer_attribute(node, "allowzero", 0) != 0;  // 0: an empty side
   const auto batch = static_cast<std::int64_t>(graph.input().shape.front().value_or(0));
   const bool keeps_batch =
       first == -1 || (first == 0 && !keeps_zeros) || (first == batch && batch > 0);

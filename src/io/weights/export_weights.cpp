@@ -52,8 +52,7 @@ ExportedWeights export_weights(const SafetensorsReader& checkpoint, const std::s
   for (const TensorPlace& place : named.places) {
     tensors.push_back({.name = place.name, .shape = place.shape});
   }
-  SafetensorsWriter writer{
-      file, tensors, {{"format", "pt"}}};  // transformers refuse files without it
+  SafetensorsWriter writer{file, tensors, {{"format", "pt"}}};  // transformers need it
   std::vector<float> array;
   for (const TensorPlace& place : named.places) {
     if (place.begin == 0) {  // the first part of the array

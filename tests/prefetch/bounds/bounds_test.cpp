@@ -58,12 +58,12 @@ TEST(LowerBounds, CountHeadAndTailOfTheTightestTask) {
   EXPECT_EQ(bounds.mixed, bounds.offload);
 }
 
-// The same, and all y may be computed again at 100 ns for two pages. At b4, where 6 pages are
-// missing, moving m of them takes
+// The same, if all y may be recomputed at 100 ns per two pages. At b4, where 6 pages are missing,
+// moving m of them takes
 //   max(600, head(m)) + 100 + max(300 + 50 (6 - m), tail(m))
-// with head(m) = tail(m) = 100 + 100 m. The second maximum falls until the tail overtakes it, where
-// 100 + 100 m = 600 - 50 m: m = 10/3, 433.33, and head(m) is below 600. 600 + 100 + 433.33. At b3
-// (4 missing, 700 before, 200 after) it is 1100 and at b2 (2 missing, 800, 100) 1066.67.
+// with head(m) = tail(m) = 100 + 100 m. The second maximum falls until the tail overtakes it, at
+// 100 + 100 m = 600 - 50 m: m = 10/3, 433.33, and head(m) is below 600. Sum: 600 + 100 + 433.33. At
+// b3 (4 missing, 700 before, 200 after) it is 1100 and at b2 (2 missing, 800, 100) 1066.67.
 TEST(LowerBounds, DivideBetweenMovingAndComputingAgain) {
   TaskGraph graph = chain(4, pages(2));
   graph.tasks[0].is_recomputable = true;
@@ -75,8 +75,8 @@ TEST(LowerBounds, DivideBetweenMovingAndComputingAgain) {
   EXPECT_NEAR(static_cast<double>(bounds.mixed.count()), 1133.33, 1);
 }
 
-// chain(4, pages(2)) with two forward tasks to a layer: f writes z, g makes y of it. Or, in place,
-// f writes y and g updates it.
+// chain(4, pages(2)) with two forward tasks per layer: f writes z, g makes y from it. In place: f
+// writes y and g updates it.
 TaskGraph chain_in_two_tasks(bool in_place) {
   TaskGraph graph = chain(4, pages(2));
   graph.tasks[0].is_recomputable = true;
@@ -97,11 +97,11 @@ TaskGraph chain_in_two_tasks(bool in_place) {
   return graph;
 }
 
-// Who drops y1 or y2 runs both tasks again: 100 ns a page instead of 50, but for y0, which load
-// makes. At b4, where 6 pages are missing, moving m of them takes
-//   1000 + 100 + max(300 + again(6 - m), 100 + 100 m), again(r) = 50 r up to 2 pages, then 100 r -
-//   100
-// which is least at m = 3.5: 1550. At b3, b2 and the loss it is less.
+// Recomputing y1 or y2 runs both tasks: 100 ns a page instead of 50, except y0, which load makes.
+// At b4, where 6 pages are missing, moving m of them takes
+//   1000 + 100 + max(300 + again(6 - m), 100 + 100 m),
+//   again(r) = 50 r up to 2 pages, then 100 r - 100,
+// with the minimum 1550 at m = 3.5. At b3, b2 and the loss it is less.
 TEST(LowerBounds, CountAllTasksThatMakeABlockAndWhatTheyNeed) {
   for (const bool in_place : {false, true}) {
     const TaskGraph graph = chain_in_two_tasks(in_place);
@@ -122,8 +122,8 @@ TEST(LowerBounds, TakeTheFastestAlgorithmAndTheSmallestWorkspace) {
 }
 
 // Each fill takes the whole pool of 4 pages, so a and b, 2 pages each, are away meanwhile. They
-// have left at 300 and at 500: the first fill ends at 600. After each fill 4 pages come in 400, and
-// b is used for 100: 600 + 500 + 100 + 500.
+// have left at 300 and at 500; the first fill ends at 600. After each fill 4 pages return in 400,
+// and b is used for 100: 600 + 500 + 100 + 500.
 TEST(LowerBounds, CountAllThatComesInAfterATaskThatFillsNearMemory) {
   const TaskGraph graph =
       toy_graph("a:2 b:2 c:4 d:4",
@@ -154,8 +154,8 @@ RC_GTEST_PROP(LowerBounds, AreNeverAboveAPlan, ()) {
   }
 }
 
-// Of the tensors of the forward pass some, each with a random reuse: whether or not
-// find_recomputable() would name them.
+// Drops some tensors of the forward pass, each with a random reuse, whether or not
+// find_recomputable() accepts them.
 std::vector<TaskRun> runs_that_drop_some(const TaskGraph& graph) {
   const int one_in = *rc::gen::inRange(1, 6);
   std::vector<Dropped> dropped;
@@ -174,8 +174,8 @@ std::vector<TaskRun> runs_that_drop_some(const TaskGraph& graph) {
   return RecomputationInserter{graph}.insert(runs_in_order(graph), dropped);
 }
 
-// Times from 100 ns to 0.2 ms, each power of two as likely as the next, and a link that loses
-// no time: then it matters which tasks run again, and plans come close to bounds.
+// Times from 100 ns to 0.2 ms, with equal weight for each power of two, and a link without latency.
+// The choice of recomputed tasks then matters, and plans come close to bounds.
 Profile unequal_profile(const TaskGraph& graph) {
   Profile profile = random_profile(graph);
   for (auto& durations : profile.durations) {
@@ -188,8 +188,8 @@ Profile unequal_profile(const TaskGraph& graph) {
   return profile;
 }
 
-// Whatever is dropped, sensible or not: of many sequences that compute the right values none gives
-// a plan that is faster than the bound.
+// Tries many sequences that compute the right values with sensible and other drops: no plan is
+// faster than the bound.
 void expect_bounded_whatever_is_dropped(const TaskGraph& graph, const Profile& profile) {
   Problem given = random_problem(graph, profile);
   given.may_recompute = true;
@@ -210,7 +210,7 @@ RC_GTEST_PROP(LowerBounds, AreNeverAboveAPlanThatDropsAnything, ()) {
   expect_bounded_whatever_is_dropped(graph, random_profile(graph));
 }
 
-// Many of whose tensors are read, changed in place and read again.
+// Many tensors are read, updated in place and read again.
 RC_GTEST_PROP(LowerBounds, AreNeverAboveAPlanOfASmallStepWithUpdatesInPlace, ()) {
   const TaskGraph graph = random_graph({.max_layers = 6, .in_place_one_in = 2});
   expect_bounded_whatever_is_dropped(graph, unequal_profile(graph));

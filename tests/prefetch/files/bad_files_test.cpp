@@ -1,5 +1,4 @@
-// Files of every kind but traces, each spoilt in one place: the refusal names the place and the
-// cause.
+// Files of every kind except traces, each with one defect: the error names the place and the cause.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -27,7 +26,7 @@ using namespace std::chrono_literals;
 using nlohmann::json;
 using test::refusal;
 
-// Of the link of a machine and of a profile.
+// Defects of the link of a machine or a profile.
 constexpr std::array kLinkTamperings{
     Tampering{"/link", "", "missing"},
     Tampering{"/link", "[]", "no object"},
@@ -133,7 +132,7 @@ TEST(BadProfile, IsRefusedWithThePlaceOfWhatIsWrong) {
   expect_refusals(good, "p", kLinkTamperings, read);
 }
 
-// Of files of before there were updates on the far side the rates are the machine's own default.
+// Older files without rates of the far side get the machine's default.
 TEST(ProfileFile, HasTheRatesOfTheFarSide) {
   const TaskGraph graph = chain(2, pages(1));
   Profile profile = flat_profile(graph, 100ns);
@@ -150,7 +149,7 @@ TEST(ProfileFile, HasTheRatesOfTheFarSide) {
   EXPECT_EQ(older.compute_speed_while_updating, LinkProfile{}.compute_speed_while_updating);
 }
 
-// The graph has the same tasks, as with a larger batch.
+// The graph has the same tasks with other sizes, as with a larger batch.
 TEST(BadProfile, IsRefusedForAnotherGraph) {
   const TaskGraph graph = chain(2, pages(1));
   const json file = to_json(flat_profile(graph, 100ns), graph);
@@ -162,7 +161,7 @@ TEST(BadProfile, IsRefusedForAnotherGraph) {
   EXPECT_NE(sentence.find("--batch"), std::string::npos);
 }
 
-// Of the file of a plan with moves for a chain of six layers.
+// Defects of a plan file with moves for a chain of six layers.
 constexpr std::array kPlanTamperings{
     Tampering{"/format", "", "missing"},
     Tampering{"/version", "", "missing"},
@@ -203,7 +202,7 @@ TEST_F(BadPlan, IsRefusedWithThePlaceOfWhatIsWrong) {
 }
 
 TEST_F(BadPlan, IsRefusedForAnotherGraph) {
-  graph.tasks[0].flops += 1;  // a cost does not make another graph
+  graph.tasks[0].flops += 1;  // costs do not change the fingerprint
   EXPECT_EQ(refusal([&] { return read(file); }), "accepted");
   graph.data[0].size = pages(3);
   const std::string sentence = refusal([&] { return read(file); });

@@ -1,5 +1,5 @@
-// What is read from files may be anything. Each property spoils a good file in a few places; what
-// comes out is read, and then planned, verified and simulated, or refused in one line.
+// Files may contain anything. Each property corrupts a good file in a few places; the result is
+// read, then planned, verified and simulated, or refused in one line.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ namespace {
 using namespace testing;
 using nlohmann::json;
 
-// Every value in `value` that is no value of the root itself.
+// Collects every value in `value` except the root.
 void collect(json& value, std::vector<json*>& all) {
   if (!value.is_structured()) return;
   for (json& child : value) {
@@ -75,7 +75,7 @@ void spoil(json& file) {
   }
 }
 
-// The text of `file`, spoilt as JSON and then, sometimes, as text.
+// Returns the text of `file`, corrupted as JSON and sometimes as text.
 std::string spoilt(json file) {
   for (int i = *rc::gen::inRange(0, 4); i > 0; --i) spoil(file);
   std::string text = file.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -86,7 +86,7 @@ std::string spoilt(json file) {
   return text;
 }
 
-// What is not refused in one line must have worked.
+// The read must succeed, or refuse in one line.
 void expect_read_or_refused(const std::function<void()>& read) {
   try {
     read();
@@ -115,7 +115,7 @@ void expect_plans(const TaskGraph& graph, const Profile& profile, um::Bytes budg
   for (const char* name : {"capacity", "on-demand"}) {
     const Plan plan = planned(name, given);
     RC_ASSERT(reason_against(graph, plan) == "");
-    if (all < um::Bytes{1ULL << 40U}) {  // the paging model looks at each page
+    if (all < um::Bytes{1ULL << 40U}) {  // the paging model visits each page
       RC_ASSERT(simulate(graph, plan, profile).makespan() >= um::Nanoseconds{0});
     }
   }

@@ -81,7 +81,7 @@ TEST(InPrecision, NamesThePrecisionsOfAMachineWithoutThisOne) {
 }
 
 TEST_F(MachineFile, MayHavePeaksOfTensorCores) {
-  EXPECT_EQ(find().bf16_flops_per_second, std::nullopt);  // as files were before
+  EXPECT_EQ(find().bf16_flops_per_second, std::nullopt);  // older files have none
   file["bf16_flops_per_second"] = 4e9;
   EXPECT_EQ(refusal([&] { return in_precision(find(), "tf32"); }),
             "the machine 'toy' has no peak rate in tf32, only in fp32 and bf16");
@@ -98,10 +98,10 @@ TEST_F(MachineFile, MayHavePeaksOfTensorCores) {
 TEST_F(MachineFile, ModelsNoTimeLongerThanTheLongest) {
   file["flops_per_second"] = 1000;
   file["compute_efficiency"] = 0.001;
-  TaskGraph graph;  // 1e300 flops at one a second: longer than any time there is
+  TaskGraph graph;  // 1e300 flops at one per second: longer than the longest time
   graph.add(Task{.name = "endless", .flops = 1e300});
   EXPECT_EQ(model_profile(graph, find()).durations[0][0], um::Nanoseconds{kLongestDuration});
-  // Nor so many long ones that their sum is no number: 20,000 times eleven days.
+  // The sum of 20,000 times of eleven days must not overflow either.
   while (graph.tasks.size() < 20'000) graph.add(Task{.name = "another", .flops = 1e300});
   const Profile profile = model_profile(graph, find());
   EXPECT_GT(compute_time(profile, runs_in_order(graph)), um::Nanoseconds{1LL << 59});

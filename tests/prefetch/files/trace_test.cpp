@@ -1,7 +1,7 @@
-// Files of traces, each spoilt in one place: the refusal names the place and the cause.
-// Small traces in which update tasks write weights between backward tasks, as found by a random
-// search: planners once gave them plans that recompute with weights that had changed since. In
-// "in_place" a forward task changes a tensor that another has read.
+// Trace files, each with one defect: the error names the place and the cause. Also small traces in
+// which update tasks write weights between backward tasks, found by a random search: planners once
+// recomputed with weights that had changed since. In "in_place" a forward task changes a tensor
+// that another has read.
 #include "prefetch/files/trace.h"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ TEST(Trace, PutsTheAlgorithmThatNeedsLeastWorkspaceFirst) {
 
 TEST(Trace, GivesNamesThatOccurMoreThanOnceTheirIndex) {
   nlohmann::json file = small_trace();
-  file["tasks"][5]["name"] = "ReLU #1";  // taken: the second task must find another
+  file["tasks"][5]["name"] = "ReLU #1";  // taken: the second task needs another name
   const Trace trace = read(file);
   std::vector<std::string> names;
   for (const Task& task : trace.graph.tasks) names.push_back(task.name);
@@ -103,8 +103,8 @@ TEST(Trace, BecomesAProfileWithTheLinkOfAMachine) {
   EXPECT_EQ(profile.link.offload, toy_link().offload);
 }
 
-// After the tasks of small_trace() live on: 11 (8 MiB); 11 and 12 (16); 11, 12, 20 (24); 11, 21;
-// 22; nothing. So it turns after the loss.
+// Live after the tasks of small_trace(): 11 (8 MiB); 11 and 12 (16); 11, 12, 20 (24); 11, 21; 22;
+// nothing. The step thus turns after the loss.
 TEST(PhaseGuess, TurnsWhereMostBytesLiveOn) {
   nlohmann::json file = small_trace();
   for (auto& task : file["tasks"]) task.erase("phase");
@@ -129,8 +129,8 @@ TEST(PhaseGuess, TakesAStepInWhichNothingLivesOnForForward) {
   EXPECT_TRUE(guess_phases({}).empty());
 }
 
-// A real one: BERT-base at batch 256, recorded on an A100 (1369 tasks, 17.8 GB of weights, tensors
-// of 33.5 GB at the peak).
+// A real trace: BERT-base at batch 256, recorded on an A100 (1369 tasks, 17.8 GB of weights, 33.5
+// GB of tensors at the peak).
 class Bert : public ::testing::Test {
  protected:
   const Trace trace = read_trace(JsonFile{SPILLWAY_TRACES "/bert-base-b256-a100.json"});
@@ -149,7 +149,7 @@ TEST_F(Bert, IsReadAsItIs) {
   EXPECT_TRUE(names.contains("Add_Forward #2"));
 }
 
-// The trace's own names say that the forward pass ends with task 477, makeLoss.
+// According to task names, the forward pass ends with task 477, makeLoss.
 TEST_F(Bert, TurnsWhereItsNamesSay) {
   for (std::size_t t = 0; t < 470; ++t) EXPECT_EQ(trace.graph.tasks[t].phase, Phase::kForward) << t;
   for (std::size_t t = 490; t < trace.graph.tasks.size(); ++t) {
@@ -158,7 +158,7 @@ TEST_F(Bert, TurnsWhereItsNamesSay) {
   }
 }
 
-// A published unified-memory simulator takes 1.0035 of the compute time at best, with 40 GB and a
+// A published unified-memory simulator needs at best 1.0035 of the compute time, with 40 GB and a
 // link of 15.754 GB/s each way.
 TEST_F(Bert, FitsIn40GBWithoutLosingTime) {
   const um::Bandwidth rate{15.754e9};
@@ -243,7 +243,7 @@ TEST(BadTrace, IsRefusedWhenItIsNoJson) {
   EXPECT_EQ(complaint("[1]"), "t: is no object");
 }
 
-// 17 blocks of 4 TiB: the last one makes it more than 64.
+// 17 blocks of 4 TiB: the last one exceeds 64 TiB.
 TEST(BadTrace, IsRefusedWithMoreBytesThanAnyMemory) {
   json file = small_trace();
   file["data"] = json::array();
@@ -271,7 +271,7 @@ class UpdateTraces : public ::testing::TestWithParam<std::tuple<std::string, std
     return read_trace(JsonFile{std::string{SPILLWAY_TRACES "/updates/"} + file + ".json"},
                       {.offload_weights = offload_weights});
   }
-  // The least budget, a third more than that, and two thirds of what keeps everything near.
+  // Returns the least budget, a third more, and two thirds of the resident need.
   [[nodiscard]] static std::vector<um::Bytes> budgets(const NearNeed& need) {
     return {need.smallest, um::Bytes{need.smallest.count() / 3 * 4},
             std::max(need.smallest, um::Bytes{need.resident.count() / 3 * 2})};
@@ -305,8 +305,9 @@ TEST_P(UpdateTraces, ArePlannedSoundly) {
   }
 }
 
-// A writes x, B reads x to make v, C, which takes 9 s, updates x in place, D reads x, E reads v. To
-// make v again takes A and B, not C: A, B, C, D, T, U, A again, B again, E computes for 9.008 s.
+// A writes x; B makes v from x; C, which takes 9 s, updates x in place; D reads x; E reads v.
+// Recomputing v takes A and B, but not C: A, B, C, D, T, U, A again, B again, E compute for 9.008
+// s.
 TEST(InPlaceTrace, HasBoundsThatCountOnlyWhatABlockIsMadeFrom) {
   const Trace trace = read_trace(JsonFile{SPILLWAY_TRACES "/updates/in_place.json"});
   const Profile profile = trace_profile(trace, find_machine("k40m").link);

@@ -29,9 +29,9 @@ std::variant<ReplayPlan, NotLearned> learn_program(const Program& program,
   return learn(twice(record(program)), options);
 }
 
-// Two blocks of two pages, read in turn for 100 ns, in two pages: each comes in 20 ns and is
-// dropped clean, 240 ns in all. By faults: two pages each, 20,010 ns a
-// page; the model's first step has no far copies, so two pages are written out, 10 ns each.
+// Two blocks of two pages, read alternately for 100 ns, in two pages: each comes in 20 ns and is
+// dropped clean, 240 ns in total. By faults: two pages each, 20,010 ns a page; the model's first
+// step has no far copies, so two pages are written out, 10 ns each.
 TEST(Learn, PlansAnIterationThatDoesNotFit) {
   const auto result =
       learn_program(stream(2, pages(2), um::Access::kRead, 100ns), toy_options(pages(2)));
@@ -60,7 +60,7 @@ struct Stream {
   um::Access access;
 };
 
-// Gtest looks for this name.
+// GoogleTest requires this name.
 // NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const Stream& stream, std::ostream* out) {
   *out << stream.oversubscription << " times near memory, "
@@ -69,8 +69,8 @@ void PrintTo(const Stream& stream, std::ostream* out) {
 
 class LearnedStream : public ::testing::TestWithParam<Stream> {};
 
-// 64 blocks of 4 MiB, each used once an iteration for 0.5 ms. The link takes 0.36 ms for a block
-// each way, so all but the first transfer can be hidden.
+// 64 blocks of 4 MiB, each used once per iteration for 0.5 ms. The link takes 0.36 ms for a block
+// each way, so all transfers except the first can be hidden.
 TEST_P(LearnedStream, IsFasterThanFaults) {
   const Stream& given = GetParam();
   const LinkProfile link{.offload = um::Bandwidth{12e9},
@@ -135,7 +135,7 @@ TEST(Recording, DisagreesOnBlockSizeAccessAndKind) {
   EXPECT_FALSE(agrees_after([](Program& other) { other.actions.pop_back(); }));
 }
 
-// Iteration `number` uses a block that was allocated `age` iterations before.
+// Iteration `number` uses a block that was allocated `age` iterations earlier.
 Recording use_of_age(std::uint64_t number, std::uint64_t age) {
   Recording recording{10, number};
   recording.touch({.block = {.is_fresh = true, .id = 0, .born = number - age}, .size = pages(1)});
@@ -161,7 +161,7 @@ TEST(FindCycle, TakesTheShortestThatWasGoneThroughTwice) {
   EXPECT_EQ(find_cycle(same, 4)->cycle, 1U);
 }
 
-// Block 0 of the iteration before is still used when the next block 0 may be there.
+// Block 0 of the previous iteration is still used when the next block 0 may exist.
 TEST(FindCycle, IsLongerThanBlocksLive) {
   std::vector<Recording> carried;
   for (std::uint64_t i = 5; i < 9; ++i) carried.push_back(use_of_age(i, 1));
@@ -207,7 +207,7 @@ TEST(LearnedStep, GroupsTouchesThatFollowAtOnce) {
   ASSERT_EQ(step.graph.tasks.size(), 4U);
   EXPECT_EQ(step.touches[1].task, 0U);
   EXPECT_EQ(step.touches[2].task, 1U);
-  // From the first touch of a group to the first of the next.
+  // From the first touch of a group to the first touch of the next.
   EXPECT_EQ(step.profile.durations[0][0], 301ns);
   EXPECT_EQ(step.profile.durations[1][0], 103ns);
   EXPECT_EQ(step.profile.durations[3][0], 40ns);
@@ -227,7 +227,7 @@ TEST(LearnedStep, MakesTensorsOfWhatDiesWithItsLastTask) {
   EXPECT_EQ(block(1).kind, DataKind::kState);  // smaller than a page
   EXPECT_FALSE(block(1).is_offloadable);
   EXPECT_EQ(block(2).kind, DataKind::kTensor);
-  EXPECT_EQ(block(3).kind, DataKind::kState);  // freed a task after its last
+  EXPECT_EQ(block(3).kind, DataKind::kState);  // freed one task after its last use
   EXPECT_TRUE(block(3).is_offloadable);
 }
 
@@ -252,8 +252,8 @@ TEST(LearnedStep, TakesTheMedianOfTheGaps) {
   EXPECT_EQ(std::get<LearnedStep>(made).profile.durations[0][0], 200ns);
 }
 
-// Each iteration uses and frees what the one before allocated: where the cycle begins it has
-// content, and where it is read first, too, even if no touch told of a write.
+// Each iteration uses and frees a block of the previous one. It has content when the cycle begins,
+// also if it is read first without a declared write.
 TEST(LearnedStep, KeepsWhatIsCarriedOver) {
   const auto iteration = [](std::uint64_t number, um::Access access) {
     Recording recording{10, number};

@@ -11,9 +11,9 @@
 
 namespace spillway::prefetch::testing {
 
-/// A memory that holds a replay plan's pool, page by page: commands and touches bring pages near,
-/// and it sends away by itself, when touches take more than it holds, what was used or came longest
-/// ago. Keeps the first order that is wrong.
+/// A memory with a replay plan's pool, page by page. Commands and touches bring pages near. When
+/// touches exceed the pool, it evicts the least recently used or arrived pages. Records the first
+/// wrong command.
 class NearAccount {
  public:
   explicit NearAccount(const ReplayPlan& replay_plan)
@@ -41,7 +41,7 @@ class NearAccount {
     }
     const std::uint64_t begin = order.offset.count() / page_;
     const std::uint64_t end = (order.offset + order.size).count() / page_;
-    // Ordered twice, the ends of its range would already be where they are to go.
+    // A command issued twice would find both ends of its range already at their target.
     for (const std::uint64_t i : {begin, end - 1}) {
       const State state = block.pages[i].state;
       if (comes ? state != State::kFar : state == State::kFar || state == State::kLeaving) {
@@ -102,7 +102,7 @@ class NearAccount {
     std::uint64_t last_use = 0;
   };
 
-  /// The first page of the block used longest ago. False when none may go.
+  /// Evicts the first page of the least recently used block. Returns false when none may leave.
   bool evict_one(BlockName kept) {
     Page* victim = nullptr;
     std::uint64_t oldest = 0;

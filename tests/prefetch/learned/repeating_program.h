@@ -11,8 +11,8 @@
 
 namespace spillway::prefetch::testing {
 
-/// What a program does in one iteration, block by block of its own numbering: the first blocks are
-/// there before, the others it allocates in ascending order.
+/// One iteration of a program with its own numbering of blocks: the first blocks are persistent,
+/// the others are allocated in ascending order.
 struct Program {
   struct Action {
     RecordedEvent::Kind kind = RecordedEvent::Kind::kTouch;
@@ -24,7 +24,7 @@ struct Program {
   std::vector<um::Bytes> sizes;  ///< by block
   std::vector<Action> actions;
 
-  /// How a block is called: persistent ones are 100, 101 …
+  /// Returns the name of a block: persistent ones are 100, 101 …
   [[nodiscard]] BlockName name(std::size_t block) const {
     if (block < persistent) return {.is_fresh = false, .id = 100 + block};
     return {.is_fresh = true, .id = block - persistent};
@@ -37,17 +37,18 @@ struct Program {
   }
 };
 
-/// True while the replayer tells its user that it follows what it learned.
+/// True while the replayer reports that it follows a replay plan.
 inline bool is_following(const Replayer& replayer) {
   return replayer.description().starts_with("following ");
 }
 
-/// Recordings of an iteration that repeats.
+/// Returns two identical iterations as a cycle of one.
 inline RecordedCycles twice(const Recording& recording) {
   return {.iterations = {recording, recording}, .cycle = 1};
 }
 
-/// `blocks` persistent blocks of `size`, each used once an iteration, in order.
+/// Returns a program with `blocks` persistent blocks of `size`, each used once per iteration, in
+/// order.
 inline Program stream(std::size_t blocks, um::Bytes size, um::Access access,
                       um::Nanoseconds computing) {
   Program program{.persistent = blocks, .sizes = std::vector<um::Bytes>(blocks, size)};
@@ -57,8 +58,9 @@ inline Program stream(std::size_t blocks, um::Bytes size, um::Access access,
   return program;
 }
 
-/// An iteration of up to 5 persistent blocks and 40 random actions: allocations, frees, touches in
-/// groups and alone. Sizes are 1 to 6 pages, some less than one. It frees what it allocates.
+/// Returns an iteration with up to 5 persistent blocks and 40 random actions: allocations, frees,
+/// single touches and groups. Sizes are 1 to 6 pages, sometimes less than one. It frees what it
+/// allocates.
 inline Program random_program(std::mt19937_64& random) {
   const auto below = [&](std::uint64_t n) { return static_cast<std::size_t>(random() % n); };
   const auto size = [&] { return below(8) == 0 ? um::Bytes{100} : pages(1 + below(6)); };
@@ -96,7 +98,7 @@ inline Program random_program(std::mt19937_64& random) {
   return program;
 }
 
-/// What a recording of one iteration of the program holds.
+/// Records one iteration of the program.
 inline Recording record(const Program& program, std::size_t max_events = 1000) {
   Recording recording{max_events};
   um::Nanoseconds now{0};

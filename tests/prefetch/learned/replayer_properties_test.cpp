@@ -22,19 +22,18 @@ using namespace testing;
 using namespace std::chrono_literals;
 using Kind = RecordedEvent::Kind;
 
-// How often one action of the program is left out, done twice or replaced by another: one in so
-// many; 0 for never.
+// Frequency of actions that are left out, done twice or replaced: one in `one_in`; 0 for never.
 struct Deviation {
   std::uint64_t one_in = 0;
 };
 
-// A program, its replayer, and a memory whose moves end when it likes.
+// A program, its replayer, and a memory with moves that end at random times.
 class FollowedProgram {
  public:
   FollowedProgram(Program program, std::mt19937_64& random)
       : program_{std::move(program)}, random_{random}, haste_{random() % 5} {}
 
-  // False when it is not worth following.
+  // Returns false when the program is not learned.
   bool learn_it(um::Bytes budget) {
     static_cast<void>(replayer.mark(0ns));
     iterate({});
@@ -64,7 +63,7 @@ class FollowedProgram {
     take(replayer.mark(now_));
   }
 
-  // The same when moves take no time.
+  // Runs an iteration with moves that take no time.
   void iterate_at_once() {
     is_instant_ = true;
     iterate({});
@@ -75,7 +74,7 @@ class FollowedProgram {
   void end_all() {
     while (!under_way_.empty()) end_one();
   }
-  // "" as long as all is well.
+  // Returns "" as long as everything is correct.
   [[nodiscard]] std::string wrong() const {
     if (!account_ || !account_->first_wrong().empty()) return account_->first_wrong();
     if (!is_following(replayer) && !replayer.near().count()) return "";
@@ -112,7 +111,7 @@ class FollowedProgram {
     if (account_) account_->touch(block->name, block->size);
   }
 
-  // Nothing for a fresh block that does not live.
+  // Returns nullopt for a fresh block that is not live.
   [[nodiscard]] std::optional<Live> live(std::size_t block) const {
     if (block >= program_.persistent) return lives_[block];
     return Live{program_.name(block), program_.sizes[block], 100 + block};
@@ -152,7 +151,7 @@ class FollowedProgram {
   bool is_instant_ = false;
 };
 
-// Between the least that works and all that it touches.
+// Returns a budget between the smallest that works and everything that the program touches.
 um::Bytes random_budget(const Program& program, std::mt19937_64& random) {
   um::Bytes all;
   for (const um::Bytes size : program.sizes) all += um::round_up(size, kPage);
@@ -200,7 +199,7 @@ RC_GTEST_PROP(FollowedProgram, MayDeviateAnyhow, ()) {
   }
   RC_CLASSIFY(followed.replayer.counters().abandoned > 0, "abandoned");
   RC_CLASSIFY(followed.replayer.counters().followed > 0, "followed");
-  // The program finds back to what was learned.
+  // The program returns to the learned pattern.
   followed.end_all();
   followed.iterate({});
   const std::uint64_t before = followed.replayer.counters().followed;
@@ -209,7 +208,7 @@ RC_GTEST_PROP(FollowedProgram, MayDeviateAnyhow, ()) {
   RC_ASSERT(followed.wrong() == "");
 }
 
-// What an iteration did.
+// The counters of one iteration.
 using Deeds = std::array<std::uint64_t, 3>;
 
 Deeds deeds_of(FollowedProgram& followed) {
@@ -220,8 +219,8 @@ Deeds deeds_of(FollowedProgram& followed) {
           after.late - before.late};
 }
 
-// With moves that end at once every iteration does the same in the end; where the replay plan
-// leaves some touches to faults, which send away what they will, a few by turns.
+// With moves that end at once every iteration eventually does the same. If faults serve some
+// touches, evictions may make a few iterations alternate.
 RC_GTEST_PROP(FollowedProgram, SettlesIntoASteadyState, ()) {
   std::mt19937_64 random{*rc::gen::arbitrary<std::uint64_t>()};
   const Program program = random_program(random);

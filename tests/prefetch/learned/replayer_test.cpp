@@ -1,5 +1,5 @@
-// Programs whose iterations hand content on: arrays that are swapped, state that is allocated anew
-// before the old one is freed, buffers that the first iteration leaves behind.
+// Programs with content that passes from one iteration to the next: swapped arrays, state that is
+// allocated before the old state is freed, and buffers that the first iteration leaves behind.
 #include "prefetch/learned/replayer.h"
 
 #include <gtest/gtest.h>
@@ -17,8 +17,8 @@ namespace {
 using namespace testing;
 using namespace std::chrono_literals;
 
-// Blocks 0 and 1, two pages each, are read in turn for 100 ns in a budget of two pages: the plan
-// fetches each before its task and lets it go after it.
+// Blocks 0 and 1, two pages each, are read alternately for 100 ns in a budget of two pages: the
+// plan fetches each before its task and frees it afterwards.
 class TwoBlocks : public ::testing::Test {
  protected:
   using PrefetchCommands = std::vector<PrefetchCommand>;
@@ -37,7 +37,7 @@ class TwoBlocks : public ::testing::Test {
     for (const PrefetchCommand& command : touch(1)) complete(command);
     for (const PrefetchCommand& command : mark()) complete(command);
   }
-  // Ends a command, and all that follow from it.
+  // Completes a command, and all commands that follow from it.
   void complete(const PrefetchCommand& command) {
     for (const PrefetchCommand& next : replayer.complete(command.ticket)) complete(next);
   }
@@ -85,7 +85,7 @@ TEST_F(TwoBlocks, AreLearnedOnceTwoIterationsAgree) {
 
 TEST_F(TwoBlocks, AreMovedAheadOfTheirTouches) {
   learn_and_begin();
-  // Only 101, used last, can still be near: it is sent to where it belongs between iterations.
+  // Only 101, used last, can still be near: it is sent to its home between iterations.
   const PrefetchCommands settling = mark();
   EXPECT_EQ(text(settling), "far 101 ");
   EXPECT_EQ(replayer.near(), pages(2));
@@ -94,9 +94,9 @@ TEST_F(TwoBlocks, AreMovedAheadOfTheirTouches) {
   EXPECT_EQ(first[0].size, pages(2));
   EXPECT_EQ(text(replayer.complete(first[0].ticket)), "");
   EXPECT_EQ(text(touch(0)), "");
-  const PrefetchCommands exchange = touch(1);  // task 0 has ended: its room is wanted
+  const PrefetchCommands exchange = touch(1);  // task 0 has ended: its room is needed
   EXPECT_EQ(text(exchange), "far 100 ");
-  // Block 1 has come by faults meanwhile: nothing is left to fetch.
+  // Block 1 has come by faults meanwhile: nothing needs to be fetched.
   EXPECT_EQ(text(replayer.complete(exchange[0].ticket)), "");
   EXPECT_EQ(replayer.near(), pages(2));
   const PrefetchCommands last = mark();
@@ -111,7 +111,7 @@ TEST_F(TwoBlocks, AreLeftAloneAfterTooManyMisses) {
   learn_and_begin();
   for (const PrefetchCommand& command : mark()) complete(command);
   static_cast<void>(touch(0));
-  static_cast<void>(touch(0));  // a miss: one is allowed
+  static_cast<void>(touch(0));  // a miss; one is allowed
   EXPECT_TRUE(is_following(replayer));
   static_cast<void>(touch(0));
   EXPECT_FALSE(is_following(replayer));
@@ -169,14 +169,14 @@ using namespace testing;
 using namespace std::chrono_literals;
 using um::Access;
 
-// A program by hand, whose moves end at once.
+// A hand-written program with moves that end at once.
 class Carrying : public ::testing::Test {
  protected:
   void touch(std::uint64_t block, std::uint64_t size, Access access) {
     now_ += 100ns;
     end(replayer.touch({.block = block, .size = pages(size), .access = access, .at = now_}));
   }
-  // The end of an iteration. Learns when it can.
+  // Ends an iteration. Learns when possible.
   void mark() {
     now_ += 100ns;
     end(replayer.mark(now_));
@@ -194,7 +194,7 @@ class Carrying : public ::testing::Test {
     }
   }
 
-  // A sweep over six pages from one array to another, by parts of two pages: 10 … and 20 …
+  // Sweeps over six pages from one array to another, in parts of two pages: 10 … and 20 …
   void sweep(std::uint64_t from, std::uint64_t to) {
     for (std::uint64_t i = 0; i < 3; ++i) {
       touch(from + i, 2, Access::kRead);
@@ -208,7 +208,7 @@ class Carrying : public ::testing::Test {
       sweep(20, 10);
     }
   }
-  // A new state is made of the old one, with two weights.
+  // Makes a new state from the old one, with two weights.
   void advance_state() {
     touch(10, 2, Access::kRead);
     touch(11, 2, Access::kRead);
@@ -233,7 +233,7 @@ TEST_F(Carrying, SwappedArraysHaveACycleOfTwo) {
   sweep_to_and_fro(2);
   EXPECT_EQ(cycle, 2U);
   EXPECT_EQ(step.ends, (std::vector<std::size_t>{6, 12}));
-  sweep(10, 20);  // the replay plan begins where its cycle does
+  sweep(10, 20);  // following begins where the plan's cycle begins
   EXPECT_FALSE(is_following(replayer));
   sweep(20, 10);
   EXPECT_TRUE(is_following(replayer));
@@ -258,9 +258,9 @@ TEST_F(Carrying, AnExtraSweepIsLearnedAnew) {
 
 TEST_F(Carrying, StateThatIsAllocatedBeforeTheOldOneIsFreedHasACycleOfTwo) {
   mark();
-  for (int i = 0; i < 5; ++i) advance_state();  // the first one is of before the first mark
+  for (int i = 0; i < 5; ++i) advance_state();  // the first state is from before the first mark
   EXPECT_EQ(cycle, 2U);
-  // Two weights, and the states by turns: all keep their content from cycle to cycle.
+  // Two weights, and the two states alternately: all keep their content across cycles.
   ASSERT_EQ(step.graph.data.size(), 4U);
   for (const DataBlock& block : step.graph.data) {
     EXPECT_EQ(block.kind, DataKind::kState);
@@ -296,7 +296,7 @@ TEST_F(Carrying, WhatTheFirstIterationLeavesBehindIsLearnedOnceItIsOld) {
     for (std::uint64_t block = 10; block < 14; ++block) touch(block, 2, Access::kReadWrite);
     mark();
   }
-  // Allocated in iteration 1, old in iteration 5: 5 and 6 agree, 7 is idle, 8 is followed.
+  // Allocated in iteration 1, permanent in iteration 5: 5 and 6 agree, 7 is idle, 8 is followed.
   EXPECT_EQ(cycle, 1U);
   EXPECT_EQ(replayer.counters().recorded, 6U);
   EXPECT_EQ(replayer.counters().followed, 1U);
@@ -306,10 +306,10 @@ TEST_F(Carrying, ABlockMayOutliveItsSuccessorsBirth) {
   mark();
   for (int i = 0; i < 8; ++i) advance_state();
   ASSERT_TRUE(is_following(replayer));
-  // Two states are kept for good: their names go to later ones.
+  // Two states are kept for ever: their names pass to later ones.
   bool has_let_go = false;
   for (int i = 0; i < 4; ++i) {
-    touch(state_ - 1, 2, Access::kRead);  // whose name the next one gets
+    touch(state_ - 1, 2, Access::kRead);  // the next one gets this block's name
     const um::Bytes before = replayer.near();
     replayer.allocate(++state_, pages(2));
     has_let_go = has_let_go || replayer.near() < before;

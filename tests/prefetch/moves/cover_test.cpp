@@ -15,8 +15,8 @@ namespace {
 using namespace testing;
 
 // a and b have two pages, c has three. Demand in pages, run by run:
-//   make a: 2, make b: 4, make c: 7, use b: 4 (c is gone), use a: 2.
-// Between two uses when c is made: a (used longest ago) and b.
+//   make a: 2, make b: 4, make c: 7, use b: 4 (c is dead), use a: 2.
+// Idle when c is made: a (least recently used) and b.
 class CoverTest : public ::testing::Test {
  protected:
   // "name offset+size for run", in pages; "none" when some run does not fit.
@@ -62,7 +62,7 @@ TEST_F(CoverTest, TakesNoMoreThanAChunkAtOnce) {
             (Away{"a 0+1 for 2", "a 1+1 for 2", "b 0+1 for 2"}));
 }
 
-// Two pages are to be free: of 7 when c is made, of 4 also when b is, where a is idle.
+// Two pages are to stay free: of 7 when c is made; of 4 also when b is made, while a is idle.
 TEST_F(CoverTest, KeepsSpareRoomAsFarAsBlocksAreIdle) {
   EXPECT_EQ(away(pages(7), {.chunk = pages(4), .spare = pages(2)}), Away{"a 0+2 for 2"});
   EXPECT_EQ(away(pages(4), {.chunk = pages(4), .spare = pages(2)}),
@@ -70,7 +70,7 @@ TEST_F(CoverTest, KeepsSpareRoomAsFarAsBlocksAreIdle) {
 }
 
 TEST_F(CoverTest, GivesNothingWhenATaskDoesNotFit) {
-  // Three pages: one page of a must go for b already.
+  // Three pages: one page of a must already leave for b.
   EXPECT_EQ(away(pages(3), {.chunk = pages(4)}),
             (Away{"a 0+1 for 1", "a 1+1 for 2", "b 0+2 for 2"}));
   EXPECT_EQ(away(pages(2), {.chunk = pages(4)}), Away{"none"});
@@ -80,8 +80,8 @@ using namespace testing;
 using namespace std::chrono_literals;
 
 // A chain of four layers of two pages; each forward task has a fast algorithm with a workspace of
-// four pages. The largest working set is eight pages (backward), a forward task with its workspace
-// also needs eight: y, y and four. When f4 runs, y0 to y4 and its workspace are near: 14 pages.
+// four pages. The largest working set is eight pages (backward); a forward task with workspace also
+// needs eight: y, y and four. When f4 runs, y0 to y4 and its workspace are near: 14 pages.
 class ChooseAlgorithms : public ::testing::Test {
  protected:
   ChooseAlgorithms() {
@@ -91,8 +91,8 @@ class ChooseAlgorithms : public ::testing::Test {
     profile = flat_profile(graph, 100ns);
     for (std::size_t t = 1; t <= 4; ++t) profile.durations[t] = {100ns, 50ns};
   }
-  // Calls that choose_algorithms() makes with at most `evaluations`, when a plan takes as long as
-  // the number of its fast algorithms says: they never pay.
+  // Returns the number of calls by choose_algorithms(), at most `evaluations`. A plan's time is its
+  // number of fast algorithms, so these never pay.
   [[nodiscard]] int calls(um::Bytes pool, int evaluations) const {
     int count = 0;
     const auto evaluate = [&](std::vector<TaskRun> runs) -> std::optional<EvaluatedPlan> {
@@ -118,8 +118,8 @@ TEST_F(ChooseAlgorithms, EvaluatesOnceWhereNoWorkspaceCostsAMove) {
   EXPECT_EQ(calls(pages(14), 64), 1);
 }
 
-// At eight pages f2, f3 and f4 need moves for their workspaces (f1: y0, y1 and 4 pages do not): all
-// fast, all three frugal, and each of the three by itself.
+// At eight pages f2, f3 and f4 need moves for their workspaces (f1 with y0, y1 and 4 pages does
+// not). Calls: all fast, all three frugal, and each of the three by itself.
 TEST_F(ChooseAlgorithms, EvaluatesNeverMoreThanItMay) {
   EXPECT_EQ(calls(pages(8), 64), 5);
   for (int evaluations = 1; evaluations <= 5; ++evaluations) {
@@ -134,7 +134,7 @@ TEST_F(ChooseAlgorithms, EvaluatesTheSameRunsOnlyOnceWhenNothingFits) {
     return std::nullopt;
   };
   EXPECT_FALSE(choose_algorithms(problem(graph, profile, pages(7)), nothing, 64));
-  EXPECT_EQ(count, 1);  // no fast algorithm fits, so none can be taken back
+  EXPECT_EQ(count, 1);  // no fast algorithm fits, so none can be reverted
 }
 
 using namespace testing;
@@ -143,8 +143,8 @@ std::vector<FarInterval> saved_in(const TaskGraph& graph) {
   return find_saved_blocks(graph, BlockSizes{graph, kPage}, runs_in_order(graph));
 }
 
-// load 0, f1 1, f2 2, loss 3, b2 4, b1 5. y0 is read by f1 and next by b1; y1 by f2, then b2; y2 is
-// written by f2 and read by the loss.
+// load 0, f1 1, f2 2, loss 3, b2 4, b1 5. f1 reads y0, then b1 does; f2 reads y1, then b2 does; f2
+// writes y2 and the loss reads it.
 TEST(SavedBlocks, AreWhatBothPassesUse) {
   const TaskGraph graph = chain(2, pages(2));
   const auto saved = saved_in(graph);
@@ -162,7 +162,7 @@ TEST(SavedBlocks, AreWhatBothPassesUse) {
   EXPECT_FALSE(saved[2].follows_a_read());
 }
 
-// f2 also reads y0, as the end of a shortcut does: y0 leaves after f2.
+// f2 also reads y0, as the end of a shortcut: y0 leaves after f2.
 TEST(SavedBlocks, LeaveAfterTheLastForwardReaderOfAFork) {
   TaskGraph graph = chain(2, pages(2));
   graph.tasks[2].reads.push_back(DataId{0});
@@ -171,7 +171,7 @@ TEST(SavedBlocks, LeaveAfterTheLastForwardReaderOfAFork) {
   EXPECT_EQ(saved[0].last, 2U);
 }
 
-// f1 and f2 overwrite y0 in place: what is saved of it is what f2 wrote.
+// f1 and f2 update y0 in place: f2's content is saved.
 TEST(SavedBlocks, AreLastWrittenByTheLastForwardWriter) {
   TaskGraph graph = chain(2, pages(2));
   graph.tasks[1].writes.push_back(DataId{0});

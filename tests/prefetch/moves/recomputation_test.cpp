@@ -25,7 +25,7 @@ std::vector<std::string> task_names(const TaskGraph& graph, const std::vector<Ta
   return result;
 }
 
-// load, f1 to f3, loss, b3 to b1: y0 is no candidate, load is not recomputable.
+// load, f1 to f3, loss, b3 to b1. y0 is not a candidate, since load is not recomputable.
 class RecomputationTest : public ::testing::Test {
  protected:
   TaskGraph graph = chain(3, pages(1));
@@ -57,7 +57,7 @@ TEST_F(RecomputationTest, RecomputesFirstWhatARecomputationReads) {
                                       "b3", "b2", "b1"}));
 }
 
-// Each block of the chain is made of the one before it.
+// Each block of the chain is made from the previous one.
 TEST(RecomputationInserter, MakesAChainOfAnyLengthAgain) {
   constexpr std::size_t kLayers = 150'000;
   const TaskGraph graph = chain(kLayers, pages(1));
@@ -83,7 +83,8 @@ TEST_F(RecomputationTest, RunsATaskAgainForEveryUseWhereAskedTo) {
 }
 
 TEST_F(RecomputationTest, KeepsWhatABackwardTaskReadsItselfWhereAskedTo) {
-  // loss needs y3, made of y2, made of y1: only y3 stays. b3 needs y2 and y3, b2 needs y1 and y2.
+  // The loss needs y3, made from y2, made from y1: only y3 stays. b3 needs y2 and y3, b2 needs y1
+  // and y2.
   const std::vector<Dropped> all{{.data = DataId{1}, .reuse = Reuse::kOnceRead},
                                  {.data = DataId{2}, .reuse = Reuse::kOnceRead},
                                  {.data = DataId{3}, .reuse = Reuse::kOnceRead}};
@@ -93,7 +94,7 @@ TEST_F(RecomputationTest, KeepsWhatABackwardTaskReadsItselfWhereAskedTo) {
                                 "loss", "f1 again", "f2 again", "b3", "f1 again", "b2", "b1"}));
 }
 
-// b3 does not read y2, but f3 does, to make y3 again.
+// b3 does not read y2, but f3 does to recompute y3.
 TEST_F(RecomputationTest, FindsWhatOnlyRecomputationsRead) {
   for (Task& task : graph.tasks) {
     if (task.phase == Phase::kBackward) std::erase(task.reads, DataId{2});
@@ -102,7 +103,7 @@ TEST_F(RecomputationTest, FindsWhatOnlyRecomputationsRead) {
   EXPECT_TRUE(std::ranges::any_of(found, [](const auto& each) { return each.data == DataId{2}; }));
 }
 
-// In any combination, once or for each use, every run reads the right values.
+// In any combination, recomputed once or for each use, every run reads the right values.
 RC_GTEST_PROP(Recomputables, CanBeDroppedInAnyCombination, ()) {
   const TaskGraph graph = random_graph();
   const std::vector<TaskRun> runs = runs_in_order(graph);

@@ -23,7 +23,7 @@ namespace {
 
 using namespace testing;
 
-// x has two pages and is used by the runs 0, 4, 8 and 12. Beside it, run 2 needs three pages, and
+// x has two pages and is used by the runs 0, 4, 8 and 12. Besides x, run 2 needs three pages, and
 // the runs 6 and 10 need five each. With room for five pages x must be away for the last two.
 class ScheduleTest : public ::testing::Test {
  protected:
@@ -32,7 +32,7 @@ class ScheduleTest : public ::testing::Test {
     demand[6] = demand[10] = pages(2 + 5);
     plan.runs.resize(13);
   }
-  // x is away between its uses `last` and `last` + 4, and run `last` + 2 counts on that.
+  // x is away between its uses `last` and `last` + 4, and run `last` + 2 counts on its room.
   static FarInterval far_interval(Position last, Position written = 0) {
     const IdleInterval idle{.written = written, .last = last, .next = last + 4};
     return {idle, {}, pages(2), last + 2};
@@ -40,7 +40,7 @@ class ScheduleTest : public ::testing::Test {
   void schedule(const std::vector<FarInterval>& far_intervals) {
     add_moves(return_early(far_intervals, demand, pages(5)), {}, plan);
   }
-  // Of each offload: whether it transfers nothing.
+  // Returns by offload whether it is clean.
   [[nodiscard]] std::vector<bool> clean() const {
     std::vector<bool> result;
     for (const Move& move : plan.offloads) result.push_back(move.is_clean);
@@ -86,7 +86,7 @@ TEST_F(ScheduleTest, TransfersNothingWhenTwoPartsTogetherHaveAFarCopy) {
   lower.size = pages(1);
   FarInterval upper = lower;
   upper.offset = pages(1);
-  --lower.needed;  // two moves: another run waits for it
+  --lower.needed;  // a separate move: another run waits for it
   schedule({upper, lower, far_interval(8)});
   EXPECT_EQ(clean(), (std::vector<bool>{false, false, true}));
 }
@@ -112,9 +112,8 @@ TEST_F(ScheduleTest, CopiesWhileTasksReadWhereTheLinkCan) {
   EXPECT_EQ(plan.offloads[0].free_after, 5U);                // run 4 has read it
 }
 
-// A page of x is away until run 4, so that x as a whole is copied when run 8 has ended, although
-// nothing writes it. What leaves for no run's sake, once run 5 has written it, does not wait for
-// that.
+// A page of x is away until run 4, so x as a whole is copied after run 8, although no run writes
+// it. The renewal of a block that run 5 has written does not wait for that.
 TEST_F(ScheduleTest, LeavesBeforeWhatCannotBeCopiedYet) {
   FarInterval page = far_interval(0);
   page.size = pages(1);
@@ -144,8 +143,8 @@ TEST_F(ScheduleTest, KeepsACleanFarIntervalClean) {
   EXPECT_EQ(clean(), (std::vector<bool>{false, true}));
 }
 
-// The first far interval is left out, so the second has no far copy to rely on; it makes the one
-// that the third relies on.
+// The first far interval is left out, so the second has no far copy; it makes the one for the
+// third.
 TEST_F(ScheduleTest, TransfersOnceInAChainOfCleanFarIntervalsWhoseBeginningIsLeftOut) {
   schedule({far_interval(0), far_interval(4), far_interval(8)});
   EXPECT_EQ(clean(), (std::vector<bool>{false, true}));
@@ -154,9 +153,9 @@ TEST_F(ScheduleTest, TransfersOnceInAChainOfCleanFarIntervalsWhoseBeginningIsLef
 using namespace testing;
 using namespace std::chrono_literals;
 
-// A pool of 4 pages holds y or x. y is made till 100 and out at 140, x is made till 240. Whole, it
-// is out at 280, y back at 320 and used till 420, x back at 460 and used till 560. Page by page y
-// follows x from 250 on and is back at 290.
+// A pool of 4 pages holds y or x. y is made until 100 and out at 140; x is made until 240. As a
+// whole, x is out at 280, y is back at 320 and used until 420, x is back at 460 and used until 560.
+// Page by page y follows x from 250 on and is back at 290.
 TEST(TimedSchedule, BringsPartsBackWhileOthersStillLeave) {
   const TaskGraph graph = toy_graph("y:4 x:4", "y = make y(); x = make x(); use y(y); use x(x)");
   Profile profile = flat_profile(graph, 100ns);
@@ -184,7 +183,7 @@ Bytes size_of_first(const std::vector<Move>& moves, std::size_t count) {
   return sum;
 }
 
-// Each number of prefetches that may have started by run p is looked at, one after another.
+// Tries every possible number of started prefetches before run p.
 std::uint32_t offloads_for(const Plan& plan, Position p, Bytes demand, Bytes pool) {
   std::uint32_t needed = 0;
   for (std::size_t k = plan.runs[p].after.prefetches; k <= plan.prefetches.size(); ++k) {

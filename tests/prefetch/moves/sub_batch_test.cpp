@@ -38,8 +38,8 @@ TEST(SubBatchNeed, CountsOperandsAndTheWorkspaceOfTheFastestAlgorithm) {
   EXPECT_EQ(need.min, pages(6));
 }
 
-// Ten pages a sample and a workspace of 20, in 100 pages: from 32, 32 * 100 / 340 = 9.4, then
-// 9 * 100 / 110 = 8.2, then 8 * 100 / 100 = 8.
+// Ten pages per sample and a workspace of 20, in 100 pages: from 32, 32 * 100 / 340 = 9.4, then 9 *
+// 100 / 110 = 8.2, then 8 * 100 / 100 = 8.
 TEST(ConvergedSubBatches, AreAFixedPointOfEquation3) {
   std::vector<std::size_t> profiled;
   const auto batches = converge_sub_batches(32, pages(100), [&](std::size_t size) {
@@ -56,8 +56,8 @@ TEST(ConvergedSubBatches, AreTheWholeBatchWhereItFits) {
   EXPECT_EQ(batches, (SubBatches{.size = 32, .steps = 1}));
 }
 
-// From 8 samples on there is a workspace of 60 pages: 32 -> 8 (3200 / 380), 8 -> 5 (800 / 140),
-// 5 -> 10 (500 / 50), 10 -> 6 (1000 / 160), 6 -> 10 (600 / 60), for ever. Of what was seen, 5 and 6
+// From 8 samples on there is a workspace of 60 pages: 32 -> 8 (3200 / 380), 8 -> 5 (800 / 140), 5
+// -> 10 (500 / 50), 10 -> 6 (1000 / 160), 6 -> 10 (600 / 60), and so on. Among these sizes, 5 and 6
 // fit.
 TEST(ConvergedSubBatches, AreTheLargestThatFitWhereSizesOscillate) {
   int calls = 0;
@@ -69,7 +69,7 @@ TEST(ConvergedSubBatches, AreTheLargestThatFitWhereSizesOscillate) {
   EXPECT_EQ(calls, 5);
 }
 
-// One sample does not fit with its fast algorithm, but with the first.
+// One sample fits with its first algorithm, but not with its fast one.
 TEST(ConvergedSubBatches, AreSingleSamplesWhereOnlyTheFirstAlgorithmsFit) {
   const auto need = [](std::size_t size) {
     return SubBatchNeed{
@@ -79,7 +79,7 @@ TEST(ConvergedSubBatches, AreSingleSamplesWhereOnlyTheFirstAlgorithmsFit) {
   EXPECT_FALSE(converge_sub_batches(4, pages(19), need));
 }
 
-// One step does not fit; two take 50, three 45, and four cannot be below 46.
+// One step does not fit; two take 50, three 45, and four take at least 46.
 TEST(SearchedSubBatches, StopWhereSmallerOnesCannotWin) {
   std::vector<std::size_t> tried;
   const auto batches = search_sub_batches(32, [&](const SubBatches& candidate) -> SubBatchTrial {
@@ -99,7 +99,7 @@ TEST(SearchedSubBatches, StopWhereSmallerOnesCannotWin) {
   EXPECT_EQ(tried, (std::vector<std::size_t>{1, 2, 3, 4}));
 }
 
-// Five samples: 5, 3, 2 and 1 at a time; four sub-batches would be of two again.
+// Five samples: 5, 3, 2 and 1 at a time; four sub-batches would have size two again.
 TEST(SearchedSubBatches, TryEachSizeOnce) {
   std::vector<std::size_t> sizes;
   const auto batches = search_sub_batches(5, [&](const SubBatches& candidate) -> SubBatchTrial {

@@ -34,7 +34,7 @@ bool share_addresses(const IntervalPlacement& placement, std::span<const NearInt
          placement.offsets[j] < placement.offsets[i] + intervals[i].size;
 }
 
-// What the run under way touches must be near: says that the near intervals are all there are.
+// Checks that the current run's operands are near, so the near intervals are complete.
 void expect_operands_near(const TaskGraph& graph, const Plan& plan, const DrawnWalk& walk,
                           std::span<const NearInterval> intervals) {
   const BlockSizes block_sizes{graph, plan.page};
@@ -46,7 +46,7 @@ void expect_operands_near(const TaskGraph& graph, const Plan& plan, const DrawnW
   }
 }
 
-// Walks the plan once and adds the pairs that were near together to `met`.
+// Walks the plan once and adds the pairs that were near at once to `met`.
 void walk_once(const TaskGraph& graph, const Plan& plan, std::span<const NearInterval> intervals,
                um::Bytes pool, Pairs& met) {
   DrawnWalk walk{plan, *rc::gen::arbitrary<std::uint64_t>()};
@@ -65,7 +65,7 @@ void walk_once(const TaskGraph& graph, const Plan& plan, std::span<const NearInt
   RC_ASSERT(walk.is_over());
 }
 
-// The lowest gap for each near interval in turn, found by looking at all that are placed.
+// Finds the lowest gap for each near interval in turn, by checking all placed ones.
 std::vector<um::Bytes> first_fit(std::span<const NearInterval> intervals,
                                  std::span<const IntervalSpan> spans,
                                  std::span<const std::uint32_t> order) {
@@ -112,9 +112,8 @@ RC_GTEST_PROP(IntervalPacker, FindsTheLowestGaps, ()) {
   RC_ASSERT(offsets == first_fit(intervals, spans, order));
 }
 
-// Under a plan: the checker accepts what was placed, drawn walks never show two near intervals in
-// one place, and of every two that a walk shows together the checker refuses to lay one on the
-// other.
+// Checks a plan's placement: the checker accepts it, and random walks never find two near intervals
+// in one place. The checker refuses to overlay any two intervals that a walk finds near at once.
 void check_places(const TaskGraph& graph, const Plan& plan) {
   const std::vector<NearInterval> intervals = find_near_intervals(graph, plan);
   const um::Bytes pool = BlockSizes{graph, plan.page}.pool(plan.budget);
@@ -175,7 +174,7 @@ TEST(PlaceIntervals, KeepsApartWhatMayMeet) {
   EXPECT_EQ(placement.extent, pages(5));
 }
 
-// Run 0 needs a and c, run 1 c, b and its workspace: four pages at most are in use at any time.
+// Run 0 needs a and c; run 1 needs c, b and its workspace: at most four pages are in use at once.
 TEST(PlaceIntervals, LetsThoseShareThatWaitByWayOfOthers) {
   const SwappedByWayOfAnother toy;
   ASSERT_TRUE(std::holds_alternative<Verified>(verify(toy.graph, toy.plan)));
@@ -184,15 +183,15 @@ TEST(PlaceIntervals, LetsThoseShareThatWaitByWayOfOthers) {
   EXPECT_EQ(placement.extent, pages(4));
 }
 
-// a comes back when d, made by run 1 beside b and its workspace, has left, and so when run 1 has
-// ended: it may have the place of b, and the four pages of run 1 are enough.
+// a returns after d, made by run 1 beside b and its workspace, has left, and thus after run 1: it
+// may have the place of b, and run 1's four pages suffice.
 TEST(PlaceIntervals, KnowWhatAnOffloadWaitedFor) {
   SwappedToy toy;
   const DataId d = toy.graph.add(DataBlock{.name = "d", .size = pages(1)});
   toy.graph.tasks[1].writes.push_back(d);
   toy.graph.tasks[2].reads.push_back(d);
   toy.plan.graph = fingerprint(toy.graph);
-  toy.plan.budget = pages(8);  // worst_case_peak() does not look so far
+  toy.plan.budget = pages(8);  // worst_case_peak() is less precise
   toy.plan.offloads.push_back({.data = d, .size = pages(1), .after = {.runs = 2}});
   toy.plan.prefetches[0].after = {.runs = 0, .offloads = 2};
   toy.plan.prefetches.push_back({.data = d, .size = pages(1), .after = {.runs = 2, .offloads = 2}});
@@ -207,8 +206,8 @@ TEST(PlaceIntervals, OfAnEmptyStepTakeNothing) {
   EXPECT_EQ(place_intervals({}, {}, pages(1)).extent, 0_B);
 }
 
-// A chain of 2000 layers of drawn sizes, all near: 4000 activations and gradients, and a workspace
-// each, in little more than is near at once.
+// A chain of 2000 layers of varying sizes, all near: 4000 activations and gradients, and a
+// workspace each, in little more than the peak.
 TEST(PlaceIntervals, PlacesALongStepTightly) {
   TaskGraph graph = chain(2000, pages(1));
   for (std::size_t i = 0; i < graph.data.size(); ++i) graph.data[i].size = pages(1 + i * i % 7);
@@ -226,8 +225,8 @@ TEST(PlaceIntervals, PlacesALongStepTightly) {
 
 using namespace testing;
 
-// The near intervals are a, b, the workspace, and a again. All that overlap must lie apart: b
-// beside its workspace.
+// The near intervals are a, b, the workspace, and a again. Concurrent ones must lie apart: b and
+// its workspace.
 struct CheckPlacement : public ::testing::Test, public SwappedToy {
   [[nodiscard]] std::string complaint() const {
     const auto violation =
@@ -252,14 +251,14 @@ TEST_F(CheckPlacement, RefusesTheRoomOfAnOffloadThatNobodyWaitedFor) {
 
 TEST_F(CheckPlacement, SeesWhatIsWaitedForByWayOfOthers) {
   static_cast<SwappedToy&>(*this) = SwappedByWayOfAnother{};
-  // a, c, b, the workspace; then c and a come back.
+  // a, c, b, the workspace; then c and a return.
   placement = {.offsets = {0_B, pages(2), 0_B, pages(2), pages(3), 0_B}, .extent = pages(4)};
   EXPECT_EQ(complaint(), "");
   plan.prefetches[0].after.offloads = 1;
   EXPECT_EQ(complaint(), "a and b share addresses and may be near at the same time");
 }
 
-// The copy of a may end before run 1, which reads on, does: then a's room is not free yet.
+// The copy of a may end before run 1, which still reads a, does: then a's room is not free yet.
 TEST_F(CheckPlacement, RefusesTheRoomOfABlockThatIsStillRead) {
   graph.tasks[1].reads = {a};
   plan.budget = pages(5);
@@ -278,7 +277,7 @@ TEST_F(CheckPlacement, LetsMovesOfOneDirectionMeet) {
   plan.prefetches.push_back({.data = c, .size = pages(1), .after = {.runs = 2, .offloads = 2}});
   plan.runs[1].after.offloads = 2;
   plan.runs[2].after = {.runs = 2, .offloads = 2, .prefetches = 2};
-  // a, c, b, the workspace; then a and c come back.
+  // a, c, b, the workspace; then a and c return.
   placement = {.offsets = {0_B, pages(2), 0_B, pages(2), 0_B, pages(1)}, .extent = pages(3)};
   EXPECT_EQ(complaint(), "a and c share addresses and may be near at the same time");
   placement.offsets[5] = pages(2);

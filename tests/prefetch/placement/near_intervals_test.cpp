@@ -1,4 +1,4 @@
-// Near intervals and places of state that outlives the step.
+// Near intervals, and places of state that outlives the step.
 #include "prefetch/placement/near_intervals.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ TEST_F(FindNearIntervals, GivesWorkspacesTheirRun) {
   EXPECT_EQ(intervals[2].last, 1U);
 }
 
-// A page of 16 KiB: "a", 9 KiB, takes one in the plan but three of 4 KiB in the arena; "b", 3 KiB,
+// Pages of 16 KiB: "a", 9 KiB, takes one in the plan but three of 4 KiB in the arena. "b", 3 KiB,
 // less than a quarter of a page, is always near and has no near interval.
 TEST_F(FindNearIntervals, TakeWhatCopiesTake) {
   graph.data[0].size = 9_KiB;
@@ -58,7 +58,7 @@ TEST_F(FindNearIntervals, TakeWhatCopiesTake) {
   EXPECT_TRUE(intervals[1].is_workspace);
 }
 
-// a, run again, is used up twice: by "use a" and at the end.
+// a, recomputed, dies twice: after "use a" and at the end.
 TEST_F(FindNearIntervals, OfABlockMadeAgainAreApart) {
   plan.offloads = {};
   plan.prefetches = {};
@@ -82,7 +82,7 @@ TEST_F(FindNearIntervals, RefusesPartsOfBlocksAndPagingOnDemand) {
   EXPECT_THROW(static_cast<void>(find_near_intervals(graph, plan)), um::ContractError);
 }
 
-// g leaves when it is made, comes back for "scale", and leaves again for the update.
+// g leaves when it is made, returns for "scale", and leaves again for the update.
 TEST(FindNearIntervalsOfAGradient, ThatIsUsedBeforeItIsSent) {
   TaskGraph graph =
       toy_graph("w:2 g:2 t:3", "g = back(w); t = other(); g = scale(g, t); w = update(w, g)");
@@ -147,7 +147,8 @@ TEST(StateIntervals, OfANearWeightGoesOnInTheNextStep) {
   EXPECT_TRUE(intervals[1].spans_steps);
 }
 
-// From its first prefetch to the offload after its change; then on in the next step.
+// From its first prefetch to the offload after its change; then from its renewal into the next
+// step.
 TEST(StateIntervals, OfAWeightWithAFarCopyGoOnFromItsRenewal) {
   const std::vector<NearInterval> intervals = intervals_of(RenewedWeight{});
   ASSERT_EQ(intervals.size(), 3U);  // t, w, w again
@@ -175,7 +176,7 @@ TEST(StateIntervals, OfAWeightThatNeverMovesIsAlways) {
   EXPECT_TRUE(intervals[0].spans_steps);
 }
 
-// t may have w's place while w is away.
+// t may use w's place while w is away.
 TEST(StateIntervals, ShareAddressesWithWhatIsThereMeanwhile) {
   const NearWeight subject;
   const PlacedStep step = place_step(subject.graph, subject.plan, pages(3));
@@ -191,7 +192,7 @@ TEST(StateIntervals, OfAWeightThatNeverMovesShareNothing) {
   EXPECT_EQ(place_step(subject.graph, subject.plan, pages(3)).placement.extent, pages(5));
 }
 
-// t and w at one place.
+// Places t and w at the same address.
 template <typename Weight>
 std::string complaint(const Weight& subject) {
   const auto violation =
@@ -222,8 +223,8 @@ TEST(StateIntervals, AreRefusedBesideWhatNeverMoves) {
   EXPECT_EQ(complaint(StillWeight{}), "w and t share addresses and may be near at the same time");
 }
 
-// Both weights leave before run 0 and come back after it: each lies in the gap of the other, but
-// between steps they meet.
+// Both weights leave before run 0 and return after it: each lies in the other's gap, but between
+// steps they conflict.
 TEST(StateIntervals, MeetBetweenSteps) {
   TaskGraph graph = toy_graph("v:1 w:1 t:2", "t = make(); use(v, w)");
   Plan plan = plain_plan(graph, pages(2));

@@ -1,4 +1,4 @@
-// What several planners have in common on the same chain.
+// Common properties of several planners on the same chain.
 #include "prefetch/planners/catalogue.h"
 
 #include "tests/prefetch/drawn_chain.h"
@@ -23,7 +23,7 @@ TEST_F(ToyChain, IsMovedNowhereWhenEverythingFits) {
   }
 }
 
-// b4 needs y3, y4, d4 and d3; the layer-synchronous ones have y2 beside them, one layer ahead.
+// b4 needs y3, y4, d4 and d3; layer-synchronous planners also prefetch y2, one layer ahead.
 TEST_F(ToyChain, HasASmallestBudgetForEachPlanner) {
   for (const SmallestBudget& wanted :
        {SmallestBudget{"capacity", 8}, SmallestBudget{"dynprog", 8},
@@ -37,7 +37,7 @@ TEST_F(ToyChain, HasASmallestBudgetForEachPlanner) {
   }
 }
 
-// b2 reads y1 and y2 and has d2 and d1.
+// b2 reads y1 and y2, and has d2 and d1.
 TEST_F(UnevenChain, HasASmallestBudgetForEachPlanner) {
   for (const char* planner : {"autoswap", "largest-first"}) {
     const Infeasible refusal = refusal_of(planner, 9);
@@ -47,8 +47,8 @@ TEST_F(UnevenChain, HasASmallestBudgetForEachPlanner) {
   }
 }
 
-// f3 has a fast algorithm with a workspace of six pages. With room for it, it is taken; where it
-// would push out more than it saves, it is not: a page takes 4 us then.
+// f3 has a fast algorithm with a workspace of six pages. It is taken if there is room, but not if
+// it would cost more moves than it saves, with a page in 4 us.
 TEST_F(ToyChain, GetsAFastAlgorithmOnlyWhereItsWorkspacePays) {
   for (const char* planner : {"fractional", "joint"}) {
     profile.link = toy_link();
@@ -60,7 +60,7 @@ TEST_F(ToyChain, GetsAFastAlgorithmOnlyWhereItsWorkspacePays) {
   }
 }
 
-// Refused before any work is done: their work grows with the square of the tasks.
+// Refused before any work: the work grows with the square of the number of tasks.
 TEST(Catalogue, RefusesStepsThatTakeAPlannerTooLong) {
   const TaskGraph graph = chain(10'000, pages(2));
   const Profile profile = flat_profile(graph, 100ns);
@@ -76,7 +76,7 @@ TEST(Catalogue, RefusesStepsThatTakeAPlannerTooLong) {
   }
 }
 
-// What a budget has beside the resident need nobody can use: no sum of it may overflow.
+// A budget beyond the resident need is useless, and must not overflow any sum.
 TEST_F(ToyChain, IsPlannedAlikeWithWhateverMoreThanItNeeds) {
   for (const auto& planner : planners()) {
     Problem given = with_pool(14);

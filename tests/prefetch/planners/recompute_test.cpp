@@ -24,7 +24,7 @@ std::vector<std::string> recomputed(const TaskGraph& graph, const Plan& plan) {
   return names;
 }
 
-// 2 pages too many at b4: y1 or y2 is dropped, which b4 does not read; one run is enough.
+// b4 exceeds the pool by 2 pages: y1 or y2, which b4 does not read, is dropped; one rerun suffices.
 TEST(Recompute, DropsNoMoreThanItMust) {
   const TaskGraph graph = chain(4, pages(2));
   const Profile profile = flat_profile(graph, 100ns);
@@ -51,7 +51,8 @@ TEST(Recompute, NamesABudgetThatWorksWhereItFindsNone) {
   Problem given = four_layers(graph, profile, 5);
   given.budget = refused("recompute", given).smallest_budget;
   EXPECT_TRUE(std::holds_alternative<Plan>(find_planner("recompute").plan(given)));
-  // y0 stays (load cannot run again); with y1, y2, y3 dropped b4 still needs y0, y3, y4, d4, d3.
+  // y0 stays, since load is not recomputable; with y1, y2, y3 dropped b4 still needs y0, y3, y4,
+  // d4, d3.
   EXPECT_LE(given.budget, four_layers(graph, profile, 12).budget);
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 using namespace testing;
 
-// Three pages are always near; budgets that are asked about, in pages of the pool.
+// The budgets that a search asked about, in pages beyond three pinned ones, and its result.
 struct Asked {
   std::vector<std::uint64_t> pools;
   std::optional<um::Bytes> found;
@@ -54,7 +54,7 @@ TEST(FindSmallest, FindsNothingWhereNothingWorks) {
             std::nullopt);
 }
 
-// Where a planner refuses: the budget that is named works, one page less does not.
+// If a planner refuses, the named budget works, and one page less does not.
 void expect_true_names(const TaskGraph& graph, bool whole_blocks) {
   const Profile profile = random_profile(graph);
   Problem given = random_problem(graph, profile);

@@ -11,7 +11,7 @@ using namespace testing;
 
 using Capacity = ToyChain;
 
-// The peak is 14 pages, at b4. One page less, and all of y0 leaves.
+// The peak is 14 pages, at b4. With one page less, all of y0 leaves.
 TEST_F(Capacity, MovesWholeBlocksTheLongestUnusedFirst) {
   const Plan plan = plan_with("capacity", 13);
   EXPECT_EQ(names(plan.offloads), "y0");
@@ -19,9 +19,9 @@ TEST_F(Capacity, MovesWholeBlocksTheLongestUnusedFirst) {
   EXPECT_TRUE(moves_whole_blocks(plan, graph));
 }
 
-// y0 is used by f1, run 1, and b1, run 9. In a pool of 12 pages the runs up to f4 (10 pages), loss
-// (12) and from b3 on (12, then less) have room for it, b4 (14), run 6, has not: it may come back
-// as soon as b4 has ended.
+// y0 is used by f1, run 1, and b1, run 9. In a pool of 12 pages, runs up to f4 (10 pages), the loss
+// (12) and runs from b3 on (12, then less) have room for it; b4 (14), run 6, has not. y0 may thus
+// return as soon as b4 has ended.
 TEST_F(Capacity, BringsBackAsSoonAsThereIsRoom) {
   const Plan plan = plan_with("capacity", 12);
   ASSERT_EQ(plan.prefetches.size(), 1U);
@@ -39,12 +39,12 @@ using namespace testing;
 using namespace std::chrono_literals;
 
 // y0 has one page, y1 four, all other blocks two. The loads are 7, 9, 11, 13, 15, 13 and 11 pages
-// from f2 to b2, so with 13 pages two must be away at b4, where y0, y1 and y2 can be.
+// from f2 to b2. With 13 pages, two must be away at b4: of y0, y1 or y2.
 using AutoswapTest = UnevenChain;
 
 // By WDOA (load - budget, summed over the far interval: y0 -12, y1 -4, y2 0) y2 is chosen: out
-// 400-550, back 700-850, b3 waits 150 ns. By AOA y1 would be, and b2 would wait for it from 800 to
-// 1000; by DOA y0 and then y1.
+// 400-550, back 700-850; b3 waits 150 ns. AOA would choose y1, and b2 would wait for it from 800 to
+// 1000; DOA would choose y0 and then y1.
 TEST_F(AutoswapTest, TakesTheWeightsWithTheShortestStep) {
   const Plan plan = plan_with("autoswap", 13);
   EXPECT_EQ(names(plan.offloads), "y2");
@@ -53,7 +53,8 @@ TEST_F(AutoswapTest, TakesTheWeightsWithTheShortestStep) {
   EXPECT_EQ(timeline.makespan(), 1150ns);
 }
 
-// A page in 10 ns: y2 would make b3 wait 20 ns; what is away longer comes back beside b3, unseen.
+// A page takes 10 ns: y2 would make b3 wait 20 ns; blocks that are away longer return hidden,
+// beside b3.
 TEST_F(AutoswapTest, WeighsDurationsWhereTheLinkIsFast) {
   profile.link = toy_link();
   const Plan plan = plan_with("autoswap", 13);
@@ -67,11 +68,11 @@ TEST_F(AutoswapTest, IsDeterministic) {
 
 using namespace testing;
 
-// y0 has one page, y1 four, all other blocks two. With y0 to y3 away while they are idle, b4 has
-// y3, y4, d4 and d3 near, 8 pages; it needs 15 when nothing moves.
+// y0 has one page, y1 four, all other blocks two. With y0 to y3 away while idle, b4 has y3, y4, d4
+// and d3 near, 8 pages; without moves it needs 15.
 using LargestFirstTest = UnevenChain;
 
-// 8 and y1 are 12; y2 makes 14 and must go; y3 is back before b4; y0 makes 13.
+// 8 pages and y1 make 12; y2 would make 14 and must leave; y3 is back before b4; y0 makes 13.
 TEST_F(LargestFirstTest, KeepsTheLargestThatFit) {
   EXPECT_EQ(names(plan_with("largest-first", 13).offloads), "y2");
 }
@@ -80,13 +81,13 @@ TEST_F(LargestFirstTest, MovesSmallBlocksWhereTheLargestTakeTheRoom) {
   EXPECT_EQ(names(plan_with("largest-first", 12).offloads), "y0 y2");
 }
 
-// 8 and y1 are more than 11; with y2 and y0 they are 11.
+// 8 pages and y1 exceed 11; with y2 and y0 instead they make 11.
 TEST_F(LargestFirstTest, GoesOnWithSmallerBlocksWhereTheLargestDoesNotFit) {
   EXPECT_EQ(names(plan_with("largest-first", 11).offloads), "y1");
 }
 
-// b4 needs 15 pages, b3 with y0 to y3, d3 and d2 13: y2 is back as soon as b4 has ended, which is
-// when b3 needs it.
+// b4 needs 15 pages; b3 with y0 to y3, d3 and d2 needs 13. y2 is thus back as soon as b4 has ended,
+// which is when b3 needs it.
 TEST_F(LargestFirstTest, BringsBackAsSoonAsThereIsRoom) {
   const Plan plan = plan_with("largest-first", 13);
   EXPECT_EQ(plan.prefetches[0].after.runs, 7U);
@@ -100,9 +101,9 @@ using namespace std::chrono_literals;
 
 using TflmsTest = DrawnChain;
 
-// Only b4 exceeds 12 pages, so one tensor is enough, the first one, y0. One layer ahead of b1 it
-// comes back from 800 (b3 has ended) to 950, and b1 waits 50 ns; two layers ahead from 700 to 850,
-// and nothing waits; four layers ahead it would be back beside b4, which has no room.
+// Only b4 exceeds 12 pages, so one tensor suffices, the first one, y0. One layer ahead of b1 it
+// returns from 800 (b3 has ended) to 950, and b1 waits 50 ns. Two layers ahead it returns from 700
+// to 850, without a wait. Four layers ahead it would return beside b4, which has no room.
 TEST_F(TflmsTest, TakesTheBestNumberOfTensorsAndDistance) {
   const Plan plan = plan_with("tflms", 12);
   EXPECT_EQ(names(plan.offloads), "y0");
@@ -112,8 +113,8 @@ TEST_F(TflmsTest, TakesTheBestNumberOfTensorsAndDistance) {
   EXPECT_EQ(simulate(plan, profile).makespan(), 1000ns);
 }
 
-// b4 has room for y3, y4, d4, d3 and one more: with the first two tensors away and back one layer
-// ahead, y2 has it all the time.
+// b4 has room for y3, y4, d4, d3 and one more. With the first two tensors away and back one layer
+// ahead, y2 can stay near all the time.
 //
 //   runs      load 0-100  f1 -200  f2 -300  f3 -400  f4 -500  loss -600  b4 -700  b3 -800
 //             b2 850-950  b1 1000-1100
@@ -153,8 +154,8 @@ TEST(OnDemand, SendsAwayWhatWasUsedLongestAgo) {
   EXPECT_EQ(reason_against(graph, plan), "");
 }
 
-// Room for two pages; c and d have two. a leaves for c, comes back, and leaves for d: the second
-// time without a transfer, unless the use in between changed it.
+// Room for two pages; c and d have two. a leaves for c, returns, and leaves for d: the second time
+// without a transfer, unless the use in between changed it.
 TEST(OnDemand, SendsAnUnchangedBlockAwayWithoutATransfer) {
   for (const bool is_changed : {false, true}) {
     const TaskGraph graph = toy_graph("a:1 c:2 d:2", std::string{"a = make a(); c = make c(); "} +
@@ -176,9 +177,9 @@ using namespace std::chrono_literals;
 
 using IbmOocTest = DrawnChain;
 
-// Each layer's data leaves when the layer is concluded, and the end of the next layer waits for it.
-// y4, which f4 wrote and the loss reads, goes out and comes straight back: nothing is computed
-// meanwhile (600-1100).
+// Each layer's data leaves at the end of the layer, and the end of the next layer waits for it. y4,
+// which f4 wrote and the loss reads, is swapped out and back without computation meanwhile
+// (600-1100).
 //
 //   runs      load 0-100  f1 -200  f2 -300  f3 350-450  f4 500-600  loss 1100-1200
 //             b4 1250-1350  b3 1400-1500  b2 1550-1650  b1 1700-1800
@@ -214,7 +215,7 @@ TEST_F(IbmOocTest, WaitsAtOnceWhereMemoryIsShort) {
   EXPECT_EQ(plan_with("ibm-ooc", 10).runs[2].after.offloads, 1U);
 }
 
-// y1, which b2 needs, comes back beside b3.
+// y1, which b2 needs, returns beside b3.
 TEST_F(IbmOocTest, SwapsInOneLayerAhead) {
   const Plan plan = plan_with("ibm-ooc", 14);
   EXPECT_EQ(plan.prefetches[3].after.runs, 7U);
@@ -234,7 +235,7 @@ um::Bytes moved(const std::vector<Move>& moves) {
   return total;
 }
 
-// Two pages less than the peak mean that exactly two pages of the oldest block leave.
+// Two pages less than the peak: exactly two pages of the oldest block leave.
 TEST_F(Fractional, MovesOnlyWhatDoesNotFitAndTheOldestFirst) {
   const Plan plan = plan_with("fractional", 12);
   EXPECT_EQ(names(plan.offloads), "y0");
@@ -249,9 +250,9 @@ TEST_F(Fractional, MovesPartsOfBlocksUnlessToldOtherwise) {
   EXPECT_TRUE(moves_whole_blocks(plan_for(tight), graph));
 }
 
-// Eight layers of two pages, 20 ns a page there and back, at a pool of 14 pages (peak 22): eight
-// pages must be out before b8 (after nine tasks of 100 ns, the first of which ends at 100 ns) and
-// there is time for that: no stall.
+// Eight layers of two pages, 20 ns per page there and back, in a pool of 14 pages (peak 22). Eight
+// pages must be out before b8 (after nine tasks of 100 ns; the first ends at 100 ns), which is
+// possible without a stall.
 TEST_F(Fractional, HidesItsMovesWhereThereIsTime) {
   graph = chain(8, pages(2));
   profile = flat_profile(graph, 100ns);
@@ -259,8 +260,8 @@ TEST_F(Fractional, HidesItsMovesWhereThereIsTime) {
   EXPECT_EQ(makespan(plan), compute_time(profile, plan.runs));
 }
 
-// x is used three times and away twice. Returns the second offload; when x is `changed` it is
-// written while it is back, one task before it leaves again.
+// x is used three times and away twice. Returns the second offload; with `changed`, x is written
+// while it is near in between, one task before it leaves again.
 Move second_offload(bool changed) {
   const TaskGraph graph =
       toy_graph("x:2 a:3", std::string{"x = make(); a = big1(); "} +

@@ -1,5 +1,4 @@
-// The copy mode where the step fits at fixed places.
-// The copy mode where fixed places do not fit.
+// The copy mode, with fixed places and with compaction.
 #include "prefetch/runtime/copy_memory.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +17,7 @@ namespace {
 using namespace testing;
 using namespace std::chrono_literals;
 
-// a is written, leaves, and comes back.
+// a is written, leaves, and returns.
 class SwappedBlock : public ::testing::Test {
  protected:
   SwappedBlock() {
@@ -62,8 +61,8 @@ TEST_F(SwappedBlock, AFailedCopyComesOutOfBeginRun) {
   EXPECT_THROW(memory.begin_run(1), um::Error);
 }
 
-// a has two pages and so has the budget; b takes one of them and somebody else the other. When a is
-// to come back, one is taken: that ends the step with a sentence, not the process.
+// a has two pages, as has the budget. b takes one of them, and the test takes the other. When a
+// should return, one page is missing: the step fails with a message, and the process survives.
 TEST_F(SwappedBlock, APrefetchBeyondTheBudgetFailsTheStep) {
   graph.data[0].size = plan.offloads[0].size = plan.prefetches[0].size = plan.budget = pages(2);
   ManualStep step{graph, plan};
@@ -83,9 +82,9 @@ TEST_F(SwappedBlock, RefusesAPlanThatMovesPartsOfBlocks) {
                um::ContractError);
 }
 
-// Freeing a block whose far copy is still valid takes no time, but it must not overtake the copy
-// that was issued before it: a, the second offload, is still under way when b, the third, is freed.
-// That the copy of c, the fourth, has been issued shows that b was freed before.
+// Freeing a block with a valid far copy takes no time, but must not overtake the copy issued before
+// it: a, the second offload, is still in flight when b, the third, is freed. The issued copy of c,
+// the fourth, shows that b was freed before.
 TEST(CopyMemory, ACleanOffloadDoesNotCountForTheCopyBeforeIt) {
   const TaskGraph graph = toy_graph("a:1 b:1 c:1",
                                     "b = make b(); wait(); use b(b); a, c = make a c(); "
@@ -124,8 +123,8 @@ TEST(CopyMemory, ACleanOffloadDoesNotCountForTheCopyBeforeIt) {
 using namespace testing;
 
 TEST(FixedPlaces, LeaveRoomInOnePieceForWhatComesLater) {
-  // Three pages. a, b and c fill them; a and c die, and d needs two pages in one piece: b must not
-  // lie in the middle, where it would if each took the first free page.
+  // Three pages. a, b and c fill them; a and c die, and d needs two adjacent pages. b must not lie
+  // in the middle, as it would by first fit.
   const TaskGraph graph =
       toy_graph("a:1 b:1 c:1 d:2", "a = make a(); b = make b(); c = use a(a); d = use b(b)");
   const Plan plan = plain_plan(graph, pages(3));
@@ -134,7 +133,7 @@ TEST(FixedPlaces, LeaveRoomInOnePieceForWhatComesLater) {
 
 TEST(FixedPlaces, LeaveRoomInOnePieceForWhatComesBack) {
   // Four pages. x (two pages) leaves after the first run; a, b, c, d fill the arena; a and c die,
-  // so that x has two pages to come back to: a and c must lie side by side.
+  // and x returns to their two pages: a and c must be adjacent.
   const TaskGraph graph =
       toy_graph("x:2 a:1 b:1 c:1 d:1",
                 "x = make x(); a = make a(); b = make b(); c = make c(); d = make d(); "
@@ -148,8 +147,8 @@ TEST(FixedPlaces, LeaveRoomInOnePieceForWhatComesBack) {
   expect_copied(graph, plan, true, 0);
 }
 
-// A block, away in between, and a workspace of two pages beside it: each is where the placement
-// says, whatever was there before.
+// A block that is away in between, and a workspace of two pages beside it: each is at its
+// placement, regardless of the previous content.
 TEST(FixedPlaces, AreWhereThePlacementSays) {
   TaskGraph graph = toy_graph("a:2 b:3", "a = make a(); b = make b(); use a(a)");
   graph.tasks[2].algorithms = {{.workspace = pages(2)}};
@@ -195,8 +194,8 @@ TEST(CopyMemory, CompactsTheArenaWhenNoPieceIsLargeEnough) {
   expect_copied(graph, plan, false, 2 * kSteps);
 }
 
-// What fills the first run is what fills the last: it leaves, and comes back to four pages that are
-// not in one piece.
+// The block that fills the first run also fills the last: it leaves, and returns to four pages that
+// are not adjacent.
 TEST(CopyMemory, CompactsForAPrefetchThatFindsNoPiece) {
   TaskGraph graph;
   add_unplaceable_runs(graph, 5);
@@ -211,10 +210,10 @@ TEST(CopyMemory, CompactsForAPrefetchThatFindsNoPiece) {
   expect_copied(graph, plan, false, 2 * kSteps);
 }
 
-// Six pages. "make" writes x and p, which leave. x comes back between a and k, then a, c and e die:
-// three pages are free, none beside another, and d needs two of them. At that moment x is freed,
-// which takes no time, and p, of two pages, comes back: when d has made the arena one piece, p must
-// not cut d's share from it before d has it.
+// Six pages. "make" writes x and p, which leave. x returns between a and k; then a, c and e die:
+// three pages are free, none adjacent, and d needs two. At that moment x is freed without a
+// transfer, and p, of two pages, returns. When d has compacted the arena, p must not take d's room
+// first.
 TEST(CopyMemory, ARunHasTheRoomThatItsCompactionMade) {
   TaskGraph graph = toy_graph(
       "x:1 p:2 a:1 c:1 k:1 e:1 l:1 d:2",
@@ -240,9 +239,9 @@ TEST(CopyMemory, ARunHasTheRoomThatItsCompactionMade) {
   for (int i = 0; i < 200; ++i) ASSERT_EQ(execute_copy(graph, plan).result, wanted);
 }
 
-// z, u and v lie below the pages in which run 4 finds no piece. Its compaction waits for run 3, and
-// for the copies of z and u; meanwhile neither the offload of v, which run 3 lets go, nor the
-// prefetch of z may start.
+// z, u and v lie below the pages in which run 4 does not find a piece. Its compaction waits for run
+// 3, and for the copies of z and u. Meanwhile neither the offload of v, which run 3 permits, nor
+// the prefetch of z may start.
 TEST(CopyMemory, CompactsOnlyWhenNothingIsUnderWayAndStartsNothingMeanwhile) {
   TaskGraph graph = toy_graph("z:1 u:1 v:1", "z, u, v = make z()");
   add_unplaceable_runs(graph, 5);
@@ -287,9 +286,8 @@ TEST(CopyMemory, CompactsOnlyWhenNothingIsUnderWayAndStartsNothingMeanwhile) {
   step.copies.in.wait_and_finish_next();
 }
 
-// Four pages. p (two pages) leaves; a, x, b and y fill the arena; a and b die. p may come back, but
-// there are only two pages apart until x has left: then it finds room, and nothing needs
-// compacting.
+// Four pages. p (two pages) leaves; a, x, b and y fill the arena; a and b die. p may return, but
+// the two free pages are not adjacent until x has left: then it finds room without compaction.
 TEST(CopyMemory, DoesNotCompactOnceARetriedPrefetchHasFoundRoom) {
   TaskGraph graph = toy_graph("p:2 a:1 x:1 b:1 y:1",
                               "p = make p(); a = make a(); x = make x(); b = make b(); "
@@ -314,7 +312,7 @@ TEST(CopyMemory, DoesNotCompactOnceARetriedPrefetchHasFoundRoom) {
   step.run(0);
   step.copies.out.wait_and_finish_next();
   for (Position r = 1; r < 6; ++r) step.run(r);
-  step.copies.out.wait_until_issued(3);  // between x and y, p was tried and found no room
+  step.copies.out.wait_until_issued(3);  // between x and y, p was tried without room
   step.copies.out.finish_next();
   step.copies.in.wait_until_issued(1);
   step.copies.out.finish_next();
@@ -324,9 +322,9 @@ TEST(CopyMemory, DoesNotCompactOnceARetriedPrefetchHasFoundRoom) {
   for (int i = 0; i < 2; ++i) step.copies.in.wait_and_finish_next();
 }
 
-// a, d and e fill three of five pages; b and then c take the page that a has left. When a is to
-// come back, c is dead, but the run that makes it is only launched: a later run might have its
-// page, a copy may not. The offloads of d and e tell that the walker has tried.
+// a, d and e fill three of five pages; b and then c take the page that a has left. When a should
+// return, c is dead, but the run that makes c is only launched. A later run may reuse its page, a
+// prefetch may not. The offloads of d and e show that the walker has tried.
 TEST(CopyMemory, APrefetchWaitsForTheRunsThatMayTouchItsRoom) {
   TaskGraph graph = toy_graph("a:1 d:1 e:1 b:1 c:1",
                               "a, d, e = make a(); b = make b(); c = make c(); use a(a, d, e)");

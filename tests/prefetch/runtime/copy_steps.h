@@ -13,7 +13,7 @@
 
 namespace spillway::prefetch::testing {
 
-/// Copies that end when the test says so, without copying anything.
+/// Copies that end when the test says so, and do not copy.
 class ManualCopies final : public um::Copies {
  public:
   void offload(std::span<const std::byte> /*near*/, um::Bytes /*far*/,
@@ -31,8 +31,8 @@ inline void expect_verified(const TaskGraph& graph, const Plan& plan) {
   ASSERT_EQ(reason_against(graph, plan), "");
 }
 
-/// Executes the plan, which must verify and fill its budget, at fixed places or compacting that
-/// often.
+/// Executes the plan, which must verify and fill its budget. Expects fixed places, or the given
+/// number of compactions.
 inline void expect_copied(const TaskGraph& graph, const Plan& plan, bool has_fixed_places,
                           std::size_t compactions) {
   ASSERT_NO_FATAL_FAILURE(expect_verified(graph, plan));
@@ -43,7 +43,7 @@ inline void expect_copied(const TaskGraph& graph, const Plan& plan, bool has_fix
   EXPECT_EQ(executed.peak, plan.budget);
 }
 
-/// A step whose copies end when the test says so.
+/// A step with copies that end when the test says so.
 struct ManualStep {
   ManualStep(const TaskGraph& graph, const Plan& plan)
       : stage{graph, plan}, near(plan.budget.count() / 8) {
@@ -60,11 +60,11 @@ struct ManualStep {
                     stage.ledger};
 };
 
-/// Five more runs whose blocks fill `count` pages, at least four, at each run but the third, and
-/// have no fixed places in so few. With "first" at page 0, the only ends being 0 and the last:
-/// "second" lies at 1 or the last page (run 2), so "third", alive beside "first", lies just before
-/// the last (run 4), while run 5 leaves it only an end. Allocated as they come, they are compacted
-/// twice: for runs 4 and 5.
+/// Adds five runs with blocks that fill `count` pages (at least four) at each run except the third,
+/// and have no fixed places in that room. Suppose "first" is at page 0, and the only ends are 0 and
+/// the last page. "second" lies at page 1 or the last one (run 2), so "third", alive beside
+/// "first", lies just before the last (run 4), while run 5 leaves it only an end. Dynamic
+/// allocation compacts twice: for runs 4 and 5.
 inline void add_unplaceable_runs(TaskGraph& graph, std::uint64_t count) {
   const auto add_block = [&](const std::string& name, std::uint64_t size) {
     return graph.add(DataBlock{.name = name, .size = pages(size)});

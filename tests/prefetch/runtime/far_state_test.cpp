@@ -1,5 +1,5 @@
-// Steps whose weights may be far between them: the same bytes in every memory, also where another
-// step has the weights in between, and where somebody reads and writes them between steps.
+// Steps with weights that may be far between steps: the same bytes in every memory, also if another
+// step owns the weights in between, and if they are read and written between steps.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -15,11 +15,11 @@
 namespace spillway::prefetch::testing {
 namespace {
 
-constexpr const char* kDrawnHomes = "drawn homes";  // in place of a planner
+constexpr const char* kDrawnHomes = "drawn homes";  // instead of a planner
 const Execution::Order kTwoStepsByTurns{0, 0, 0, 1, 1, 0, 1};
 
-// What of a training step evaluates: its forward tasks. It leaves some weights alone, and changes
-// others.
+// Returns the evaluation step of `training`: its forward tasks. It does not use some weights, and
+// changes others.
 TaskGraph evaluation_of(const TaskGraph& training) {
   TaskGraph graph = training;
   std::erase_if(graph.tasks, [](const Task& task) { return task.phase != Phase::kForward; });
@@ -27,7 +27,7 @@ TaskGraph evaluation_of(const TaskGraph& training) {
   return graph;
 }
 
-// A random training step and its evaluation, under plans of the same budget.
+// A random training step and its evaluation, with plans for the same budget.
 class TwoSteps {
  public:
   TwoSteps(const std::string& planner, bool whole_blocks)
@@ -66,7 +66,7 @@ class TwoSteps {
   [[nodiscard]] um::Bytes budget() const { return plans_[0].budget; }
 
  private:
-  // Counts plans by where they have state between steps.
+  // Classifies plans by the homes of state.
   void tag_home(const StateHome& home) const {
     bool is_copied = false;
     for (std::size_t i = 0; i < graphs_[0].data.size(); ++i) {

@@ -16,8 +16,8 @@
 
 namespace spillway::prefetch::testing {
 
-/// Copies to and from far memory that has addresses, as pinned memory has. They end at once, and
-/// are noted: "in 2+1" is a prefetch of one page from far page 2.
+/// Copies to and from far memory with addresses, like pinned memory. They end at once and are
+/// recorded: "in 2+1" is a prefetch of one page from far page 2.
 class AddressedCopies final : public um::Copies {
  public:
   explicit AddressedCopies(um::Bytes far) : far_(far.count()) {}
@@ -51,8 +51,7 @@ class AddressedCopies final : public um::Copies {
   std::vector<std::byte> far_;
 };
 
-/// Lanes that do their work in the order in which it is given, or keep it. Kernels are given by
-/// launch().
+/// Lanes that do their work in submission order, or capture it. Kernels are submitted by launch().
 class PlainLanes final : public um::Lanes {
  public:
   void run(const std::function<void()>& give) override { give(); }

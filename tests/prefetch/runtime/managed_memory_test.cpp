@@ -19,8 +19,8 @@ namespace {
 
 using namespace testing;
 
-// a is made, is far while b is made with a workspace of one page, and comes back to be added to. a
-// has two pages and lies at 0; b and c have one page and lie at 2 at different times; the workspace
+// a is made, is far while b is made with a workspace of one page, and returns to be updated. a has
+// two pages and lies at 0; b and c have one page and lie at 2 at different times; the workspace
 // lies at 3.
 class ManagedMemoryTest : public ::testing::Test {
  protected:
@@ -81,7 +81,7 @@ TEST(ManagedState, ThatIsFarBetweenStepsComesForItsUse) {
   EXPECT_EQ(step.hints.take_log().front(), "offload 0+2");  // home again, then the plan's prefetch
 }
 
-// Twice: brought back, sent away for its far copy and brought back again; freed first in each step.
+// Runs two steps: w is freed, prefetched, offloaded for its far copy and prefetched again.
 TEST(ManagedState, WhoseFarCopyIsRenewedMovesAsThePlanSays) {
   ManagedWeight<RenewedWeight> step;
   ASSERT_EQ(reason_against(step.subject.graph, step.subject.plan), "");
@@ -98,7 +98,7 @@ TEST(ManagedState, WhoseFarCopyIsRenewedMovesAsThePlanSays) {
   }
 }
 
-// Half of w is far: it cannot be used where it is.
+// Half of w is far: it cannot be used in place.
 TEST(ManagedState, MayBeNearInPart) {
   ManagedWeight<MovedWeight> subject;
   TaskGraph& graph = subject.subject.graph;
@@ -148,7 +148,7 @@ TEST_F(ManagedMemoryTest, GivesTheHintsOfAPlanInItsOrder) {
                              "begin rw0+2 w2+1", "end rw0+2 w2+1", "discard 0+2", "discard 2+1"}));
 }
 
-// In two parts, of which the run waits for both; the end of the step does, too.
+// The prefetch has two parts; the run and the end of the step wait for both.
 TEST_F(ManagedMemoryTest, BeginsARunThatLetsItsLaunchWaitForPrefetchesUnderWay) {
   const DataId a{0};
   plan.prefetches = {{.data = a, .size = pages(1), .after = {2, 1, 0}},

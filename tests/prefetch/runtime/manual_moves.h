@@ -12,7 +12,7 @@
 
 namespace spillway::prefetch::testing {
 
-/// One direction of a link whose moves end when the test says so.
+/// One direction of a link with moves that end when the test says so.
 ///
 /// Thread safety: all functions may be called from any thread.
 class ManualMoves {
@@ -43,7 +43,7 @@ class ManualMoves {
     changed_.wait(lock, [&] { return issued_.size() >= count; });
   }
   void finish_next(std::exception_ptr error = nullptr) { take(true)(std::move(error)); }
-  /// Ends the next move under way, once there is one.
+  /// Waits for a move in flight, and ends it.
   void wait_and_finish_next() {
     {
       std::unique_lock lock{mutex_};

@@ -20,7 +20,7 @@
 #include "um/error.h"
 #include "um/threads/engine.h"
 
-// A step has ended when the last of its runs and moves has, whichever that is.
+// A step ends with the last of its runs and moves, in any order.
 
 namespace spillway::prefetch {
 namespace {
@@ -32,7 +32,7 @@ std::exception_ptr failure(const char* sentence) {
   return std::make_exception_ptr(um::Error{sentence});
 }
 
-// Waits for `after` on a thread of its own.
+// Waits for `after` on a separate thread.
 class Waiter {
  public:
   Waiter(PlanWalker& walker, Progress after, std::function<bool()> interrupted)
@@ -46,9 +46,9 @@ class Waiter {
                               return reached;
                             })} {}
 
-  // Blocks until the thread has looked once; whether it then had to wait.
+  // Blocks until the thread has checked once; returns whether it then had to wait.
   [[nodiscard]] bool had_to_wait() { return first_look_.get_future().get(); }
-  // What wait_for() returned.
+  // Returns the result of wait_for().
   [[nodiscard]] bool reached() { return reached_.get(); }
 
  private:
@@ -57,7 +57,7 @@ class Waiter {
   }
   std::atomic<bool> has_looked_ = false;
   std::promise<bool> first_look_;
-  std::future<bool> reached_;  // last: its thread uses what stands above
+  std::future<bool> reached_;  // last: its thread uses the other members
 };
 
 bool never() { return false; }
@@ -78,8 +78,8 @@ class PlanWalkerTest : public ::testing::Test {
         [this](std::uint32_t i, um::Completion done) { return in.issue(i, std::move(done)); });
     walker->begin_step();
   }
-  // Ends the prefetch under way from another thread while `blocking` is on its way or blocks;
-  // whether `blocking` returned only after that.
+  // Ends the prefetch in flight from another thread while `blocking` is called. Returns whether
+  // `blocking` returned only afterwards.
   bool waits_for_a_prefetch(const std::function<void()>& blocking) {
     std::atomic<bool> has_ended = false;
     std::promise<void> is_on_its_way;
@@ -178,7 +178,7 @@ TEST_F(PlanWalkerTest, AMoveThatCannotEvenStartHasFailed) {
     EXPECT_STREQ(error.what(), "no room for it");
   }
   in.wait_until_issued(1);
-  in.finish_next();  // and the end of the walker waits for nothing more
+  in.finish_next();  // the walker's destructor waits for nothing else
 }
 
 TEST_F(PlanWalkerTest, ItsEndWaitsForMovesUnderWay) {
@@ -203,8 +203,7 @@ TEST_F(PlanWalkerTest, AMoveCountsOnceAllBeforeItHaveEnded) {
   EXPECT_LE(timeline.offloads[1].begin, timeline.offloads[1].end);
 }
 
-// Only the beginning of the step tries the offload, once, since nothing else happens before the
-// nudge.
+// The offload is tried only once, at the beginning of the step, since no event precedes the nudge.
 TEST_F(PlanWalkerTest, TriesAgainAfterANudgeWhatCouldNotBeIssued) {
   plan.offloads = {Move{}};
   plan.prefetches.clear();
@@ -219,7 +218,7 @@ TEST_F(PlanWalkerTest, TriesAgainAfterANudgeWhatCouldNotBeIssued) {
   walker->wait_for({.offloads = 1});
 }
 
-// The arena hangs in an issue meanwhile, so that nothing but the nudge can wake the waiting thread.
+// The arena is stuck in an issue, so only the nudge can wake the waiting thread.
 TEST_F(PlanWalkerTest, ANudgeLetsAWaitBeInterrupted) {
   plan.offloads = {Move{}};
   std::promise<void> is_issuing;
@@ -259,8 +258,8 @@ TEST_F(PlanWalkerTest, GivesIntervalsThatFollowEachOtherInADirection) {
   EXPECT_LE(timeline.offloads[0].end, timeline.prefetches[0].end);
 }
 
-// A whole plan on two copy engines: each entry starts only when the step has come as far as its
-// condition says, counted independently of the walker.
+// A whole plan on two copy engines: each entry starts only when its condition holds, counted
+// independently of the walker.
 TEST(PlanWalker, KeepsEveryConditionOfAPlan) {
   const TaskGraph graph = chain(12, pages(2));
   const Profile profile = flat_profile(graph, 100ns);
@@ -305,7 +304,7 @@ TEST(PlanWalker, KeepsEveryConditionOfAPlan) {
 
 using namespace testing;
 
-// A walker of one offload, whose block run 0 still reads.
+// A walker of one offload of a block that run 0 still reads.
 class ReadBlock : public ::testing::Test {
  protected:
   ReadBlock() {
@@ -369,7 +368,7 @@ using Last = std::string;
 
 class StepEnd : public ::testing::TestWithParam<Last> {
  protected:
-  // One run, and a move of each direction.
+  // One run, and one move in each direction.
   StepEnd() {
     plan_.runs = {{.task = TaskId{0}}};
     plan_.offloads = {{}};

@@ -14,8 +14,8 @@
 
 namespace spillway::prefetch::testing {
 
-/// Notes every hint in words: "populate 2+1" is populate() of one page from page 2 on. Moves end at
-/// once; where launches can wait for them, prefetches end when the test says so.
+/// Records every hint as text: "populate 2+1" is populate() of one page from page 2 on. Moves end
+/// at once. If launches can wait, prefetches end when the test says so.
 class RecordedHints final : public um::Hints {
  public:
   explicit RecordedHints(um::Range slab) : slab_{slab} {}

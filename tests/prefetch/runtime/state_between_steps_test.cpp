@@ -1,4 +1,4 @@
-// Where movable state is between steps, who brings it there, and what is moved for that.
+// The places of movable state between steps, and the moves that bring it there.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -79,7 +79,7 @@ TEST(CopiedState, WhoseFarCopyIsRenewedNeedsNoCopyToLeave) {
   EXPECT_EQ(step.in_use(), 0_B);
 }
 
-// The next step frees it without a copy.
+// The next step frees the block without a copy.
 TEST(CopiedState, WhoseFarCopyIsValidHasAnotherOnceItIsWrittenBetweenSteps) {
   CopiedWeight<RenewedWeight> step;
   step.memory.enter();
@@ -122,7 +122,7 @@ TEST(CopiedState, ThatIsFarComesAsFarAsItsUseNeedsIt) {
   EXPECT_EQ(use_it(Access::kReadWrite), (Log{"in 0+2", "out 0+2"}));
 }
 
-// Three pages hold w, which is near, or v, which is far, not both.
+// Three pages hold either w, which is near, or v, which is far.
 TEST(CopiedState, MakesRoomForWhatIsFarAndComesHomeForTheNextStep) {
   struct TwoWeights : NearWeight {
     TwoWeights() {
@@ -156,7 +156,7 @@ TEST(CopiedState, MakesRoomForWhatIsFarAndComesHomeForTheNextStep) {
   EXPECT_EQ(step.in_use(), pinned + pages(2));
 }
 
-// w is near between steps, v, which run 0 reads, is far.
+// w is near between steps; v, which run 0 reads, is far.
 TEST(CopiedState, GivesSeveralBlocksSideBySide) {
   struct NearAndFar : StillWeight {
     NearAndFar() {
@@ -185,9 +185,8 @@ TEST(CopiedState, GivesSeveralBlocksSideBySide) {
   EXPECT_EQ(step.in_use(), 0_B);
 }
 
-// Between steps u and w fill the arena; both leave before the runs that have no fixed places. u
-// comes back beside x, to page 1. x dies, and the four pages for w, when the last run has ended,
-// are in two pieces.
+// Between steps u and w fill the arena; both leave before the runs without fixed places. u returns
+// beside x, to page 1. After the last run x is dead, and the four pages for w are not adjacent.
 TEST(CopiedState, ComesHomeByCompactionWhereTheArenaIsInPieces) {
   TaskGraph graph = toy_graph("u:1 w:4", "u, w = change(u, w)");
   add_unplaceable_runs(graph, 5);
@@ -206,7 +205,7 @@ TEST(CopiedState, ComesHomeByCompactionWhereTheArenaIsInPieces) {
   expect_copied(graph, plan, false, 3 * kSteps);
 }
 
-// Another step, which has the blocks in another order and lacks one, shares the places.
+// Another step, with another order of blocks and without one of them, shares the places.
 TEST(StatePlacesOfSteps, AreWhatTheyAgreeOn) {
   MovedWeight subject;
   const StepLayout alone{subject.graph, subject.plan};
@@ -247,7 +246,7 @@ TEST(StatePlacesOfSteps, AreBelowTensorsInFarMemory) {
   EXPECT_EQ(far.extent, pages(5));
 }
 
-// What lives from step to step is nobody's to populate or to discard.
+// Runs neither populate nor discard blocks that live across steps.
 TEST(StatePlacesOfSteps, BeginAndEndInNoRun) {
   const FarWeight subject;
   const StepLayout layout{subject.graph, subject.plan};

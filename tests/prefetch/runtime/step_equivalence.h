@@ -13,9 +13,9 @@
 
 namespace spillway::prefetch::testing {
 
-/// A random training step with more of what random_graph() seldom has: weights that each backward
-/// task updates, and running statistics that a recomputation must leave alone in each forward task;
-/// and a tensor too small to be moved. In some steps weights may be far, between steps, too.
+/// Returns a random training step with more features than random_graph(): weights that each
+/// backward task updates, running statistics in each forward task that a recomputation must not
+/// update, and a tensor too small to move. In some steps weights may be far, also between steps.
 inline TaskGraph random_step() {
   const bool may_leave = *rc::gen::arbitrary<bool>();
   TaskGraph graph = random_graph({.has_offloadable_weights = may_leave});
@@ -47,7 +47,8 @@ inline TaskGraph random_step() {
   return graph;
 }
 
-/// A random budget between the smallest feasible and a little more than all resident.
+/// Returns a random budget between the smallest feasible one and a little more than the resident
+/// need.
 inline um::Bytes random_step_budget(const TaskGraph& graph) {
   const NearNeed need = near_need(graph, BlockSizes{graph, kPage});
   const std::uint64_t slack = (need.peak_with_workspace - need.smallest) / kPage;
@@ -75,8 +76,8 @@ inline um::Bytes peak_of(const TaskGraph& graph, const Plan& plan) {
   return std::get<Verified>(verify(graph, plan)).peak;
 }
 
-/// A random step under a plan of unified memory gives what the step gives by itself; every byte is
-/// there before it is touched, nothing is pushed out, and the verified peak is kept.
+/// Checks a random step under a plan of unified memory: it gives the plain step's result, every
+/// byte is near before it is touched, nothing is evicted, and the verified peak is kept.
 inline void check_planned_managed(um::Paging paging) {
   const TaskGraph graph = random_step();
   const Profile profile = random_profile(graph);
@@ -92,7 +93,7 @@ inline void check_planned_managed(um::Paging paging) {
   }
 }
 
-/// The same step by page faults alone.
+/// Checks the same step with page faults only.
 inline void check_on_demand_managed(um::Paging paging) {
   const TaskGraph graph = random_step();
   const Profile profile = random_profile(graph);

@@ -3,8 +3,8 @@
 namespace spillway::prefetch::testing {
 namespace {
 
-// As step_equivalence_test.cpp, on the paging that any Linux has; an executable of its own because
-// TSan takes mapping a page anew for a write.
+// As step_equivalence_test.cpp, with the paging of any Linux. A separate executable, since TSan
+// takes remapping a page for a write.
 
 RC_GTEST_PROP(MemfdSegvStep, GivesTheSameUnderAPlanWithoutAFault, ()) {
   check_planned_managed(um::Paging::kMemfdSegv);

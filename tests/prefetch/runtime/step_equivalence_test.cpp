@@ -8,7 +8,7 @@
 namespace spillway::prefetch::testing {
 namespace {
 
-// A step gives the same bytes however its blocks are kept: the oracle is run_plainly().
+// A step gives the same bytes in every memory; the oracle is run_plainly().
 
 RC_GTEST_PROP(ResidentStep, GivesWhatTheTasksGiveByThemselves, ()) {
   const TaskGraph graph = random_step();
@@ -19,7 +19,7 @@ RC_GTEST_PROP(ResidentStep, GivesWhatTheTasksGiveByThemselves, ()) {
   RC_ASSERT(execute_resident(graph, plan).result == run_plainly(graph, kSteps));
 }
 
-// No properties of RapidCheck's macros: those know no skipped test.
+// Avoids RapidCheck's macros, which do not support skipped tests.
 class UffdMoveStep : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -48,8 +48,7 @@ RC_GTEST_PROP(CopyStep, GivesTheSameUnderEveryPlanner, ()) {
   }
 }
 
-// Most random steps fit in their arena at fixed places; here five runs at the end see to it that
-// none does.
+// Most random steps fit in their arena at fixed places; five runs at the end prevent that.
 RC_GTEST_PROP(CopyStep, GivesTheSameWithPlacesAsTheyCome, ()) {
   TaskGraph graph = random_step();
   const um::Bytes pool = BlockSizes{graph, kPage}.pool(random_step_budget(graph));
@@ -66,8 +65,8 @@ RC_GTEST_PROP(CopyStep, GivesTheSameWithPlacesAsTheyCome, ()) {
   RC_ASSERT(executed.peak <= peak_of(graph, plan));
 }
 
-// A chain of six layers with activations of four pages, resident at 32 pages of tensors: from the
-// smallest budget up, moves become fewer and the bytes stay the same.
+// A chain of six layers with activations of four pages and 32 pages of tensors in total. With
+// larger budgets there are fewer moves, and the bytes stay the same.
 class ChainStep : public ::testing::TestWithParam<std::uint64_t> {
  protected:
   [[nodiscard]] Plan plan(const std::string& planner, bool whole_blocks) const {
@@ -96,8 +95,8 @@ TEST_P(ChainStep, GivesTheSameBytesInEveryMemory) {
   EXPECT_GT(faulting.counters.evictions, 0U);
 }
 
-// Largest task: backward, four blocks = 16 pages. All resident: seven activations and two gradients
-// at the end of the chain, minus nothing: more than 28 pages.
+// Largest task: backward, four blocks = 16 pages. Resident: seven activations and two gradients at
+// the end of the chain, more than 28 pages.
 INSTANTIATE_TEST_SUITE_P(Budgets, ChainStep, ::testing::Values(16, 20, 24, 28));
 
 }  // namespace

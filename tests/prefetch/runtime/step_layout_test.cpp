@@ -16,7 +16,7 @@ namespace {
 using namespace testing;
 
 // "make" writes x (3 pages) with a workspace of 5000 bytes: two pages. "double" updates x in place
-// with a workspace of 100 bytes: too small for a page. "sum" reads x, writes the small tensor s.
+// with a workspace of 100 bytes: too small for a page. "sum" reads x and writes the small tensor s.
 class StepLayoutTest : public ::testing::Test {
  protected:
   StepLayoutTest() {
@@ -105,7 +105,7 @@ TEST_F(StepLayoutTest, SlabAddressPutsWorkspacesBesideTheSlabWhereTheyFit) {
   EXPECT_EQ(small.workspace_pages(0).size(), pages(2).count());
 }
 
-// x (3 pages) is dropped and made again; z (3 pages) lives meanwhile.
+// x (3 pages) is dropped and recomputed; z (3 pages) lives meanwhile.
 TEST_F(StepLayoutTest, GivesTheAddressesOfADroppedBlockToOthers) {
   TaskGraph step = toy_graph(
       "x:3 z:3 s:0", "x = make x(); s = use x(x); z = make z(); s = use z(z); s = use x again(x)");
@@ -121,8 +121,8 @@ struct Tenancy {
   Position first, last;
 };
 
-// No two of the things that are there at the same time share an address, everything lies on pages
-// within the extent, and the extent is not more than all of it one after the other.
+// Concurrent blocks and workspaces never share an address, everything lies on pages within the
+// extent, and the extent is at most the total size.
 RC_GTEST_PROP(Placement, NeverPutsTwoThingsInOnePlaceAtOneTime, ()) {
   const TaskGraph graph = random_graph({.has_offloadable_weights = false});
   const Profile profile = random_profile(graph);

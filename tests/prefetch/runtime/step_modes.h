@@ -21,15 +21,15 @@
 
 namespace spillway::prefetch::testing {
 
-/// A toy step given ahead: the second one is kept, and repeated from then on.
+/// A toy step submitted ahead: the second one is captured, and replayed from then on.
 class GivenToyStep {
  public:
-  /// Both outlive it. Requires: the memory has fixed places.
+  /// Both arguments must outlive it. Requires: the memory has fixed places.
   GivenToyStep(const StepLayout& layout, StepMemory& memory)
       : layout_{layout},
         places_{*memory.fixed_places()},
         given_{layout.plan, places_, lanes_},
-        // What loads the batch, and waits for no move, is not repeated.
+        // The run that loads the batch is not replayed if it waits for no move.
         first_{layout.plan.runs[0].after == Progress{} ? 1U : 0U} {}
 
   void run(std::uint64_t step, ToyResult& result) {
@@ -72,18 +72,18 @@ class GivenToyStep {
   ToyResult* result_ = nullptr;
 };
 
-/// A finished execution of a plan.
+/// The result of executing a plan.
 struct Executed {
   ToyResult result;
   um::Counters counters;
-  um::Bytes peak;                 ///< of near memory, what is always near included
+  um::Bytes peak;                 ///< of near memory, including everything that is always near
   bool has_fixed_places = false;  ///< in copy mode
   std::uint64_t compactions = 0;
 };
 
 inline constexpr std::uint64_t kSteps = 2;
 
-/// A plan with everything that is always near, ready for any memory.
+/// A plan with its pinned blocks, for any memory.
 struct Stage {
   Stage(const TaskGraph& graph, const Plan& plan)
       : layout{graph, plan},
@@ -95,7 +95,7 @@ struct Stage {
     ledger.charge(layout.block_sizes.pinned());
   }
 
-  /// Near bytes that the budget leaves for what moves.
+  /// Returns the near bytes that the budget leaves for movable blocks.
   [[nodiscard]] um::Bytes room() const {
     return um::round_down(ledger.limit() - ledger.in_use(), layout.plan.page);
   }
@@ -114,14 +114,14 @@ struct Stage {
   um::Ledger ledger;
 };
 
-/// A step among others that have the same blocks, page and budget.
+/// One of several steps with the same blocks, page and budget.
 struct StepCase {
   const TaskGraph& graph;
   const Plan& plan;
 };
 
-/// Executes `cases` in memories of their own, in an order given by their indices. The first needs
-/// the most pinned memory. State is in the plain place of the first.
+/// Executes `cases`, each in its own memory, in an order given by indices. The first needs the most
+/// pinned memory. State is initialized from the plain state of the first.
 class Execution {
  public:
   using Order = std::vector<std::size_t>;
@@ -145,7 +145,7 @@ class Execution {
     return {.result = run(order)};
   }
 
-  /// Dead pages are poisoned, or kept mapped as in a training.
+  /// `poison`: dead pages are poisoned; otherwise kept mapped, as in training.
   [[nodiscard]] Executed managed(const Order& order, um::Paging paging, bool poison) {
     const um::Bytes page = first().layout.plan.page;
     const um::Bytes size = std::max(page, slab_size());
@@ -187,7 +187,7 @@ class Execution {
     return executed;
   }
 
-  /// In copy mode, given ahead. Nothing where not all steps have fixed places.
+  /// Executes in copy mode, submitted ahead; nullopt if not all steps have fixed places.
   [[nodiscard]] std::optional<Executed> given(const Order& order) {
     um::Bytes far = first().layout.plan.page;
     for (const auto& stage : stages_) far = std::max(far, FarPlacement{stage->layout}.extent);

@@ -20,7 +20,7 @@ std::string text(Lane lane) {
   return lane == Lane::kCompute ? "run" : lane == Lane::kIn ? "in" : "out";
 }
 
-// "run 2 after out 1, in 1 *": waits, and a star where somebody waits for it.
+// Returns "run 2 after out 1, in 1 *": with its waits, and a star if a command waits for it.
 std::string text(const Command& command) {
   std::string line = text(command.lane) + " " + std::to_string(command.index);
   const auto add = [&](const char* when, const std::vector<StepProgram::Wait>& waits) {
@@ -62,7 +62,7 @@ TEST(StepProgram, LeavesOutWhatHasEndedBefore) {
                                       "run 2 after out 1", "run 3 after in 1"}));
 }
 
-// Its room is free when the reader has ended, too; the next offload waits for nobody.
+// Its room is free when the reader has ended, too; the next offload does not wait.
 TEST(StepProgram, CopiesWhatIsStillRead) {
   Plan plan = swap();
   plan.offloads[0].free_after = 2;
@@ -73,7 +73,8 @@ TEST(StepProgram, CopiesWhatIsStillRead) {
                                       "run 3 after in 1"}));
 }
 
-// Who takes its room waits for its last reader, though its condition names an earlier run.
+// A command that takes the room waits for the block's last reader, though its condition names an
+// earlier run.
 TEST(StepProgram, TakesRoomWhenItIsReadNoMore) {
   Plan plan;
   plan.runs.resize(4);
@@ -86,8 +87,8 @@ TEST(StepProgram, TakesRoomWhenItIsReadNoMore) {
                                 "in 0 after out 1 after run 3 *", "run 3 after out 1 after in 1"}));
 }
 
-// What has ended for sure when each command starts, and when it has ended, by its lane's order and
-// the waits alone.
+// Derives what is guaranteed to have ended when each command starts and ends, from its lane's order
+// and the waits alone.
 class Ends {
  public:
   using Counts = std::array<std::uint32_t, um::kLanes>;
@@ -114,7 +115,7 @@ class Ends {
   void join(Counts& known, const std::vector<StepProgram::Wait>& waits) const {
     for (const auto& wait : waits) {
       const std::uint32_t skipped = wait.lane == Lane::kCompute ? first_ : 0;
-      // Throws where the command waits for what has not been given.
+      // Throws if the command waits for a later command.
       const Counts& other = ends_[at(wait.lane)].at(wait.count - 1 - skipped);
       for (std::size_t i = 0; i < known.size(); ++i) known[i] = std::max(known[i], other[i]);
     }
@@ -126,7 +127,7 @@ class Ends {
   std::array<std::vector<Counts>, um::kLanes> ends_;
 };
 
-// No command starts before what its plan says, whichever way it is known.
+// No command starts before its plan's condition holds, directly or transitively.
 RC_GTEST_PROP(StepProgramProperty, WaitsForAllThatAPlanNames, ()) {
   const TaskGraph graph = random_step();
   const Profile profile = random_profile(graph);

@@ -14,12 +14,12 @@
 
 namespace spillway::prefetch::testing {
 
-/// What steps of a toy graph gave: what each task had read by the end of its first run, and the
-/// state afterwards.
+/// The result of steps of a toy graph: each task's reads by the end of its first run, and the final
+/// state.
 struct ToyResult {
   std::vector<std::uint64_t> read;  ///< by step and task
-  std::vector<std::byte> state;     ///< all state blocks, one after the other
-  bool workspaces_kept = true;      ///< no workspace was written by anybody but its task
+  std::vector<std::byte> state;     ///< all state blocks, concatenated
+  bool workspaces_kept = true;      ///< only its task wrote to each workspace
   friend bool operator==(const ToyResult&, const ToyResult&) = default;
 };
 
@@ -29,7 +29,7 @@ inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return x ^ (x >> 32U);
 }
 
-/// The operands of one task, wherever they lie.
+/// The operands of one task, in any memory.
 struct ToyArguments {
   std::function<std::byte*(DataId)> address;
   std::span<std::byte> workspace;
@@ -38,7 +38,7 @@ struct ToyArguments {
 };
 
 /// The kernel of every task: each word of its outputs is a hash of all words of its inputs, of the
-/// task, and of the word's place. Only the first task looks at the step. Returns the hash of the
+/// task, and of the word's index. Only the first task uses the step number. Returns the hash of the
 /// inputs; clears `workspace_kept` when the workspace changed while the outputs were written.
 inline std::uint64_t run_toy_kernel(const TaskGraph& graph, TaskId id,
                                     const ToyArguments& arguments, bool& workspace_kept) {
@@ -83,7 +83,7 @@ class ToyState {
       next += graph.data[i].size.count();
     }
   }
-  /// By DataId; null for tensors.
+  /// Returns addresses by DataId; null for tensors.
   [[nodiscard]] const std::vector<std::byte*>& addresses() const { return addresses_; }
   [[nodiscard]] std::vector<std::byte> bytes() const {
     const auto all = std::as_bytes(std::span{words_});
@@ -95,11 +95,11 @@ class ToyState {
   std::vector<std::byte*> addresses_;
 };
 
-/// Gives the address of a state block to somebody who uses it so between two steps.
+/// Passes the address of a state block to a function that uses it between two steps.
 using ToyStateAccess =
     std::function<void(DataId, um::Access, const std::function<void(std::byte*)>&)>;
 
-/// What happens after every other step: of three state blocks one is changed, and one is read.
+/// Runs after every other step: of three state blocks it changes one, and reads one.
 inline void use_toy_state(const TaskGraph& graph, std::uint64_t step, const ToyStateAccess& access,
                           ToyResult& result) {
   if (step % 2 == 0) return;
@@ -121,8 +121,8 @@ inline void use_toy_state(const TaskGraph& graph, std::uint64_t step, const ToyS
   }
 }
 
-/// What steps of `graphs`, which have the same state, must give one after the other: every task
-/// once, in order, each block in memory of its own. Knows nothing of plans.
+/// Returns the expected result of consecutive steps of `graphs`, which have the same state: every
+/// task once, in order, with separate memory for each block. Independent of plans.
 inline ToyResult run_plainly(std::span<const TaskGraph* const> graphs) {
   ToyState state{*graphs.front()};
   ToyResult result;
@@ -148,16 +148,16 @@ inline ToyResult run_plainly(std::span<const TaskGraph* const> graphs) {
   return result;
 }
 
-/// The same of one graph.
+/// Returns the expected result of `steps` steps of one graph.
 inline ToyResult run_plainly(const TaskGraph& graph, std::uint64_t steps) {
   return run_plainly(std::vector<const TaskGraph*>(steps, &graph));
 }
 
-/// A step to execute, and where its blocks are.
+/// A step to execute, and the memory of its blocks.
 struct ToyPart {
   const StepLayout* layout;
   StepMemory* memory;
-  /// Runs the step instead of run_planned_step().
+  /// Replaces run_planned_step() if set.
   std::function<void(std::uint64_t step, ToyResult& result)> run = {};
 };
 
@@ -181,7 +181,7 @@ inline void run_planned_step(const ToyPart& part, std::uint64_t step, ToyResult&
   memory.end_step();
 }
 
-/// Copies movable state from its plain place, or back.
+/// Copies movable state from its plain place into the memory, or back.
 inline void copy_toy_state(const ToyPart& part, const ToyState& state, um::Access access) {
   const TaskGraph& graph = part.layout->graph;
   for (std::size_t i = 0; i < graph.data.size(); ++i) {
@@ -197,8 +197,7 @@ inline void copy_toy_state(const ToyPart& part, const ToyState& state, um::Acces
   }
 }
 
-/// Executes one step after the other as the executor does; memories that follow one another hand
-/// the state over.
+/// Executes consecutive steps as the executor does; each memory passes the state on to the next.
 inline ToyResult run_planned(std::span<const ToyPart> parts, const ToyState& state) {
   ToyResult result;
   parts.front().memory->enter();
@@ -232,7 +231,7 @@ inline ToyResult run_planned(std::span<const ToyPart> parts, const ToyState& sta
   return result;
 }
 
-/// The same of one memory.
+/// Executes `steps` steps in one memory.
 inline ToyResult run_planned(const StepLayout& layout, StepMemory& memory, const ToyState& state,
                              std::uint64_t steps) {
   return run_planned(std::vector<ToyPart>(steps, {.layout = &layout, .memory = &memory}), state);

@@ -21,8 +21,8 @@ using namespace testing;
 using namespace std::chrono_literals;
 using nlohmann::json;
 
-// In near memory there is never more than what verify() promises, and in the end nothing but what
-// is pinned, and the state that is near between steps.
+// Near memory never exceeds the peak that verify() promises. At the end it holds only pinned
+// blocks, and state that is near between steps.
 RC_GTEST_PROP(MemoryCurve, StaysBelowTheVerifiedPeak, ()) {
   const TaskGraph graph = random_graph();
   const Profile profile = random_profile(graph);
@@ -47,8 +47,8 @@ RC_GTEST_PROP(MemoryCurve, StaysBelowTheVerifiedPeak, ()) {
   RC_ASSERT(curve.back().near == state - StateHome(graph, block_sizes, plan).far());
 }
 
-// load writes y0 (0 to 100 ns), f1 reads it and writes y1 (100 to 200), loss reads y1, writes d1
-// (200 to 300), b1 reads y0, y1, d1, writes d0 (300 to 400). One page each.
+// load writes y0 (0 to 100 ns), f1 reads it and writes y1 (100 to 200), the loss reads y1 and
+// writes d1 (200 to 300), b1 reads y0, y1, d1 and writes d0 (300 to 400). One page each.
 TEST(MemoryCurve, RisesAndFallsWithTheBlocksAndNeedsATimelineOfAllRuns) {
   const TaskGraph graph = chain(1, pages(1));
   const Profile profile = flat_profile(graph, 100ns);
@@ -126,7 +126,7 @@ TEST_F(ChromeTrace, CountsNearMemoryInBytes) {
   EXPECT_EQ(counted, expected);
 }
 
-// What holds near memory adds up to the curve, at each of the curve's moments.
+// The holders of near memory add up to the curve, at each of its moments.
 TEST_F(ChromeTrace, SaysWhoHoldsNearMemory) {
   const Timeline timeline = simulate(plan, profile);
   const json& holders = trace.at("spillway").at("near").at("2");
@@ -145,7 +145,7 @@ TEST_F(ChromeTrace, SaysWhoHoldsNearMemory) {
   EXPECT_EQ(trace.at("spillway").at("budget_bytes"), plan.budget.count());
 }
 
-// y0 is read by f1 and, going back, by b1: saved. d1 is made going back.
+// f1 and, in the backward pass, b1 read y0: saved. The backward pass makes d1.
 TEST_F(ChromeTrace, SaysWhatNearMemoryIsFor) {
   std::map<std::string, std::string> purposes;
   for (const json& holder : trace.at("spillway").at("near").at("1")) {
@@ -155,7 +155,7 @@ TEST_F(ChromeTrace, SaysWhatNearMemoryIsFor) {
   EXPECT_EQ(purposes.at("d1"), "gradient");
 }
 
-// From 200 to 310 ns, 310 to 520, 520 to 630.
+// Exchanges: 200 to 310 ns, 310 to 520, 520 to 630.
 TEST(ChromeTraceOfOneOfSeveralRanks, HasALaneForExchanges) {
   const TaskGraph graph = exchanged(three_layers(), kBucketEach);
   Profile profile = flat_profile(graph, 100ns);

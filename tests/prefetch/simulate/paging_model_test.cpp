@@ -14,7 +14,7 @@ namespace {
 using namespace testing;
 using namespace std::chrono_literals;
 
-// Tasks of 100 ns, a page in 10 ns each way, a fault 1 ns beside it.
+// Tasks take 100 ns, a page 10 ns each way, a fault 1 ns more.
 class PagedStepTest : public ::testing::Test {
  protected:
   PagedStep page_in(std::uint64_t pages_near) {
@@ -35,32 +35,30 @@ TEST_F(PagedStepTest, NeverStallsWhereAllFits) {
   EXPECT_EQ(step.timeline.makespan(), 800ns);  // load, f1 to f3, loss, b3 to b1
 }
 
-// Two blocks of three pages, written in turns, lie at addresses of their own since the last task
-// reads both. Four pages are near. In a steady step
-// - a: of pages a1 a2 a3 (near are, by age: ...) every one comes and one leaves,
-// and so on; where six pages pass in a circle through four places, first in first out keeps none
-// that is needed next: 'a' faults 3 times, 'b' 3, the reader of a then b 6 in all: 12 faults.
+// Two blocks of three pages, written alternately, have separate addresses since the last task reads
+// both. Four pages are near. Six pages pass cyclically through four places, so first in first out
+// never keeps a page that is needed next. 'a' faults 3 times, 'b' 3, and the readers of a and b 6
+// in total: 12 faults.
 TEST_F(PagedStepTest, FaultsWhereFirstInFirstOutKeepsNothing) {
   graph = toy_graph("a:3 b:3", "a = write a(); b = write b(); read a(a); read b(b)");
   const PagedStep step = page_in(4);
   EXPECT_EQ(step.faults, 12U);
   EXPECT_EQ(step.fetched, pages(12));
-  // Each page is written once and read once a step: every second time that it leaves it is clean.
+  // Each page is written once and read once per step: it is clean every second time that it leaves.
   EXPECT_EQ(step.written_back, pages(6));
   // 12 faults and fetches of 11 ns, 6 write-backs of 10 ns, 4 tasks.
   EXPECT_EQ(step.timeline.makespan(), 12 * 11ns + 6 * 10ns + 400ns);
-  // "write a" writes what leaves when b comes: 3 faults, and the pages that leave for them are
-  // those of b, clean since they were read last.
+  // "write a" faults 3 times; the evicted pages are those of b, clean since they were read last.
   EXPECT_EQ(step.timeline.runs[0], (Interval{33ns, 133ns}));
 }
 
-// A page that came long ago leaves first, though it is used all the time: x, read by every task,
-// comes before a and b and leaves before them.
+// The page that came first is evicted first, even if it is used all the time: x, read by every
+// task, comes before a and b and leaves before them.
 TEST_F(PagedStepTest, EvictsInTheOrderOfMigrationNotOfUse) {
   graph = toy_graph("x:1 a:1 b:1", "x = x(); a = a(x); b = b(x); last(b, x, a)");
-  // Two pages near, three addresses. By age, from a steady start {b, x}: the last task ends with
-  // x and a, say; then x: hit. a: hit. b: x hit, b comes and x leaves, as the older. last: b hit; x
-  // comes, a leaves; a comes, b leaves: {x, a} again. Least recently used would have kept x.
+  // Two pages near, three addresses. By age, from a steady start {b, x}: suppose the last task ends
+  // with x and a. x: hit. a: hit. b: x hit; b comes and the older x leaves. last: b hit; x comes, a
+  // leaves; a comes, b leaves: {x, a} again. Least recently used would have kept x.
   Profile times = flat_profile(graph, 100ns);
   times.link.faults.time = 1ns;
   Plan paged = plain_plan_with_pool(graph, pages(2));
@@ -71,9 +69,10 @@ TEST_F(PagedStepTest, EvictsInTheOrderOfMigrationNotOfUse) {
   EXPECT_EQ(step.timeline.runs[1], (Interval{100ns, 200ns}));
 }
 
-// x lives until b is written, a and b until the end; two of the three pages are near. Steady are a
-// and b. "x" evicts a, clean since it was read; "a" evicts b, and "b" evicts a, used longer ago
-// than x; "last" evicts x and brings a, the only page that is not overwritten when it faults.
+// x lives until b is written, a and b until the end; two of the three pages are near. The steady
+// state is a and b. "x" evicts a, clean since it was read; "a" evicts b, and "b" evicts a, which is
+// less recently used than x. "last" evicts x and fetches a, the only faulting page that is not
+// overwritten.
 TEST_F(PagedStepTest, FollowsADeviceThatEvictsByUseAndKnowsWhatIsOverwritten) {
   graph = toy_graph("x:1 a:1 b:1", "x = x(); a = a(x); b = b(x); last(a, b)");
   EXPECT_EQ(page_in(2).faults, 3U) << "by migration: 'a' finds a near";
@@ -88,9 +87,9 @@ TEST_F(PagedStepTest, FollowsADeviceThatEvictsByUseAndKnowsWhatIsOverwritten) {
   EXPECT_EQ(step.timeline.makespan(), 4 * 1ns + 4 * 10ns + 400ns);
 }
 
-// Three pages are near; steady are x, y and b, used in this order. "a" and "b" overwrite the pages
-// that the last task reads, a, which is far by then, before b, which was used longest ago: x
-// leaves.
+// Three pages are near; the steady state is x, y and b, used in this order. "a" and "b" overwrite
+// the pages that the last task reads. a is then far; b, which is least recently used, comes after
+// it: x leaves.
 TEST_F(PagedStepTest, KeepsWhatTheRunningTaskUses) {
   graph = toy_graph("a:1 b:1 x:1 y:1",
                     "a = a(); b = b(); x = x(); y = y(); a and b(a, b); x and y(x, y)");
@@ -100,7 +99,7 @@ TEST_F(PagedStepTest, KeepsWhatTheRunningTaskUses) {
   EXPECT_EQ(step.timeline.runs[4].begin - step.timeline.runs[3].end, 21ns) << "a comes, x leaves";
 }
 
-// What a task updates in place is not overwritten.
+// A block that a task updates in place is not overwritten.
 TEST_F(PagedStepTest, BringsWhatIsReadAndWritten) {
   graph = toy_graph("a:1 b:1", "a = a(); b = b(); a = update a(a); read b(b)");
   page_in(1);
@@ -114,7 +113,7 @@ TEST_F(PagedStepTest, FaultsForWorkspacesToo) {
   graph = toy_graph("a:2", "a = write(); read(a)");
   graph.tasks[1].algorithms = {{"only", pages(2)}};
   EXPECT_EQ(page_in(4).faults, 0U);
-  graph.tasks[0].algorithms = {{"only", pages(2)}};  // at the address of nobody else
+  graph.tasks[0].algorithms = {{"only", pages(2)}};  // at a separate address
   EXPECT_EQ(page_in(4).faults, 0U);
 }
 

@@ -17,7 +17,7 @@ namespace {
 using namespace testing;
 using namespace std::chrono_literals;
 
-// Three tasks of 100 ns; b0 is offloaded after task 0 and comes back for task 2.
+// Three tasks of 100 ns; b0 is offloaded after task 0 and returns for task 2.
 class ThreeTasks : public ::testing::Test {
  protected:
   ThreeTasks() {
@@ -59,8 +59,9 @@ TEST_F(ThreeTasks, TransferNothingForACleanOffload) {
   EXPECT_EQ(simulate(plan, profile).prefetches[0], (Interval{100ns, 150ns}));
 }
 
-// Half speed while a move is under way: t1 does 50 ns of work in the first 100 ns and ends 50 ns
-// later. compute |t0 100|t1 150     |t2 100| link           |o 50|p 50|
+// Half speed during a move: t1 does 50 ns of work in the first 100 ns and ends 50 ns later.
+// compute |t0 100|t1 150     |t2 100|
+// link           |o 50|p 50|
 TEST_F(ThreeTasks, SlowDownWhereCopiesTakeProcessorTime) {
   profile.link.compute_speed_while_moving = 0.5;
   EXPECT_EQ(simulate(plan, profile).makespan(), 350ns);
@@ -74,9 +75,10 @@ TEST_F(ThreeTasks, QueueBothDirectionsOnOneEngine) {
   EXPECT_EQ(simulate(plan, profile).makespan(), 350ns);
 }
 
-// b0 may be read until t1 has ended, so a link that unmaps what leaves offloads it then; one that
-// copies does so beside t1: compute |t0 100|t1 100|t2 100|
-//                           link           |o 50|
+// b0 may be read until t1 has ended. A link that unmaps leaving blocks offloads it then; one that
+// copies does so beside t1:
+// compute |t0 100|t1 100|t2 100|
+// link           |o 50|
 TEST_F(ThreeTasks, OffloadBesideTheLastReaderWhereTheLinkCopies) {
   plan.offloads[0].free_after = 2;
   plan.prefetches.clear();
@@ -101,8 +103,8 @@ using namespace std::chrono_literals;
 
 using Lines = std::vector<std::string>;
 
-// Four tasks of 100 ns. Forward, f1 makes y (5 pages) and t (1 page), and f2 uses t up, with the
-// weights w (2 pages) and a workspace of 3; backward, b1 makes d (1 page) of y, which u uses up.
+// Four tasks of 100 ns. Forward: f1 makes y (5 pages) and t (1 page); f2 consumes t, with the
+// weights w (2 pages) and a workspace of 3. Backward: b1 makes d (1 page) from y; u consumes d.
 class NearUse : public ::testing::Test {
  protected:
   NearUse() {
@@ -116,7 +118,7 @@ class NearUse : public ::testing::Test {
     plan_.runs = runs_in_order(graph_);
   }
 
-  // As if planned, also where it pages on demand: page faults take no time here.
+  // Treats the plan as planned, even if it pages on demand: page faults take no time here.
   [[nodiscard]] Timeline timeline() const {
     Plan planned = plan_;
     planned.residency = Residency::kPlanned;
@@ -127,7 +129,8 @@ class NearUse : public ::testing::Test {
   [[nodiscard]] std::vector<NearChange> changes() const {
     return near_changes(graph_, plan_, timeline());
   }
-  // "time pages purpose holder" of each change of whole pages, where the holder's name ends so.
+  // Returns "time pages purpose holder" for each change of whole pages by holders with a name that
+  // ends in `end`.
   [[nodiscard]] Lines lines(const std::string& end = "") const {
     Lines all;
     for (const NearChange& change : changes()) {
@@ -163,7 +166,7 @@ TEST_F(NearUse, BeginsWithAllThatIsPinned) {
   EXPECT_EQ(first.bytes, 128);  // 100 bytes of state, rounded up to 64
 }
 
-// y leaves in 100 to 150 ns and comes back in 150 to 200.
+// y leaves from 100 to 150 ns and returns from 150 to 200.
 TEST_F(NearUse, FollowsMoves) {
   plan_.offloads = {{.data = y_, .size = pages(5), .after = {.runs = 1}}};
   plan_.prefetches = {{.data = y_, .size = pages(5), .after = {.runs = 1, .offloads = 1}}};
@@ -175,7 +178,7 @@ TEST_F(NearUse, FollowsMoves) {
                    "200 +1 gradient d", "300 -5 saved y", "400 -1 gradient d"}));
 }
 
-// The copy has ended at 150 ns, but f2 may still read y until 200; f2's end lets it come back.
+// The copy has ended at 150 ns, but f2 may still read y until 200; its end permits the prefetch.
 TEST_F(NearUse, KeepsTheRoomOfWhatMayStillBeRead) {
   plan_.offloads = {{.data = y_, .size = pages(5), .after = {.runs = 1}, .free_after = 2}};
   plan_.prefetches = {{.data = y_, .size = pages(5), .after = {.runs = 2, .offloads = 1}}};
@@ -187,7 +190,7 @@ TEST_F(NearUse, KeepsTheRoomOfWhatMayStillBeRead) {
   EXPECT_EQ(std::ranges::count(all, "150 -5 saved y"), 0);
 }
 
-// w is far between steps: it comes for f2 at once and has left 20 ns after it.
+// w is far between steps: it is prefetched for f2 at once and has left 20 ns after f2.
 TEST_F(NearUse, BeginsWithoutStateThatIsFarBetweenSteps) {
   plan_.prefetches = {{.data = w_, .size = pages(2)}};
   plan_.runs[1].after = {.prefetches = 1};
@@ -196,8 +199,8 @@ TEST_F(NearUse, BeginsWithoutStateThatIsFarBetweenSteps) {
   EXPECT_EQ(lines("w"), (Lines{"0 -2 state w", "0 +2 state w", "0 +2 state w", "220 -2 state w"}));
 }
 
-// f1 runs again before b1: what it makes is gone from 200 ns on (y from 100, as f2 does not read
-// it), and there again from 200 to 400.
+// f1 runs again before b1: its outputs are gone until 200 ns (y from 100 on, as f2 does not read
+// it), and back from 200 to 400.
 TEST_F(NearUse, GivesARecomputedBlockTwoLives) {
   plan_.runs.insert(plan_.runs.begin() + 2, plan_.runs[0]);
   plan_.runs[2].is_recomputation = true;

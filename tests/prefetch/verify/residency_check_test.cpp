@@ -49,7 +49,7 @@ TEST_F(CheckResidency, AcceptsPagesThatComeBackInParts) {
   EXPECT_EQ(reason(), "x is not all near when run 2 uses it");
 }
 
-// Copied out while run 2 still reads x.
+// x is copied out while run 2 still reads it.
 TEST_F(CheckResidency, AcceptsACopyOfABlockThatIsOnlyRead) {
   plan.offloads.erase(plan.offloads.begin());
   plan.prefetches.erase(plan.prefetches.begin());
@@ -86,8 +86,8 @@ TEST_F(CheckResidency, RefusesAMoveAfterTheLastUse) {
 
 using namespace testing;
 
-// x (two pages) is made by run 0 and used by run 2; y (three pages) lives in run 1 alone; x may be
-// away meanwhile. 64 bytes of state are always near.
+// Run 0 makes x (two pages) and run 2 uses it; y (three pages) lives only in run 1; x may be away
+// meanwhile. 64 bytes of state are always near.
 class WorstCasePeak : public ::testing::Test {
  protected:
   WorstCasePeak() {
@@ -133,7 +133,7 @@ std::string verdict(const TaskGraph& graph, const std::vector<TaskRun>& runs) {
   return violation ? violation->reason : "";
 }
 
-// Every task once, and `task` again just before `before`.
+// Returns every task once, and `task` again just before `before`.
 std::vector<TaskRun> with_again(const TaskGraph& graph, TaskId task, TaskId before) {
   std::vector<TaskRun> runs = runs_in_order(graph);
   const auto place = runs.begin() + static_cast<std::ptrdiff_t>(before);
@@ -165,7 +165,7 @@ TEST_F(TwoOutputs, AreNotMadeAgainWhenOneOfThemHasChangedSince) {
 }
 
 TEST_F(TwoOutputs, AreNoCandidatesForDroppingWhenThatBringsBackAnOldValue) {
-  // To drop x means to run "make" again, which undoes "double"; to drop y means to run both again.
+  // Dropping x requires running "make" again, which undoes "double"; dropping y requires both.
   const auto found =
       find_recomputable(graph, flat_profile(graph, 100ns), kPage, runs_in_order(graph));
   ASSERT_EQ(found.size(), 1U);
@@ -173,10 +173,10 @@ TEST_F(TwoOutputs, AreNoCandidatesForDroppingWhenThatBringsBackAnOldValue) {
 }
 
 TEST_F(TwoOutputs, AreNoCandidatesWhenAnotherTaskFinishesOneOfThem) {
-  // "root" makes z from the doubled y, and "sum" reads x and z alone. x alone could be dropped,
-  // since nobody reads y any more; but with z dropped too, z would be made from the y that making x
-  // brings back. x stays, so that candidates can be dropped in any combination. y is one, for the
-  // sake of making z again.
+  // "root" makes z from the doubled y, and "sum" reads only x and z. x alone could be dropped,
+  // since y is dead; but if z is dropped too, recomputing x would restore the old y for z. x is
+  // excluded, so that candidates can be dropped in any combination. y is a candidate, since z's
+  // recomputation needs it.
   graph.tasks.pop_back();
   const DataId z = graph.add(DataBlock{.name = "z", .size = pages(1)});
   add_tasks(graph, "z = root(y); sum(x, z)");
@@ -198,7 +198,7 @@ TEST(CheckDataflow, RefusesARecomputationOverAnInPlaceValueThatIsStillNeeded) {
 }
 
 TEST(CheckDataflow, RefusesStateThatEndsTheStepWithAnOlderValue) {
-  // Nobody reads w after "add", so only the end of the step shows that "reset" ran again.
+  // No task reads w after "add", so only the end of the step shows that "reset" ran again.
   TaskGraph graph = toy_graph("w:1", "w = reset(); w = add(w); last()");
   graph.data[0].kind = DataKind::kState;
   graph.tasks[0].is_recomputable = true;
@@ -220,7 +220,7 @@ TEST(CheckDataflow, RefusesToReadWhatNothingWrote) {
   EXPECT_EQ(verdict(graph, runs_in_order(graph)), "use reads a before anything wrote it");
 }
 
-// Of what lies in the memory of another block, the one that was written last is there.
+// Among blocks in the same memory, only the one written last is valid.
 class SharedMemory : public ::testing::Test {
  protected:
   [[nodiscard]] static TaskGraph graph_of(const char* tasks) {

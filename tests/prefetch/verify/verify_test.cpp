@@ -17,7 +17,8 @@ namespace {
 using namespace testing;
 using namespace std::chrono_literals;
 
-// A capacity plan for a chain of six layers at three quarters of its need: it has moves to spoil.
+// A capacity plan for a chain of six layers at three quarters of its need, with moves to tamper
+// with.
 class VerifyTest : public ::testing::Test {
  protected:
   [[nodiscard]] std::string reason() const { return reason_against(graph, plan); }
@@ -49,14 +50,14 @@ TEST_F(VerifyTest, RefusesAPageThatIsNone) {
   }
 }
 
-// 2^38 pages of a block, of which a table would take terabytes.
+// A block of 2^38 pages, for which a table would take terabytes.
 TEST_F(VerifyTest, LooksAtNoPagesOfBlocksThatNothingMoves) {
   graph = chain(2, um::Bytes{1ULL << 50U});
   plan = plain_plan(graph, um::Bytes{1ULL << 53U});
   EXPECT_EQ(reason(), "");
 }
 
-// One way to spoil the plan, and a part of the sentence that refuses it.
+// One defect of the plan, and a part of its refusal.
 struct Spoilt {
   void (*spoil)(Plan& plan);
   const char* cause;
@@ -75,7 +76,7 @@ constexpr std::array kSpoilt{
              }
            },
            "is not all near when run"},
-    // Runs wait for no prefetch, or for no room.
+    // Runs do not wait for prefetches, or for room.
     Spoilt{[](Plan& plan) {
              for (TaskRun& run : plan.runs) run.after.prefetches = 0;
            },
@@ -100,7 +101,7 @@ constexpr std::array kSpoilt{
     Spoilt{[](Plan& plan) { plan.offloads.front().data = DataId{1000}; },
            "names a block that is not there"},
     Spoilt{[](Plan& plan) { plan.runs.front().after.offloads = 1; }, "waits for ever"},
-    // A link that does not copy beside readers would keep such a prefetch waiting for ever.
+    // A link that does not copy beside readers would make such a prefetch wait for ever.
     Spoilt{[](Plan& plan) { plan.prefetches.front().free_after = 12; },
            "as only an offload can be"},
     Spoilt{[](Plan& plan) { plan.prefetches.front().is_clean = true; },
@@ -130,7 +131,8 @@ TEST_F(VerifyTest, RefusesToCountOnTheRoomOfABlockInUse) {
 }
 
 TEST_F(VerifyTest, RefusesARecomputationThatReadsOtherValues) {
-  // f2 in place over y1: running f1 and f2 again is fine, f2 alone would read its own output.
+  // f2 updates y1 in place: rerunning f1 and f2 is correct; rerunning only f2 would read its own
+  // output.
   TaskGraph inplace = toy_graph("a:1 b:1", "a = load(); a = double(a); b = use(a)");
   inplace.tasks[1].is_recomputable = true;
   inplace.tasks[2].phase = Phase::kBackward;
@@ -158,8 +160,8 @@ TEST_F(VerifyTest, AcceptsPagingOnDemandWhenEachTaskFits) {
   EXPECT_NE(reason(), "");
 }
 
-// "make" writes y, "use" and "last" read it, and it is far while "fill" and "again", which need its
-// room, run: it leaves after "make", is back for "use", leaves a second time and is back for
+// "make" writes y, "use" and "last" read it. It is far while "fill" and "again", which need its
+// room, run: it leaves after "make", returns for "use", leaves a second time and returns for
 // "last".
 class TwoSwaps : public ::testing::Test {
  protected:
@@ -174,7 +176,7 @@ class TwoSwaps : public ::testing::Test {
     plan.runs[3].after.offloads = 2;
     plan.runs[4].after.prefetches = 2;
   }
-  // What the step does when it is executed with explicit copies.
+  // Returns the error when the step is executed with explicit copies.
   [[nodiscard]] std::string fault() const {
     Profile profile = flat_profile(graph, 100ns);
     profile.link.copies_while_read = true;
@@ -190,7 +192,7 @@ TEST_F(TwoSwaps, AreAccepted) {
   EXPECT_EQ(fault(), "");
 }
 
-// "use" is reading y while its second transfer copies it out, once the first prefetch has ended.
+// After the first prefetch, the second transfer copies y out while "use" reads it.
 TEST_F(TwoSwaps, MayBeginTheSecondWhileTheBlockIsRead) {
   plan.offloads[1].after = {.runs = 2, .prefetches = 1};
   plan.offloads[1].free_after = 3;
@@ -198,8 +200,7 @@ TEST_F(TwoSwaps, MayBeginTheSecondWhileTheBlockIsRead) {
   EXPECT_EQ(fault(), "");
 }
 
-// The second transfer may start when "make" has ended and copies pages that the first has sent
-// away.
+// The second transfer may start after "make", and copies pages that the first has sent away.
 TEST_F(TwoSwaps, AreRefusedWhenTheSecondCopiesWhatTheFirstHasSentAway) {
   plan.offloads[1].after = {.runs = 1};
   plan.offloads[1].free_after = 3;

@@ -1,4 +1,4 @@
-// Checkpoints that are not there, belong to something else, or are damaged.
+// Checkpoints that are missing, belong to another training, or are damaged.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -114,7 +114,7 @@ TEST_F(BadCheckpoint, WithADamagedManifestIsRefused) {
   expect_refused(1, resumed(), {"checkpoint.json is of version 3", "no digests", "begin anew"});
 }
 
-// Whoever may write a file may write a digest that fits.
+// A digest does not protect from a user who can write the file.
 TEST_F(BadCheckpoint, OfABatchThatNoTrainingHasIsRefused) {
   make_checkpoint();
   const json whole = json::parse(std::ifstream{description()});
@@ -168,7 +168,7 @@ TEST_F(BadCheckpoint, IsShownByVerify) {
   expect_refused(1, {"checkpoint verify", folder_.file("nowhere")}, {"cannot open the folder"});
 }
 
-// A named pipe that nobody writes to would keep whoever opens it for ever.
+// Opening a named pipe without a writer would block forever.
 TEST_F(BadCheckpoint, OfNamedPipesIsRefusedAtOnce) {
   fs::create_directory(path());
   ASSERT_EQ(mkfifo(description().c_str(), 0600), 0);

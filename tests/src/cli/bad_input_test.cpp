@@ -1,7 +1,7 @@
-// Budgets that are none, or that nothing fits into.
-// Data sets that are missing, cut short or not what they should be: refused before training starts.
-// What else may be wrong with them is told in tests/src/io/data.
-// Places that cannot be written; found before training starts, and nothing is left behind.
+// Budgets that are invalid or too small.
+// Data sets that are missing, cut short or invalid: refused before training starts.
+// tests/src/io/data has more of them.
+// Paths that cannot be written: detected before training starts, with no files left behind.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -27,7 +27,7 @@ using nlohmann::json;
 
 const Arguments kPlan = "plan --net lenet --batch 8";
 
-// The number before " bytes (".
+// Returns the number before " bytes (".
 std::string smallest_budget_in(const std::string& sentence) {
   const std::size_t end = sentence.find(" bytes (");
   if (end == std::string::npos) return {};
@@ -73,7 +73,7 @@ TEST(BadBudget, OfAPlannerIsTheOneItNamed) {
   succeed({resident, smallest_budget_in(sentence)});
 }
 
-// Of a plan that must fail.
+// Returns the JSON of a plan that must fail.
 json facts_of(const Outcome& outcome) {
   EXPECT_EQ(outcome.exit_code, kFailure);
   json facts = json::parse(outcome.output);
@@ -101,7 +101,7 @@ TEST(BadBudget, MoreThanTheMachineHasIsRefused) {
 }
 
 TEST(BadBudget, MoreThanTheMachineHasIsNotTakenByDefault) {
-  // conv1_2 reads and writes 64 channels of 224x224 floats: 26 MB an image, 1.3 TB for fifty
+  // conv1_2 reads and writes 64 channels of 224x224 floats: 26 MB per image, 1.3 TB for fifty
   // thousand.
   const Arguments huge = "train --net vgg16 --batch 50000 --image-size 224 --steps 1";
   expect_refused(1, huge, {"too small", "conv1_2.forward", "smallest budget that works"});
@@ -123,7 +123,7 @@ constexpr std::uint8_t kImages = 16;  // twice the batch
 constexpr std::uint8_t kSide = 8;
 constexpr std::size_t kCifarImage = 3 * 32 * 32;
 
-// Labels 0 to 9 in turn.
+// Returns labels 0 to 9 in turn.
 Content labels() {
   Content content{0, 0, 8, 1, 0, 0, 0, kImages};
   for (std::uint8_t i = 0; i < kImages; ++i) content.push_back(i % 10);
@@ -231,7 +231,7 @@ class BadPath : public testing::Test {
  protected:
   BadPath() { folder_.write("regular", {1, 2, 3}); }
 
-  // A training that would run for ever if the path were not looked at first.
+  // A training that would run forever unless the path is checked first.
   [[nodiscard]] static Arguments endless(const Arguments& more) {
     return {"train --net lenet --batch 8 --epochs 1000000", more};
   }
@@ -329,7 +329,7 @@ TEST_F(BadPath, FullOutputIsAFailure) {
   expect_refused(1, "nets lenet --json /dev/full", {"cannot write /dev/full", "space"});
 }
 
-// Makes this process root of a namespace of its own, where the system lets it; it stays there.
+// Makes this process root in a new namespace, if the system allows it; it stays there.
 bool become_root_of_a_namespace() {
   const std::string user = std::to_string(geteuid());
   const std::string group = std::to_string(getegid());
@@ -340,7 +340,7 @@ bool become_root_of_a_namespace() {
   return geteuid() == 0;
 }
 
-// A file system of a few MiB, where this process may mount one.
+// A file system of a few MiB, if this process may mount one.
 class TinyDisk {
  public:
   explicit TinyDisk(std::string path) : path_{std::move(path)} {

@@ -1,4 +1,4 @@
-// Plans and profiles that belong to something else, or were tampered with.
+// Plans and profiles that belong to another step, or were changed by hand.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using nlohmann::json;
 
 class BadPlan : public testing::Test {
  protected:
-  // A plan of `small_training` that moves blocks.
+  // Makes a plan of `small_training` that moves blocks.
   BadPlan() {
     succeed({"plan --net lenet --batch 8 --budget min --state near --recompute off --out", path()});
     std::ifstream{path()} >> plan_;
@@ -89,7 +89,7 @@ TEST_F(BadPlan, WithABudgetThatTheMachineDoesNotHaveIsRefused) {
                       {"1024 TiB", "free", "give a smaller --budget to spillway plan"});
 }
 
-// What else may be wrong is told in tests/prefetch/files.
+// tests/prefetch/files tests other errors in plans.
 TEST_F(BadPlan, SaysWhichMemberIsWrong) {
   expect_refused_when([](json& plan) { plan["runs"][1]["algorithm"] = "magic"; },
                       {"plan.json: runs[1].algorithm", "'magic'", "conv1.forward"});

@@ -1,5 +1,5 @@
-// The rule that holds everything together: budgets, planners, memory modes, far memories and paging
-// mechanisms change no bit of a training's losses and weights.
+// The main rule: budgets, planners, memory modes, far memories and paging mechanisms change no bit
+// of a training's losses and weights.
 
 #include <gtest/gtest.h>
 
@@ -17,20 +17,20 @@ namespace {
 
 using nlohmann::json;
 
-constexpr bool kIsSlow = SPILLWAY_SLOW_BUILD != 0;  // not optimised, or under a sanitizer
+constexpr bool kIsSlow = SPILLWAY_SLOW_BUILD != 0;  // without optimisation, or with a sanitizer
 
-// What may not change.
+// The results that must not change.
 struct Trained {
   std::vector<double> losses;
   std::string weights;
   bool operator==(const Trained&) const = default;
 };
 
-// One way to run a training.
+// One configuration of a training.
 struct Way {
   std::string name;
   Arguments flags;
-  bool has_no_faults = false;  // planned, on managed memory
+  bool has_no_faults = false;  // planned, with managed memory
 };
 
 Way managed(const std::string& budget, const std::string& paging = "auto",
@@ -56,7 +56,7 @@ Way with_file(Way way, const TemporaryFolder& folder) {
   return way;
 }
 
-// Many ways, each budget, planner, mode, far memory and mechanism among them.
+// Returns configurations that cover each budget, planner, mode, far memory and mechanism.
 std::vector<Way> many_ways(const TemporaryFolder& folder) {
   std::vector<Way> ways{managed("min"), with_file(on_demand("min", "memfd"), folder),
                         with_file(copy("min+20%"), folder)};
@@ -81,7 +81,7 @@ std::vector<Way> many_ways(const TemporaryFolder& folder) {
 
 class BitIdentity : public testing::Test {
  protected:
-  // Trains three steps and looks at every line of the report.
+  // Trains three steps and checks every line of the report.
   [[nodiscard]] static Trained train(const Arguments& flags, bool has_no_faults) {
     const Outcome outcome = run_spillway({"train --steps 3 --json -", flags});
     const json summary = summary_of(outcome);
@@ -99,7 +99,7 @@ class BitIdentity : public testing::Test {
     return trained;
   }
 
-  // All `ways` must end as the resident training does.
+  // Expects all `ways` to give the bits of the resident training.
   void expect_identical(const Arguments& net, const std::vector<Way>& ways) const {
     const Trained resident = train({net, "--memory resident"}, false);
     ASSERT_EQ(resident.losses.size(), 3U);
@@ -115,7 +115,7 @@ class BitIdentity : public testing::Test {
     }
   }
 
-  // Measured once for all the ways of a network.
+  // Measures a profile once for all configurations of a network.
   [[nodiscard]] Arguments profiled(const Arguments& net) const {
     const std::string path = folder_.file("profile.json");
     succeed({"profile --out", path, net});
@@ -135,7 +135,7 @@ TEST_F(BitIdentity, OfResnet18HoldsWhateverTheMemory) {
   expect_identical(profiled(net), many_ways(folder_));
 }
 
-// With dropout, whose masks are drawn anew, and updates that wait for all gradients.
+// Uses dropout, with new masks each step, and updates that wait for all gradients.
 TEST_F(BitIdentity, OfTransformersHoldsWhateverTheMemory) {
   const Arguments gpt = "--net gpt:2,4,64,48 --dropout 0.1 --optimizer adamw --clip-norm 1";
   expect_identical(profiled({gpt, "--vocabulary 300 --batch 8"}), many_ways(folder_));
@@ -143,7 +143,7 @@ TEST_F(BitIdentity, OfTransformersHoldsWhateverTheMemory) {
   expect_identical(profiled(llama), {managed("min"), on_demand("min"), copy("min+20%")});
 }
 
-// Kernels of bfloat16, with conversions and products of their own.
+// bfloat16 kernels have conversions and products of their own.
 TEST_F(BitIdentity, HoldsInBf16Too) {
   if (!has_capability("bf16")) GTEST_SKIP() << "this processor does not compute in bf16";
   const Arguments bf16 = "--precision bf16";
@@ -157,7 +157,7 @@ TEST_F(BitIdentity, HoldsInBf16Too) {
   for (const Arguments& net : nets) expect_identical(profiled({net, bf16}), few);
 }
 
-// Two numbers of state beside each parameter, and rates that change with the step.
+// Two numbers of optimizer state per parameter, and a learning rate that changes per step.
 TEST_F(BitIdentity, HoldsWithOtherOptimizersToo) {
   const Arguments net = "--net lenet --batch 32 --conv-algorithm direct";
   for (const char* optimizer : {"adam", "adamw"}) {
@@ -182,8 +182,8 @@ TEST_F(BitIdentity, OfVgg16HoldsWhateverTheMemory) {
   expect_identical(profiled(net), {with_file(managed("min"), folder_), copy("min")});
 }
 
-// A plan with Winograd in it: the same algorithms, hence the same bits, in every mode that can run
-// it. Whole blocks and no recomputation, so that explicit copies can run it too.
+// A plan with Winograd uses the same algorithms, hence the same bits, in every mode that can run
+// it. It has whole blocks and no recomputation, so that the copy mode can run it, too.
 TEST_F(BitIdentity, HoldsForAPlanWithWinograd) {
   const Arguments net = "--net vgg16 --batch 2 --image-size 32";
   if (kIsSlow) GTEST_SKIP() << "a slow build: VGG-16 is too large for it";

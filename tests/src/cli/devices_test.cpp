@@ -1,5 +1,5 @@
-// What `spillway devices` says, on any machine.
-// `spillway nets --json`: the built-in networks, and what they take.
+// The output of `spillway devices` on any machine.
+// `spillway nets --json`: the built-in networks and their needs.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -38,7 +38,7 @@ TEST(DevicesJson, SaysWhatTheHostCanDo) {
   expect_description(all.front());
 }
 
-// Whether the CUDA side was built, and whether there is a driver or a GPU: what is wrong is said.
+// With or without the CUDA build, a driver or a GPU, the reason is printed.
 TEST(DevicesJson, SaysWhatIsWrongWithEachDeviceThatCannotBeUsed) {
   const json all = devices();
   ASSERT_GE(all.size(), 2U);
@@ -69,7 +69,7 @@ TEST(NetsJson, DescribesEveryNetwork) {
       EXPECT_LT(net.at("smallest_budget_bytes").at(batch), net.at("resident_bytes").at(batch));
     }
   }
-  // Every name that users may type, and examples of names that say depths.
+  // All names that users may type, and examples of names with depths.
   std::vector<std::string> expected;
   for (const nets::CatalogueEntry& entry : nets::catalogue()) {
     EXPECT_EQ(nets.at(expected.size()).at("parameters"),
@@ -87,7 +87,7 @@ TEST(NetsJson, HasAuxiliaryHeadsOnRequest) {
     parameters.emplace(net.at("name"), net.at("parameters"));
   }
   EXPECT_EQ(parameters.size(), nets::catalogue().size() + 4);
-  EXPECT_EQ(parameters["googlenet+aux-heads"], 13'004'888);  // torchvision's
+  EXPECT_EQ(parameters["googlenet+aux-heads"], 13'004'888);  // as in torchvision
   EXPECT_EQ(parameters["inception-v3+aux-heads"], 27'161'264);
   EXPECT_EQ(parameters["vgg16"], 138'357'544);
   EXPECT_FALSE(parameters.contains("googlenet"));
@@ -99,7 +99,7 @@ TEST(NetsJson, DescribesAMemberOfAFamily) {
   EXPECT_EQ(net.at("description"), "ResNet with bottlenecks, 17 layers (after He et al., 2015)");
 }
 
-// So that a budget found in the table is one to run with.
+// A budget from the table must be one that a training can use.
 TEST(NetsJson, WithTheClassesOfARunNamesItsSmallestBudget) {
   const json resnet18 = json_of("nets resnet18 --classes 10 --json -").front();
   const json planned = json_of("plan --net resnet18 --batch 8 --json -");

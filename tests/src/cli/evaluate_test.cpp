@@ -1,5 +1,5 @@
-// Checkpoints that are evaluated and predict.
-// Files of images that a checkpoint says the class of.
+// Checkpoints that evaluate and predict.
+// Predictions for image files.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -56,7 +56,7 @@ TEST_F(Evaluated, TextHasItsPerplexity) {
   expect_refused(test::kFailure, {"predict", checkpoint()}, {"which class", "gpt:1,1,8,8"});
 }
 
-// All images of the split, in the ten rows of their labels.
+// Counts all images of the split, in the ten rows of their labels.
 TEST_F(Evaluated, ConfusionMatrixCountsEveryImage) {
   static_cast<void>(train("--steps 1 --eval-every 0"));
   const test::Outcome outcome = run_spillway({"evaluate", checkpoint(), "--confusion -"});
@@ -86,7 +86,7 @@ TEST_F(Evaluated, PredictionsHaveAClassAndItsProbability) {
   ASSERT_EQ(items.size(), 5U);
   for (const json& item : items) {
     EXPECT_LT(item.value("class", 10), 10);
-    EXPECT_GE(item.value("probability", 0.0), 0.1);  // of ten classes, the likeliest
+    EXPECT_GE(item.value("probability", 0.0), 0.1);  // the likeliest of ten classes
     EXPECT_LE(item.value("probability", 2.0), 1.0);
   }
   const test::Outcome text = run_spillway({"predict", checkpoint(), "--count 2"});
@@ -100,7 +100,7 @@ TEST_F(Evaluated, TheBestCheckpointIsFound) {
   EXPECT_EQ(json_of({"evaluate", checkpoint(), "--json -"}).value("step", 0), 3);
 }
 
-// Before anything is computed.
+// Refused before any computation.
 TEST_F(Evaluated, FlagsOfEvaluationsNeedOne) {
   for (const char* flag : {"--keep-best", "--early-stop 2", "--confusion -"}) {
     const Arguments training{"train --net lenet --batch 16 --steps 3 --checkpoint", checkpoint(),
@@ -142,7 +142,7 @@ namespace {
 
 using nlohmann::json;
 
-// Of a network that has learnt from a tree of cats and dogs.
+// A network that was trained on a tree of cats and dogs.
 class PredictedFiles : public testing::Test {
  protected:
   [[nodiscard]] std::string checkpoint() const { return folder_.file("run"); }
@@ -176,7 +176,7 @@ TEST_F(PredictedFiles, HaveClassesByNameInTheOrderGiven) {
   expect_parts(text.output, {dog + ": class ", "(cat)", "(dog)", ", probability 0.", "; "});
 }
 
-// The same as of the data set.
+// The same logits as for the data set.
 TEST_F(PredictedFiles, HaveTheLogitsOfTheDataSet) {
   train();
   const json of_files =
@@ -231,7 +231,7 @@ TEST_F(PredictedFiles, AreOfTrainingsOnImages) {
                  {"was trained on synthetic", "--data images:DIR"});
 }
 
-// The numbers of its classes would stand for other ones.
+// The class numbers would have other meanings.
 TEST_F(PredictedFiles, AreNotJudgedByOtherClasses) {
   train();
   ImageTree other;

@@ -11,14 +11,14 @@
 #include "tests/src/cli/program.h"
 #include "tests/temporary_folder.h"
 
-// A far file whose content changes under a training, as on a disk that rots.
+// A far file that changes during a training, as on a failing disk.
 
 namespace spillway::test {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// Opens the far file of a process, which has no name. -1 when it has none.
+/// Opens a process's far file, which has no name. Returns -1 when there is none.
 int open_far_file(pid_t process, const fs::path& folder) {
   const fs::path descriptors = "/proc/" + std::to_string(process) + "/fd";
   std::error_code ended;
@@ -54,7 +54,7 @@ TEST_P(FarDamage, EndsATrainingThatGoesOnFromItsLastCheckpointWithTheSameBits) {
                           GetParam()};
   Program program{{training, kept, "--steps 1000000 --checkpoint-every 1 --planner capacity",
                    "--budget min+10% --far", "file:" + folder.path().string(),
-                   "--link-bandwidth 100MB/s"}};  // blocks are far for long
+                   "--link-bandwidth 100MB/s"}};  // keeps blocks far for long
   program.wait_for_lines(3);
   ASSERT_TRUE(fs::exists(checkpoint));
   const int file = open_far_file(program.process(), folder.path());

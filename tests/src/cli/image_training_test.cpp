@@ -1,5 +1,5 @@
-// Trainings on a folder of images: the same bits with any number of loader threads and after a
-// resume; what a checkpoint keeps; what is refused.
+// Trainings on a folder of images: the bits with any number of loader threads and after a resume,
+// the settings that a checkpoint keeps, and errors.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-// Of five images to learn from, two of them of a class of their own, and two steps an epoch.
+// Five training images, two of them in a class of their own; two steps an epoch.
 class ImageTraining : public testing::Test {
  protected:
   [[nodiscard]] Arguments training(const Arguments& more) const {
@@ -106,7 +106,7 @@ TEST_F(ImageTraining, KeepsTheNamesOfItsClasses) {
   tree_.add("train/ant/1.jpg", golden_image("grey.jpg"));
   const TemporaryFolder folder;
   const json result = summary({"--steps 1 --checkpoint", folder.file("kept")});
-  EXPECT_EQ(result.at("classes"), 3);  // as many as there are folders
+  EXPECT_EQ(result.at("classes"), 3);  // one per folder
   const json manifest = json::parse(std::ifstream{folder.file("kept/step-1.json")});
   EXPECT_EQ(manifest.at("class_names"), (json{"ant", "cat", "dog"}));
   EXPECT_FLOAT_EQ(manifest.at("images").at("crop_area").get<float>(), 0.08F);

@@ -1,4 +1,4 @@
-// The machine-readable output, as scripts rely on it.
+// The JSON output that scripts rely on.
 
 #include <gtest/gtest.h>
 
@@ -76,7 +76,7 @@ TEST(TrainJson, IsALineAStepAndASummary) {
               1e-9);
 }
 
-// What the lines say of each step adds up to what the summary says of all.
+// The summary equals the sum of all steps' lines.
 TEST(TrainJson, SummaryAddsUpTheSteps) {
   const Outcome outcome =
       succeed("train --net lenet --batch 8 --steps 4 --budget min --planner on-demand --json -");
@@ -140,7 +140,7 @@ TEST(TrainTrace, OfNoStepShowsThePredictionAlone) {
   expect_prediction_alone(folder.file("trace"));
 }
 
-// It measures and plans nothing: a profile that is none is not looked at.
+// Measures and plans nothing: an invalid profile is not opened.
 TEST(Train, SaysAtOnceThatNothingIsLeft) {
   const TemporaryFolder folder;
   const Arguments training = {"train --net lenet --batch 8 --steps 2 --json - --checkpoint",
@@ -206,7 +206,7 @@ TEST(PlanJson, IsOfThePrecisionThatTheMachineComputesIn) {
   EXPECT_EQ(bf16.at("precision"), "bf16");
   EXPECT_LT(tf32.at("compute_seconds"), fp32.at("compute_seconds"));
   EXPECT_LT(bf16.at("compute_seconds"), tf32.at("compute_seconds"));
-  // Nearly all of the need are activations, which are half as large.
+  // Most of the need is activations, which are half as large.
   EXPECT_LT(bf16.at("resident_bytes").get<double>(),
             0.56 * tf32.at("resident_bytes").get<double>());
 }

@@ -1,5 +1,5 @@
-// A process that may use one processor alone, as a rank that a launcher ties to one.
-// With far memory in a file, the process's resident set grows with the budget, not the network.
+// A process that is bound to one processor, as by a launcher.
+// With far memory in a file, the resident set grows with the budget, not with the network.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 #include "tests/src/cli/shell.h"
 #include "tests/temporary_folder.h"
 
-// Where the system, or what the program is given, is beyond what it can work with.
+// Limits of the system or of the process that are too low to work with.
 
 namespace spillway::test {
 namespace {
@@ -22,7 +22,7 @@ const char* const kOneStep = "train --net lenet --batch 8 --steps 1 --device hos
 
 using Limits = InShell;
 
-// A sanitizer needs addresses and files of its own.
+// A sanitizer needs memory and files of its own.
 class LimitsOfTheSystem : public InShell {
  protected:
   void SetUp() override {
@@ -48,7 +48,7 @@ TEST_F(LimitsOfTheSystem, BracketsAreRefusedWithLittleMemory) {
 }
 
 TEST_F(LimitsOfTheSystem, TooFewOpenFilesAreNamed) {
-  // Whoever runs the tests may have left files open.
+  // The test process may have inherited open files.
   const ShellOutcome outcome =
       run(kOneStep, "exec 2>errors 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- && ulimit -n 4");
   EXPECT_EQ(outcome.exit_code, 1);
@@ -86,7 +86,7 @@ TEST_F(Limits, MoreThreadsThanProcessorsAreWorthAWarning) {
       << outcome.errors;
 }
 
-/// Ties this process, and what it starts, to the first processor that it may use.
+/// Binds this process and its children to the first processor that it may use.
 class OneProcessor : public ::testing::Test {
  protected:
   OneProcessor() {
@@ -105,7 +105,7 @@ class OneProcessor : public ::testing::Test {
   cpu_set_t before_;
 };
 
-// What a plan moves comes by hints, which another thread gives: else there would be page faults.
+// Another thread must give the plan's hints; otherwise there would be page faults.
 TEST_F(OneProcessor, HasAThreadForHints) {
   for (const char* const memory : {"managed", "copy"}) {
     const Outcome outcome = run_spillway(
@@ -129,7 +129,7 @@ class ResidentSet : public testing::Test {
       GTEST_SKIP() << "a slow build: sanitizers take memory of their own";
   }
 
-  // SqueezeNet at 112x112: about 4 MiB of activations an image, and few operations on each byte.
+  // SqueezeNet at 112x112: about 4 MiB of activations per image, and few operations per byte.
   [[nodiscard]] json train(int batch, std::int64_t budget, const std::string& memory) const {
     const json summary =
         summary_of({"train --net squeezenet --batch", std::to_string(batch),
@@ -149,9 +149,10 @@ class ResidentSet : public testing::Test {
   TemporaryFolder folder_;
 };
 
-// Batch 32 needs about 125 MiB and batch 64 about 275: more than the 115 that both may use, and
-// than what `roomy` may. Beside the budget a process holds its code, data set and batches, which
-// grow by 5 MiB from 32 to 64 images, some times over: the loader's, ours, a copy on its way.
+// Batch 32 needs about 125 MiB and batch 64 about 275. Both exceed the 115 MiB that both may use,
+// and 275 MiB exceeds the `roomy` budget. Beside the budget a process holds code, data set and
+// batches. Batches grow by 5 MiB from 32 to 64 images, several times: the loader's, the trainer's,
+// and a copy in flight.
 TEST_F(ResidentSet, GrowsWithTheBudgetAndNotWithTheNetwork) {
   constexpr std::int64_t kTight = 115 * kMiB;
   constexpr std::int64_t kRoomy = 235 * kMiB;

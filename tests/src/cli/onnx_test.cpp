@@ -1,5 +1,5 @@
 // Networks as ONNX files: export --to onnx, and train --net FILE.onnx.
-// Networks that users write, from the command line.
+// Networks that users write in files.
 #include <gtest/gtest.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -56,7 +56,7 @@ TEST_F(OnnxFiles, BeginATrainingWithTheWeightsThatWereExported) {
   EXPECT_EQ(after.at("bn1.running_var"), before.at("bn1.running_var"));
 }
 
-// How often a file is opened, of which the kernel takes notes.
+// Counts how often a file is opened, by inotify.
 class Openings {
  public:
   explicit Openings(const std::string& path) {
@@ -66,13 +66,13 @@ class Openings {
   Openings& operator=(const Openings&) = delete;
   ~Openings() { close(notes_); }
 
-  /// Since this was last asked.
+  /// Returns the number since the last call.
   [[nodiscard]] std::size_t count() const {
     std::size_t openings = 0;
     alignas(inotify_event) std::array<char, 4096> bytes{};
     for (ssize_t size = read(notes_, bytes.data(), bytes.size()); size > 0;
          size = read(notes_, bytes.data(), bytes.size())) {
-      openings += static_cast<std::size_t>(size) / sizeof(inotify_event);  // without names
+      openings += static_cast<std::size_t>(size) / sizeof(inotify_event);  // nameless events
     }
     return openings;
   }
@@ -142,7 +142,7 @@ class NetworkFile : public testing::Test {
  protected:
   [[nodiscard]] std::string path() const { return folder_.file("my.net"); }
 
-  // A network of six classes for images of 12x12.
+  // Writes a network of six classes for images of 12x12.
   void write(const std::string& hidden = "conv convolution channels=4 kernel=3") const {
     std::ofstream{path()} << "spillway-network 1\nname mine\ninput 3x12x12\nclasses 6\n\n"
                           << hidden << "\nfc linear features=classes\nloss softmax-cross-entropy\n";
@@ -169,7 +169,7 @@ TEST_F(NetworkFile, TakesAnotherImageAndOtherClasses) {
   const json summary = summary_of(training("--image-size 9 --classes 4"));
   EXPECT_EQ(summary.at("classes"), 4);
   EXPECT_EQ(summary.at("image"), "3x9x9");
-  // 4 (3 * 9) + 4 of the convolution, whose output is 4x7x7, and 4 (4 * 7 * 7) + 4.
+  // 4 (3 * 9) + 4 for the convolution with output 4x7x7, and 4 (4 * 7 * 7) + 4.
   EXPECT_EQ(summary.at("parameters"), 112 + 788);
 }
 
@@ -206,7 +206,7 @@ TEST_F(NetworkFile, GoesOnFromItsCheckpoint) {
   EXPECT_EQ(summary_of(more).at("steps"), 3);
 }
 
-// Also where each tensor keeps its shape, and each task its name.
+// Also refused if all tensors keep their shapes and all tasks their names.
 TEST_F(NetworkFile, DoesNotGoOnAfterItsLayersWereChanged) {
   const std::string conv = "conv convolution channels=4 kernel=3\n";
   write(conv + "drop dropout");

@@ -1,4 +1,4 @@
-// `spillway plan --ranks`: one of several processors that train together.
+// `spillway plan --ranks`: plans for one of several ranks.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -16,7 +16,7 @@ using nlohmann::json;
 
 const Arguments kResnet = "plan --net resnet18 --batch 64 --machine v100 --budget 60%";
 
-// `joint` takes long under a sanitizer, where it plans smaller steps in other tests.
+// `joint` is slow with a sanitizer; other tests run it there on smaller steps.
 const Arguments kPlanned =
     SPILLWAY_SLOW_BUILD != 0 ? Arguments{kResnet, "--planner capacity"} : kResnet;
 
@@ -34,7 +34,7 @@ class PlanRanks : public testing::Test {
   TemporaryFolder folder_;
 };
 
-// 11,181,642 weights of 4 bytes, for 10 classes, in buckets of 1 MiB and then 25.
+// 11,181,642 weights of 4 bytes, for 10 classes, in buckets of 1 MiB and then 25 MiB.
 TEST_F(PlanRanks, TellsWhatTheExchangeTakes) {
   const json figures = planned_ranks("--ranks 8 --interconnect 5GB/s --exchange-on own");
   const json& ranks = figures.at("ranks");
@@ -54,7 +54,7 @@ TEST_F(PlanRanks, TellsWhatTheExchangeTakes) {
   EXPECT_LE(ranks.at("exchange_hidden"), 1.0);
 }
 
-// Moves and exchanges need the link: together no more than it has each way.
+// Moves and exchanges share the link: together they use at most its bandwidth each way.
 TEST_F(PlanRanks, CountsTheLinkThatMovesAndExchangesShare) {
   const Arguments ranks = "--ranks 8 --interconnect 25GB/s";
   const json figures = planned_ranks({ranks, "--exchange-on link"});
@@ -72,7 +72,8 @@ TEST_F(PlanRanks, TellsWhatOneRankTakes) {
   expect_parts(succeed({kPlanned, ranks}).output, {"scaling ", "%; one rank alone takes "});
 }
 
-// 20,000 rows of 64 floats and their gradients: lm_head's, too, which the loss makes going forward.
+// 20,000 rows of 64 floats, and their gradients; includes lm_head's, which the loss computes in the
+// forward pass.
 TEST_F(PlanRanks, ExchangeWhatTheLossTrains) {
   const Arguments llama = "plan --net llama:2,4,2,64,96,32 --vocabulary 20000 --batch 1";
   const json figures = json_of({llama, "--machine a100 --ranks 2 --interconnect 25GB/s --json -"});
@@ -83,7 +84,7 @@ constexpr const char* kFour =
     "plan --net resnet18 --batch 64 --machine v100 --ranks 4 --interconnect 25GB/s "
     "--planner capacity --json -";
 
-// With all in near memory, where no planner can make up for it.
+// Keeps all in near memory, so that no planner can compensate.
 TEST_F(PlanRanks, SlowsTasksBesideTheExchange) {
   const Arguments ranks = {kFour, "--budget 100% --exchange-on own"};
   const json slowed = json_of({ranks, "--compute-speed-while-exchanging 0.5"});
@@ -91,7 +92,7 @@ TEST_F(PlanRanks, SlowsTasksBesideTheExchange) {
   EXPECT_EQ(slowed.at("ranks").at("compute_speed_while_exchanging"), 0.5);
 }
 
-// Momentum is as large as the weights are: of all but little, three quarters are elsewhere.
+// Momentum is as large as the weights; three quarters of nearly all of it are on other ranks.
 TEST_F(PlanRanks, DivideTheOptimizer) {
   const json whole = json_of({kFour, "--budget 100%"});
   const json divided = json_of({kFour, "--budget 100% --zero 1"});
@@ -125,7 +126,7 @@ TEST_F(PlanRanks, ChooseBucketsThatAreNoSlower) {
   expect_parts(text, {"gradients        in ", " (auto)\n"});
 }
 
-// Among 1,000 ranks each bucket takes 1,998 messages, so that few are better.
+// With 1,000 ranks each bucket takes 1,998 messages, so few buckets are better.
 TEST_F(PlanRanks, ChooseFewBucketsWhereMessagesTakeLong) {
   const json figures = json_of(
       {kResnet, "--ranks 1000 --interconnect 25GB/s --interconnect-latency 1ms --planner capacity",
@@ -153,7 +154,7 @@ TEST_F(PlanRanks, AreNotExecutedYet) {
                  {"several ranks", "without --ranks"});
 }
 
-// 2 * 3/4 of a gradient of 32 MB at 1 GB/s, and 6 messages of 5 us.
+// 2 * 3/4 of a 32 MB gradient at 1 GB/s, plus 6 messages of 5 us.
 TEST_F(PlanRanks, ArePlannedForTracesToo) {
   std::ofstream{path("step.json")} << R"({"format":"spillway-trace","version":1,"name":"one layer",
     "data":[{"id":1,"bytes":32000000,"kind":"weight"},{"id":2,"bytes":64000000,"kind":"tensor"},
@@ -168,7 +169,7 @@ TEST_F(PlanRanks, ArePlannedForTracesToo) {
   EXPECT_FALSE(figures.at("ranks").contains("images_per_second"));
 }
 
-// This step's weights are updated at once, and some are used again afterwards.
+// This step updates weights immediately and uses some of them afterwards.
 TEST_F(PlanRanks, RefuseATraceWhoseUpdatesCannotWait) {
   expect_refused(kFailure,
                  {"plan --machine a100 --ranks 16 --interconnect 25GB/s --trace-in",

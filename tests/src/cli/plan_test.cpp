@@ -1,7 +1,7 @@
 // `spillway plan --trace-in`: the step of another framework.
 // `spillway plan --sub-batch`: a batch in parts.
-// What `spillway plan` prints for people.
-// Where the copy mode has its blocks, as `spillway plan` and `train` say.
+// The output of `spillway plan` for people.
+// Places of blocks in the copy mode, as `spillway plan` and `train` print them.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -23,7 +23,7 @@ Arguments plan_bert(const Arguments& more) {
 
 json planned_bert(const Arguments& more) { return json_of({plan_bert(more), "--json -"}); }
 
-// Published for the same data, 40 GB and link: 1.0035 at best, 2.697 with page faults alone.
+// Published for the same data, 40 GB and link: 1.0035 at best, 2.697 with page faults only.
 TEST(PlanTrace, KeepsBertWithin40GBAtNoLoss) {
   const json figures = planned_bert("--budget 40GB --noise 10% --seed 7");
   EXPECT_EQ(figures.at("trace"), "bert-base-b256-a100");
@@ -39,8 +39,8 @@ TEST(PlanTrace, KeepsBertWithin40GBAtNoLoss) {
   EXPECT_LE(noise.at("mean_makespan_seconds"), noise.at("worst_makespan_seconds"));
 }
 
-// With weights always near, and with weights that are paged as tensors are. What the program says
-// today; published for the same data: 2.697.
+// Weights are always near, or paged like other tensors. The expected numbers are the program's
+// current ones; 2.697 is published for the same data.
 TEST(PlanTrace, PredictsWhatPageFaultsAloneCost) {
   const auto slowdown = [](const Arguments& more) {
     const json figures = planned_bert({"--budget 40GB --planner on-demand", more});
@@ -93,7 +93,7 @@ Arguments lenet_plan(const Arguments& more) {
 
 json planned(const Arguments& more) { return json_of({lenet_plan(more), "--json -"}); }
 
-// One byte less than the smallest budget of the whole batch.
+// Returns one byte less than the smallest budget of the whole batch.
 std::string too_little() {
   const std::uint64_t smallest = planned({}).at("min_budget_bytes");
   return std::to_string(smallest - 1);
@@ -158,7 +158,7 @@ std::string line_with(const std::string& output, const std::string& words) {
   return output.substr(at, output.find('\n', at) - at);
 }
 
-// LeNet's step takes microseconds on a V100, VGG-16's at batch 256 more than a second.
+// LeNet's step takes microseconds on a V100; VGG-16's at batch 256 takes more than a second.
 TEST(PlanTable, GivesTimesInUnitsThatSuitThem) {
   const Outcome small = succeed("plan --net lenet --batch 64 --machine v100 --budget min");
   const std::string step = line_with(small.output, "step  ");

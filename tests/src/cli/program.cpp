@@ -37,7 +37,7 @@ Pipe make_pipe() {
   return {.read_end = ends[0], .write_end = ends[1]};
 }
 
-// What is written to the write end, read back from the terminal's other side.
+// Makes a pseudoterminal: bytes at the write end can be read at the other.
 Pipe make_terminal(unsigned short columns) {
   const int ours = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   if (ours < 0) fail(errno, "posix_openpt");
@@ -65,7 +65,7 @@ Arguments this_environment() {
   return all;
 }
 
-// The tests are about the host, also where there is a GPU.
+// Uses the host unless a test names a device, even with a GPU.
 Arguments on_host(const Arguments& arguments) {
   const bool takes_device =
       !arguments.empty() &&
@@ -74,7 +74,7 @@ Arguments on_host(const Arguments& arguments) {
   return {arguments, "--device host"};
 }
 
-// `own` comes first, and the program takes the first entry of a name.
+// `own` comes first, as the program takes the first entry of a name.
 pid_t start(const Arguments& launcher, const Arguments& arguments, const Arguments& own,
             const Pipe& output, const Pipe& errors) {
   Arguments command{launcher, std::string{SPILLWAY_PROGRAM}, on_host(arguments)};
@@ -84,7 +84,7 @@ pid_t start(const Arguments& launcher, const Arguments& arguments, const Argumen
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, output.write_end, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, errors.write_end, STDERR_FILENO);
-  // Which is ignored where a script started the tests with &.
+  // SIGINT is ignored where a script started the tests with &.
   sigset_t interrupt;
   sigemptyset(&interrupt);
   sigaddset(&interrupt, SIGINT);
@@ -101,7 +101,7 @@ pid_t start(const Arguments& launcher, const Arguments& arguments, const Argumen
   return process;
 }
 
-// Closes `descriptor` at the end of what can be read there.
+// Appends what can be read; closes `descriptor` at its end.
 void drain(int& descriptor, std::string& text) {
   std::array<char, 65536> buffer{};
   const ssize_t count = read(descriptor, buffer.data(), buffer.size());

@@ -10,8 +10,8 @@
 
 namespace spillway::test {
 
-/// Runs the program, which must refuse: exit with `code`, write nothing to standard output, and end
-/// standard error with one sentence that holds all `words`. Returns that sentence.
+/// Runs the program, which must exit with `code` and write nothing to standard output. Standard
+/// error must end with one sentence that has all `words`. Returns that sentence.
 inline std::string expect_refused(int code, const Arguments& arguments,
                                   const std::vector<std::string>& words,
                                   const Arguments& environment = {}) {
@@ -32,7 +32,7 @@ inline std::string expect_refused(int code, const Arguments& arguments,
   return sentence;
 }
 
-/// A training small enough to take no time.
+/// Returns a training that takes almost no time.
 inline Arguments small_training(const Arguments& more = {}) {
   return {"train --net lenet --batch 8 --steps 1", more};
 }

@@ -1,4 +1,4 @@
-// `spillway report` as people use it; what the page shows is tests/report's affair.
+// `spillway report` as a program; tests/report tests the page itself.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ class Report : public testing::Test {
     std::ifstream file{folder_.file(name)};
     return {std::istreambuf_iterator<char>{file}, {}};
   }
-  // With an old report in place, which must outlive it.
+  // Expects an error, and an old report to stay.
   void expect_refused_and_old_kept(const std::vector<std::string>& words) const {
     write("report.html", "old");
     expect_refused(1, {"report", input_, "-o", page_}, words);

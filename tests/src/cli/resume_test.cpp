@@ -1,4 +1,4 @@
-// What a training that goes on has in common with the one before.
+// Resumed trainings continue as the original ones.
 
 #include <gtest/gtest.h>
 
@@ -63,7 +63,7 @@ TEST_F(Resumed, TrainingTakesTheSettingsThatAreGivenAnew) {
   EXPECT_EQ(saved.value("optimizer", json{}).value("momentum", json{}).dump(), "0.25");
 }
 
-// Adam's step count, moments, rates and the cosine's length come from the checkpoint.
+// Adam's step count, moments, learning rates and the cosine's length come from the checkpoint.
 TEST_F(Resumed, TrainingKeepsItsOptimizerAndItsPlaceInTheSchedule) {
   const Arguments settings =
       "--optimizer adamw --beta1 0.8 --lr 0.002 --schedule cosine --cosine-steps 5 --warmup-steps "
@@ -78,7 +78,7 @@ TEST_F(Resumed, TrainingKeepsItsOptimizerAndItsPlaceInTheSchedule) {
   EXPECT_EQ(resumed.value("schedule", json{}), whole.value("schedule", json{"none"}));
 }
 
-// Where no length is given, it is that of the training that began.
+// Without a given length, the cosine keeps the original training's length.
 TEST_F(Resumed, TrainingGoesOnAfterItsCosineAtTheFinalRate) {
   static_cast<void>(train(kept("--steps 2 --schedule cosine --final-lr 0.001")));
 
@@ -89,7 +89,8 @@ TEST_F(Resumed, TrainingGoesOnAfterItsCosineAtTheFinalRate) {
   EXPECT_EQ(json_lines(outcome).front().value("learning_rate", json{}).dump(), "0.001");
 }
 
-// A rate of 0: the evaluation of step 2 stays the best, and two that are not better end it.
+// With a learning rate of 0, step 2 stays the best evaluation, and two that are not better end the
+// training.
 TEST_F(Resumed, TrainingKeepsItsEvaluationsAndItsSamples) {
   const Arguments settings = "--eval-every 2 --early-stop 2 --train-samples 40 --lr 0";
   const json whole = train({settings, "--steps 20"});
@@ -179,7 +180,7 @@ TEST_F(Resumed, TrainingGoesOnFromTheCheckpointBeforeADamagedOneAndSaysSo) {
   EXPECT_EQ(hash(summary_of(outcome)), hash(whole));
 }
 
-// From another working folder, and after the data have been moved; but not with other data.
+// Works from another working folder and with moved data, but not with other data.
 TEST_F(Resumed, TrainingKnowsItsDataByTheirContent) {
   const auto write = [&](const std::string& to, std::uint8_t shade) {
     std::filesystem::create_directory(folder_.file(to));
@@ -214,7 +215,7 @@ TEST_F(Resumed, TrainingIsAskedForWhereAFolderHoldsACheckpoint) {
   EXPECT_EQ(resumed.value("steps_run", 0), 1);
 }
 
-// The same command again and again, as a scheduler starts it.
+// The same command is repeated, as a scheduler does.
 class Restarted : public Resumed {
  protected:
   [[nodiscard]] json restart(const Arguments& flags = {}) const {
@@ -228,22 +229,22 @@ class Restarted : public Resumed {
     EXPECT_EQ(summary.value("steps_run", -1), steps_run);
     EXPECT_EQ(hash(summary), whole_);
   }
-  // Of a training that was killed after its first checkpoint.
+  // Saves the state of a training that was killed after its first checkpoint.
   void save_first() const { static_cast<void>(train(kept("--steps 2"))); }
 
   const std::string whole_ = hash(train("--steps 6"));
 };
 
 TEST_F(Restarted, TrainingBeginsWhereNothingIsSaved) {
-  expect_restart(6);  // without a folder
+  expect_restart(6);  // the folder does not exist
   std::filesystem::remove_all(checkpoint());
   std::filesystem::create_directory(checkpoint());
   expect_restart(6);
   expect_restart(0);
 }
 
-// What the folder holds between the writes of the first checkpoint: first no manifest, then that of
-// the step, then its copy.
+// The folder's states while the first checkpoint is written: no manifest, then the step's manifest,
+// then its copy.
 TEST_F(Restarted, TrainingGoesOnFromAFirstCheckpointThatIsThere) {
   for (const bool has_manifest : {false, true}) {
     std::filesystem::remove_all(checkpoint());
@@ -270,7 +271,7 @@ TEST_F(Restarted, TrainingIsRefusedWhereEverythingIsDamaged) {
   expect_refused(1, again, {"does not match its own digest", "begin anew in another"});
 }
 
-// A rule for weights, and weights of a file, are what the training begins with.
+// Initialisation rules and weight files apply only to the first start.
 TEST_F(Restarted, TrainingMayBeToldHowItBegins) {
   const Arguments rule = "--init pytorch";
   const std::string whole = hash(train({rule, "--steps 6"}));

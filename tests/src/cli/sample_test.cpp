@@ -1,4 +1,4 @@
-// spillway sample: the texts of a checkpoint, and what is refused.
+// spillway sample: texts from a checkpoint, and errors.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ class Sample : public testing::Test {
     folder_.write("a.txt", {text.begin(), text.end()});
   }
 
-  // A checkpoint in folder `name`.
+  // Trains a network and returns its checkpoint, the folder `name`.
   [[nodiscard]] std::string trained(const std::string& name, const Arguments& net) const {
     std::string path = folder_.file(name);
     static_cast<void>(succeed({"train --batch 4 --steps 3 --checkpoint", path, net}));
@@ -36,8 +36,7 @@ class Sample : public testing::Test {
     return trained("bytes", {"--net gpt:1,2,16,32 --vocabulary", vocabulary, "--data", text()});
   }
 
-  // A network with an attention that is causal or not, whose table of positions is as long as a
-  // text.
+  // Returns a network with causal or full attention. Its table of positions is as long as a text.
   [[nodiscard]] std::string network_file(const std::string& causal) const {
     const std::string text =
         "spillway-network 1\nname tiny\ninput 16 tokens\nclasses 257\n"
@@ -87,7 +86,7 @@ TEST_F(Sample, WritesItsTextAsJson) {
   }
 }
 
-// Weights of the same bits with and without averages, which are close to the first weights.
+// Trains the same weights with and without averages; the averages are close to the initial weights.
 TEST_F(Sample, UsesTheAveragesUnlessRawWeightsAreWanted) {
   const Arguments net{"--net gpt:1,2,16,32 --vocabulary 256 --optimizer sgd --lr 0.5 --data",
                       text()};

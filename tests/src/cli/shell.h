@@ -18,16 +18,16 @@ namespace spillway::test {
   return {std::istreambuf_iterator<char>{file}, {}};
 }
 
-/// What a shell's command left.
+/// The results of a shell's command.
 struct ShellOutcome {
   int exit_code;
-  std::string errors;  ///< what it wrote to the file "errors"
+  std::string errors;  ///< content of the file "errors"
 };
 
-/// Runs the program by a shell, for its redirections and limits, in an empty folder.
+/// Runs the program in a shell, for redirections and limits, in an empty folder.
 class InShell : public testing::Test {
  protected:
-  /// `before` is what the shell does first; `arguments` are the program's, and redirections.
+  /// `before` are shell commands to run first; `arguments` are for the program, with redirections.
   [[nodiscard]] ShellOutcome run(const std::string& arguments,
                                  const std::string& before = ":") const {
     const std::string command = "cd '" + folder_.path().string() + "' && " + before +

@@ -4,7 +4,7 @@
 
 #include "tests/src/cli/shell.h"
 
-// The program's standard streams, full or closed.
+// Standard streams that are full or closed.
 
 namespace spillway::test {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 const char* const kTwoSteps =
     "train --net lenet --batch 8 --steps 2 --device host --budget min+50% ";
 
-// Descriptor 4 is a pipe whose reader has gone.
+// Makes descriptor 4 a pipe without a reader.
 const char* const kBrokenPipe = "rm -f pipe errors && mkfifo pipe && exec 3<>pipe 4>pipe 3<&-";
 
 using StandardStreams = InShell;
@@ -71,7 +71,7 @@ TEST_F(StandardStreams, AnOutputThatNobodyReadsIsAFailure) {
   }
 }
 
-// What is written beside a training has no more power than a signal.
+// Failing to write output stops a training as a signal does.
 TEST_F(StandardStreams, TrainingSavesItsStepWhenItsOutputIsFull) {
   const std::string training =
       "train --net lenet --batch 8 --steps 30 --device host --checkpoint run --checkpoint-every "
@@ -87,7 +87,7 @@ TEST_F(StandardStreams, TrainingSavesItsStepWhenItsOutputIsFull) {
   }
 }
 
-// Each of them is written, whatever has become of the others.
+// Each file is written even if others fail.
 TEST_F(StandardStreams, TrainingWritesWhatItCanAtItsEnd) {
   const ShellOutcome outcome =
       run("train --net lenet --batch 8 --steps 2 --device host --eval-every 2 --confusion "

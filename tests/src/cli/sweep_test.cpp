@@ -1,4 +1,4 @@
-// `spillway sweep` as scripts and people use it.
+// `spillway sweep` for scripts and for people.
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ std::string fixed(double number) {
 
 Arguments sweep_lenet(const Arguments& more) { return {"sweep --net lenet --batch 64", more}; }
 
-// Without what depends on how fast this machine is.
+// Returns points without numbers that depend on this machine's speed.
 json points_of(const Arguments& more) {
   json points = json_of(sweep_lenet({more, "--json -"})).at("points");
   for (json& point : points) point.erase("planning_seconds");
@@ -117,7 +117,7 @@ TEST(SweepTable, SaysWhichPlannersNeedMore) {
   expect_parts(outcome.errors, {"left"});
 }
 
-// The table's first line of numbers: budget, bound, what fractional reaches.
+// Returns the table's first line of numbers: budget, bound and fractional's result.
 std::vector<std::string> first_row(const std::string& recompute) {
   const Outcome outcome =
       succeed(sweep_lenet({"--budgets min --planners fractional --recompute", recompute}));
@@ -152,7 +152,7 @@ TEST(SweepJson, TellsWhatNoiseCostsWhenAsked) {
   EXPECT_LE(points[0].at("noise_peak_bytes"), points[0].at("budget_bytes"));
 }
 
-// A thousand budgets take minutes, so that the signal meets some of them.
+// A thousand budgets take minutes, so the signal arrives during the sweep.
 TEST(InterruptedSweep, KeepsWhatIsDone) {
   const TemporaryFolder folder;
   Program program{{"sweep --net resnet50 --batch 8 --budgets 1000 --planners joint --json",
@@ -212,7 +212,7 @@ TEST(BadSweep, SaysWhatPicturesNeed) {
                  {"python3", "matplotlib", "tools/setup --plot"}, "PATH=" + folder.file("empty"));
 }
 
-// ---- plans of files
+// ---- plans from files
 
 TEST(SweepPlans, ComparesThePlanOfAFileWithPlanners) {
   const TemporaryFolder folder;
@@ -258,7 +258,7 @@ TEST(SweepPlans, RefusesFarUpdatesOfStateThatIsNear) {
                  {"leave out --state near, or --update far"});
 }
 
-// Budgets and ratios are of one base, whatever may be far.
+// Budgets and ratios have the same base, wherever the state may be.
 TEST(SweepPlans, HaveOneBase) {
   const json near = points_of({"--budgets 100% --planners capacity --state near"});
   for (const char* more : {"--state far", "--update far"}) {

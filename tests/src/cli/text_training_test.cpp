@@ -1,5 +1,5 @@
-// Trainings of networks of texts: what they report, and texts that are refused before they start.
-// Trainings that go on from the weights of another: a new head, averages, recipes, what comes out.
+// Trainings of networks of texts: reports, and texts that are refused before the start.
+// Trainings that begin with the weights of another: a new head, averages, recipes, exports.
 // Flags of files.
 #include <gtest/gtest.h>
 
@@ -127,7 +127,7 @@ class FineTuning : public testing::Test {
   static std::string golden(const std::string& name) {
     return std::string{SPILLWAY_GOLDEN_FILES} + "/weights/" + name;
   }
-  // Of a network with torchvision's names, and five classes there.
+  // A training of a network with torchvision's names, which has five classes there.
   static Arguments training(const Arguments& more) {
     return {"train --batch 4 --threads 1 --device host --net", golden("thin-resnet.net"), more};
   }
@@ -161,7 +161,7 @@ TEST_F(FineTuning, DrawsAHeadOfAnotherSizeAnewAndKeepsTheRest) {
   EXPECT_NE(digest(file("tuned"), "conv1.weight"), digest(file("drawn"), "conv1.weight"));
 }
 
-// One of the same size is that of the file.
+// A head of the right size comes from the file.
 TEST_F(FineTuning, TakesAHeadThatFits) {
   const Outcome same =
       succeed(training({"--steps 0 --new-head", golden_weights_, "--checkpoint", file("same")}));
@@ -171,7 +171,7 @@ TEST_F(FineTuning, TakesAHeadThatFits) {
   expect_refused(kBadUsage, training("--steps 0 --new-head"), {"--new-head", "needs --weights"});
 }
 
-// What evaluate judges is what export writes: the averages, or with --raw-weights the weights.
+// evaluate and export use the same numbers: averages, or weights with --raw-weights.
 TEST_F(FineTuning, ExportsWhatItEvaluates) {
   succeed(training({"--steps 4 --lr 0.1 --ema 0.9 --eval-every 0 --checkpoint", file("run")}));
   const json averages = evaluation(file("run"));
@@ -201,7 +201,7 @@ TEST_F(FineTuning, ExportsTrainingsOfAnyOptimizerAndTheBestOne) {
   }
 }
 
-// Its --new-head and its weights are of the beginning.
+// --new-head and weights apply only at the beginning.
 TEST_F(FineTuning, GoesOnByTheRecipeThatItBeganWith) {
   std::ofstream{file("recipe.json")} << json{{"net", golden("thin-resnet.net")},
                                              {"batch", 4},
@@ -225,7 +225,7 @@ TEST_F(FineTuning, GoesOnByTheRecipeThatItBeganWith) {
   succeed({shipped, "--resume --steps 2"});
 }
 
-// Weights that are numbers still, but make none of any image.
+// The weights are still finite, but their outputs are not.
 TEST_F(FineTuning, SaysThatAnEvaluationDiverged) {
   const std::string sentence = "warning: the loss of the evaluation is not a number";
   const Outcome outcome = run_spillway(training(
@@ -311,7 +311,7 @@ TEST_F(Recipes, RefuseWhatTrainHasNot) {
                  {"--lr"});
 }
 
-// A recipe that comes with the program; its epochs are cut short.
+// A built-in recipe, with fewer steps.
 TEST_F(Recipes, ComeWithTheProgram) {
   const json summary = summary_of(
       run_spillway({"train --recipe fashion-mnist --net lenet --batch 8 --steps 1 --warmup-steps 0 "

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-// Three steps, unless `more` says otherwise.
+// Trains three steps unless `more` says otherwise.
 Arguments train_lenet(Arguments more) {
   if (std::ranges::count(more, "--steps") == 0) more = {more, "--steps 3"};
   return {"train --net lenet --batch 16 --conv-algorithm direct", more};
@@ -35,7 +35,7 @@ TEST(TrainSubBatch, IsTheWholeBatchWhereItIsOff) {
   EXPECT_EQ(trained("--sub-batch 16").at("weights_sha256"), off.at("weights_sha256"));
 }
 
-// Sixteen in parts of at most five: four of four. LeNet treats samples one by one.
+// Sixteen samples in parts of at most five: four of four. LeNet treats samples independently.
 TEST(TrainSubBatch, OfTheSizeAskedForIsNamedAndEndsAsTheWholeBatchUpToRounding) {
   const json whole = trained({});
   const json parts = trained("--sub-batch 5");
@@ -61,7 +61,7 @@ TEST(TrainSubBatch, TrainsInABudgetThatTheWholeBatchBreaks) {
   }
 }
 
-// AlexNet is mostly weights: the sums of their gradients make parts need more than the whole batch.
+// AlexNet is mostly weights: their gradient sums make parts need more than the whole batch.
 TEST(TrainSubBatch, NeedsNoBudgetWhereItsPartsNeedMoreThanTheWholeBatch) {
   const Arguments alexnet = "train --net alexnet --image-size 67 --batch 4 --steps 1 --json -";
   const json whole = summary_of(alexnet);
@@ -69,7 +69,7 @@ TEST(TrainSubBatch, NeedsNoBudgetWhereItsPartsNeedMoreThanTheWholeBatch) {
   EXPECT_GT(parts.at("min_budget_bytes"), whole.at("min_budget_bytes"));
 }
 
-// The same of `spillway plan`, whose smallest budget is the one that train keeps.
+// Does the same for `spillway plan`, which reports the smallest budget that train accepts.
 TEST(TrainSubBatch, TrainsInTheSmallestBudgetThatAPlanWasRefusedFor) {
   const Arguments net = "--net lenet --batch 7 --sub-batch 3";
   const Outcome refused = run_spillway({"plan --machine host --budget 1KiB --json -", net});
@@ -97,7 +97,7 @@ TEST(TrainSubBatch, GivesTheSameBitsInEveryModeAtTheSmallestBudget) {
   }
 }
 
-// The counters of a step's line are of all its sub-batches: they add up to the plans' moves.
+// A step's line counts all its sub-batches: their sum equals the plans' moves.
 TEST(TrainSubBatch, ReportsWholeBatches) {
   const std::uint64_t smallest = trained("--sub-batch 5").at("min_budget_bytes");
   const Outcome outcome = run_spillway(
@@ -138,7 +138,7 @@ TEST(TrainSubBatch, GoesOnFromACheckpointWithItsSubBatches) {
   expect_refused(kFailure, train_lenet({on, "--sub-batch 8"}),
                  {"with --sub-batch 4", "leave out --sub-batch"});
 
-  // The same command again, and a plan's choice, ask for nothing else.
+  // The same command, and a plan's choice, ask for the same sub-batch.
   for (const char* same : {"5", "auto"}) {
     static_cast<void>(trained({kept, "--resume --steps 4 --sub-batch", same}));
   }
@@ -149,7 +149,7 @@ TEST(TrainSubBatch, GoesOnFromACheckpointWithItsSubBatches) {
   EXPECT_EQ(resumed.at("weights_sha256"), whole.at("weights_sha256"));
 }
 
-// Its step count, moments and rates are those of whole batches.
+// Adam's step count, moments and learning rates are those of whole batches.
 TEST(TrainSubBatch, GoesOnWithAdam) {
   const TemporaryFolder folder;
   const Arguments adam = "--sub-batch 5 --optimizer adam --lr 0.002";

@@ -1,4 +1,4 @@
-// What the program says about flags that make no sense.
+// Errors about invalid flags.
 
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ TEST(Documents, CompleteNetworksAndMemoryModes) {
   }
 }
 
-// Flags, and parts of the sentence that refuses them.
+// Flags and parts of their error.
 struct Refused {
   Arguments flags;
   std::vector<std::string> words;
@@ -63,7 +63,7 @@ TEST(BadUsage, NamesWhatIsNotKnownOrMissing) {
                       {"plan --net lenet", {"--batch is required"}}});
 }
 
-// One sentence, which names what is meant.
+// Expects one sentence with the intended name.
 void expect_meant(const Arguments& arguments, const std::string& wrong, const std::string& meant) {
   const std::string sentence =
       expect_refused(kBadUsage, arguments, {"'" + wrong + "'", "did you mean '" + meant + "'?"});
@@ -88,7 +88,7 @@ TEST(BadUsage, AsksForTheNearestNetworkPlannerAndMachine) {
   expect_meant("plan --net lenet --batch 8 --machine V-100", "V-100", "v100");
 }
 
-// Each of `flags` with each of `numbers`.
+// Tries each of `flags` with each of `numbers`.
 void expect_no_numbers(const Arguments& command, const Arguments& flags, const Arguments& numbers) {
   for (const std::string& flag : flags) {
     for (const std::string& number : numbers) {
@@ -214,7 +214,8 @@ TEST(BadUsage, OffersTheOptimizersRatesToTrainingAlone) {
   }
 }
 
-// The GPU: with whatever is missing, the CUDA side, a driver, a GPU, or the thousandth one.
+// The GPU's error depends on the machine: no CUDA build, no driver, no GPU, or none with number
+// 999.
 TEST(BadInput, SaysWhatCannotBe) {
   expect_all_refused(kFailure, small_training(),
                      {{"--schedule cosine --cosine-steps 3 --warmup-steps 3",

@@ -1,4 +1,4 @@
-// Weights of files by the names of other libraries: train --weights and export.
+// Weight files with the names of other libraries: train --weights and export.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 class WeightsOfFiles : public testing::Test {
  protected:
-  // Of 2 layers, 2 heads, 16 numbers a token, 12 tokens.
+  // A network of 2 layers, 2 heads, 16 numbers a token and 12 tokens.
   static Arguments training(const std::string& steps, const Arguments& more = {},
                             const std::string& vocabulary = "23") {
     return {"train --net gpt:2,2,16,12 --batch 4 --data synthetic --vocabulary", vocabulary,
@@ -83,7 +83,7 @@ TEST_F(WeightsOfFiles, AreWhereATrainingStartsFromThatResumes) {
   EXPECT_EQ(weights_of(restarted), weights_of(whole));
 }
 
-// The same step of any budget and memory.
+// The step is the same with any budget and memory.
 TEST_F(WeightsOfFiles, AreTheSameWithinABudget) {
   train_and_export();
   const auto resident = summary_of(training("2", {"--memory resident --json - --weights", file()}));
@@ -124,7 +124,7 @@ TEST_F(WeightsOfFiles, ThatDoNotFitAreRefused) {
   EXPECT_FALSE(fs::exists(files_.file("new")));
 }
 
-// A named pipe that nobody writes to would keep whoever opens it for ever.
+// Opening a named pipe without a writer would block forever.
 TEST_F(WeightsOfFiles, AreNotReadFromNamedPipes) {
   ASSERT_EQ(mkfifo(file().c_str(), 0600), 0);
   expect_refused(1, training("1", {"--weights", file()}), {"it is no ordinary file"});

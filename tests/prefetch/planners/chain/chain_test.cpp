@@ -34,8 +34,8 @@ std::vector<Position> forward_ends(const Chain& chain) {
   return ends;
 }
 
-// load, f1, f2, f3 | loss, b3, b2, b1. Each forward task is a stage; b_i reads y_i, so it belongs
-// to the stage that writes y_i, and the loss, which reads y3, to the last.
+// load, f1, f2, f3 | loss, b3, b2, b1. Each forward task is a stage. b_i reads y_i, so it belongs
+// to the stage that writes y_i; the loss, which reads y3, belongs to the last.
 TEST(Linearise, MakesAStageOfEachLayerOfAChain) {
   const Chain chain = linearised(testing::chain(3, pages(2)));
   EXPECT_EQ(forward_ends(chain), (std::vector<Position>{1, 2, 3, 4}));
@@ -49,7 +49,7 @@ TEST(Linearise, MakesAStageOfEachLayerOfAChain) {
   }
   EXPECT_EQ(chain.stages[3].backward_time, 200ns);
   EXPECT_EQ(chain.stages[2].forward_time, 100ns);
-  // Between b3 and b2 lives d2, between b2 and b1 d1; nothing after the loss's stage began.
+  // d2 lives between b3 and b2, d1 between b2 and b1; no tensor lives before the loss's stage.
   EXPECT_EQ(chain.stages[3].gradient, pages(0));
   EXPECT_EQ(chain.stages[2].gradient, pages(2));
   EXPECT_EQ(chain.stages[1].gradient, pages(2));
@@ -72,7 +72,7 @@ TEST(Linearise, GroupsANonLinearPartIntoAVirtualLayer) {
   EXPECT_EQ(forward_ends(chain), (std::vector<Position>{1, 3, 4}));
   EXPECT_EQ(chain.stages[1].saved, pages(4));  // b and c
   EXPECT_EQ(chain.stages[1].output, pages(2));
-  // f3 has a, b and c near: a is its input, b and c it keeps. Saving nothing it still needs b.
+  // f3 has a, b and c near: a is its input, b and c are kept. Without saving it still needs b.
   EXPECT_EQ(chain.stages[1].forward_extra, pages(0));
   EXPECT_EQ(chain.stages[1].passing_extra, pages(2));
 }
@@ -83,7 +83,7 @@ TEST(Linearise, DoesNotCutBeforeAnUpdateInPlace) {
   EXPECT_EQ(forward_ends(linearised(graph)), (std::vector<Position>{1, 4}));
 }
 
-// b4, which reads what f4 writes, reads b, too: f4 cannot be a stage of its own.
+// b4 reads f4's output and also b: f4 cannot be a separate stage.
 TEST(Linearise, DoesNotCutWhereALaterStageReadsOlderBlocks) {
   TaskGraph graph = residual();
   graph.tasks[4].reads.push_back(graph.tasks[1].writes[0]);
@@ -95,7 +95,7 @@ TEST(Linearise, JoinsTheShortestNeighboursWhereThereAreTooMany) {
   Profile profile = flat_profile(graph, 100ns);
   profile.durations[2] = {10ns};
   const BlockSizes block_sizes{graph, kPage};
-  // load 100, f1 100, f2 10, f3 100, f4 100, f5 100: f1 and f2 become one (110), the first of
+  // load 100, f1 100, f2 10, f3 100, f4 100, f5 100: f1 and f2 are joined (110), the first among
   // equals.
   const Chain chain = linearise(graph, profile, block_sizes, runs_in_order(graph), 5);
   EXPECT_EQ(forward_ends(chain), (std::vector<Position>{1, 3, 4, 5, 6}));
@@ -119,8 +119,8 @@ using namespace std::chrono_literals;
 
 using DynProg = ToyChain;
 
-// y0 has 8 pages, the others 2, and b4 needs 2 pages more than there are: greedy must offload y0, 8
-// pages each way, dynprog offloads one of 2 pages. A page takes 200 ns.
+// y0 has 8 pages, the others 2, and b4 lacks 2 pages: greedy must offload y0, 8 pages each way;
+// dynprog offloads one of 2 pages. A page takes 200 ns.
 TEST_F(DynProg, OffloadsASmallActivationWhereGreedyTakesTheFirst) {
   graph.data[0].size = pages(8);
   profile.graph = fingerprint(graph);
@@ -129,7 +129,7 @@ TEST_F(DynProg, OffloadsASmallActivationWhereGreedyTakesTheFirst) {
   const Plan plan = plan_with("dynprog", 18);
   ASSERT_EQ(plan.offloads.size(), 1U);
   EXPECT_EQ(plan.offloads[0].size, pages(2));
-  // Greedy: y0 leaves from 200 to 1800, b4 (600 without waiting) runs until 1900; y0 comes back
+  // Greedy: y0 leaves from 200 to 1800, so b4 (600 without waiting) runs until 1900. y0 returns
   // when b3 needs less, at the earliest after b4: until 3500, then b1.
   EXPECT_EQ(makespan(plan_with("greedy", 18)), 3600ns);
   EXPECT_LE(makespan(plan), 1800ns);
@@ -138,8 +138,8 @@ TEST_F(DynProg, OffloadsASmallActivationWhereGreedyTakesTheFirst) {
 using namespace testing;
 using um::Bytes;
 
-// A random chain as the paper has it: one forward and one backward task for each layer, the last
-// backward task being the loss's, too; a layer saves nothing but its output.
+// A random chain as in the paper: one forward and one backward task per layer; the last backward
+// task includes the loss; a layer saves only its output.
 TaskGraph paper_chain() {
   TaskGraph graph = random_chain(5, false);
   std::erase_if(graph.tasks, [](const Task& task) { return task.name == "loss"; });
@@ -157,8 +157,8 @@ Profile half_duplex_profile(const TaskGraph& graph) {
   return profile;
 }
 
-// Communications that may be interrupted are a relaxation of the problem that the exact solver
-// solves, and a restriction of the one that the bound is for.
+// Interruptible communications relax the problem of the exact solver, and restrict that of the
+// bound.
 RC_GTEST_PROP(BestChainOffload, IsBetweenTheBoundAndTheOptimumOfWholeTransfers, ()) {
   const TaskGraph graph = paper_chain();
   const Profile profile = half_duplex_profile(graph);
@@ -179,8 +179,8 @@ RC_GTEST_PROP(BestChainOffload, IsBetweenTheBoundAndTheOptimumOfWholeTransfers, 
   RC_ASSERT(makespan >= static_cast<double>(lower_bounds(given).offload.count()) - 1);
 }
 
-// Coarse grids and few entries lose time, not soundness: what is chosen is worth no less idle time
-// than the best.
+// Coarse grids and few entries lose optimality, not soundness: the choice has at least the least
+// idle time.
 RC_GTEST_PROP(BestChainOffload, IsNoBetterWhenItRounds, ()) {
   const TaskGraph graph = random_chain(12);
   const Profile profile = half_duplex_profile(graph);
@@ -198,12 +198,12 @@ RC_GTEST_PROP(BestChainOffload, IsNoBetterWhenItRounds, ()) {
   }
 }
 
-// Four stages that save 4, 1, 2 and 1 bytes (x_1 ... x_4); F 1 s, B 1 s, one byte a second, no
+// Four stages that save 4, 1, 2 and 1 bytes (x_1 ... x_4); F 1 s, B 1 s, one byte per second, no
 // gradients. F_3 and B_3 need all 8 bytes and have 7.
 // x_2 offloaded: written by F_1, sent while F_2 runs, in time for F_3. B_2 reads it, and during B_3
-// there is no room for it: 1 s of waiting between the two.
-// x_1 offloaded: sent from 1 s to 5 s, back at 9 s at the earliest, when B_1, which reads it, could
-// have run at 6 s: 3 s. x_3 and x_4 are read by B_3.
+// it has no room: 1 s of waiting between the two.
+// x_1 offloaded: sent from 1 s to 5 s, back at 9 s at the earliest. B_1, which reads it, could have
+// run at 6 s: 3 s. B_3 reads x_3 and x_4.
 TEST(BestChainOffload, PrefersTheActivationThatFitsTheLink) {
   Chain chain;
   for (const std::uint64_t saved : {4U, 1U, 2U, 1U}) {
@@ -235,25 +235,25 @@ TEST_F(Greedy, OffloadsTheFirstActivationsAndBringsThemBackInReverse) {
     const Plan plan = plan_with("greedy", pool);
     return names(plan.offloads) + ", " + names(plan.prefetches);
   };
-  // Smallest k with 2 k >= 14 - M.
+  // The smallest k with 2 k >= 14 - M.
   EXPECT_EQ(moved(13), "y0, y0");
   EXPECT_EQ(moved(12), "y0, y0");
   EXPECT_EQ(moved(11), "y0 y1, y1 y0");
   EXPECT_EQ(moved(8), "y0 y1 y2, y2 y1 y0");
 }
 
-// y0 is read by f1 and again by f4, so it cannot be away at the peak of the forward pass, f4 with
-// y0, y3, y4 and y1, y2: k is raised to 2 although y0 alone is 2 pages. A pool of 12 suffices for
+// f1 reads y0 and f4 reads it again, so it cannot be away at the peak of the forward pass: f4 with
+// y0, y3, y4, y1 and y2. k is raised to 2 although y0 alone has 2 pages. A pool of 12 suffices for
 // the backward pass with one block away.
 TEST_F(Greedy, RaisesKWhereAnEarlyBlockIsInUseAtThePeak) {
   graph.tasks[4].reads.push_back(graph.tasks[0].writes[0]);  // f4 reads y0
-  graph.tasks[4].algorithms = {{.workspace = pages(4)}};     // so that f4 is the peak: 14
+  graph.tasks[4].algorithms = {{.workspace = pages(4)}};     // makes f4 the peak: 14
   profile.graph = fingerprint(graph);
   const Plan plan = plan_with("greedy", 12);
   EXPECT_EQ(std::ranges::count(plan.offloads, DataId{1}, &Move::data), 1);
 }
 
-// Pool 12: y0 leaves while f2 runs and is back for b1. One page takes 10 ns, nothing waits.
+// Pool 12: y0 leaves while f2 runs and is back for b1. One page takes 10 ns; nothing waits.
 TEST_F(Greedy, HidesTheMovesBehindTheTasks) {
   EXPECT_EQ(makespan(plan_with("greedy", 12)), 1000ns);
 }
@@ -262,7 +262,7 @@ using namespace testing;
 using namespace std::chrono_literals;
 using um::Bytes;
 
-// Ten stages with f = 1, b = 2, x = y = 1 and saved (xbar) 3, then the loss without time and bytes.
+// Ten stages with f = 1, b = 2, x = y = 1 and saved (xbar) 3, then a loss without time and bytes.
 Chain homogeneous_chain() {
   Chain chain{.stages = {}, .input = Bytes{1}, .input_gradient = Bytes{1}};
   for (int i = 0; i < 10; ++i) {
@@ -277,7 +277,7 @@ Chain homogeneous_chain() {
   return chain;
 }
 
-// The published counts: the loss, forward and backward, is one operation.
+// Counts as published: the loss, forward and backward, is one operation.
 std::size_t operations(const RotorTable& table, std::size_t memory) {
   return table.sequence(memory).size() - 1;
 }
@@ -291,8 +291,8 @@ TEST(RotorTable, NeedsThePublishedOperationCounts) {
   EXPECT_EQ(operations(table, 15), 28U);
 }
 
-// Ten backward operations of 2, ten forward ones of 1; x_0, ten times 3 saved and a gradient each
-// side of B_10: 33 units. In 7 units stage i runs forward 11 - i times: 55 + 20.
+// Ten backward operations of 2, ten forward ones of 1. x_0, ten times 3 saved and a gradient on
+// each side of B_10: 33 units. In 7 units stage i runs forward 11 - i times: 55 + 20.
 TEST(RotorTable, TakesNoLongerThanTheOperationsInTheSequence) {
   const RotorTable table{homogeneous_chain(), Bytes{1}, 40};
   EXPECT_EQ(table.makespan(33), 30ns);
@@ -301,7 +301,7 @@ TEST(RotorTable, TakesNoLongerThanTheOperationsInTheSequence) {
 }
 
 TEST(RotorTable, RoundsSizesUpToUnits) {
-  // Two bytes a unit: x and y 1 unit, saved 2. In units of the memory in bytes / 2, rounded up.
+  // Two bytes per unit: x and y take 1 unit, saved takes 2.
   const RotorTable table{homogeneous_chain(), Bytes{2}, 30};
   EXPECT_EQ(table.makespan(5), std::nullopt);  // 1 + 1 + 2 + 1 + 1 = 6 units at least
   EXPECT_EQ(table.makespan(6), 75ns);
@@ -311,8 +311,8 @@ TEST(RotorTable, RunsAStageOnceThatCannotRunAgain) {
   Chain chain = homogeneous_chain();
   chain.stages[4].is_recomputable = false;
   const RotorTable table{chain, Bytes{1}, 40};
-  // Its input (1) and what it saves (3) stay from its first run on, beside what the stages after it
-  // need, 7 with an input that is saved already: 11 with x_0.
+  // The stage's input (1) and saved bytes (3) stay from its first run on, beside the need of later
+  // stages, 7 with an input that is already saved: 11 with x_0.
   EXPECT_EQ(table.makespan(10), std::nullopt);
   for (const std::size_t memory : {11U, 15U, 25U}) {
     ASSERT_TRUE(table.makespan(memory)) << memory;
@@ -326,7 +326,7 @@ TEST(RotorTable, RunsAStageOnceThatCannotRunAgain) {
 }
 
 // In a chain of four layers of 2-page blocks everything takes 14 pages (see bounds_test.cpp). With
-// 10 or 12 the planner recomputes and moves nothing.
+// 10 or 12 the planner recomputes without moves.
 TEST(Rotor, RecomputesInsteadOfMoving) {
   TaskGraph graph = chain(4, pages(2));
   graph.tasks[0].is_recomputable = true;

@@ -9,7 +9,7 @@ namespace {
 using namespace testing;
 using namespace std::chrono_literals;
 
-// By name, in the order of the groups.
+// Returns the names of blocks in each group, in the order of the groups.
 std::vector<std::vector<std::string>> alike_names(const TaskGraph& graph, const Profile& profile) {
   Problem given = problem(graph, profile, pages(8));
   given.may_recompute = true;
@@ -26,7 +26,7 @@ std::vector<std::vector<std::string>> alike_names(const TaskGraph& graph, const 
 
 using AlikeNames = std::vector<std::vector<std::string>>;
 
-// Tasks load, f1 to f8. Only one task is before f1.
+// Tasks load, f1 to f8. Only one task precedes f1.
 TEST(AlikeBlocks, AreMadeAmidTasksOfTheSameTime) {
   const TaskGraph graph = chain(8, pages(2));
   Profile profile = flat_profile(graph, 100ns);

@@ -1,4 +1,4 @@
-// `joint` beside the exact optimum of whole blocks, which it may undercut by moving parts.
+// `joint` compared with the exact optimum of whole blocks, which it may beat by moving parts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ um::Nanoseconds makespan_of_joint(const Problem& given) {
   return simulate(plan, given.profile).makespan();
 }
 
-// Of joint's plans and of the proved bound.
+// Ratios of joint's plans and of the proved bound.
 struct DrawnRatios {
   Ratios joint;
   Ratios bound;
@@ -68,14 +68,14 @@ DrawnRatios drawn_ratios(bool is_chain, bool whole_blocks) {
   return ratios;
 }
 
-// Parts of blocks take less than whole ones, at the least 0.937 of it (the bound).
+// Parts of blocks take less time than whole ones; the bound allows 0.937 of it.
 TEST(JointBesideTheOptimum, OfDrawnChains) {
   const auto [joint, bound] = drawn_ratios(true, false);
   EXPECT_LE(joint.mean(), bound.mean() + 0.01) << joint.text() << "; bound: " << bound.text();
   EXPECT_LE(joint.worst(), 1) << joint.text();
 }
 
-// At the least 0.919.
+// The bound allows 0.919.
 TEST(JointBesideTheOptimum, OfDrawnDags) {
   const auto [joint, bound] = drawn_ratios(false, false);
   EXPECT_LE(joint.mean(), bound.mean() + 0.02) << joint.text() << "; bound: " << bound.text();
@@ -88,8 +88,8 @@ TEST(JointBesideTheOptimum, OfDrawnChainsInWholeBlocks) {
   EXPECT_LE(joint.worst(), 1.07) << joint.text();
 }
 
-// A plan's offloads free their room in the order in which they begin. The optimum's need not: it
-// may copy a block out while it is read for long, and another one meanwhile.
+// A plan's offloads free their room in the order in which they begin. The optimum's may not: it may
+// copy out a block that is still read for long, and another one meanwhile.
 TEST(JointBesideTheOptimum, OfDrawnDagsInWholeBlocks) {
   const Ratios joint = drawn_ratios(false, true).joint;
   EXPECT_LE(joint.mean(), 1.004) << joint.text();
@@ -104,7 +104,7 @@ LinkProfile link_of(const JsonView& link) {
           .copies_while_read = link.at("copies_while_read").boolean()};
 }
 
-// 53 recorded steps of 8 to 14 tasks, by another program's solver (A* over event-driven schedules).
+// 53 recorded steps of 8 to 14 tasks, solved by another program (A* over event-driven schedules).
 TEST(JointBesideTheOptimum, OfRecordedSteps) {
   const JsonFile file{SPILLWAY_STEPS "/optima.json"};
   Ratios ratios;
@@ -126,7 +126,7 @@ TEST(JointBesideTheOptimum, OfRecordedSteps) {
   EXPECT_LE(ratios.mean(), 0.92) << ratios.text();
   std::ranges::sort(ratios.all);
   EXPECT_LE(ratios.all[51], 1.0001) << ratios.text();
-  // Its optimum copies a block out early, and frees the room of a later one before (see above).
+  // Its optimum copies a block out early, and frees the room of a later one first (see above).
   EXPECT_LE(ratios.all[52], 1.12) << ratios.text();
 }
 

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 Plan joint_plan(const Problem& problem) { return planned("joint", problem); }
 
-// Eight layers in a pool of 14 pages, eight less than the peak, and a link of 41 us a page.
+// Eight layers in a pool of 14 pages, eight less than the peak, with a link of 41 us per page.
 class JointOnASlowLink : public ::testing::Test {
  protected:
   JointOnASlowLink() {
@@ -30,8 +30,8 @@ class JointOnASlowLink : public ::testing::Test {
   Profile profile = flat_profile(graph, 100ns);
 };
 
-// Four blocks of two pages must be made again, or what they are made from: four tasks of 100 ns at
-// least, and no move.
+// Four blocks of two pages, or their inputs, must be recomputed: at least four tasks of 100 ns, and
+// no moves.
 TEST_F(JointOnASlowLink, RunsTasksAgainInsteadOfMoving) {
   const Plan plan = joint_plan(tight(true));
   EXPECT_TRUE(plan.offloads.empty());
@@ -57,7 +57,7 @@ TEST_F(JointOnASlowLink, LooksNoFurtherThanItsLimit) {
   EXPECT_EQ(hasty->plan.runs.size(), graph.tasks.size());  // the start, which only moves
 }
 
-// Where moves are free of stalls nothing is better than to move.
+// If moves cause no stalls, moving is optimal.
 TEST(Joint, MovesWhereTheLinkHasTime) {
   const TaskGraph graph = chain(8, pages(2));
   const Profile profile = flat_profile(graph, 100ns);

@@ -23,8 +23,8 @@ Plan modnn_plan(const Problem& problem) {
   return plan;
 }
 
-// x of two pages is made and used, then `big` needs all three pages of the pool, then four small
-// tasks of one page come, then x is used again.
+// x of two pages is made and used; then `big` needs all three pages of the pool; then four small
+// tasks of one page run; then x is used again.
 TaskGraph with_detour() {
   return toy_graph("x:2 a:3 s3:1 s4:1 s5:1 s6:1",
                    "x = make(); touch(x); a = big(); s3 = s3(); s4 = s4(); s5 = s5(); s6 = s6(); "
@@ -60,8 +60,8 @@ TEST(Modnn, PrefetchesLaterWhereTasksAreLonger) {
   EXPECT_EQ(simulate(plan, profile).makespan(), 180ns);
 }
 
-// As in the first, but s5 needs all of memory: before it Eq. 4 holds and there is no room. x comes
-// beside s6, 80-100, and `use` waits for it.
+// As in the first test, but s5 needs all of memory: before it Eq. 4 holds and there is not enough
+// room. x is prefetched beside s6, 80-100, and `use` waits for it.
 TEST(Modnn, DoesNotPrefetchWhereAnOperandLeavesNoRoom) {
   TaskGraph graph = with_detour();
   graph.data[4].size = pages(3);  // s5's
@@ -72,9 +72,9 @@ TEST(Modnn, DoesNotPrefetchWhereAnOperandLeavesNoRoom) {
   EXPECT_EQ(simulate(plan, profile).makespan(), 110ns);
 }
 
-// z and x are made, z dies at `touch`; `conv` makes y where z was, so x has the two free pages
-// beside it. A workspace of three pages pushes x out: 20 ns from the end of touch on, when conv
-// could start. After conv there is a rest of 100 ns, in which x can come back unnoticed.
+// z and x are made; z dies at `touch`; `conv` makes y in z's place, so x has the two free pages
+// beside it. A workspace of three pages evicts x: 20 ns from the end of touch on, when conv could
+// start. After conv a rest of 100 ns hides the prefetch of x.
 TaskGraph with_workspace() {
   TaskGraph graph = toy_graph(
       "z:1 x:2 y:1", "z = first(); x = make(); touch(z, x); y = conv(); rest(); use(x, y)");
@@ -82,7 +82,7 @@ TaskGraph with_workspace() {
   return graph;
 }
 
-// conv takes 100 ns, or `fast`; a rest of `rest` follows.
+// conv takes 100 ns, or `fast`; then `rest` follows.
 Plan plan_with_workspace(um::Nanoseconds fast, um::Nanoseconds rest) {
   const TaskGraph graph = with_workspace();
   Profile profile = flat_profile(graph, 10ns);
@@ -105,15 +105,14 @@ TEST(Modnn, LeavesAnAlgorithmThatSavesLessThanItsOffloadsDelay) {
   EXPECT_TRUE(plan.offloads.empty());
 }
 
-// With a rest of 5 ns x comes back 15 ns late. Eq. 5: 100 - 64 - 20 - 15 > 0, 100 - 66 - 20 - 15 <
-// 0.
+// With a rest of 5 ns x returns 15 ns late. Eq. 5: 100 - 64 - 20 - 15 > 0, 100 - 66 - 20 - 15 < 0.
 TEST(Modnn, CountsTheWayBackOfWhatLeavesForAWorkspace) {
   EXPECT_EQ(plan_with_workspace(64ns, 5ns).runs[3].algorithm, 1U);
   EXPECT_EQ(plan_with_workspace(66ns, 5ns).runs[3].algorithm, 0U);
 }
 
-// x is away when conv runs. conv's y and workspace fill the three pages, so x, which could come in
-// beside conv alone, comes after it: 20 ns late.
+// x is away when conv runs. conv's y and workspace fill the three pages. x, which would fit beside
+// conv without workspace, is prefetched after it: 20 ns late.
 TaskGraph with_displaced_prefetch() {
   TaskGraph graph =
       toy_graph("x:2 a:3 y:1", "x = make(); touch(x); a = big(); y = conv(); use(x, y)");
@@ -121,7 +120,8 @@ TaskGraph with_displaced_prefetch() {
   return graph;
 }
 
-// conv takes 100 ns, or `fast`. Returns its algorithm, the run before which x comes, the makespan.
+// conv takes 100 ns, or `fast`. Returns its algorithm, the run before which x is prefetched, and
+// the makespan.
 std::tuple<std::uint32_t, std::uint32_t, um::Nanoseconds> displaced_prefetch(um::Nanoseconds fast) {
   const TaskGraph graph = with_displaced_prefetch();
   Profile profile = flat_profile(graph, 10ns);
@@ -141,8 +141,8 @@ TEST(Modnn, LeavesAnAlgorithmThatSavesLessThanItDelaysAPrefetch) {
   EXPECT_EQ(displaced_prefetch(85ns), (std::tuple{0U, 3U, 160ns}));
 }
 
-// [a][b][c][ ]: b is dead when `join` needs a, c and two pages for d. Four pages are enough, but
-// the two free ones are apart and a and c must stay: all leaves and what join reads comes back.
+// [a][b][c][ ]: b is dead when `join` needs a, c and two pages for d. Four pages suffice, but the
+// two free ones are apart, and a and c must stay: everything leaves, and join's inputs return.
 //   Strm_C  ma 0-10, mb -20, mc -30, (defragmentation), join 60-70
 //   Strm_D  a out 10-20, c out 30-40, a in 40-50, c in 50-60
 TEST(Modnn, DefragmentsWhereFreePagesAreApart) {
@@ -156,8 +156,8 @@ TEST(Modnn, DefragmentsWhereFreePagesAreApart) {
 }
 
 // x (2) is away when s makes y (2) beside w (1). Eq. 4 holds before s: 80 + 10 + 20 > 100. x would
-// find room where w is, but big2 (2 and 1) needs room beside it then: 5 of 4 pages. So x stays away
-// until `use`, and w is never moved.
+// fit in w's place, but then big2 (2 and 1) would need 5 of 4 pages. x thus stays away until `use`,
+// and w never moves.
 TEST(Modnn, DoesNotPrefetchWhatDefragmentationWouldThrowOut) {
   const TaskGraph graph =
       toy_graph("x:2 p:2 w:1 a:4 y:2 b:2 c:1",
@@ -170,7 +170,7 @@ TEST(Modnn, DoesNotPrefetchWhatDefragmentationWouldThrowOut) {
   EXPECT_EQ(plan.prefetches[0].after.runs, 8U);
 }
 
-// Neither u nor g would delay c, and g is used later. But nobody has used g since it was made.
+// Neither u nor g would delay c, and g is used later. But g was not used since it was made.
 TEST(Modnn, OffloadsNothingThatWasNotUsedSinceItWasMade) {
   const TaskGraph graph =
       toy_graph("u:2 g:2 c:2", "u = mu(); tu(u); g = mg(); rest(); c = mc(); use u(u); use g(g)");
@@ -179,7 +179,7 @@ TEST(Modnn, OffloadsNothingThatWasNotUsedSinceItWasMade) {
   EXPECT_EQ(names(graph, plan.offloads), "u");
 }
 
-// A block that is away twice and does not change is transferred out once.
+// A block that is away twice without a change is transferred out once.
 TEST(Modnn, JustFreesABlockWithAValidFarCopy) {
   const TaskGraph graph =
       toy_graph("x:2 a:3", "x = make(); a = big1(); use1(x); a = big2(); use2(x)");
@@ -190,7 +190,8 @@ TEST(Modnn, JustFreesABlockWithAValidFarCopy) {
   EXPECT_TRUE(plan.offloads[1].is_clean);
 }
 
-// The copy of y0 starts when load has written it, beside its reader f1, where the link can.
+// If the link can copy while tasks read, the copy of y0 starts after load has written it, beside
+// its reader f1.
 TEST(Modnn, OffloadsBesideTheLastReaderWhereTheLinkCan) {
   const TaskGraph graph = chain(4, pages(2));
   Profile profile = flat_profile(graph, 100ns);
@@ -205,7 +206,7 @@ TEST(Modnn, OffloadsBesideTheLastReaderWhereTheLinkCan) {
   EXPECT_EQ(first().frees_after(), 2U);
 }
 
-// Weights stay, also those that a plan may move: two pages beside the chain's smallest eight.
+// Weights stay near, even if a plan may move them: two pages beside the chain's smallest eight.
 TEST(Modnn, LeavesOffloadableStateNear) {
   TaskGraph graph = chain(4, pages(2));
   const DataId w = graph.add(DataBlock{.name = "w", .size = pages(2)});
@@ -220,7 +221,7 @@ TEST(Modnn, LeavesOffloadableStateNear) {
 
 using namespace testing;
 
-// Offsets and sizes in pages, and the block or -1.
+// Returns offsets and sizes in pages, and the block or -1.
 std::vector<std::vector<int>> pages_of(const SegmentList& list) {
   std::vector<std::vector<int>> result;
   for (const Segment& segment : list.segments()) {
@@ -256,9 +257,9 @@ TEST(SegmentList, GivesTheSmallestRoomThatFitsAndNoneAcrossABlock) {
 
 using namespace testing;
 
-// Blocks x and y of two pages, a pool of four, six pages live from run 1 on. y leaves for run 1.
-// Before run 2, x leaves so that y can come back for run 3: run 2 fits with x near as long as y has
-// not started to come, so it waits for one offload; y itself waits for both.
+// Blocks x and y of two pages, a pool of four, six live pages from run 1 on. y leaves for run 1.
+// Before run 2, x leaves so that y can return for run 3. Run 2 fits with x near as long as y has
+// not started to return, so it waits for one offload; y itself waits for both.
 TEST(MoveLog, LetsARunWaitOnlyForTheRoomThatItNeeds) {
   MoveLog log;
   log.offload(DataId{1}, pages(2), 0, 0, false);
@@ -287,7 +288,7 @@ TEST(MoveLog, ForgetsACancelledLoad) {
   EXPECT_EQ(plan.prefetches[0].after.runs, 3U);
 }
 
-// A copy that may start while tasks still read the block: run 0 wrote it, run 2 reads it last.
+// The copy may start while tasks still read the block: run 0 wrote it, run 2 reads it last.
 TEST(MoveLog, FreesABlockOnlyAfterItsLastReader) {
   MoveLog log;
   log.offload(DataId{0}, pages(2), 0, 2, false);
@@ -303,7 +304,7 @@ TEST(MoveLog, FreesABlockOnlyAfterItsLastReader) {
 using namespace testing;
 using namespace std::chrono_literals;
 
-// Segments one after the other, of so many pages; block i is DataId{i}, and 0 means free.
+// Returns adjacent segments with sizes in pages; block i is DataId{i}, 0 means free.
 std::vector<Segment> layout(const std::vector<std::pair<std::uint32_t, std::uint64_t>>& parts) {
   std::vector<Segment> segments;
   um::Bytes offset;
@@ -323,8 +324,9 @@ FindDeparture departures(std::map<std::uint32_t, Departure> known) {
   };
 }
 
-// moDNN Fig. 4: block 4 must stay, an allocation of 4. Blocks 1 and 2 have 2 each, 3 has 1: from 1
-// on (1)(2) is enough; from 2 or 3 on block 4 ends it. From 5 on (5)(6); from 6 on memory ends.
+// moDNN Fig. 4: block 4 must stay; an allocation of 4. Blocks 1 and 2 have size 2, block 3 has 1.
+// From block 1, (1)(2) suffices; from 2 or 3, block 4 ends the attempt. From 5, (5)(6) suffices;
+// from 6, memory ends.
 const std::vector<Segment> kFigure4 = layout({{1, 2}, {2, 2}, {3, 1}, {4, 3}, {5, 3}, {6, 1}});
 
 std::map<std::uint32_t, Departure> figure4_departures() {
@@ -335,7 +337,7 @@ std::map<std::uint32_t, Departure> figure4_departures() {
   return all;
 }
 
-// Now is 100, Strm_D is free at 70. (1)(2) take 2 * 20: done at 110, delay 10. (5)(6) with 6 clean:
+// Now is 100; Strm_D is free at 70. (1)(2) take 2 * 20: done at 110, delay 10. (5)(6) with 6 clean:
 // done at 90, no delay.
 TEST(OffloadScheme, IsTheOneOfFigure4ThatDelaysLeast) {
   auto all = figure4_departures();

@@ -18,8 +18,8 @@ namespace {
 using namespace testing;
 using namespace std::chrono_literals;
 
-// Numbers of Wang et al., SuperNeurons, sections 3.4 and 4.1, which the machinery of the planner
-// has to reproduce on the same networks in the same accounting (superneurons_networks.h).
+// Figures of Wang et al., SuperNeurons, sections 3.4 and 4.1, which the planner's parts must
+// reproduce on the same networks with the same accounting (superneurons_networks.h).
 
 constexpr um::Bytes kByte{1};  // pages of one byte: sizes are exact
 constexpr double kRounding = 0.0005;
@@ -28,7 +28,7 @@ double mebibytes(um::Bytes size) {
   return static_cast<double>(size.count()) / static_cast<double>((1_MiB).count());
 }
 
-// The paper's steps: 1 is the first layer's forward pass.
+// Steps as in the paper: 1 is the first layer's forward pass.
 Position position(Position step) { return step - 1; }
 
 std::size_t index_of_max(const std::vector<um::Bytes>& bytes) {
@@ -38,7 +38,7 @@ std::size_t index_of_max(const std::vector<um::Bytes>& bytes) {
 // AlexNet at batch 200, with memory for everything.
 class SuperNeuronsAlexNet : public ::testing::Test {
  protected:
-  // The tensors near during `step`, while `swaps` are away.
+  // Returns the number of tensors near during `step` while `swaps` are away.
   [[nodiscard]] std::size_t tensors_near(Position step, const std::vector<Swap>& swaps) const {
     const Position p = position(step);
     const auto lives = find_lives(graph, runs);
@@ -52,9 +52,10 @@ class SuperNeuronsAlexNet : public ::testing::Test {
 
   struct Peak {
     um::Bytes size;
-    std::string task;  // that the runs at the peak belong to: recomputations to the next task
+    std::string task;  // task of the peak's run; recomputations count for the next task
   };
-  // Of the step that offloads every convolution's output and recomputes by `strategy`.
+  // Returns the peak of the step that offloads every convolution's output and recomputes by
+  // `strategy`.
   [[nodiscard]] Peak peak(RecomputationStrategy strategy) const {
     const auto again =
         RecomputationInserter{graph}.insert(runs, drop_cheap_layers(given, runs, strategy));
@@ -67,7 +68,7 @@ class SuperNeuronsAlexNet : public ::testing::Test {
     return {.size = near[max], .task = graph[task->task].name};
   }
 
-  // What the planner's plan may use at most under any timing.
+  // Returns the most that the planner's plan may use under any timing.
   [[nodiscard]] um::Bytes planned_peak(const SuperNeuronsOptions& options) const {
     const Plan plan = std::get<Plan>(plan_superneurons(given, options));
     return worst_case_peak(graph, block_sizes, plan, find_lives(graph, plan.runs));
@@ -108,7 +109,7 @@ TEST_F(SuperNeuronsAlexNet, PeaksAtPool5BackwardWithLivenessAlone) {
   EXPECT_EQ(tensors_near(32, {}), 17U);
 }
 
-// The paper prints 1132.155; its own terms, 1353.613 less CONV1's 221.558, make 1132.055.
+// The paper prints 1132.155; its own terms, 1353.613 - CONV1's 221.558, give 1132.055.
 TEST_F(SuperNeuronsAlexNet, PeaksAtPool2BackwardWithConvolutionsOffloaded) {
   const TensorPool tensors{graph, block_sizes, runs, /*may_offload=*/true};
   const auto swaps = tensors.swaps(given.budget, TensorPolicy::kEager);
@@ -134,7 +135,7 @@ TEST_F(SuperNeuronsAlexNet, NeedsThePublishedMemoryWithRecomputation) {
   EXPECT_EQ(planned_peak({.tensor_cache = false}), cost_aware.size);
 }
 
-// Recomputations by speed-centric, memory-centric and cost-aware strategy (Table 1).
+// Counts recomputations of the speed-centric, memory-centric and cost-aware strategy (Table 1).
 std::vector<std::ptrdiff_t> recomputations(const TaskGraph& graph) {
   const Profile profile = flat_profile(graph, 100ns);
   const Problem given{.graph = graph, .profile = profile, .budget = 12_GiB, .page = kByte};
@@ -154,7 +155,7 @@ TEST(SuperNeuronsTable1, CountsAlexNetsRecomputations) {
   EXPECT_EQ(recomputations(superneurons_alexnet(200)), (std::vector<std::ptrdiff_t>{14, 23, 17}));
 }
 
-// The paper names no batch; the counts do not depend on it.
+// The paper does not name a batch size; the counts do not depend on it.
 TEST(SuperNeuronsTable1, CountsResNetsRecomputations) {
   for (const std::uint64_t batch : {1, 16, 32}) {
     EXPECT_EQ(recomputations(superneurons_resnet({3, 4, 6, 3}, batch)),

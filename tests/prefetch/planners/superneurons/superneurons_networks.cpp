@@ -39,7 +39,7 @@ DataId SuperNeuronsStep::new_block(const std::string& name, std::uint64_t channe
   return graph_.add(DataBlock{.name = name, .size = size});
 }
 
-// A convolution also reads weights, by which its backward tasks are known.
+// A convolution also reads weights, which identify its backward tasks.
 Tensor SuperNeuronsStep::add(const Layer& layer, Tensor x, Tensor y) {
   const std::string name = next_name(layer.kind);
   y.block = new_block(name + ".y", y.channels, y.extent);
@@ -81,14 +81,14 @@ Tensor SuperNeuronsStep::pool(Tensor x, Window window) {
   return add(kPool, x, {.channels = x.channels, .extent = slide(x.extent, window), .block = {}});
 }
 
-// Its output is the gradient already, but for the labels.
+// The output is already the gradient, except for the labels.
 Tensor SuperNeuronsStep::softmax(Tensor x) {
   const Tensor y = add(kSoftmax, x, x);
   gradients_[key(y.block)] = {y.block};
   return y;
 }
 
-// Backward adds what comes from both branches, in place of the second.
+// The backward pass adds the gradients of both branches, in place of the second.
 Tensor SuperNeuronsStep::fork(Tensor x) {
   const std::string name = next_name("fork");
   const Tensor y{.channels = x.channels,
@@ -104,7 +104,7 @@ Tensor SuperNeuronsStep::fork(Tensor x) {
   return y;
 }
 
-// Backward both branches take the same gradient.
+// In the backward pass both branches take the same gradient.
 Tensor SuperNeuronsStep::join(Tensor x, Tensor y) {
   const std::string name = next_name("join");
   const Tensor sum{.channels = x.channels,

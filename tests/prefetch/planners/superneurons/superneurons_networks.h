@@ -10,13 +10,14 @@
 
 namespace spillway::prefetch::testing {
 
-/// Builds training steps the way SuperNeurons counts them: every
-/// layer's output is a tensor of its own, fp32; convolution, pooling, linear, dropout and batch
-/// normalization make a gradient for their input; the backward passes of ReLU, LRN and softmax are
-/// in place. Images, labels, weights and their gradients, masks and workspaces take nothing.
+/// Builds training steps with SuperNeurons' accounting. Every layer's output is a separate fp32
+/// tensor. Convolution, pooling, linear, dropout and batch normalization make a gradient for their
+/// input; the backward passes of ReLU, LRN and softmax are in place. Images, labels, weights and
+/// their gradients, masks and workspaces take no memory.
 ///
-/// Backward, convolution, linear and batch normalization read their input; ReLU, LRN, pooling and
-/// softmax input and output; dropout, fork and join neither.
+/// The backward passes of convolution, linear and batch normalization read their input; those of
+/// ReLU, LRN, pooling and softmax read input and output; those of dropout, fork and join read
+/// neither.
 class SuperNeuronsStep {
  public:
   /// A tensor between layers.
@@ -47,7 +48,7 @@ class SuperNeuronsStep {
   Tensor fork(Tensor x);
   Tensor join(Tensor x, Tensor y);
 
-  /// The step: all layers forward, then backward in reverse order.
+  /// Returns the step: all layers forward, then backward in reverse order.
   TaskGraph finish();
 
  private:
@@ -74,15 +75,15 @@ class SuperNeuronsStep {
   std::uint64_t batch_;
   TaskGraph graph_;
   std::unordered_map<std::string, int> counts_;
-  std::unordered_map<std::uint32_t, std::vector<DataId>> gradients_;  // by block, contributions
+  std::unordered_map<std::uint32_t, std::vector<DataId>> gradients_;  // by block: its contributions
   std::vector<std::function<void()>> backward_;
 };
 
 /// AlexNet as in the paper's footnote 3: 23 layers, images of 227 x 227, no groups.
 TaskGraph superneurons_alexnet(std::uint64_t batch);
 
-/// A ResNet of bottleneck blocks, `blocks` for each of the four stages: {3, 4, 6, 3} is ResNet-50.
-/// A fork before each block, a join and a ReLU after it.
+/// A ResNet of bottleneck blocks, with `blocks` for each of the four stages: {3, 4, 6, 3} is
+/// ResNet-50. Each block has a fork before it, and a join and a ReLU after it.
 TaskGraph superneurons_resnet(const std::vector<int>& blocks, std::uint64_t batch);
 
 }  // namespace spillway::prefetch::testing

@@ -16,7 +16,7 @@ using namespace testing;
 using namespace std::chrono_literals;
 
 // Three convolutions, each with its ReLU, and a softmax. Images of 32 x 32 floats: a tensor takes a
-// page a channel, one but where `middle` says otherwise (for conv2 and relu2).
+// page per channel; `middle` sets the channels of conv2 and relu2.
 TaskGraph three_convolutions(std::uint64_t middle = 1) {
   SuperNeuronsStep step{1};
   auto x = step.relu(step.first_convolution(32, 1, {.kernel = 1}));
@@ -26,7 +26,7 @@ TaskGraph three_convolutions(std::uint64_t middle = 1) {
   return step.finish();
 }
 
-// Pages near during each run, nothing away. c: a convolution's output, r: a ReLU's, s: the
+// Pages near during each run without moves. c: a convolution's output, r: a ReLU's, s: the
 // softmax's, which becomes the gradient d3; in place, s -> r3 -> c3. conv1's dx takes 3 pages.
 //
 //   run   0  1  2  3  4  5  6  | 7  8  9  10 11 12 13
@@ -72,7 +72,7 @@ class SuperNeuronsTest : public ::testing::Test {
 
 using Names = std::vector<std::string>;
 
-// With memory for everything, all techniques but the eager pool leave the step as it is.
+// If everything fits, all techniques except the eager pool leave the step unchanged.
 TEST_F(SuperNeuronsTest, MovesNothingWithACacheWhereEverythingFits) {
   const Plan plan = plan_with({.recompute = false}, pages(7));
   EXPECT_TRUE(plan.offloads.empty());
@@ -97,7 +97,7 @@ TEST_F(SuperNeuronsTest, OffloadsEveryConvolutionWithoutACache) {
 //   compute  C1 R1 ----------- C2 R2 ----------- C3 .. R3' C3' --- R2' C2' --- R1' C1'
 //   link           c1 out 1 us       c2 out 1 us           c2 in 1 us  c1 in 1 us
 //   time     0    200         1200  1400        2400   2900       3900 4000   5000   5200
-// Both prefetches overlap the convolution that they start with, and one task more each.
+// Each prefetch overlaps the convolution with which it starts, and one more task.
 TEST_F(SuperNeuronsTest, WaitsForALinkThatConvolutionsDoNotHide) {
   const Plan plan = plan_with({.tensor_cache = false, .recompute = false}, pages(7));
   const um::Bandwidth page_in_1us{static_cast<double>(kPage.count()) / 1e-6};
@@ -105,7 +105,7 @@ TEST_F(SuperNeuronsTest, WaitsForALinkThatConvolutionsDoNotHide) {
   EXPECT_EQ(simulate(plan, profile).makespan(), 5200ns);
 }
 
-// A page short, from S on: the least recently used tensor, c1, leaves for S.
+// One page is missing from S on: the least recently used tensor, c1, leaves for S.
 TEST_F(SuperNeuronsTest, OffloadsTheLeastRecentlyUsedTensorWhenMemoryIsShort) {
   const Plan plan = plan_with({.recompute = false}, pages(6));
   ASSERT_EQ(names(graph, plan.offloads), "conv1.y");
@@ -114,8 +114,8 @@ TEST_F(SuperNeuronsTest, OffloadsTheLeastRecentlyUsedTensorWhenMemoryIsShort) {
   EXPECT_EQ(plan.prefetches[0].after.runs, 11U);
 }
 
-// conv2 and relu2 of two pages, and a pool of seven: during C3 backward r1 + r2 + d3 + dx = 1 + 2 +
-// 1 + 2 = 6 are near, so c2 cannot join them. It comes for R2 backward: c2 + r2 + dx + r1 = 7.
+// conv2 and relu2 of two pages, and a pool of seven. During C3 backward r1 + r2 + d3 + dx = 1 + 2 +
+// 1 + 2 = 6 are near, so c2 does not fit. It returns for R2 backward: c2 + r2 + dx + r1 = 7.
 TEST_F(SuperNeuronsTest, FetchesLaterWhereTheConvolutionLeavesNoRoom) {
   graph = three_convolutions(2);
   const Plan plan = plan_with({.recompute = false}, pages(7));
@@ -123,7 +123,7 @@ TEST_F(SuperNeuronsTest, FetchesLaterWhereTheConvolutionLeavesNoRoom) {
   EXPECT_EQ(plan.prefetches[0].after.runs, 10U);
 }
 
-// All that may be far is far: during R3 backward r1 + r2 + c3 + r3 + d3 = 5 pages are near.
+// With all movable tensors far: during R3 backward r1 + r2 + c3 + r3 + d3 = 5 pages are near.
 TEST_F(SuperNeuronsTest, SaysWhatItsOwnRulesNeed) {
   profile = flat_profile(graph, 100ns);
   const auto planned = [&](um::Bytes pool) {
@@ -145,8 +145,8 @@ TEST_F(SuperNeuronsTest, NeedsTheWholeStepWithoutOffloading) {
   EXPECT_TRUE(plan_with({.offload = false, .recompute = false}, pages(7)).offloads.empty());
 }
 
-// r1 to r3 are dropped and made again for the first backward task that reads them. Then the most
-// is near during S: c1 c2 c3 r3 s = 5, and nothing moves.
+// r1 to r3 are dropped and recomputed for the first backward task that reads them. The peak is then
+// S: c1 c2 c3 r3 s = 5, and nothing moves.
 TEST_F(SuperNeuronsTest, RecomputesWhatIsCheapUnlessItMayNot) {
   const Plan plan = plan_with({}, pages(5));
   EXPECT_EQ(recomputed(plan),
@@ -159,8 +159,8 @@ TEST_F(SuperNeuronsTest, RecomputesWhatIsCheapUnlessItMayNot) {
   EXPECT_EQ(names(graph, moving.offloads), "conv1.y conv2.y");
 }
 
-// C2 has a fast algorithm with a workspace of three pages. Beside c1 r1 c2 that makes six; moving
-// c1 out for it is not done, but where the eager pool does that anyway, five are enough.
+// C2 has a fast algorithm with a workspace of three pages: six with c1 r1 c2. c1 does not move for
+// it, but with the eager pool, which moves c1 in any case, five suffice.
 TEST_F(SuperNeuronsTest, TakesFastConvolutionsInLeftOverMemoryOnly) {
   graph.tasks[2].algorithms = {{.name = "slow"}, {.name = "fast", .workspace = pages(3)}};
   EXPECT_EQ(plan_with({.recompute = false}, pages(6)).runs[2].algorithm, 1U);

@@ -15,9 +15,9 @@ class Vdnn : public DrawnChain {
   }
 };
 
-// y0 leaves after f1 and overlaps f2; f3 waits. y3's room is needed by the loss, which cannot
-// overlap it, since y3 comes back beside the loss. Every prefetch starts with a layer's backward
-// pass, and the next layer waits for it.
+// y0 leaves after f1 and overlaps f2; f3 waits. The loss needs y3's room and cannot overlap its
+// offload, since y3 returns beside the loss. Every prefetch starts with a layer's backward pass,
+// and the next layer waits for it.
 //
 //   runs      load 0-100  f1 -200  f2 -300  f3 350-450  f4 500-600  loss 800-900
 //             b4 950-1050  b3 1100-1200  b2 1250-1350  b1 1400-1500
@@ -38,7 +38,7 @@ TEST_F(Vdnn, AllMovesOneLayerAfterTheOther) {
   EXPECT_EQ(timeline.makespan(), 1500ns);
 }
 
-// Where the link copies while tasks read, each offload overlaps the layer that reads the block.
+// If the link copies while tasks read, each offload overlaps the layer that reads the block.
 //
 //   runs      load 0-100  f1 -200  f2 250-350  f3 400-500  f4 550-650  loss 700-800
 //             b4 850-950  b3 1000-1100  b2 1150-1250  b1 1300-1400
@@ -56,7 +56,7 @@ TEST_F(Vdnn, AllOverlapsTheLayerItselfWhereTheLinkCopiesWhatTasksRead) {
   EXPECT_EQ(timeline.makespan(), 1400ns);
 }
 
-// f3 reads y0, too: its offload starts with f3, not with f1, and f4 waits.
+// f3 reads y0, too: its offload starts with f3 instead of f1, and f4 waits.
 TEST_F(Vdnn, AllOffloadsAForkWithItsLastReader) {
   profile.link.copies_while_read = true;
   graph.tasks[3].reads.push_back(DataId{0});
@@ -84,8 +84,8 @@ TEST_F(Vdnn, AllTakesFastAlgorithmsForTheWholeNetworkOrForNoTask) {
             0U);  // although it would fit
 }
 
-// y1 leaves after f2, overlaps f3 and the next convolution f4, and the loss waits; y3 comes back
-// beside the loss, and beside b4 the search finds y1 past f3, which is no convolution.
+// y1 leaves after f2, overlaps f3 and the next convolution f4, and the loss waits. y3 returns
+// beside the loss. Beside b4 the search finds y1 past f3, which is not a convolution.
 TEST_F(Vdnn, ConvLeavesOtherBlocksAloneAndSearchesPastOtherLayers) {
   make_convolutions({2, 4});
   const Plan plan = plan_with("vdnn-conv", 14);
@@ -98,8 +98,8 @@ TEST_F(Vdnn, ConvLeavesOtherBlocksAloneAndSearchesPastOtherLayers) {
   EXPECT_EQ(plan.runs[7].after.prefetches, 2U);  // b3 waits, although b2 reads y1 first
 }
 
-// y2 comes back beside the loss. Beside b4 the search ends at f3, a convolution, before it finds
-// y0; beside b3 it finds it.
+// y2 returns beside the loss. Beside b4 the search ends at the convolution f3 before it finds y0;
+// beside b3 it finds y0.
 TEST_F(Vdnn, ConvDoesNotSearchPastAConvolution) {
   make_convolutions({1, 3});
   const Plan plan = plan_with("vdnn-conv", 14);
@@ -109,7 +109,7 @@ TEST_F(Vdnn, ConvDoesNotSearchPastAConvolution) {
 }
 
 // b4 needs most: 14 pages resident, 12 with y0 away (the inputs of f1 and f3 are offloaded, and y2
-// is back), 10 with y0 and y1 away; its fast algorithm needs 4 more.
+// is back), 10 with y0 and y1 away. Its fast algorithm needs 4 more.
 TEST_F(Vdnn, DynTriesThePoliciesInThePublishedOrder) {
   make_convolutions({1, 3});
   give_fast_algorithm(6, pages(4), 60ns);
@@ -126,7 +126,7 @@ TEST_F(Vdnn, DynTriesThePoliciesInThePublishedOrder) {
   }
 }
 
-// Of two fast algorithms only the one that does not fit is taken back.
+// Only the fast algorithm that does not fit is reverted.
 TEST_F(Vdnn, DynDowngradesOnlyTheTaskThatDoesNotFit) {
   make_convolutions({1, 3});
   give_fast_algorithm(6, pages(4), 60ns);

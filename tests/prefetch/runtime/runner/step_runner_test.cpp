@@ -20,7 +20,7 @@ namespace {
 using namespace testing;
 using namespace std::chrono_literals;
 
-// A GPU that gets to its work when the test says so: notices wait, everything else is at once.
+// A GPU that works when the test says so: notices are delayed, everything else happens at once.
 class SlowStream final : public um::Stream {
  public:
   void enqueue(std::function<void()> work) override { work(); }
@@ -31,7 +31,7 @@ class SlowStream final : public um::Stream {
   void read(std::span<const std::byte> /*near*/, std::span<std::byte> /*into*/) override {}
   void write(std::span<const std::byte> /*from*/, std::span<std::byte> /*near*/) override {}
 
-  // Everything so far has ended, a millisecond after the other.
+  // Delivers all notices so far, a millisecond apart.
   void catch_up() {
     for (const um::Notice& notice : std::exchange(notices_, {})) notice(now_ += 1ms);
   }
@@ -41,7 +41,7 @@ class SlowStream final : public um::Stream {
   std::chrono::steady_clock::time_point now_ = std::chrono::steady_clock::now();
 };
 
-// Notes what it is told. Its step ends when the stream has caught up.
+// Records its calls. Its step ends when the stream has caught up.
 class NotedMemory final : public StepMemory {
  public:
   explicit NotedMemory(SlowStream& stream) : stream_{stream} {}
@@ -90,7 +90,7 @@ TEST_F(StepRunnerTest, LaunchesAheadAndTellsEndsInOrder) {
   EXPECT_EQ(memory.log,
             (std::vector<std::string>{"begin step", "begin 0", "launch 0", "launched 0", "begin 1",
                                       "launch 1", "launched 1", "end 0", "end 1"}));
-  // Four notices a millisecond apart: both runs took one, with one between them.
+  // Four notices a millisecond apart: each run takes one millisecond, with one between them.
   ASSERT_EQ(timeline.runs.size(), 2U);
   EXPECT_EQ(timeline.runs[0].end - timeline.runs[0].begin, 1ms);
   EXPECT_EQ(timeline.runs[1].begin - timeline.runs[0].end, 1ms);
@@ -102,7 +102,7 @@ TEST_F(StepRunnerTest, AFailureAtTheEndOfARunComesOut) {
   EXPECT_THROW(static_cast<void>(runner.run([](Position) {})), um::Error);
 }
 
-// A step that comes as far as the test says.
+// A step with progress set by the test.
 class StepOnCall final : public StepMemory {
  public:
   void wait_for(const Progress& after) override {
@@ -179,7 +179,7 @@ TEST_F(FarLaneTest, RunsEachAfterWhatItWaitsFor) {
   ASSERT_EQ(lane.intervals().size(), 2U);
   EXPECT_LE(lane.intervals()[0].begin, lane.intervals()[0].end);
   EXPECT_LE(lane.intervals()[0].end, lane.intervals()[1].begin);
-  lane.begin_step(FarLane::Clock::now(), update);  // of the next step, as far as this one was
+  lane.begin_step(FarLane::Clock::now(), update);  // the next step, with the same progress
   lane.end_step();
   EXPECT_EQ(updates.size(), 4U);
 }

@@ -1,4 +1,4 @@
-// Benches that fail in the middle, as the far memory of a later row gets no room.
+// Benches that fail in the middle, because the far memory of a later row does not fit.
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -19,7 +19,7 @@ using nlohmann::json;
 
 constexpr rlim_t kLargestFile = 1 << 20;
 
-/// While it lives, programs that this one starts can make no file larger than `size`.
+/// While it exists, programs started by this one cannot make files larger than `size`.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t size) : handler_{std::signal(SIGXFSZ, SIG_IGN)} {
@@ -61,7 +61,7 @@ class FailingBench : public testing::Test {
   std::string path_ = folder_.file("bench.json");
 };
 
-// The file has a half each way: 8 KiB for the first size, 2 MiB for the second.
+// The file has one half per direction: 8 KiB for the first size, 2 MiB for the second.
 TEST_F(FailingBench, OfTheLinkKeepsTheSizeBefore) {
   const Outcome outcome = run("bench link --device host --ways file --sizes 4KiB,1MiB");
 
@@ -72,7 +72,7 @@ TEST_F(FailingBench, OfTheLinkKeepsTheSizeBefore) {
   for (const json& row : kept) EXPECT_EQ(row.at("bytes"), 4096) << row;
 }
 
-// Near memory is 1 MiB, so far memory half of that, then twice.
+// Near memory is 1 MiB; far memory is half of that, then twice.
 TEST_F(FailingBench, OfPagingKeepsTheSizeBefore) {
   const Outcome outcome = run("bench paging --ways faults --patterns stream,random");
 

@@ -1,4 +1,4 @@
-// What the benches are asked for, and what they show to people.
+// Options of the benches, and their tables for people.
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ LinkRow link_row(Way way, Direction direction, um::Bytes size, double seconds) {
           .call = timing_of(1e-6)};
 }
 
-// 4096 bytes in 4.096 us are 1 GB/s; both ways in twice the time as well.
+// 4096 bytes in 4.096 us are 1 GB/s, as are both directions in twice the time.
 TEST(LinkTable, HasALineForEachWayAndSize) {
   const std::vector<LinkRow> rows{link_row(Way::kFault, Direction::kIn, 4_KiB, 4.096e-6),
                                   link_row(Way::kFault, Direction::kBoth, 4_KiB, 8.192e-6),
@@ -85,7 +85,7 @@ TrainRow train_row(const std::string& strategy, double seconds, double predicted
   return row;
 }
 
-// 2 over 2.5 is 20 % off, 2.4 over 2.5 is 4 % off.
+// 2 differs from 2.5 by 20 %, 2.4 by 4 %.
 TEST(TrainingTable, MarksPredictionsThatAreFarOff) {
   const std::vector<TrainRow> rows{train_row("joint", 2.5, 2), train_row("copy", 2.5, 2.4)};
 
@@ -97,7 +97,7 @@ TEST(TrainingTable, MarksPredictionsThatAreFarOff) {
   EXPECT_NE(table.find("0.96 "), std::string::npos) << table;
 }
 
-// 2.5 s over 2 s.
+// The ratio is 2.5 s to 2 s.
 TEST(TrainingTable, MarksRatiosThatHaveNotSettledAndCallsNoneOfThemTheFastest) {
   std::vector<TrainRow> rows{train_row("joint", 2.5, 2.5), train_row("copy", 2.6, 2.6)};
   for (TrainRow& row : rows) row.resident = {.time = Seconds{2}, .is_measured = true};

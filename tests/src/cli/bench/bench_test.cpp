@@ -1,4 +1,4 @@
-// `spillway bench` from outside: its files, and what it refuses. Times are not looked at.
+// `spillway bench` as a program: its files and its errors. Measured times are not checked.
 
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ TEST(BenchLinkProgram, MeasuresEachWayAndDirection) {
       {"bench link --device host --far", "file:" + folder.path().string(), "--sizes 4KiB,1MiB"});
 
   expect_bench_file(file, "link");
-  EXPECT_EQ(file.at("rows").size(), 30U);  // of 5 ways, 2 sizes, 3 directions
+  EXPECT_EQ(file.at("rows").size(), 30U);  // 5 ways, 2 sizes, 3 directions
   for (const json& row : file.at("rows")) {
     expect_timing(row.at("seconds"));
     expect_timing(row.at("call_seconds"));
@@ -80,7 +80,7 @@ TEST(BenchLinkProgram, KeepsItsFlagsInTheFile) {
   EXPECT_FALSE(options.contains("help"));
 }
 
-// 1 MiB over 100 MB/s takes 10.5 ms, and no less however fast the machine is.
+// 1 MiB at 100 MB/s takes at least 10.5 ms on any machine.
 TEST(BenchLinkProgram, MeasuresTheLinkThatWasAskedFor) {
   for (const char* way : {"prefetch", "pinned_copy"}) {
     const json file = bench_json(
@@ -96,10 +96,10 @@ TEST(BenchPagingProgram, MeasuresEachPatternAndWay) {
 
   expect_bench_file(file, "paging");
   EXPECT_TRUE(file.at("machine").at("paging").is_string());
-  EXPECT_EQ(file.at("options").at("near"), "1MiB");  // --quick's
+  EXPECT_EQ(file.at("options").at("near"), "1MiB");  // the value of --quick
   EXPECT_EQ(file.at("options").at("page"), "64KiB");
   EXPECT_EQ(file.at("options").at("times").size(), 2U);
-  EXPECT_EQ(file.at("rows").size(), 32U);  // of 4 patterns, 2 sizes, 4 ways
+  EXPECT_EQ(file.at("rows").size(), 32U);  // 4 patterns, 2 sizes, 4 ways
   for (const json& row : file.at("rows")) {
     expect_timing(row.at("seconds"));
     expect_timing(row.at("plain_seconds"));
@@ -150,7 +150,7 @@ TEST(BenchProgram, WritesOnlyWhatItReachedWhenItIsInterrupted) {
   Program program{
       {"bench paging --near 1MiB --page 64KiB --deviation 0 --repeats 1000000 --seconds 0.2 --json",
        path}};
-  program.wait_for_error("bench paging");  // that it has begun
+  program.wait_for_error("bench paging");  // wait until it has begun
   program.signal(SIGINT);
   const Outcome outcome = program.finish();
 
@@ -160,7 +160,7 @@ TEST(BenchProgram, WritesOnlyWhatItReachedWhenItIsInterrupted) {
   EXPECT_LT(file.at("rows").size(), 80U);
 }
 
-// It stops at the second of three rows, each of which takes a second.
+// Stops at the second of three rows; each row takes a second.
 TEST(BenchProgram, KeepsWhatItMeasuredBeforeItWasInterrupted) {
   const TemporaryFolder folder;
   const std::string path = folder.path() / "bench.json";
@@ -200,7 +200,7 @@ TEST(BadBench, RefusesValuesThatMakeNoSense) {
   refuse("paging --patterns zigzag", {"zigzag", "stride"});
   refuse("paging --ways begging", {"begging", "advised"});
   refuse("paging --memory copy", {"--memory"});
-  refuse("paging --oversubscribe", {"--oversubscribe"});  // a GPU's
+  refuse("paging --oversubscribe", {"--oversubscribe"});  // only for a GPU
   refuse("paging --discard off", {"--discard"});
   for (const char* bench : {"link", "paging"}) {
     refuse({bench, "--repeats 0"}, {"--repeats"});

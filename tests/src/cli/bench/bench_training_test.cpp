@@ -1,4 +1,4 @@
-// `spillway bench train` and `spillway bench planners` on a network that takes no time.
+// `spillway bench train` and `spillway bench planners` on a tiny network.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 using nlohmann::json;
 
-// Four convolutions of which each keeps its input, so that half a step's memory can go.
+// Four convolutions that each keep their input, so that half of a step's memory can be offloaded.
 constexpr const char* kTiny = R"(spillway-network 1
 name tiny
 input 3x16x16
@@ -45,7 +45,7 @@ class BenchTraining : public testing::Test {
   [[nodiscard]] Arguments quick(const std::string& bench, const Arguments& more) const {
     return {"bench", bench, "--device host --threads 1 --quick --net", net_ + ":16", more};
   }
-  // What a bench that must succeed writes to standard output.
+  // Returns the JSON of a bench that must succeed.
   [[nodiscard]] json result(const std::string& bench, const Arguments& more = {}) const {
     return json_of(quick(bench, {"--json -", more}));
   }
@@ -75,7 +75,7 @@ void expect_shape(const json& row) {
   }
 }
 
-// The batches of the series over them, and whether the resident step fits the budget.
+// Returns the batches of the series over batches, and whether the resident step fits the budget.
 std::map<std::size_t, bool> batches_with_resident(const json& file) {
   std::map<std::size_t, bool> fits;
   for (const json& row : file.at("rows")) {
@@ -112,7 +112,7 @@ TEST_F(BenchTraining, CrossesTheEndOfNearMemory) {
             (std::map<std::size_t, bool>{{8, true}, {16, false}, {32, false}}));
 }
 
-// 5 is no multiple of 4: batches are rounded down, and memory ends at 5 all the same.
+// 5 is not a multiple of 4: batches are rounded down, but the budget still ends at 5.
 TEST_F(BenchTraining, CrossesTheEndOfNearMemoryAtAnyBatch) {
   EXPECT_EQ(batches_with_resident(json_of({"bench train --device host --threads 1 --quick --net",
                                            net_ + ":5", "--strategies joint --json -"})),
@@ -173,7 +173,7 @@ TEST_F(BenchTraining, WritesTimelinesAndPlansOfTheFixedBatch) {
                                           "-b16-resident.plan.json", "-b16-resident.trace.json"}));
 }
 
-// Of single runs, none of which is the fastest.
+// Rows of single runs, without a fastest one.
 TEST_F(BenchTraining, PrintsATable) {
   const Outcome outcome = succeed(quick("train", "--strategies joint,copy"));
   expect_parts(outcome.output, {"at batch 16, images of 16x16, budget min+50% = ", "\n  copy ",
@@ -206,14 +206,14 @@ TEST_F(BenchTraining, WritesItsFileWhenItIsStopped) {
   EXPECT_EQ(json::parse(file).at("bench"), "train");
 }
 
-// In a later round than the first, in which every row was measured.
+// Stops in a later round than the first, after every row has been measured.
 TEST_F(BenchTraining, KeepsWhatItMeasuredBeforeItWasStopped) {
   for (const char* bench : {"train", "planners"}) {
     const std::string path = folder_.file(std::string{bench} + ".json");
     Program program{quick(bench, {"--planners joint --rounds 100000 --deviation 0 --json", path}),
                     {},
                     Program::Errors::kTerminal};
-    program.wait_for_error("round 2");  // or a later one: 20, 213
+    program.wait_for_error("round 2");  // any later round such as 20 also matches
     program.signal(SIGINT);
     const Outcome outcome = program.finish();
 

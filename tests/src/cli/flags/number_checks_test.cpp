@@ -46,7 +46,7 @@ TEST(NearestName, IsAskedForInOneSentence) {
 
 struct Row {
   std::string text;
-  std::string complaint;  // empty: none
+  std::string complaint;  // empty: accepted
 };
 
 template <class Number>
@@ -70,7 +70,7 @@ TEST(NumberChecks, TakeWhatIsInTheRange) {
   expect_complaints(kEvalCropRange, {{"1", ""}, {"1.5", "1.5 is above 1"}});
 }
 
-// The largest float below 1 is 0.99999994; what lies between it and 1 is 1 for a float.
+// The largest float below 1 is 0.99999994; larger numbers below 1 round to 1.
 TEST(NumberChecks, TellAFloatBelowOneFromOne) {
   const std::string rounded = " is not below 1: it is so close that it is rounded to 1";
   for (const std::string text : {"0.99999999", ".99999999", "9.9999999e-1"}) {
@@ -93,7 +93,7 @@ TEST(DeviceOfARank, IsAnotherGpuForEachOnANode) {
   EXPECT_EQ(gpu_of_rank(2, 1, 2), 1U);
 }
 
-// As Slurm's --gpus-per-task and CUDA_VISIBLE_DEVICES do.
+// Slurm's --gpus-per-task and CUDA_VISIBLE_DEVICES show a rank one GPU.
 TEST(DeviceOfARank, IsTheOneThatItsLauncherShows) {
   EXPECT_EQ(gpu_of_rank(1, 0, 1), 0U);
   EXPECT_EQ(gpu_of_rank(1, 3, 4), 0U);

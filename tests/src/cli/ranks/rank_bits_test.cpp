@@ -1,4 +1,4 @@
-// Trainings of several processes, started by mpirun: the same weights as of one.
+// Trainings on several ranks, started by mpirun, give the weights of a single process.
 
 #include <gtest/gtest.h>
 #include <sys/types.h>
@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-// On so many ranks, and by one process that no launcher started.
+// Compares these numbers of ranks with one process without a launcher.
 void expect_same_weights(const Arguments& flags, std::initializer_list<std::size_t> numbers) {
   const Arguments training =
       training_of_ranks({"--shards 4 --steps 3 --eval-every 0 --json -", flags});
@@ -42,7 +42,7 @@ TEST(Ranks, HaveTheSameWeightsWithAdamW) {
   expect_same_weights("--optimizer adamw --lr 0.001 --weight-decay 0.01 --budget min+20%", {2, 3});
 }
 
-// Frames that come late and in another order, and some never.
+// Frames that arrive late, out of order or never.
 TEST(Ranks, HaveTheSameWeightsOnTwoNodesWithABadLink) {
   const Arguments training =
       training_of_ranks("--shards 4 --steps 2 --eval-every 0 --budget min+20% --json -");
@@ -79,8 +79,8 @@ TEST(Ranks, ReduceAsFastAsTheLibraryLikes) {
   EXPECT_EQ(summary.value("ranks", json::object()).value("reduction", ""), "fastest");
 }
 
-// LeNet's largest layer has 48,000 weights and 120 biases: with momentum as many numbers, of which
-// each of two ranks keeps half.
+// LeNet's largest layer has 48,000 weights and 120 biases. Momentum has as many numbers, and each
+// of two ranks keeps half.
 TEST(Ranks, DivideTheOptimizerWithTheSameBits) {
   const char* const steps = "--steps 2 --eval-every 0 --ranks 2 --json -";
   const json whole = summary_of(run_ranks(2, training_of_ranks({steps, "--zero 0"})));
@@ -96,7 +96,7 @@ TEST(Ranks, DivideTheOptimizerWithTheSameBits) {
   EXPECT_EQ(whole.at("ranks").at("optimizer_bytes_of_rank"), all);
 }
 
-// Whatever is said, one rank says it.
+// Only one rank prints.
 TEST(Ranks, SpeakOnce) {
   const TemporaryFolder folder;
   const Outcome outcome =
@@ -116,7 +116,7 @@ TEST(Ranks, SpeakOnce) {
   }
 }
 
-// mpirun's usual way: each rank has one processor, and its hints still have a thread.
+// With mpirun's default, each rank has one processor and still a thread for hints.
 TEST(Ranks, HaveNoWarningsWhenTiedToOneProcessorEach) {
   const Outcome outcome =
       run_ranks(2, training_of_ranks("--steps 2 --eval-every 0 --ranks 2 --budget min --json -"),
@@ -126,7 +126,7 @@ TEST(Ranks, HaveNoWarningsWhenTiedToOneProcessorEach) {
   EXPECT_EQ(summary.value("faults", -1), 0);
 }
 
-// What is between ranks is told in the words that a plan on paper takes.
+// The interconnect is printed as flags of `spillway plan`.
 TEST(Ranks, MeasureWhatIsBetweenThem) {
   const TemporaryFolder folder;
   const std::string path = folder.file("profile.json");
@@ -151,7 +151,7 @@ class ResumedRanks : public ::testing::Test {
   [[nodiscard]] Arguments training(const Arguments& more) const {
     return training_of_ranks({"--eval-every 0 --json - --checkpoint", folder_.file("run"), more});
   }
-  // Two steps on two ranks, which leave a checkpoint.
+  // Trains two steps on two ranks and leaves a checkpoint.
   void begin() const { ASSERT_EQ(weights_of(run_ranks(2, begun_)).size(), 64U); }
   void expect_refusal(const Outcome& outcome, const std::string& sentence) const {
     EXPECT_EQ(outcome.exit_code, kFailure);
@@ -174,7 +174,7 @@ TEST_F(ResumedRanks, GoOnAsAnyNumberOfRanks) {
   EXPECT_EQ(weights_of(run_ranks(4, training("--resume --steps 5 --ranks auto"))), whole);
 }
 
-// One process that no launcher started.
+// Resumes with one process without a launcher.
 TEST_F(ResumedRanks, GoOnWithoutThem) {
   const std::string whole =
       weights_of(run_spillway(training_of_ranks("--eval-every 0 --json - --shards 4 --steps 3")));
@@ -182,7 +182,7 @@ TEST_F(ResumedRanks, GoOnWithoutThem) {
   EXPECT_EQ(weights_of(run_spillway(training("--resume --steps 3"))), whole);
 }
 
-// The same command, whether there is a checkpoint or not.
+// The same command works with and without a checkpoint.
 TEST_F(ResumedRanks, AreRestartedByTheSameCommand) {
   const std::string whole =
       weights_of(run_spillway(training_of_ranks("--eval-every 0 --json - --shards 4 --steps 4")));
@@ -208,7 +208,7 @@ TEST_F(ResumedRanks, AreNoneWhereThereWereNoShards) {
   expect_refusal(run_spillway(training("--resume --steps 3 --shards 4")), sentence);
 }
 
-// The launcher's first process.
+// Returns the launcher's first process.
 pid_t rank_of(const Program& launcher) {
   const std::string process = std::to_string(launcher.process());
   std::ifstream children{"/proc/" + process + "/task/" + process + "/children"};

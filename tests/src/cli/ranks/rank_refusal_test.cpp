@@ -1,4 +1,4 @@
-// What ranks cannot do is said in one sentence, once, and ends all of them.
+// Errors of ranks: one sentence, printed once, that ends all ranks.
 
 #include <gtest/gtest.h>
 
@@ -19,14 +19,13 @@
 namespace spillway::test {
 namespace {
 
-// Also where a batch script runs these tests, whose variables would announce ranks to each
-// training.
+// Removes variables of a batch script, which would announce ranks to each training.
 class RefusedRanks : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { forget_launcher(); }
 };
 
-// The launcher says something of its own beside it. Nothing is on standard output.
+// Expects the sentence once; the launcher may add messages. Standard output must be empty.
 void expect_once(const Outcome& outcome, int code, const std::string& sentence) {
   EXPECT_EQ(outcome.exit_code, code) << outcome.errors;
   EXPECT_EQ(outcome.output, "");
@@ -45,7 +44,7 @@ struct Refusal {
   std::string sentence;
 };
 
-// Of two ranks that begin alike.
+// Expects errors of two ranks with equal flags.
 void expect_all(const std::vector<Refusal>& refusals) {
   for (const auto& [flags, sentence] : refusals) {
     const Arguments arguments = short_training({"--ranks auto", flags});
@@ -64,7 +63,7 @@ TEST_F(RefusedRanks, AreWithoutALauncher) {
                  {"start them with mpirun -n 2 spillway train ... --ranks auto"});
 }
 
-// torchrun and Slurm start processes that MPI knows nothing of.
+// torchrun and Slurm start processes without MPI.
 TEST_F(RefusedRanks, AreAnnouncedByAnotherLauncherThanMpis) {
   const Arguments training = short_training("--ranks auto");
   expect_refused(kFailure, training,
@@ -103,7 +102,7 @@ TEST_F(RefusedRanks, DifferInTheirCommandLines) {
   expect_parts(outcome.errors, {"lr=0.1", "lr=0.2", ", rank 1 on "});
 }
 
-// Two ranks, each in a folder of its own, with these arguments.
+// Runs two ranks, each in a folder of its own, with these arguments.
 Outcome run_in(const TemporaryFolder& first, const TemporaryFolder& second,
                const Arguments& arguments) {
   return run_ranks(
@@ -116,7 +115,7 @@ void write(const TemporaryFolder& folder, const std::string& name, const std::st
   std::ofstream{folder.file(name), std::ios::binary} << content;
 }
 
-// In one byte, which neither the first nor the last window has, nor one in the middle.
+// The texts differ in one byte, outside the first, last and middle windows.
 TEST_F(RefusedRanks, LearnFromOtherTexts) {
   const TemporaryFolder first;
   const TemporaryFolder second;
@@ -136,7 +135,7 @@ TEST_F(RefusedRanks, LearnFromOtherTexts) {
   EXPECT_EQ(run_in(first, second, training).exit_code, 0);
 }
 
-// Two classes of twelve grey images in `folder`, of which one has another grey.
+// Writes two classes of twelve grey images to `folder`; one image has another grey.
 void write_images(const TemporaryFolder& folder, std::uint8_t grey_of_one) {
   constexpr std::uint32_t kSide = 8;
   for (const std::string name : {"cat", "dog"}) {
@@ -145,14 +144,14 @@ void write_images(const TemporaryFolder& folder, std::uint8_t grey_of_one) {
       const bool is_one = name == "cat" && i == 4;
       std::vector<std::uint8_t> rows(kSide * (kSide + 1),
                                      is_one ? grey_of_one : static_cast<std::uint8_t>(10 * i));
-      for (std::size_t row = 0; row < kSide; ++row) rows[row * (kSide + 1)] = 0;  // its filter
+      for (std::size_t row = 0; row < kSide; ++row) rows[row * (kSide + 1)] = 0;  // filter byte
       folder.write("train/" + name + "/" + std::to_string(i) + ".png",
                    png_file({.width = kSide, .height = kSide, .color = 0}, rows));
     }
   }
 }
 
-// All files have one name and size in both folders.
+// Both folders have the same file names and sizes.
 TEST_F(RefusedRanks, LearnFromOtherImages) {
   const TemporaryFolder first;
   const TemporaryFolder second;
@@ -169,7 +168,7 @@ TEST_F(RefusedRanks, LearnFromOtherImages) {
   EXPECT_EQ(run_in(first, second, training).exit_code, 0);
 }
 
-// oneDNN lays numbers out otherwise for other instructions.
+// oneDNN chooses layouts by the processor's instructions.
 TEST_F(RefusedRanks, UseOtherInstructions) {
   const auto backend_of = [](const Arguments& environment) {
     const Arguments training = short_training("--json -");
@@ -185,7 +184,7 @@ TEST_F(RefusedRanks, UseOtherInstructions) {
   expect_parts(outcome.errors, {"sse41", "ONEDNN_MAX_CPU_ISA=AVX2"});
 }
 
-// No signal came, so that no rank may end as after one.
+// Without a signal, no rank may exit as if there were one.
 TEST_F(RefusedRanks, EndAlikeWhereTheFirstOnesDiskIsFull) {
   const TemporaryFolder folder;
   const Arguments training = training_of_ranks(
@@ -196,7 +195,7 @@ TEST_F(RefusedRanks, EndAlikeWhereTheFirstOnesDiskIsFull) {
   EXPECT_EQ(outcome.errors.find("interrupted"), std::string::npos) << outcome.errors;
 }
 
-// Before they measure what is between them.
+// Refused before the interconnect is measured.
 TEST_F(RefusedRanks, MeasureDifferentSteps) {
   const TemporaryFolder folder;
   const Arguments profile = {"profile --net lenet --threads 1 --device host --ranks auto --out",
@@ -278,7 +277,7 @@ TEST_F(RefusedRanks, FindTheirFolderTaken) {
               " ended: there is a checkpoint in ");
 }
 
-// Before the ranks have joined, each finds the mistake.
+// Each rank finds the mistake before the ranks have joined.
 TEST_F(RefusedRanks, HaveBadFlags) {
   expect_once(run_ranks(2, short_training("--ranks nine")), kBadUsage,
               "--ranks: 'nine' is no number of ranks: give auto, or as many as mpirun starts\n");
@@ -287,7 +286,7 @@ TEST_F(RefusedRanks, HaveBadFlags) {
   expect_once(run_ranks(2, "train --net lenett --ranks auto"), kBadUsage, "no network 'lenett'");
 }
 
-// Of one rank alone, which is not the first: the mistake is told all the same.
+// Only the last rank has bad flags: the error is still printed.
 TEST_F(RefusedRanks, HaveBadFlagsOnTheLastAlone) {
   const Outcome outcome =
       run_ranks(1, {short_training("--ranks auto"), ": -n 1", std::string{SPILLWAY_PROGRAM},

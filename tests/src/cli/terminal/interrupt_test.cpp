@@ -1,4 +1,4 @@
-// Training that is stopped or killed, and goes on.
+// Trainings that are stopped or killed, and resumed.
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -33,15 +33,15 @@ class Interrupted : public testing::Test {
   [[nodiscard]] fs::path far() const { return folder_.path() / "far"; }
   [[nodiscard]] std::string checkpoint() const { return folder_.file("checkpoint"); }
 
-  // Steps long enough, and so many of them, that a signal meets one.
+  // Many long steps, so that a signal arrives during one.
   [[nodiscard]] Arguments endless(const Arguments& more) const {
     return {"train --net resnet18 --batch 4 --image-size 64 --epochs 1000000 --json -", more};
   }
-  // The same with steps of some milliseconds.
+  // The same with steps of a few milliseconds.
   [[nodiscard]] static Arguments quick(const Arguments& more) {
     return {"train --net lenet --batch 64 --epochs 1000000 --json -", more};
   }
-  // In this mode; what moves is in a file.
+  // Uses this memory mode, with far memory in a file.
   [[nodiscard]] Arguments in_memory(const std::string& memory) const {
     if (memory == "resident") return "--memory resident";
     return {"--budget min+20% --planner capacity --memory", memory, "--far",
@@ -74,7 +74,7 @@ TEST_F(Interrupted, ByControlCEndsTheStepAndLeavesNothing) {
 }
 
 TEST_F(Interrupted, WhileMeasuringStopsToo) {
-  // Some hundred tasks, each measured for milliseconds; the first is reported at once.
+  // Some hundred tasks, each measured for milliseconds; the first is reported immediately.
   Program program{
       {"profile --net resnet18 --batch 64 --image-size 64 --out", folder_.file("profile")}};
   program.wait_for_error("measuring tasks");
@@ -107,7 +107,7 @@ TEST_F(Interrupted, WithAFolderEndsTheStepAndSavesIt) {
   }
 }
 
-// The second signal does not wait for the end of the step.
+// The second signal stops the program before the step ends.
 TEST_F(Interrupted, TwiceStopsAtOnce) {
   Program program{endless({in_memory("managed"), "--checkpoint", checkpoint()})};
   program.wait_for_lines(1);
@@ -118,7 +118,7 @@ TEST_F(Interrupted, TwiceStopsAtOnce) {
   EXPECT_FALSE(fs::exists(checkpoint() + "/checkpoint.json"));
 }
 
-// As nohup starts it with SIGHUP.
+// nohup starts programs with SIGHUP ignored.
 TEST_F(Interrupted, NotByASignalThatIsIgnored) {
   for (const int ignored : {SIGHUP, SIGTERM}) {
     const auto before = std::signal(ignored, SIG_IGN);
@@ -133,7 +133,7 @@ TEST_F(Interrupted, NotByASignalThatIsIgnored) {
   }
 }
 
-// The limit holds for the checkpoint and for the far file alike.
+// The limit applies to the checkpoint and the far file.
 TEST_F(Interrupted, NotByAFileThatMayNotGrow) {
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
@@ -161,7 +161,7 @@ TEST_F(Interrupted, ByKillLeavesNoFarFile) {
 
 class Killed : public Interrupted {
  protected:
-  // What does not change between the runs of one training.
+  // Flags that are the same in all runs of one training.
   [[nodiscard]] static Arguments lenet(const Arguments& more) {
     return {"train --net lenet --batch 8 --lr 0.02 --seed 5 --json -", more};
   }
@@ -169,7 +169,7 @@ class Killed : public Interrupted {
     return {lenet({"--checkpoint", checkpoint(), "--checkpoint-every 3"}), more};
   }
 
-  // Kills the training after `lines` steps; the checkpoint before has been written by then.
+  // Kills the training after `lines` steps, when the previous checkpoint has been written.
   void train_until_killed(const Arguments& more, std::size_t lines) const {
     Program program{saved({"--epochs 1000000 --far", "file:" + far().string(), more})};
     program.wait_for_lines(lines);
@@ -183,19 +183,18 @@ class Killed : public Interrupted {
     std::ifstream{checkpoint() + "/checkpoint.json"} >> saved;
     return saved;
   }
-  // Steps there are in all: some more than were done before the kill.
+  // Returns the total number of steps: some more than before the kill.
   [[nodiscard]] std::string steps() const {
     return std::to_string(manifest().value("step", 0) + 5);
   }
-  // A copy: the checkpoint goes when the training goes on.
+  // Copies the plan, as the checkpoint is removed when the training resumes.
   [[nodiscard]] std::string plan() const {
     const auto name = manifest().at("plans").back().at("file").get<std::string>();
     fs::copy_file(checkpoint() + '/' + name, folder_.file("plan.json"));
     return folder_.file("plan.json");
   }
 
-  // `uninterrupted` are the flags of a training that is not killed, `more` those of the one that
-  // goes on.
+  // `uninterrupted` are the flags of a training without a kill, `more` those of the resumed one.
   void expect_same_end(const Arguments& uninterrupted, const Arguments& more) const {
     const Arguments all = {"--steps", steps()};
     const json whole = summary_of(run_spillway(lenet({uninterrupted, all})));
@@ -214,7 +213,7 @@ TEST_F(Killed, TrainingGoesOnToTheSameWeights) {
   expect_same_end(direct, direct);
 }
 
-// The second program measures other times; it must still use the algorithms of the first.
+// The second program measures other times, but must use the algorithms of the first.
 TEST_F(Killed, TrainingKeepsItsPlan) {
   const Arguments managed = "--budget min+50%";
   train_until_killed(managed, 7);

@@ -17,7 +17,7 @@ struct Lines {
   std::size_t longest = 0;
 };
 
-// Lines that are rewritten: between a carriage return and what clears the rest.
+// Lines that are rewritten: from a carriage return to the code that clears the rest.
 Lines progress_lines(const std::string& errors) {
   Lines lines;
   for (std::size_t end = errors.find("\x1b[K"); end != std::string::npos;
@@ -43,7 +43,7 @@ TEST(NarrowTerminal, IsNeverTooNarrowForTheProgressLine) {
   }
 }
 
-// It is what the user waited for.
+// An evaluation's result is never cut.
 TEST(NarrowTerminal, CutsNoEvaluation) {
   Program program{"train --net lenet --batch 8 --steps 2 --eval-every 2 --threads 1",
                   {},

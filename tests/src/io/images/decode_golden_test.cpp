@@ -61,8 +61,8 @@ Crop whole(const json& file) {
 
 bool is_png(const std::string& name) { return name.ends_with(".png"); }
 
-// Skips images that are higher than wide: Pillow 13 resizes their height first, which rounds
-// differently.
+// Pillow 13 resizes the height of crops that are higher than wide first: rounding may differ by one
+// level.
 TEST(DecodeGolden, PngsAreThoseOfPillowBitForBit) {
   const json golden = golden_numbers();
   const std::size_t side = golden["shown"];

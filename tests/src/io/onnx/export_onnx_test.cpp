@@ -274,8 +274,7 @@ TEST(ImportedNetworks, NameTheImageSizeThatDoesNotFit) {
   const ImportedNetwork lenet = import_onnx(exported(small_network({"lenet", 28})), "file.onnx");
   const nets::Network larger = nets::build_network(lenet.entry, {.image = nets::Shape{1, 32, 32}});
   EXPECT_EQ(larger.input(), (nets::Shape{1, 32, 32}));
-  std::vector<float> numbers(576UL *
-                             120UL);  // 16 x 6 x 6 features, instead of 16 x 5 x 5 in the file
+  std::vector<float> numbers(576UL * 120UL);  // 16 x 6 x 6 features; the file has 16 x 5 x 5
   const auto refusal_of = [&](const std::string& name) {
     return refusal([&] {
       fill_array(lenet, name, numbers, false);
