@@ -47,7 +47,8 @@ Network Builder::build(NodeId x, VocabularyLoss loss, std::optional<NodeId> tabl
 }
 
 Network Builder::finished() {
-  for (const Node& node : network_.nodes) expect_role(network_, node);
+  const LayerRoles roles{network_};
+  for (const Node& node : network_.nodes) roles.expect(node);
   names_.clear();
   return std::exchange(network_, {});
 }

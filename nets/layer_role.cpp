@@ -1,6 +1,5 @@
 #include "nets/layer_role.h"
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <variant>
@@ -11,30 +10,12 @@
 namespace spillway::nets {
 namespace {
 
-// Whether a layer reads the numbers that `node` makes.
-bool is_read(const Network& network, NodeId node) {
-  return std::ranges::any_of(network.nodes, [&](const Node& reader) {
-    return std::ranges::count(read_by(reader), node) > 0;
-  });
-}
-
-// Whether what `node` makes depends on trained numbers.
-bool is_trained(const Network& network, NodeId node) {
-  std::vector<bool> is_trained_at;
-  for (std::size_t i = 0; i <= static_cast<std::size_t>(node); ++i) {
-    const Node& each = network.nodes[i];
-    is_trained_at.push_back(count_parameters(network, each) > 0 ||
-                            std::ranges::any_of(read_by(each), [&](NodeId input) {
-                              return is_trained_at[static_cast<std::size_t>(input)];
-                            }));
-  }
-  return is_trained_at.back();
-}
-
 // Of a layer in its network.
 class Role {
  public:
-  Role(const Network& network, const Node& node) : network_{network}, node_{node} {}
+  Role(const Network& network, const Node& node, const std::vector<bool>& is_read,
+       const std::vector<bool>& is_trained)
+      : network_{network}, node_{node}, is_read_{is_read}, is_trained_{is_trained} {}
 
   void operator()(const VocabularyLoss& loss) const {
     refuse_unless(&node_ == &network_.nodes.back(),
@@ -47,7 +28,7 @@ class Role {
         !owner.inputs.empty() && embedding != nullptr && embedding->vocabulary == loss.vocabulary,
         "takes its table from " + owner.name + ", which is no embedding of " +
             std::to_string(loss.vocabulary) + " tokens");
-    refuse_unless(is_read(network_, *table),
+    refuse_unless(is_read_[static_cast<std::size_t>(*table)],
                   "takes its table from " + owner.name +
                       ", whose tokens no layer reads; without that name it has a table of its own");
   }
@@ -77,7 +58,7 @@ class Role {
   void operator()(const Crop& /*crop*/) const {
     const NodeId like = node_.inputs[1];
     refuse_unless(
-        is_read(network_, like) || !is_trained(network_, like),
+        is_read_[static_cast<std::size_t>(like)] || !is_trained_[static_cast<std::size_t>(like)],
         "takes the size of " + network_[like].name +
             ", whose numbers no layer reads, so that nothing would train it; name a layer "
             "that another one reads, or one of the same size without weights");
@@ -94,13 +75,28 @@ class Role {
 
   const Network& network_;
   const Node& node_;
+  const std::vector<bool>& is_read_;
+  const std::vector<bool>& is_trained_;
 };
 
 }  // namespace
 
-void expect_role(const Network& network, const Node& node) {
+LayerRoles::LayerRoles(const Network& network)
+    : network_{network}, is_read_(network.nodes.size()), is_trained_(network.nodes.size()) {
+  for (std::size_t i = 0; i < network.nodes.size(); ++i) {
+    const Node& node = network.nodes[i];
+    bool is_trained = count_parameters(network, node) > 0;
+    for (const NodeId input : read_by(node)) {
+      is_read_[static_cast<std::size_t>(input)] = true;
+      is_trained = is_trained || is_trained_[static_cast<std::size_t>(input)];
+    }
+    is_trained_[i] = is_trained;
+  }
+}
+
+void LayerRoles::expect(const Node& node) const {
   if (node.inputs.empty()) return;  // the image
-  std::visit(Role{network, node}, node.layer);
+  std::visit(Role{network_, node, is_read_, is_trained_}, node.layer);
 }
 
 }  // namespace spillway::nets

@@ -20,18 +20,20 @@ std::vector<std::size_t> depths_of(const Network& network) {
   return depths;
 }
 
-std::size_t count_readers_of(const Network& network, NodeId node) {
-  std::size_t count = 0;
-  for (const Node& reader : network.nodes) {
-    count += static_cast<std::size_t>(std::ranges::count(reader.inputs, node));
+// By node: how often layers read it.
+std::vector<std::size_t> readers_of(const Network& network) {
+  std::vector<std::size_t> readers(network.nodes.size());
+  for (const Node& node : network.nodes) {
+    for (const NodeId input : node.inputs) ++readers[index_of(input)];
   }
-  return count;
+  return readers;
 }
 
 }  // namespace
 
 std::vector<std::string> residual_norms(const Network& network) {
   const std::vector<std::size_t> depths = depths_of(network);
+  const std::vector<std::size_t> readers = readers_of(network);
   std::vector<std::string> names;
   for (const Node& node : network.nodes) {
     if (!std::holds_alternative<Add>(node.layer)) continue;
@@ -39,7 +41,7 @@ std::vector<std::string> residual_norms(const Network& network) {
         node.inputs, {}, [&](NodeId input) { return depths[index_of(input)]; });
     const Node& last = network[deepest];
     if (!std::holds_alternative<BatchNorm>(last.layer)) continue;
-    if (count_readers_of(network, deepest) == 1) names.push_back(last.name);
+    if (readers[index_of(deepest)] == 1) names.push_back(last.name);
   }
   return names;
 }

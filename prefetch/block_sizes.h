@@ -15,6 +15,12 @@ inline constexpr um::Bytes kNearAlignment{64};
 inline constexpr um::Bytes kSmallestPage{4ULL << 10U};
 inline constexpr um::Bytes kLargestPage{2ULL << 20U};
 
+/// The largest block that always stays near in pages of that size: moving it would waste most of
+/// a page.
+[[nodiscard]] constexpr um::Bytes largest_small(um::Bytes page) {
+  return um::Bytes{(page.count() - 1) / 4};
+}
+
 /// How the blocks of a graph occupy near memory when residency is managed in pages.
 ///
 /// A tensor or offloadable state of at least a quarter page is movable and occupies whole pages.
@@ -43,7 +49,7 @@ class BlockSizes {
   }
 
  private:
-  [[nodiscard]] bool is_small(um::Bytes size) const { return 4 * size < page_; }
+  [[nodiscard]] bool is_small(um::Bytes size) const { return size <= largest_small(page_); }
 
   um::Bytes page_;
   um::Bytes pinned_;

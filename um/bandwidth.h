@@ -17,9 +17,12 @@ class Bandwidth {
 
   [[nodiscard]] constexpr double bytes_per_second() const { return bytes_per_second_; }
 
-  /// Time to move `size` at this rate, rounded up.
+  /// Time to move `size` at this rate, rounded up; at most 2^53 ns (104 days), so that times of
+  /// many moves can be added.
   friend constexpr Nanoseconds operator/(Bytes size, Bandwidth rate) {
     const double ns = static_cast<double>(size.count()) * 1e9 / rate.bytes_per_second_;
+    constexpr std::int64_t kMost = std::int64_t{1} << 53U;
+    if (ns >= static_cast<double>(kMost)) return Nanoseconds{kMost};
     const auto whole = static_cast<std::int64_t>(ns);
     return Nanoseconds{whole + (static_cast<double>(whole) < ns ? 1 : 0)};
   }

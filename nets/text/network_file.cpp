@@ -83,9 +83,9 @@ class Construction {
   }
 
   void expect_roles() const {
+    const LayerRoles roles{network_};
     std::size_t node = 0;  // the image
-    for_each_line(
-        [&](const LayerLine& /*line*/) { expect_role(network_, network_.nodes[++node]); });
+    for_each_line([&](const LayerLine& /*line*/) { roles.expect(network_.nodes[++node]); });
   }
 
   void expect_parameters() const {

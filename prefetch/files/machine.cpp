@@ -163,14 +163,14 @@ Profile model_profile(const TaskGraph& graph, const Machine& machine) {
                   .link = machine.link};
   const double flops = machine.flops_per_second * machine.compute_efficiency;
   const double bytes = machine.memory_bandwidth.bytes_per_second() * machine.memory_efficiency;
+  const auto longest = static_cast<double>(longest_duration(graph.tasks.size()));
   for (const Task& task : graph.tasks) {
     const double seconds =
         std::max(task.flops / flops, static_cast<double>(task.traffic.count()) / bytes);
     std::vector<um::Nanoseconds> durations;
     for (std::size_t a = 0; a < task.algorithms.size(); ++a) {
       const double factor = a == 0 ? 1.0 : kFastConvolution;
-      const double nanoseconds =
-          std::min(seconds * factor * 1e9, static_cast<double>(kLongestDuration));
+      const double nanoseconds = std::min(seconds * factor * 1e9, longest);
       durations.emplace_back(static_cast<std::int64_t>(nanoseconds));
     }
     profile.durations.push_back(std::move(durations));

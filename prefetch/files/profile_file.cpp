@@ -9,8 +9,8 @@ namespace {
 
 using nlohmann::json;
 
-um::Nanoseconds read_duration(const JsonView& value) {
-  return um::Nanoseconds{static_cast<std::int64_t>(value.integer(kLongestDuration))};
+um::Nanoseconds read_duration(const JsonView& value, std::uint64_t longest = kLongestDuration) {
+  return um::Nanoseconds{static_cast<std::int64_t>(value.integer(longest))};
 }
 
 }  // namespace
@@ -86,6 +86,7 @@ Profile read_profile(const JsonFile& file, const TaskGraph& graph) {
     throw tasks.error("are " + std::to_string(tasks.size()) + ", but the network here has " +
                       std::to_string(graph.tasks.size()));
   }
+  const std::uint64_t longest = longest_duration(graph.tasks.size());
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
     const JsonView name = tasks.at(t).at("task");
@@ -93,7 +94,7 @@ Profile read_profile(const JsonFile& file, const TaskGraph& graph) {
       throw name.error("is '" + name.string() + "', not " + task.name);
     std::vector<um::Nanoseconds> durations;
     for (const Algorithm& algorithm : task.algorithms) {
-      durations.push_back(read_duration(tasks.at(t).at("duration_ns").at(algorithm.name)));
+      durations.push_back(read_duration(tasks.at(t).at("duration_ns").at(algorithm.name), longest));
     }
     profile.durations.push_back(std::move(durations));
   }

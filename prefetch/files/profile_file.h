@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
@@ -27,5 +29,10 @@ namespace spillway::prefetch {
 
 /// The longest time of a task or a move in a profile, in nanoseconds: eleven days.
 inline constexpr std::uint64_t kLongestDuration = 1'000'000'000'000'000;
+
+/// The longest time of one of so many tasks: less where their sum would be no number.
+[[nodiscard]] constexpr std::uint64_t longest_duration(std::size_t tasks) {
+  return std::min<std::uint64_t>(kLongestDuration, (1ULL << 60U) / std::max<std::size_t>(1, tasks));
+}
 
 }  // namespace spillway::prefetch

@@ -74,7 +74,7 @@ class TimedExecution {
     away_ = signed_bytes(far_);
   }
 
-  um::Nanoseconds run() {
+  void run() {
     while (true) {
       while (start_something()) {
       }
@@ -87,7 +87,6 @@ class TimedExecution {
                     returned_ == returning_.size() && renewals_begun_ == renewed_.size(),
                 "far intervals cover what does not fit");
     add_run_conditions(demand_, pool_, far_, landed_, plan_);
-    return um::Nanoseconds{static_cast<std::int64_t>(now_)};
   }
 
  private:
@@ -283,11 +282,10 @@ class TimedExecution {
 
 }  // namespace
 
-um::Nanoseconds schedule_in_time(std::span<const FarInterval> far_intervals,
-                                 const NearDemand& demand, const Profile& profile,
-                                 const MoveOrder& order, Plan& plan,
-                                 std::span<const FarInterval> copies) {
-  return TimedExecution{far_intervals, demand, profile, order, copies, plan}.run();
+void schedule_in_time(std::span<const FarInterval> far_intervals, const NearDemand& demand,
+                      const Profile& profile, const MoveOrder& order, Plan& plan,
+                      std::span<const FarInterval> copies) {
+  TimedExecution{far_intervals, demand, profile, order, copies, plan}.run();
 }
 
 }  // namespace spillway::prefetch

@@ -47,12 +47,10 @@ struct NearDemand {
 /// conditions that come of it keep memory within the pool under any timing.
 ///
 /// Requires: `far_intervals` cover `demand` down to its pool; renewals have `needed` and `next`
-/// when the step ends; `plan.runs` is filled. Returns the length of the execution. Complexity:
-/// O((runs + far intervals) log (runs + far intervals)), and the square of a block's number of far
-/// intervals.
-um::Nanoseconds schedule_in_time(std::span<const FarInterval> far_intervals,
-                                 const NearDemand& demand, const Profile& profile,
-                                 const MoveOrder& order, Plan& plan,
-                                 std::span<const FarInterval> copies = {});
+/// when the step ends; `plan.runs` is filled. Complexity: O((runs + far intervals) log (runs
+/// + far intervals)), and the square of a block's number of far intervals.
+void schedule_in_time(std::span<const FarInterval> far_intervals, const NearDemand& demand,
+                      const Profile& profile, const MoveOrder& order, Plan& plan,
+                      std::span<const FarInterval> copies = {});
 
 }  // namespace spillway::prefetch

@@ -22,11 +22,22 @@ double nanoseconds(um::Nanoseconds time) { return static_cast<double>(time.count
 // What a run does to the pages that it touches.
 enum class Touch { kRead, kUpdate, kOverwrite };
 
+// Returns how many pages there are, where their states fit in memory beside a program.
+std::uint64_t expect_few_pages(Bytes extent, Bytes page) {
+  constexpr std::uint64_t kMostPages = 1U << 25U;
+  const std::uint64_t pages = extent / page;
+  if (pages <= kMostPages) return pages;
+  throw um::Error{"the page faults of a step of " + um::to_string(extent) + " in pages of " +
+                  um::to_string(page) + " cannot be predicted: they are " + std::to_string(pages) +
+                  " pages, and at most " + std::to_string(kMostPages) +
+                  " are followed; use another planner than on-demand, or a smaller batch"};
+}
+
 // Pages of one slab of addresses, of which only so many are near.
 class PagedSlab {
  public:
   PagedSlab(Bytes extent, Bytes pool, Bytes page, const LinkProfile& link)
-      : pages_(extent / page), room_{pool / page}, page_{page}, link_{link} {}
+      : pages_(expect_few_pages(extent, page)), room_{pool / page}, page_{page}, link_{link} {}
 
   // The running task touches the addresses; returns how long that stalls, in nanoseconds.
   double touch(Bytes offset, Bytes size, Touch how) {

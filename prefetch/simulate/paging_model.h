@@ -33,6 +33,7 @@ struct PagedStep {
 /// not come back for it.
 ///
 /// Requires: `plan` is of Residency::kOnDemand and verifies.
+/// Throws: um::Error for a step of more than 2^25 pages.
 /// Complexity: O(pages touched) and that of place().
 [[nodiscard]] PagedStep page_on_demand(const TaskGraph& graph, const Plan& plan,
                                        const Profile& profile, const SimulateOptions& options = {});

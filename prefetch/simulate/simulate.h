@@ -22,7 +22,7 @@ namespace spillway::prefetch {
                                 const SimulateOptions& options = {});
 
 /// The same for plans of either residency: one that pages on demand goes by page_on_demand(), with
-/// which the function above, which knows no sizes, leaves faults out.
+/// which the function above, which knows no sizes, leaves faults out. Throws: as that.
 [[nodiscard]] Timeline simulate(const TaskGraph& graph, const Plan& plan, const Profile& profile,
                                 const SimulateOptions& options = {});
 

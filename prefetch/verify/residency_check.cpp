@@ -24,9 +24,7 @@ class BlockResidency {
       : name_{graph[data].name},
         plan_{plan},
         page_{block_sizes.page()},
-        away_(block_sizes.size(data) / block_sizes.page(), kNear),
-        is_far_valid_(away_.size(), false),
-        returns_(away_.size()) {}
+        count_{block_sizes.size(data) / block_sizes.page()} {}
 
   std::vector<std::uint32_t> offloads;    // of this block, as indices into the plan
   std::vector<std::uint32_t> prefetches;  // likewise
@@ -34,6 +32,7 @@ class BlockResidency {
   // `prefetched[q]`: how many prefetches have ended when run q starts.
   std::optional<Violation> follow(const Life& life, std::span<const std::uint32_t> prefetched,
                                   const StateHome& home) {
+    if (life.outlives_step() || !offloads.empty() || !prefetches.empty()) look_at_pages();
     is_far_valid_.assign(is_far_valid_.size(), false);
     valid_from_ = life.begins_before_step() ? 0 : life.begin() + 1;
     if (life.begins_before_step()) {
@@ -77,6 +76,13 @@ class BlockResidency {
       return std::nullopt;
     }
     return Pages{.begin = begin / page, .end = (begin + size) / page};
+  }
+
+  // A block that nothing moves is near as a whole: there may be more pages than memory to tell of.
+  void look_at_pages() {
+    away_.resize(count_, kNear);
+    is_far_valid_.resize(count_, false);
+    returns_.resize(count_);
   }
 
   // State is where it is between steps, and comes, or leaves and comes, before its first use.
@@ -176,6 +182,7 @@ class BlockResidency {
   const std::string& name_;
   const Plan& plan_;
   Bytes page_;
+  std::size_t count_;                // of its pages
   std::vector<std::uint32_t> away_;  // by page: the offload that took it away, or kNear
   std::vector<bool> is_far_valid_;
   std::vector<Return> returns_;  // by page: the last one

@@ -57,6 +57,10 @@ std::optional<Violation> check_room(const TaskGraph& graph, const Plan& plan) {
     }
   }
   for (const Move& move : plan.prefetches) {
+    if (move.is_clean || move.free_after > 0) {
+      return Violation{"a prefetch of " + graph[move.data].name +
+                       " is clean or read on, as only an offload can be"};
+    }
     if (free_after[move.after.offloads] > move.after.runs) {
       return Violation{"a prefetch of " + graph[move.data].name +
                        " counts on the room of a block in use"};

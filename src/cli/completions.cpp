@@ -60,6 +60,7 @@ Words values_of(const CLI::Option& option) {
   if (name == "--machine" || name == "--machines") {
     return names_of(prefetch::built_in_machines(), [](const auto& each) { return each.name; });
   }
+  if (name == "--resume") return {"auto"};
   return listed_words(option.get_type_name());
 }
 
@@ -86,8 +87,13 @@ std::string value_cases(const std::vector<Context>& contexts) {
   for (const auto& [path, command] : contexts) {
     for (const CLI::Option* const option : command.get_options()) {
       if (option->get_positional() || option->get_expected_max() == 0) continue;
+      Words words = values_of(*option);
+      if (option->get_expected_min() == 0) {  // it may stand alone
+        const Words next = next_words(command);
+        words.insert(words.end(), next.begin(), next.end());
+      }
       cases += fmt::format("    '{} --{}') choices='{}' ;;\n", path, option->get_lnames().front(),
-                           fmt::join(values_of(*option), " "));
+                           fmt::join(words, " "));
     }
   }
   return cases;

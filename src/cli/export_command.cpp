@@ -100,7 +100,7 @@ void write_weights(const ExportFlags& flags) {
       flags.is_best ? choose_best_checkpoint(flags.folder) : choose_checkpoint(flags.folder);
   for (const std::string& problem : chosen.passed_over) tell("warning: {}\n", problem);
   const CheckpointManifest& manifest = chosen.manifest;
-  const SafetensorsReader tensors{fs::path{flags.folder} / manifest.tensors.name};
+  const SafetensorsReader& tensors = *chosen.tensors;
   const bool is_average = !flags.wants_weights && has_averages(tensors);
   const fs::path place = place_for(flags);
   ExportedWeights content =

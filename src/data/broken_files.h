@@ -22,6 +22,8 @@ class BrokenFiles {
  public:
   explicit BrokenFiles(OnBroken rule) : rule_{rule} {}
 
+  [[nodiscard]] OnBroken rule() const { return rule_; }
+
   /// Notes a file, of which `sentence` says what is wrong, unless it is noted already. Throws:
   /// um::Error with the sentence where the rule is to stop.
   void add(const std::string& sentence);
@@ -29,6 +31,9 @@ class BrokenFiles {
   [[nodiscard]] std::vector<std::string> take_new();
   /// All sentences so far, each once.
   [[nodiscard]] std::vector<std::string> all() const;
+  /// Throws: um::Error where there are some, with the sentences of the first ones by name, and how
+  /// many others there are.
+  void expect_none() const;
   /// Files so far.
   [[nodiscard]] std::size_t count() const;
 

@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -49,6 +51,10 @@ class Dataset {
     read(index, image);
     this->labels(index, labels);
   }
+  /// Adds to `found` the file of image `index` where its beginning tells that it is broken: sooner
+  /// than reading would, and without most of it. This one looks at nothing. Throws: um::Error when
+  /// not the file is at fault but a disk or a network.
+  virtual void look(std::size_t /*index*/, BrokenFiles& /*found*/) const {}
   /// The same images as bytes, with one label each; null where no bytes stand for their numbers.
   [[nodiscard]] virtual const ByteImages* as_bytes() const { return nullptr; }
   /// SHA-256 of what the images and labels are made of, wherever they lie: of the bytes of their
@@ -71,6 +77,34 @@ struct DatasetPair {
   /// reads in the background adds to what whoever trains reports.
   std::shared_ptr<BrokenFiles> broken = {};
 };
+
+/// How far looking at many files is, and whether it is to end.
+struct LookOptions {
+  /// Called by the thread that asked, now and then, with the part that has been looked at; not at
+  /// all where it takes less than a moment. May be empty.
+  std::function<void(double fraction)> on_progress = {};
+  std::stop_token stop = {};  ///< requested: what has not been looked at is passed over
+};
+
+/// Calls `look` with each number below `count`, in threads of its own. Throws: what `look` throws
+/// first, when all threads have ended.
+void look_at_each(std::size_t count, const LookOptions& options,
+                  const std::function<void(std::size_t)>& look);
+
+/// Which of the data sets of a DatasetPair are going to be read.
+struct LookedAt {
+  bool train = true;
+  bool test = true;
+};
+
+/// Adds to `found` the broken ones of these files (Dataset::look()).
+void look_at_files(const DatasetPair& data, const LookedAt& sets, const LookOptions& options,
+                   BrokenFiles& found);
+
+/// Looks at the files of `data` before anything is read of them (Dataset::look()), where a broken
+/// one would end the reading. Throws: um::Error that names all broken ones, as
+/// BrokenFiles::expect_none() does.
+void expect_whole_files(const DatasetPair& data, const LookedAt& sets, const LookOptions& options);
 
 /// SHA-256 that tells a pair from one with other images or labels. Throws: um::Error when a file
 /// cannot be read.

@@ -34,6 +34,7 @@ class FirstSamples final : public Dataset {
             std::span<std::int32_t> labels) const override {
     whole_->show(index, epoch, image, labels);
   }
+  void look(std::size_t index, BrokenFiles& found) const override { whole_->look(index, found); }
   [[nodiscard]] const ByteImages* as_bytes() const override { return whole_->as_bytes(); }
   [[nodiscard]] std::string content_sha256() const override {
     return sha256_of("first " + std::to_string(count_) + ": " + whole_->content_sha256());

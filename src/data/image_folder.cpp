@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
 
+#include "src/data/images/image_decoder.h"
 #include "src/files/sha256.h"
 #include "um/error.h"
 #include "um/files/input_file.h"
@@ -25,19 +27,43 @@ enum class Part : std::uint8_t { kTrain, kTest };
 struct FileBytes {
   std::unique_ptr<std::byte[]> bytes;  // NOLINT(modernize-avoid-c-arrays): not written twice
   std::size_t size = 0;
+  [[nodiscard]] std::span<std::byte> all() const { return {bytes.get(), size}; }
 };
 
-FileBytes read_whole(const fs::path& path) {
+// The first `most` bytes, or all where it has fewer. Throws: um::Error, also for more than an image
+// may have.
+FileBytes read_bytes(const fs::path& path, std::uint64_t most = kLargestFile) {
   const um::InputFile file{path};
   if (file.size() > kLargestFile) {
     throw um::Error{path.string() + " has " + std::to_string(file.size()) +
                     " bytes, more than the " + std::to_string(kLargestFile) +
                     " that an image may have"};
   }
-  FileBytes result{std::make_unique_for_overwrite<std::byte[]>(file.size()),  // NOLINT: as above
-                   file.size()};
-  file.read(0, {result.bytes.get(), result.size});
+  const std::size_t size = std::min(file.size(), most);
+  FileBytes result{std::make_unique_for_overwrite<std::byte[]>(size),  // NOLINT: as above
+                   size};
+  file.read(0, result.all());
   return result;
+}
+
+// Says what is wrong with the header of an image; nothing where it can be opened.
+std::optional<std::string> fault_in(std::span<const std::byte> file) {
+  try {
+    static_cast<void>(open_image(file));
+    return std::nullopt;
+  } catch (const um::Error& error) {
+    return error.what();
+  }
+}
+
+// Throws: um::Error where the header of an image is broken. Reads the whole file only where its
+// header seems to be longer than usual.
+void expect_header(const fs::path& path) {
+  constexpr std::uint64_t kUsualHeader = std::uint64_t{1} << 16U;
+  const FileBytes beginning = read_bytes(path, kUsualHeader);
+  std::optional<std::string> fault = fault_in(beginning.all());
+  if (fault && beginning.size == kUsualHeader) fault = fault_in(read_bytes(path).all());
+  if (fault) throw um::Error{path.string() + ' ' + *fault};
 }
 
 // Whether not the file is at fault, but a disk or a network, of which all files suffer.
@@ -75,6 +101,7 @@ class ImageFolder final : public Dataset, private ByteImages {
             std::span<std::int32_t> labels) const override {
     show_as(index, epoch, image, labels);
   }
+  void look(std::size_t index, BrokenFiles& found) const override;
   /// Not where an augmentation makes other numbers of them.
   [[nodiscard]] const ByteImages* as_bytes() const override {
     return is_augmented_ && !pipeline_.augments_bytes() ? nullptr : this;
@@ -116,8 +143,8 @@ class ImageFolder final : public Dataset, private ByteImages {
 template <class T>
 void ImageFolder::read_as(std::size_t index, std::uint64_t epoch, std::span<T> image) const {
   const fs::path path = folder_ / files_.at(index).path;
-  const FileBytes content = read_whole(path);
-  const std::span<const std::byte> bytes{content.bytes.get(), content.size};
+  const FileBytes content = read_bytes(path);
+  const std::span<const std::byte> bytes = content.all();
   try {
     if (is_augmented_) {
       pipeline_.augment(bytes, Random{seed_, epoch, index}, image);
@@ -144,6 +171,16 @@ void ImageFolder::show_as(std::size_t index, std::uint64_t epoch, std::span<T> i
   }
 }
 
+void ImageFolder::look(std::size_t index, BrokenFiles& found) const {
+  const fs::path path = folder_ / files_.at(index).path;
+  try {
+    expect_header(path);
+  } catch (const um::Error& error) {
+    if (is_of_the_machine(error)) throw;
+    found.add(error.what());
+  }
+}
+
 // Of the files' names and sizes: to read all of a large folder takes longer than an epoch of many a
 // training. A file of the same size with other content is not noticed.
 std::string ImageFolder::content_sha256() const {
@@ -161,12 +198,23 @@ std::string ImageFolder::content_sha256() const {
   return digest.hex();
 }
 
+// What is wrong with files is said first, where the folder has too few others.
+ImageFiles list_all(const fs::path& folder, const ImageTask& task, BrokenFiles& broken) {
+  try {
+    return list_images(folder, {.validation = task.options.validation, .seed = task.seed}, broken);
+  } catch (const um::Error&) {
+    if (task.options.on_broken == OnBroken::kStop) broken.expect_none();
+    throw;
+  }
+}
+
 }  // namespace
 
 DatasetPair open_image_folder(const fs::path& folder, const ImageTask& task) {
   const auto broken = std::make_shared<BrokenFiles>(task.options.on_broken);
-  ImageFiles files =
-      list_images(folder, {.validation = task.options.validation, .seed = task.seed}, *broken);
+  const bool skips = task.options.on_broken == OnBroken::kSkip;
+  BrokenFiles unusable{OnBroken::kSkip};
+  ImageFiles files = list_all(folder, task, skips ? *broken : unusable);
   if (files.classes.size() > task.classes) {
     throw um::Error{"there are " + std::to_string(files.classes.size()) + " classes in " +
                     folder.string() + ", but the network has " + std::to_string(task.classes) +
@@ -178,6 +226,10 @@ DatasetPair open_image_folder(const fs::path& folder, const ImageTask& task) {
   DatasetPair pair{.train = open(files.train, Part::kTrain), .test = open(files.test, Part::kTest)};
   pair.class_names = std::move(files.classes);
   pair.broken = broken;
+  if (!skips && unusable.count() > 0) {  // and what else is broken
+    look_at_files(pair, {}, {}, unusable);
+    unusable.expect_none();
+  }
   return pair;
 }
 

@@ -1,6 +1,5 @@
 #include "src/evaluate/trained_network.h"
 
-#include <memory>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -48,21 +47,19 @@ TrainedNetwork open_trained_network(const fs::path& folder, bool wants_best) {
   return {.network = std::move(network), .checkpoint = std::move(chosen)};
 }
 
-// The files have been verified by their digests.
+// The file has been verified by its digest.
 TensorSource weights_of(const ChosenCheckpoint& checkpoint, bool uses_weights) {
-  const fs::path path = checkpoint.path.parent_path() / checkpoint.manifest.tensors.name;
-  // shared: function objects are copied
-  return [path, uses_weights, file = std::make_shared<const SafetensorsReader>(path)](
-             const std::string& name, std::span<float> tensor) {
-    std::optional<std::size_t> found;
-    if (!uses_weights) found = file->find(average_of(name));
-    if (!found) found = file->find(name);
-    if (!found) throw um::Error{path.string() + " has no tensor '" + name + "'"};
-    file->read(*found, tensor);
-    if (!is_finite(tensor)) {
-      throw um::Error{"tensor '" + name + "' of " + path.string() + " " + kNotFinite};
-    }
-  };
+  return
+      [uses_weights, file = checkpoint.tensors](const std::string& name, std::span<float> tensor) {
+        std::optional<std::size_t> found;
+        if (!uses_weights) found = file->find(average_of(name));
+        if (!found) found = file->find(name);
+        if (!found) throw um::Error{file->path().string() + " has no tensor '" + name + "'"};
+        file->read(*found, tensor);
+        if (!is_finite(tensor)) {
+          throw um::Error{"tensor '" + name + "' of " + file->path().string() + " " + kNotFinite};
+        }
+      };
 }
 
 void load_weights(const TrainedNetwork& trained, State& state) {

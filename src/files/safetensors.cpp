@@ -9,6 +9,7 @@
 #include "src/files/safetensors_header.h"
 #include "src/numbers/narrow_floats.h"
 #include "um/error.h"
+#include "um/text/count_of.h"
 
 namespace spillway {
 namespace {
@@ -114,10 +115,11 @@ void SafetensorsWriter::commit() {
   file_.commit();
 }
 
-SafetensorsReader::SafetensorsReader(const std::filesystem::path& path) : file_{path} {
+SafetensorsReader::SafetensorsReader(um::InputFile file) : file_{std::move(file)} {
   SafetensorsHeader header = read_safetensors_header(file_);
   offsets_.push_back(header.end);
   for (TensorEntry& entry : header.entries) {
+    numbers_.emplace(entry.name, tensors_.size());
     tensors_.push_back({.name = std::move(entry.name), .shape = std::move(entry.shape)});
     types_.push_back(std::move(entry.type));
     offsets_.push_back(header.end + entry.end);
@@ -125,19 +127,22 @@ SafetensorsReader::SafetensorsReader(const std::filesystem::path& path) : file_{
 }
 
 std::optional<std::size_t> SafetensorsReader::find(std::string_view name) const {
-  const auto found = std::ranges::find(tensors_, name, &StoredTensor::name);
-  if (found == tensors_.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - tensors_.begin());
+  const auto found = numbers_.find(std::string{name});
+  return found == numbers_.end() ? std::nullopt : std::optional{found->second};
 }
 
 void SafetensorsReader::read(std::size_t index, std::span<float> values) const {
-  um::expects(values.size() == count_elements(tensors_.at(index).shape),
-              "room for the values of the tensor");
+  const StoredTensor& tensor = tensors_.at(index);
+  if (values.size() != count_elements(tensor.shape)) {
+    throw um::Error{"tensor '" + tensor.name + "' of " + file_.path().string() + " has the shape " +
+                    shape_text(tensor.shape) + ", which is not of " +
+                    um::count_of(values.size(), "number")};
+  }
   const std::string& type = types_[index];
   if (type == "F32") return file_.read(offsets_[index], std::as_writable_bytes(values));
   if (type != "F16" && type != "BF16") {
-    throw um::Error{"tensor '" + tensors_[index].name + "' of " + file_.path().string() +
-                    " holds " + type + ", and only F32, F16 and BF16 can be read"};
+    throw um::Error{"tensor '" + tensor.name + "' of " + file_.path().string() + " holds " + type +
+                    ", and only F32, F16 and BF16 can be read"};
   }
   std::vector<std::uint16_t> narrow(values.size());
   file_.read(offsets_[index], std::as_writable_bytes(std::span{narrow}));

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "src/files/sha256.h"
@@ -78,21 +79,26 @@ class SafetensorsWriter {
 class SafetensorsReader {
  public:
   /// Throws: um::Error that names the file when it is missing, cut off or not what it should be.
-  explicit SafetensorsReader(const std::filesystem::path& path);
+  explicit SafetensorsReader(const std::filesystem::path& path)
+      : SafetensorsReader{um::InputFile{path}} {}
+  /// The same of a file that is open already.
+  explicit SafetensorsReader(um::InputFile file);
 
+  [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
   /// In the order of the file.
   [[nodiscard]] const std::vector<StoredTensor>& tensors() const { return tensors_; }
   /// The number of the tensor of this name, or nothing.
   [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
   /// Fills `values` with those of tensor number `index`: F32, or F16 or BF16, of which each number
-  /// is one of 32 bits. Requires: as many as its shape has. Throws: um::Error when they cannot be
-  /// read or are of another type.
+  /// is one of 32 bits. Throws: um::Error when the tensor has not as many, or they cannot be read
+  /// or are of another type.
   void read(std::size_t index, std::span<float> values) const;
 
  private:
   um::InputFile file_;
   std::vector<StoredTensor> tensors_;
-  std::vector<std::string> types_;      // "F32"
+  std::unordered_map<std::string, std::size_t> numbers_;  // of these, by name
+  std::vector<std::string> types_;                        // "F32"
   std::vector<std::uint64_t> offsets_;  // in the file, and where the last tensor ends
 };
 

@@ -19,16 +19,6 @@ constexpr std::string_view kWinograd = "winograd";
 constexpr std::string_view kDefault = "default";
 
 template <class Op>
-constexpr bool kIsTransposedConvolution = std::is_same_v<Op, TransposedConvolutionForward> ||
-                                          std::is_same_v<Op, TransposedConvolutionBackwardData> ||
-                                          std::is_same_v<Op, TransposedConvolutionBackwardWeights>;
-
-// Which may have kernels of ours in place of oneDNN's primitive.
-template <class Op>
-constexpr bool kMayBeOurs =
-    kIsTransposedConvolution<Op> || std::is_same_v<Op, ConvolutionBackwardWeights>;
-
-template <class Op>
 constexpr bool kIsLinear =
     std::is_same_v<Op, LinearForward> || std::is_same_v<Op, LinearBackwardData> ||
     std::is_same_v<Op, LinearBackwardWeights>;
@@ -50,13 +40,8 @@ std::vector<AlgorithmInfo> convolution_algorithms(const Machine& machine, const 
   for (const std::string_view name : {kDirect, kWinograd}) {
     const auto weighted = make_primitive(machine, op, algorithm_named(name));
     if (!weighted) continue;
-    AlgorithmInfo& algorithm = algorithms.emplace_back();
-    algorithm.name = name;
-    if constexpr (kMayBeOurs<Op>) {
-      algorithm.workspace = workspace_of(machine, op, *weighted);
-    } else {
-      algorithm.workspace = workspace_of(machine, *weighted);
-    }
+    algorithms.push_back(
+        {.name = std::string{name}, .workspace = workspace_of(machine, op, *weighted)});
   }
   return algorithms;
 }
@@ -180,11 +165,7 @@ std::unique_ptr<Kernel> HostBackend::prepare(const Operation& operation,
         if constexpr (kIsConvolution<Op>) {
           const auto weighted = make_primitive(machine_, op, algorithm_named(algorithm));
           um::expects(weighted.has_value(), "the algorithm is one of algorithms(operation)");
-          if constexpr (kMayBeOurs<Op>) {
-            return make_kernel(machine_, op, *weighted);
-          } else {
-            return make_kernel(machine_, *weighted);
-          }
+          return make_kernel(machine_, op, *weighted);
         } else {
           um::expects(algorithm == kDefault, "the algorithm is one of algorithms(operation)");
           if constexpr (std::is_same_v<Op, LinearBackwardWeights>) {

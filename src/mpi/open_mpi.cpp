@@ -32,6 +32,16 @@ std::optional<std::size_t> launched_ranks() {
 
 }  // namespace
 
+std::optional<AnnouncedRanks> announced_ranks() {
+  for (const auto& [variable, rank, start] : kAnnouncements) {
+    const std::size_t ranks = number_in({variable}).value_or(1);
+    if (ranks < 2 || !number_in({rank})) continue;
+    return AnnouncedRanks{
+        .variable = variable, .ranks = ranks, .start = start + std::to_string(ranks)};
+  }
+  return std::nullopt;
+}
+
 bool started_with_ranks() {
   return launched_ranks().value_or(1) > 1 || std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr ||
          std::getenv("PMI_SIZE") != nullptr || std::getenv("PMIX_RANK") != nullptr;

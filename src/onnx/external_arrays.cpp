@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "um/error.h"
+#include "um/files/folder.h"
 #include "um/files/input_file.h"
 
 namespace spillway {
@@ -18,7 +19,10 @@ um::Error array_error(const std::string& name, const std::string& complaint) {
 }
 
 void expect_beside(const std::string& name, const fs::path& folder, const fs::path& location) {
-  if (location.empty() || location.filename() != location || location == "." || location == "..") {
+  if (location.native().find('\0') != std::string::npos) {
+    throw array_error(name, "is in a file whose name has a zero byte, which no file has");
+  }
+  if (!um::is_file_name(location.native())) {
     throw array_error(name, "is in '" + location.string() + "', which is no file beside it");
   }
   std::error_code ignored;
@@ -42,10 +46,8 @@ std::string ExternalArrays::read(const std::string& name, const ExternalPlace& p
   if (place.length.value_or(bytes) != bytes) {
     throw array_error(name, "does not have as many numbers as its shape says");
   }
-  sizes_[place.location.string()] = file.size();
-  std::uint64_t all = 0;
-  for (const auto& [location, size] : sizes_) all += size;
-  if (bytes > all - std::min(all, read_)) {
+  if (known_.insert(place.location.string()).second) all_ += file.size();
+  if (bytes > all_ - std::min(all_, read_)) {
     throw array_error(name,
                       "takes numbers of " + place.location.string() + " that other arrays have");
   }

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -31,8 +31,9 @@ class ExternalArrays {
 
  private:
   std::filesystem::path folder_;
-  std::map<std::string, std::uint64_t> sizes_;  // of the files so far
-  std::uint64_t read_ = 0;                      // of all of them
+  std::set<std::string> known_;  // files so far
+  std::uint64_t all_ = 0;        // bytes of all of them
+  std::uint64_t read_ = 0;       // of these
 };
 
 }  // namespace spillway

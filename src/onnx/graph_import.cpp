@@ -10,6 +10,7 @@
 #include "nets/limits.h"
 #include "src/files/safetensors.h"
 #include "src/onnx/node_error.h"
+#include "src/onnx/node_padding.h"
 #include "src/onnx/operator_attributes.h"
 #include "src/onnx/value_forms.h"
 #include "um/error.h"
@@ -71,16 +72,17 @@ void GraphImport::read(const OnnxNode& node) {
 
 template <typename L>
 void GraphImport::read_convolution(const OnnxNode& node) {
-  L layer = std::get<L>(layer_of(node).value());
   const std::vector<std::size_t> shape = graph_.weights(node, 1).shape;
   const nets::NodeId x = unflattened(node, 0);
   const std::size_t inputs = builder_.shape(x).channels;
   if (shape.size() != 4 || std::ranges::max(shape) > nets::kLargestWidth) {
     throw node_error(node, "does not convolve images: its weights are " + shape_text(shape));
   }
+  const nets::Extent kernel{.height = shape[2], .width = shape[3]};
+  L layer = std::get<L>(layer_of(with_even_padding(node, builder_.shape(x), kernel)).value());
   constexpr bool kIsAdjoint = std::same_as<L, nets::TransposedConvolution>;
   layer.channels = kIsAdjoint ? shape[1] * layer.groups : shape[0];
-  if (!node.attributes.contains("kernel_shape")) layer.kernel = {shape[2], shape[3]};
+  if (!node.attributes.contains("kernel_shape")) layer.kernel = kernel;
   layer.bias = has_input(node, 2);
   const std::string name = names_.name_for(node, node.inputs[1]);
   add(node, name, layer, {x});
@@ -186,12 +188,13 @@ void GraphImport::read_dropout(const OnnxNode& node) {
 // One that makes what it reads is left out: PyTorch writes adaptive pools so.
 void GraphImport::read_pool(const OnnxNode& node) {
   if (!node.attributes.contains("kernel_shape")) throw node_error(node, "has no kernel_shape");
-  const auto pool = std::get<nets::Pool>(layer_of(node).value());
+  const OnnxNode even = with_even_padding(node, builder_.shape(unflattened(node, 0)));
+  const auto pool = std::get<nets::Pool>(layer_of(even).value());
   if (pool.kernel == nets::square(1) && pool.stride == nets::square(1) &&
       pool.padding == nets::square(0)) {
-    return read_identity(node);
+    return read_identity(even);
   }
-  read_plain(node);
+  read_plain(even);
 }
 
 void GraphImport::read_mean(const OnnxNode& node) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/onnx/onnx_model.h"
+#include "um/text/free_names.h"
 
 namespace spillway {
 
@@ -45,10 +46,10 @@ class GraphWriter {
 
   OnnxModel& model_;
   const ArraySource& arrays_;
-  std::set<std::string> nodes_;
-  std::set<std::string> names_;                   // of values, arrays and constants
-  std::set<std::string> known_arrays_;            // of the network
-  std::map<std::string, std::size_t> constants_;  // numbers of tensors
+  um::FreeNames nodes_;
+  um::FreeNames names_;                                        // of values, arrays and constants
+  std::set<std::string> known_arrays_;                         // of the network
+  std::map<std::string, std::vector<std::size_t>> constants_;  // numbers of tensors, by wanted name
 };
 
 }  // namespace spillway

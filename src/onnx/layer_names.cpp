@@ -40,11 +40,6 @@ std::string LayerNames::name_for(const OnnxNode& node, const std::string& weight
   return unique(name);
 }
 
-std::string LayerNames::unique(const std::string& name) {
-  const std::string first = as_layer_name(name);
-  std::string each = first;
-  for (int i = 2; !taken_.insert(each).second; ++i) each = first + "_" + std::to_string(i);
-  return each;
-}
+std::string LayerNames::unique(const std::string& name) { return names_.take(as_layer_name(name)); }
 
 }  // namespace spillway

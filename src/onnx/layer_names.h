@@ -1,9 +1,9 @@
 #pragma once
 
-#include <set>
 #include <string>
 
 #include "src/onnx/onnx_model.h"
+#include "um/text/free_names.h"
 
 namespace spillway {
 
@@ -17,7 +17,7 @@ class LayerNames {
   [[nodiscard]] std::string unique(const std::string& name);
 
  private:
-  std::set<std::string> taken_{"image", "labels", "loss"};
+  um::FreeNames names_{{"image", "labels", "loss"}};
 };
 
 /// `name` with '_' for what may not be part of a layer's name, and not too long.

@@ -12,4 +12,9 @@ namespace spillway {
   return um::Error{"operator " + node.type + " of node '" + node.name + "' " + complaint};
 }
 
+/// Of an attribute that no layer has in this form.
+[[nodiscard]] inline um::Error attribute_error(const OnnxNode& node, const std::string& word) {
+  return node_error(node, "has a value of its attribute " + word + " that no layer has");
+}
+
 }  // namespace spillway

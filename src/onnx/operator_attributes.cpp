@@ -78,12 +78,6 @@ bool has_value(const OnnxAttribute& value, std::int64_t wanted) {
          std::ranges::all_of(*list, [&](std::int64_t each) { return each == wanted; });
 }
 
-// What is left out, or as all layers have it.
-bool is_harmless(const std::string& word, const OnnxAttribute& value) {
-  const auto* const text = std::get_if<std::string>(&value);
-  return word == "auto_pad" && text != nullptr && *text == "NOTSET";
-}
-
 // One attribute after the other, for the layer that they make together.
 template <typename L>
 class AttributeReading {
@@ -112,8 +106,7 @@ nets::Layer layer_by(const Operator& entry, const OnnxNode& node) {
     AttributeReading reading{layer, word, value};
     const bool is_taken = std::apply(
         [&](const auto&... attribute) { return (reading(attribute) || ...); }, entry.attributes);
-    if (is_taken || is_harmless(word, value)) continue;
-    throw node_error(node, "has a value of its attribute " + word + " that no layer has");
+    if (!is_taken) throw attribute_error(node, word);
   }
   return layer;
 }

@@ -9,7 +9,8 @@ std::optional<ArenaUse> arena_use(const prefetch::TaskGraph& graph, const prefet
   if (plan.residency == prefetch::Residency::kOnDemand || !moves_whole_blocks(plan, graph)) {
     return std::nullopt;
   }
-  const um::Bytes room = prefetch::BlockSizes{graph, plan.page}.pool(plan.budget);
+  const um::Bytes pinned = prefetch::BlockSizes{graph, plan.page}.pinned();
+  const um::Bytes room = um::saturating_difference(plan.budget, pinned);
   return ArenaUse{.extent = place_step(graph, plan, room).placement.extent, .room = room};
 }
 

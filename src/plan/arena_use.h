@@ -16,9 +16,9 @@ struct ArenaUse {
   [[nodiscard]] bool fits() const { return extent <= room; }
 };
 
-/// How a step run under `plan` uses an arena as large as the plan's pool. Nothing where the copy
-/// mode cannot run it: it pages on demand, or moves parts of blocks.
-/// Requires: the plan verifies. Complexity: as prefetch::place_step().
+/// How a step run under `plan` uses an arena as large as what the budget leaves beside what is
+/// always near. Nothing where the copy mode cannot run it: it pages on demand, or moves parts of
+/// blocks. Requires: the plan verifies. Complexity: as prefetch::place_step().
 [[nodiscard]] std::optional<ArenaUse> arena_use(const prefetch::TaskGraph& graph,
                                                 const prefetch::Plan& plan);
 

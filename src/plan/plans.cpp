@@ -46,16 +46,6 @@ Profile evaluation_profile(const Workload& workload, const Profile& training) {
   return profile;
 }
 
-// As the link wants it; more for a step of many terabytes, whose moves would be too many to plan.
-Bytes chunk_for(const TaskGraph& graph, const prefetch::LinkProfile& link) {
-  constexpr std::uint64_t kMaxMoves = 1ULL << 16U;
-  Bytes all;
-  for (const prefetch::DataBlock& block : graph.data) all += block.size;
-  Bytes chunk = prefetch::chunk_for(link);
-  while (kMaxMoves * chunk < all) chunk += chunk;
-  return chunk;
-}
-
 std::variant<Plan, Infeasible> try_graph(const TaskGraph& graph, const Profile& profile,
                                          Bytes step_budget, Bytes page,
                                          const PlanRequest& request) {
@@ -203,7 +193,7 @@ prefetch::Problem make_problem(const TaskGraph& graph, const Profile& profile, B
           .profile = profile,
           .budget = budget,
           .page = page,
-          .chunk = chunk_for(graph, profile.link),
+          .chunk = prefetch::chunk_for(profile.link),
           .whole_blocks = request.memory == MemoryMode::kCopy,
           .may_recompute = request.may_recompute};
 }

@@ -30,6 +30,9 @@ class StateChoice {
   /// The one that updates on the far side, likewise; null where there is none.
   [[nodiscard]] const Workload* far_updates() const { return far_updates_.get(); }
 
+  /// Whether plans may have updates on the far side.
+  [[nodiscard]] bool may_update_far() const { return update_ != UpdateRule::kNear; }
+
   /// What budgets are relative to: the need of a run that moves nothing, the smallest budget of
   /// both.
   [[nodiscard]] prefetch::NearNeed need() const;

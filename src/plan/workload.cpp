@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <string>
 #include <utility>
 
 #include "prefetch/block_sizes.h"
@@ -51,6 +52,19 @@ StepOptions with_batch(StepOptions options, std::size_t batch) {
 // (BlockSizes), which what an evaluation says of each of many images would not be in tiny pages.
 Bytes least_page(const Step& step) {
   return Bytes{std::bit_ceil(4 * step.graph[step.result].size.count() + 1)};
+}
+
+// Beyond this no sum of sizes or times is sure to be a number, and no table of pages to fit in RAM.
+void expect_plannable(const Step& step, std::size_t batch) {
+  constexpr Bytes kMostOfAStep{1ULL << 50U};
+  Bytes all;
+  for (const prefetch::DataBlock& block : step.graph.data) {
+    all = std::min(all, kMostOfAStep) + std::min(block.size, kMostOfAStep);
+  }
+  if (all <= kMostOfAStep) return;
+  throw um::Error{"a step of batch " + std::to_string(batch) + " has more than " +
+                  um::to_string(kMostOfAStep) +
+                  " of tensors, which is more than can be planned; use a smaller --batch"};
 }
 
 // Each kind so often as it is to run, one kind after the other.
@@ -161,6 +175,7 @@ Workload::Workload(const prefetch::SubBatches& batches, ShardSteps training, Ste
       evaluation_{std::move(evaluation)},
       page_{run_page(training_.front().step.graph, evaluation_, size_model)},
       evaluation_near_{near_of(evaluation_.graph)} {
+  for (const RepeatedStep& part : training_) expect_plannable(part.step, part.batch);
   Bytes small = evaluation_near_.small;
   for (const RepeatedStep& part : training_) {
     training_near_.push_back(near_of(part.step.graph));

@@ -32,7 +32,8 @@ namespace spillway {
 class Workload {
  public:
   Workload(const nets::Network& network, const SizeModel& size_model, const StepOptions& options);
-  /// Of a batch cut as `batches` says. Evaluation takes as many samples at a time.
+  /// Of a batch cut as `batches` says. Evaluation takes as many samples at a time, or as
+  /// make_evaluation_step() can.
   Workload(const nets::Network& network, const SizeModel& size_model, const StepOptions& options,
            const prefetch::SubBatches& batches);
   /// Of one rank's shards of a batch, which keep `beside` always near besides the blocks of their

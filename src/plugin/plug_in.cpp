@@ -22,23 +22,31 @@ std::optional<std::string> path_of(const PlugIn& plug_in) {
   return std::nullopt;
 }
 
+/// Returns an empty path where the system does not say.
+std::filesystem::path folder_of_program() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+}
+
 }  // namespace
 
 std::vector<std::filesystem::path> folders_of_program(const std::string& libraries) {
-  std::error_code error;
-  const std::filesystem::path program =
-      std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  const std::filesystem::path program = folder_of_program();
   return {program, program / libraries};
 }
 
 // A library that was named by a relative path keeps that name when the current folder is another.
+// The program has no name in the loader's list, and dlinfo() crashes when it is asked for its
+// folder.
 std::filesystem::path folder_of(const void* code) {
   Dl_info info{};
   void* loaded = nullptr;
   std::array<char, PATH_MAX> folder{};
   if (dladdr1(code, &info, &loaded, RTLD_DL_LINKMAP) == 0) return {};
+  if (*static_cast<const link_map*>(loaded)->l_name == '\0') return folder_of_program();
   if (dlinfo(loaded, RTLD_DI_ORIGIN, folder.data()) != 0) return {};
-  return folder.data();
+  // It may end with "/.", which stands for the folder itself.
+  return (std::filesystem::path{folder.data()} / "file").lexically_normal().parent_path();
 }
 
 void* address_in(void* library, const std::string& name) { return dlsym(library, name.c_str()); }

@@ -15,7 +15,7 @@ namespace spillway {
 double compute_speed_while_exchanging(const RankMemory& between, const ExchangeLoad& load) {
   constexpr std::chrono::milliseconds kDuration{400};
   constexpr double kSlowest = 0.05;
-  const std::optional<prefetch::TaskId> task = longest_task(load.step, load.profile, load.limit);
+  const std::optional<LoadTask> task = find_load(load.step, load.profile, load.limit);
   // What not all ranks can do, none does.
   if (any_rank(between.ranks, !task)) return 1;
   RepeatedLaunch launches{load.step, *task, *load.context.backend, load.context.device->memory(),

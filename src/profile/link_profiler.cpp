@@ -38,7 +38,7 @@ prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
   const auto link = make_link_under_test(device, subject.mode, subject.options,
                                          moved_size(subject.options.page, subject.limit));
   const auto start_load = [&]() -> std::unique_ptr<RepeatedLaunch> {
-    const std::optional<prefetch::TaskId> task = longest_task(step, profile, subject.limit);
+    const std::optional<LoadTask> task = find_load(step, profile, subject.limit);
     if (!task) return nullptr;
     return std::make_unique<RepeatedLaunch>(step, *task, backend, device.memory(), stream);
   };
@@ -71,7 +71,9 @@ prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
                                .faults = device.faults()};
   result.faults.time += subject.options.fault_latency;
   if (speed) result.compute_speed_while_moving = std::clamp(*speed, 0.05, 1.0);
-  measure_far_update(*link, step, backend, start_load, stop, result);
+  if (subject.with_far_updates) {
+    measure_far_update(*link, step, backend, start_load, stop, result);
+  }
   return result;
 }
 

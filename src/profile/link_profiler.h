@@ -18,6 +18,7 @@ struct LinkSubject {
   MemoryMode mode;             ///< managed: moves of unified memory; else explicit copies
   um::ManagedOptions options;  ///< page, far memory, link, paging; sizes are chosen here
   um::Bytes limit;             ///< of near memory
+  bool with_far_updates = true;
 };
 
 /// Measures bandwidth each way while the stream runs the longest task of `step`, and how much that

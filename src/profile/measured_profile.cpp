@@ -53,12 +53,32 @@ void expect_space(um::Device& device, const Measurement& measurement, um::Manage
 
 }  // namespace
 
+bool depends_on_times(const Workload& workload, MemoryMode mode) {
+  const auto has_choice = [](const prefetch::TaskGraph& graph) {
+    return std::ranges::any_of(
+        graph.tasks, [](const prefetch::Task& task) { return task.algorithms.size() > 1; });
+  };
+  return mode != MemoryMode::kResident || has_choice(workload.evaluation().graph) ||
+         std::ranges::any_of(workload.training_steps(),
+                             [&](const RepeatedStep& part) { return has_choice(part.step.graph); });
+}
+
+std::vector<Profile> unmeasured_profiles(const Workload& workload, const prefetch::Machine& model) {
+  std::vector<Profile> profiles;
+  for (const RepeatedStep& part : workload.training_steps()) {
+    profiles.push_back(prefetch::model_profile(part.step.graph, model));
+    profiles.back().source = "not measured";
+  }
+  return profiles;
+}
+
 std::vector<Profile> measure_profiles(ExecutionContext& context, const Measurement& measurement,
                                       const std::stop_token& stop, const OnProgress& on_progress) {
-  const auto& [workload, limit, mode, space] = measurement;
-  um::ManagedOptions options = space;
+  const Workload& workload = measurement.workload;
+  const um::Bytes limit = measurement.limit;
+  um::ManagedOptions options = measurement.space;
   options.page = workload.page();
-  expect_space(*context.device, measurement, options);
+  if (measurement.with_link) expect_space(*context.device, measurement, options);
   const std::vector<RepeatedStep>& steps = workload.training_steps();
   std::vector<Profile> profiles(steps.size());
   // From the last: the tasks of a sub-step are among those of the ones behind it.
@@ -70,9 +90,16 @@ std::vector<Profile> measure_profiles(ExecutionContext& context, const Measureme
                                         std::min(limit, workload.need().resident), *context.compute,
                                         stop, on_progress);
   }
-  const prefetch::LinkProfile link =
-      measure_link({.device = *context.device, .mode = mode, .options = options, .limit = limit},
-                   steps.front().step, *context.backend, profiles.front(), *context.compute, stop);
+  prefetch::LinkProfile link;
+  if (measurement.with_link) {
+    link = measure_link({.device = *context.device,
+                         .mode = measurement.mode,
+                         .options = options,
+                         .limit = limit,
+                         .with_far_updates = measurement.with_far_updates},
+                        steps.front().step, *context.backend, profiles.front(), *context.compute,
+                        stop);
+  }
   for (std::size_t i = 0; i < steps.size(); ++i) {
     profiles[i].link = link;
     profiles[i].far_updates = prefetch::far_update_times(steps[i].step.graph, link);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "prefetch/files/machine.h"
 #include "prefetch/profile.h"
 #include "prefetch/task_graph.h"
 #include "src/ops/execution_context.h"
@@ -22,9 +23,19 @@ struct Measurement {
   /// What far memory, link and paging will be.
   MemoryMode mode;
   const um::ManagedOptions& space;
+  bool with_link = true;         ///< else it is that of a LinkProfile
+  bool with_far_updates = true;  ///< likewise how fast the far side updates
 };
 
-/// Measures the training steps of a workload and the link on `processor`: one profile for each. A
+/// Whether a plan of `workload` depends on times. It does not where all stays resident and each
+/// task has one algorithm.
+[[nodiscard]] bool depends_on_times(const Workload& workload, MemoryMode mode);
+
+/// What stands in for measured times where no plan depends on them: those of a machine's model.
+[[nodiscard]] std::vector<prefetch::Profile> unmeasured_profiles(const Workload& workload,
+                                                                 const prefetch::Machine& model);
+
+/// Measures the training steps of a workload and the link: one profile for each. A
 /// sub-step whose tasks are all in another one of as many samples takes their times, by name.
 /// Throws: um::Error at once when the device cannot make such a space; um::OutOfMemory; Interrupted
 /// when `stop` is requested.

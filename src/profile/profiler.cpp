@@ -1,10 +1,14 @@
 #include "src/profile/profiler.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "prefetch/files/machine.h"
 #include "src/execute/executor.h"
 #include "src/profile/measuring_time.h"
 #include "src/profile/scratch_launch.h"
@@ -15,6 +19,7 @@ namespace {
 
 using prefetch::TaskId;
 using um::Bytes;
+using um::Nanoseconds;
 
 using Clock = std::chrono::steady_clock;
 
@@ -29,56 +34,117 @@ Bytes smallest_ring(const Step& step) {
   return max;
 }
 
-// Runs the tasks of a step in order, again and again, each time with another algorithm where a
-// task has several, and notes how long each takes. To be made and used by work of `stream`.
+// One algorithm of a task, and how long its runs took.
+class Candidate {
+ public:
+  Candidate(std::uint32_t algorithm, Nanoseconds modelled, ScratchLaunch launch)
+      : algorithm_{algorithm}, modelled_{modelled}, launch_{std::move(launch)} {}
+
+  [[nodiscard]] std::uint32_t algorithm() const { return algorithm_; }
+  [[nodiscard]] ScratchLaunch& launch() { return launch_; }
+  void add(Nanoseconds time) { times_.insert(std::ranges::upper_bound(times_, time), time); }
+
+  [[nodiscard]] std::size_t runs() const { return times_.size(); }
+  [[nodiscard]] bool has_time() const { return !times_.empty(); }
+  [[nodiscard]] Nanoseconds modelled() const { return modelled_; }
+  [[nodiscard]] Nanoseconds fastest() const { return times_.front(); }
+  [[nodiscard]] Nanoseconds median() const { return times_[(times_.size() - 1) / 2]; }
+  // Whether it takes so long that what the caches hold is of no importance.
+  [[nodiscard]] bool is_long() const { return has_time() && fastest() >= kLong; }
+  // How many times must agree.
+  [[nodiscard]] std::size_t enough() const { return is_long() ? 2 : 5; }
+  [[nodiscard]] bool is_settled() const {
+    if (runs() >= kMostRuns) return true;
+    return runs() >= enough() && 10 * times_[enough() - 1] <= 11 * fastest();
+  }
+
+ private:
+  static constexpr Nanoseconds kLong{std::chrono::milliseconds{2}};
+  static constexpr std::size_t kMostRuns = 25;
+
+  std::uint32_t algorithm_;
+  Nanoseconds modelled_;
+  ScratchLaunch launch_;
+  std::vector<Nanoseconds> times_;  // of the runs that have ended, the fastest first
+};
+
+// What is expected to take how long, in nanoseconds.
+struct Expected {
+  double first = 0;    // runs of what has no time yet
+  double repeats = 0;  // all other runs
+  double step = 0;     // each task with its first algorithm
+};
+
+// How long repeats may take, where a step takes so long.
+double most_time(double step) {
+  const auto usual = static_cast<double>(measuring_time(std::chrono::seconds{1}).count());
+  return std::max(usual, kRepeatedSteps * step);
+}
+
+// Runs the tasks of a step in order, in rounds in which each has one of its algorithms, and notes
+// how long each takes. To be made and used by work of `stream`; what the times are is known when
+// that work has ended.
 class TaskTimer {
  public:
   TaskTimer(const Step& step, const Backend& backend, um::Range scratch, um::Stream& stream)
       : stream_{stream}, ring_{scratch} {
     backend.clear(scratch);
+    const prefetch::Profile model =
+        prefetch::model_profile(step.graph, prefetch::find_machine("host"));
     for (std::size_t t = 0; t < step.graph.tasks.size(); ++t) {
       std::vector<Candidate>& candidates = tasks_.emplace_back();
       for (std::uint32_t a = 0; a < step.graph.tasks[t].algorithms.size(); ++a) {
         if (ScratchLaunch::size(step, TaskId(t), a).count() > scratch.size()) continue;
-        candidates.push_back(
-            {.algorithm = a, .launch = {step, TaskId(t), a, backend}, .times = {}});
+        candidates.emplace_back(a, model.durations[t][a],
+                                ScratchLaunch{step, TaskId(t), a, backend});
       }
-      rounds_ = std::max(rounds_, candidates.size());
     }
   }
 
-  // One run of the step for each algorithm: done or, on a GPU, given. `on_task` is called before
-  // each task.
+  // Chooses what runs in the next round: what has too few times and, so that caches hold what they
+  // would hold, what takes no time to speak of. Returns false where all is measured.
+  bool choose() {
+    chosen_.clear();
+    double room = most_time(step_time()) - static_cast<double>(repeated_);
+    bool is_any_wanted = false;
+    for (std::vector<Candidate>& candidates : tasks_) {
+      Candidate& candidate = neediest(candidates);
+      const bool is_wanted = !candidate.is_settled();
+      if (candidate.has_time()) {
+        const auto cost = static_cast<double>(candidate.fastest().count());
+        if (cost > room || !(is_wanted || !candidate.is_long())) continue;
+        room -= cost;
+      }
+      is_any_wanted = is_any_wanted || is_wanted;
+      chosen_.push_back(&candidate);
+    }
+    return is_any_wanted;
+  }
+
+  // Runs what was chosen: done or, on a GPU, given. `on_task` is called before each task with the
+  // fraction of the time that has passed.
   template <class OnTask>
-  void run(bool is_timed, const OnTask& on_task) {
-    for (std::size_t round = 0; round < rounds_; ++round) {
-      for (std::vector<Candidate>& candidates : tasks_) {
-        on_task();
-        Candidate& candidate = candidates[std::min(round, candidates.size() - 1)];
-        candidate.launch.place(ring_);
-        if (is_timed) {
-          run_timed(candidate);
-        } else {
-          candidate.launch.run();
-        }
-      }
+  void run(const OnTask& on_task) {
+    const Expected expected = expect();
+    const std::int64_t before = passed_;
+    Expected so_far;
+    for (Candidate* const candidate : chosen_) {
+      on_task(fraction(expected, so_far, static_cast<double>(passed_ - before)));
+      (candidate->has_time() ? so_far.repeats : so_far.first) += time_of(*candidate);
+      candidate->launch().place(ring_);
+      run_timed(*candidate);
     }
   }
 
-  [[nodiscard]] std::size_t runs_of_tasks() const { return rounds_ * tasks_.size(); }
-
-  // By task and algorithm: the median, of two the faster; the first's where one had no room.
-  // Requires: all runs have ended.
-  [[nodiscard]] std::vector<std::vector<um::Nanoseconds>> times(const prefetch::TaskGraph& graph) {
-    std::vector<std::vector<um::Nanoseconds>> result;
+  // By task and algorithm; the first's where one had no room.
+  [[nodiscard]] std::vector<std::vector<Nanoseconds>> times(const prefetch::TaskGraph& graph) {
+    std::vector<std::vector<Nanoseconds>> result;
     for (std::size_t t = 0; t < tasks_.size(); ++t) {
-      std::vector<um::Nanoseconds>& times = result.emplace_back();
-      for (Candidate& candidate : tasks_[t]) {
-        std::ranges::sort(candidate.times);
-        const um::Nanoseconds median = candidate.times[(candidate.times.size() - 1) / 2];
-        times.resize(std::max(times.size(), std::size_t{candidate.algorithm}),
-                     times.empty() ? median : times.front());
-        times.push_back(median);
+      std::vector<Nanoseconds>& times = result.emplace_back();
+      for (const Candidate& candidate : tasks_[t]) {
+        times.resize(std::max(times.size(), std::size_t{candidate.algorithm()}),
+                     times.empty() ? candidate.median() : times.front());
+        times.push_back(candidate.median());
       }
       times.resize(graph.tasks[t].algorithms.size(), times.front());
     }
@@ -86,17 +152,73 @@ class TaskTimer {
   }
 
  private:
-  struct Candidate {
-    std::uint32_t algorithm;
-    ScratchLaunch launch;
-    std::vector<um::Nanoseconds> times;  // of the runs that have ended
-  };
+  // The one that has run least of those whose times do not agree; the first where all do.
+  static Candidate& neediest(std::vector<Candidate>& candidates) {
+    Candidate* least = nullptr;
+    for (Candidate& candidate : candidates) {
+      if (candidate.is_settled()) continue;
+      if (least == nullptr || candidate.runs() < least->runs()) least = &candidate;
+    }
+    return least == nullptr ? candidates.front() : *least;
+  }
+
+  // As measured, else as modelled times how much slower than modelled the others were.
+  [[nodiscard]] double time_of(const Candidate& candidate) const {
+    if (candidate.has_time()) return static_cast<double>(candidate.fastest().count());
+    return slowness_ * static_cast<double>(candidate.modelled().count());
+  }
+  [[nodiscard]] double step_time() const {
+    double sum = 0;
+    for (const std::vector<Candidate>& candidates : tasks_) sum += time_of(candidates.front());
+    return sum;
+  }
+
+  [[nodiscard]] Expected expect() {
+    double known = 0;
+    double modelled = 0;
+    for (const std::vector<Candidate>& candidates : tasks_) {
+      for (const Candidate& candidate : candidates) {
+        if (!candidate.has_time()) continue;
+        known += static_cast<double>(candidate.fastest().count());
+        modelled += static_cast<double>(candidate.modelled().count());
+      }
+    }
+    if (modelled > 0) slowness_ = known / modelled;
+    Expected expected{.step = step_time()};
+    for (const std::vector<Candidate>& candidates : tasks_) {
+      for (const Candidate& candidate : candidates) {
+        const std::size_t left =
+            candidate.enough() - std::min(candidate.runs(), candidate.enough());
+        const std::size_t first = candidate.has_time() ? 0 : 1;
+        expected.first += static_cast<double>(first) * time_of(candidate);
+        expected.repeats += static_cast<double>(left - first) * time_of(candidate);
+      }
+    }
+    return expected;
+  }
+
+  // Of the time that measuring takes. The runs of this round so far, which were expected to take
+  // what `so_far` says, have taken `time`.
+  [[nodiscard]] double fraction(const Expected& expected, const Expected& so_far, double time) {
+    const double known = so_far.first + so_far.repeats;
+    const double slowness = time > 0 && known > 0 ? time / known : 1;
+    const double most = most_time(slowness * expected.step) - static_cast<double>(repeated_);
+    const double left =
+        slowness * (expected.first - so_far.first) +
+        std::clamp(slowness * (expected.repeats - so_far.repeats), 0.0, std::max(0.0, most));
+    const auto done = static_cast<double>(passed_);
+    if (done > 0) fraction_ = std::max(fraction_, done / (done + left));
+    return fraction_;
+  }
 
   void run_timed(Candidate& candidate) {
     stream_.notify([this](Clock::time_point moment) { begin_ = moment; });
-    candidate.launch.run();
-    stream_.notify([this, &times = candidate.times](Clock::time_point moment) {
-      times.emplace_back(moment - begin_);
+    candidate.launch().run();
+    stream_.notify([this, &candidate](Clock::time_point moment) {
+      const Nanoseconds time = moment - begin_;
+      passed_ += time.count();
+      if (candidate.has_time()) repeated_ += time.count();
+      candidate.add(time);
     });
   }
 
@@ -104,15 +226,13 @@ class TaskTimer {
   ScratchRing ring_;
   Clock::time_point begin_;  // of the last timed run; for notices, which come in order
   std::vector<std::vector<Candidate>> tasks_;
-  std::size_t rounds_ = 1;
+  std::vector<Candidate*> chosen_;
+  // The time of all runs, and of those that were not the first. Notices may come from elsewhere.
+  std::atomic<std::int64_t> passed_ = 0;
+  std::atomic<std::int64_t> repeated_ = 0;
+  double slowness_ = 1;  // measured over modelled
+  double fraction_ = 0;  // never falls
 };
-
-// Three times are enough, and two where they take long; many where they take no time.
-bool is_enough(std::size_t times, Clock::duration elapsed) {
-  using std::chrono::seconds;
-  if (times < 2) return false;
-  return times < 3 ? elapsed > seconds{15} : times >= 25 || elapsed > measuring_time(seconds{1});
-}
 
 }  // namespace
 
@@ -123,22 +243,19 @@ prefetch::Profile measure_tasks(const Step& step, const Backend& backend, um::Me
                             .graph = prefetch::fingerprint(step.graph)};
   const um::Block scratch{memory, std::max(um::round_down(limit, kWhole), smallest_ring(step))};
   std::optional<TaskTimer> timer;
-  double done = 0;
-  const auto pass = [&](bool is_timed) {
-    stream.enqueue([&, is_timed] {
+  bool has_more = true;
+  while (has_more) {
+    stream.enqueue([&] {
       if (!timer) timer.emplace(step, backend, scratch.bytes(), stream);
-      constexpr std::size_t kUsualPasses = 4;
-      const auto all = static_cast<double>(kUsualPasses * timer->runs_of_tasks());
-      timer->run(is_timed, [&] {
+      has_more = timer->choose();
+      if (!has_more) return;
+      timer->run([&](double fraction) {
         if (stop.stop_requested()) throw Interrupted{};
-        if (done < all) on_progress(done++ / all);
+        on_progress(fraction);
       });
     });
     stream.synchronize();
-  };
-  pass(false);  // warms up
-  const Clock::time_point begin = Clock::now();
-  for (std::size_t times = 0; !is_enough(times, Clock::now() - begin); ++times) pass(true);
+  }
   on_progress(1);
   profile.durations = timer->times(step.graph);
   return profile;

@@ -11,25 +11,41 @@ namespace {
 // Enough for a GPU to go from one run to the next by itself, and few enough to end soon.
 constexpr int kUnderWay = 2;
 
-constexpr int kRunsAlone = 6;
+constexpr um::Nanoseconds kLongestLoad{std::chrono::milliseconds{100}};  // of a load's task
+constexpr um::Nanoseconds kAlone{std::chrono::milliseconds{200}};        // for all runs alone
+constexpr std::int64_t kMostAlone = 7;
+
+int runs_alone(um::Nanoseconds each) {
+  const std::int64_t runs = kAlone / std::max(each, um::Nanoseconds{1});
+  return static_cast<int>(std::clamp<std::int64_t>(runs, 1, kMostAlone));
+}
+
+// Whether `other` is a better load than `best`.
+bool is_better(um::Nanoseconds other, um::Nanoseconds best) {
+  if (best > kLongestLoad) return other < best;
+  return other <= kLongestLoad && other > best;
+}
 
 }  // namespace
 
-std::optional<prefetch::TaskId> longest_task(const Step& step, const prefetch::Profile& profile,
-                                             um::Bytes limit) {
-  std::optional<prefetch::TaskId> longest;
+std::optional<LoadTask> find_load(const Step& step, const prefetch::Profile& profile,
+                                  um::Bytes limit) {
+  std::optional<LoadTask> best;
   for (std::size_t t = 0; t < step.graph.tasks.size(); ++t) {
     const prefetch::TaskId task{static_cast<std::uint32_t>(t)};
-    const bool fits = 4 * ScratchLaunch::size(step, task, 0) <= 3 * limit;
-    if (fits && (!longest || profile(task, 0) > profile(*longest, 0))) longest = task;
+    if (4 * ScratchLaunch::size(step, task, 0) > 3 * limit) continue;
+    const um::Nanoseconds time = profile(task, 0);
+    if (!best || is_better(time, best->time)) best = {.task = task, .time = time};
   }
-  return longest;
+  return best;
 }
 
-RepeatedLaunch::RepeatedLaunch(const Step& step, prefetch::TaskId task, const Backend& backend,
+RepeatedLaunch::RepeatedLaunch(const Step& step, const LoadTask& load, const Backend& backend,
                                um::Memory& memory, um::Stream& stream)
-    : scratch_{memory, ScratchLaunch::size(step, task, 0)}, stream_{stream} {
-  stream_.enqueue([&step, task, &backend, this] {
+    : scratch_{memory, ScratchLaunch::size(step, load.task, 0)},
+      stream_{stream},
+      runs_alone_{runs_alone(load.time)} {
+  stream_.enqueue([&step, task = load.task, &backend, this] {
     ScratchRing ring{scratch_.bytes()};
     launch_.emplace(step, task, 0, backend);
     launch_->place(ring);
@@ -47,10 +63,9 @@ RepeatedLaunch::~RepeatedLaunch() {
   }
 }
 
-// The shortest of a few runs, after one that warms up, and of those that were timed before.
+// The shortest of a few runs, and of those that were timed before.
 void RepeatedLaunch::time_alone() {
-  launch_->run();
-  for (int i = 0; i < kRunsAlone; ++i) {
+  for (int i = 0; i < runs_alone_; ++i) {
     stream_.notify([this](Clock::time_point moment) { begin_ = moment; });
     launch_->run();
     stream_.notify([this](Clock::time_point moment) {

@@ -16,20 +16,26 @@
 
 namespace spillway {
 
-/// The longest task of `step` that leaves a quarter of `limit` free while it is repeated; nothing
-/// where none does. `profile` has its times.
-[[nodiscard]] std::optional<prefetch::TaskId> longest_task(const Step& step,
-                                                           const prefetch::Profile& profile,
-                                                           um::Bytes limit);
+/// A task to keep the processor busy with.
+struct LoadTask {
+  prefetch::TaskId task;
+  um::Nanoseconds time;  ///< with its first algorithm
+};
+
+/// The longest task of `step` that takes at most a tenth of a second, else the shortest; of those
+/// that leave a quarter of `limit` free while they are repeated. Nothing where none does. `profile`
+/// has their times.
+[[nodiscard]] std::optional<LoadTask> find_load(const Step& step, const prefetch::Profile& profile,
+                                                um::Bytes limit);
 
 /// Runs one launch of a step on a stream again and again, from its construction on, to keep the
 /// processor busy, and says how fast that goes.
 class RepeatedLaunch {
  public:
-  /// Times the launch by itself first, and again in stop(): memory may be slow while it is new.
-  /// Everything must outlive it. Throws: um::OutOfMemory.
-  RepeatedLaunch(const Step& step, prefetch::TaskId task, const Backend& backend,
-                 um::Memory& memory, um::Stream& stream);
+  /// Times the launch by itself first, and again in stop(), for a fifth of a second or once: memory
+  /// may be slow while it is new. Everything must outlive it. Throws: um::OutOfMemory.
+  RepeatedLaunch(const Step& step, const LoadTask& load, const Backend& backend, um::Memory& memory,
+                 um::Stream& stream);
   RepeatedLaunch(const RepeatedLaunch&) = delete;
   RepeatedLaunch& operator=(const RepeatedLaunch&) = delete;
   ~RepeatedLaunch();
@@ -49,6 +55,7 @@ class RepeatedLaunch {
   um::Block scratch_;
   um::Stream& stream_;
   std::optional<ScratchLaunch> launch_;
+  const int runs_alone_;
   um::Nanoseconds alone_ = um::Nanoseconds::max();
 
   std::mutex mutex_;  // guards what follows

@@ -75,6 +75,7 @@ void expect_agreement(Communicator& communicator, std::span<const NamedText> tex
   compared.insert(compared.end(), texts.begin(), texts.end());
 
   std::string sentence;
+  std::string advice;
   for (const NamedText& named : compared) {
     const std::vector<std::string> of_ranks = gather_texts(communicator, named.text);
     if (std::adjacent_find(of_ranks.begin(), of_ranks.end(), std::not_equal_to<>{}) ==
@@ -83,9 +84,10 @@ void expect_agreement(Communicator& communicator, std::span<const NamedText> tex
     }
     sentence += (sentence.empty() ? "the ranks differ in " : "; and in ") + named.name + ": " +
                 differences(of_ranks, communicator.nodes());
+    if (!named.advice.empty()) advice += "; " + named.advice;
     if (&named == compared.data()) break;  // no two texts belong together
   }
-  if (!sentence.empty()) throw um::Error{sentence};
+  if (!sentence.empty()) throw um::Error{sentence + advice};
 }
 
 }  // namespace spillway

@@ -13,7 +13,6 @@ namespace {
 
 using prefetch::DataId;
 using prefetch::Task;
-using prefetch::TaskId;
 
 // An update of a large part of parameters.
 struct LargeUpdate {
@@ -38,20 +37,25 @@ bool has(const std::vector<DataId>& ids, DataId id) {
   return std::ranges::find(ids, id) != ids.end();
 }
 
-bool is_of_parameters(const Step& step, DataId id) {
-  return std::ranges::any_of(step.state, [&](const StateBlock& block) {
-    return block.role == StateRole::kParameters && has(block.ids, id);
-  });
+// By block.
+std::vector<bool> are_parameters(const Step& step) {
+  std::vector<bool> are(step.graph.data.size());
+  for (const StateBlock& block : step.state) {
+    if (block.role != StateRole::kParameters) continue;
+    for (const DataId id : block.ids) are[static_cast<std::size_t>(id)] = true;
+  }
+  return are;
 }
 
 std::vector<LargeUpdate> find_large_updates(const Step& whole) {
+  const std::vector<bool> is_of_parameters = are_parameters(whole);
   std::vector<LargeUpdate> found;
   for (std::size_t t = 0; t < whole.launches.size(); ++t) {
     if (!is_update(whole.launches[t].operation)) continue;
     const Task& task = whole.graph.tasks[t];
     LargeUpdate update{.task = task.name};
     for (const DataId id : task.writes) {
-      if (is_of_parameters(whole, id)) {
+      if (is_of_parameters[static_cast<std::size_t>(id)]) {
         update.parameters = id;
       } else {
         update.own.push_back(id);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "prefetch/block_sizes.h"
 #include "prefetch/far_update.h"
 #include "prefetch/update_order.h"
 #include "src/step/fusion.h"
@@ -76,6 +77,27 @@ Step make_step(const nets::Network& network, const SizeModel& size_model,
   }
   expect_unique_names(made, network);
   return made;
+}
+
+// What is said of the samples is read when the step has ended, so that it must be too small to be
+// moved in any page (BlockSizes).
+std::size_t most_judged(const nets::Network& network, const StepOptions& options) {
+  const TensorShape logits{.batch = 1, .image = network.nodes.back().output};
+  if (std::holds_alternative<nets::VocabularyLoss>(network.nodes.back().layer) ||
+      logits.image.height * logits.image.width != 1) {
+    return options.batch;
+  }
+  const SoftmaxCrossEntropyEvaluate one{.x = logits, .gives_logits = options.gives_logits};
+  const std::size_t floats = one.judged_floats() + one.given_logits();
+  const um::Bytes most = prefetch::largest_small(prefetch::kLargestPage);
+  const std::size_t room = most.count() / sizeof(float) - 2;  // behind the first two
+  if (floats > room) {
+    throw um::Error{"the logits of an image of " + std::to_string(network.classes()) +
+                    " classes are too many to be kept: at most " +
+                    std::to_string(room - one.judged_floats()) +
+                    " are; leave out --top and --logits"};
+  }
+  return std::min(options.batch, room / floats);
 }
 
 void order_updates(Step& step) {
@@ -150,8 +172,10 @@ Step make_training_step(const nets::Network& network, const SizeModel& size_mode
 
 Step make_evaluation_step(const nets::Network& network, const SizeModel& size_model,
                           const StepOptions& options) {
-  return make_step(nets::without_auxiliary_heads(network), size_model, options,
-                   Purpose::kEvaluation);
+  const nets::Network evaluated = nets::without_auxiliary_heads(network);
+  StepOptions own = options;
+  own.batch = most_judged(evaluated, options);
+  return make_step(evaluated, size_model, own, Purpose::kEvaluation);
 }
 
 Step make_sampling_step(const nets::Network& network, const SizeModel& size_model,

@@ -111,7 +111,9 @@ struct Step {
 
 /// Loads a batch and goes forward as in inference: running statistics, no dropout, no auxiliary
 /// heads. Its state blocks are the parameters and statistics of the training step, by the same
-/// names, but for those of auxiliary heads. Throws: likewise.
+/// names, but for those of auxiliary heads. It loads a smaller batch where a result of so many
+/// samples would be too large to stay near. Throws: likewise; um::Error where the logits of one
+/// sample are.
 [[nodiscard]] Step make_evaluation_step(const nets::Network& network, const SizeModel& size_model,
                                         const StepOptions& options);
 

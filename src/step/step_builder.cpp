@@ -1,6 +1,7 @@
 #include "src/step/step_builder.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -33,6 +34,38 @@ constexpr const char* kNoCudnnAttention =
 bool is_attention(const Operation& operation) {
   return std::holds_alternative<AttentionForward>(operation) ||
          std::holds_alternative<AttentionBackward>(operation);
+}
+
+// Whether two operations of one type are the same; false of all but those with weights, of which a
+// library is asked. Names all members, so that one more does not compile.
+template <class Op>
+bool are_same(const Op& /*a*/, const Op& /*b*/) {
+  return false;
+}
+template <class Geometry>
+bool are_same(const WeightedForward<Geometry>& a, const WeightedForward<Geometry>& b) {
+  const auto& [geometry, relu] = a;
+  return geometry == b.geometry && relu == b.relu;
+}
+template <class Geometry>
+bool are_same(const WeightedBackwardData<Geometry>& a, const WeightedBackwardData<Geometry>& b) {
+  const auto& [geometry] = a;
+  return geometry == b.geometry;
+}
+template <class Geometry>
+bool are_same(const WeightedBackwardWeights<Geometry>& a,
+              const WeightedBackwardWeights<Geometry>& b) {
+  const auto& [geometry, part] = a;
+  return geometry == b.geometry && part == b.part;
+}
+
+bool is_same(const Operation& a, const Operation& b) {
+  return a.index() == b.index() &&
+         std::visit(
+             [&](const auto& own) {
+               return are_same(own, std::get<std::decay_t<decltype(own)>>(b));
+             },
+             a);
 }
 
 prefetch::TaskKind task_kind(OperationKind kind) {
@@ -156,9 +189,21 @@ std::vector<DataId> StepBuilder::new_state(const std::string& name, const Parame
   return ids;
 }
 
-std::vector<prefetch::Algorithm> StepBuilder::algorithms(const Operation& operation) const {
+// Layers of deep networks repeat, and to ask a library takes longer than all else here.
+std::vector<AlgorithmInfo> StepBuilder::known_algorithms(const Operation& operation) {
+  constexpr std::size_t kMostKnown = 32;
+  if (!is_same(operation, operation)) return size_model_.algorithms(operation);
+  const auto known = std::ranges::find_if(
+      known_, [&](const KnownAlgorithms& each) { return is_same(each.operation, operation); });
+  if (known != known_.end()) return known->algorithms;
+  known_.push_front({.operation = operation, .algorithms = size_model_.algorithms(operation)});
+  if (known_.size() > kMostKnown) known_.pop_back();
+  return known_.front().algorithms;
+}
+
+std::vector<prefetch::Algorithm> StepBuilder::algorithms(const Operation& operation) {
   std::vector<prefetch::Algorithm> result;
-  for (const AlgorithmInfo& info : size_model_.algorithms(operation)) {
+  for (const AlgorithmInfo& info : known_algorithms(operation)) {
     result.push_back({.name = info.name, .workspace = info.workspace});
   }
   if (is_attention(operation) && options_.attention == AttentionAlgorithm::kOwn) result.resize(1);

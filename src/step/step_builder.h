@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -136,7 +137,8 @@ class StepBuilder {
   [[nodiscard]] float clip_norm() const;
   void emit_task(prefetch::Task task, const Operation& operation,
                  std::optional<prefetch::DataId> updated_once);
-  [[nodiscard]] std::vector<prefetch::Algorithm> algorithms(const Operation& operation) const;
+  [[nodiscard]] std::vector<prefetch::Algorithm> algorithms(const Operation& operation);
+  [[nodiscard]] std::vector<AlgorithmInfo> known_algorithms(const Operation& operation);
   // In so many parts.
   std::vector<prefetch::DataId> new_state(const std::string& name, const ParameterSpec& spec,
                                           StateRole role, std::size_t parts = 1);
@@ -144,7 +146,12 @@ class StepBuilder {
   [[nodiscard]] std::size_t parts_of(const ParameterSpec& spec) const;
 
   const nets::Network& network_;
+  struct KnownAlgorithms {
+    Operation operation;
+    std::vector<AlgorithmInfo> algorithms;
+  };
   const SizeModel& size_model_;
+  std::deque<KnownAlgorithms> known_;  // of the last few operations that were asked for
   StepOptions options_;
   Purpose purpose_;
   std::vector<std::size_t> readers_;  // by node

@@ -62,12 +62,22 @@ struct KeptTextModel {
   friend bool operator==(const KeptTextModel&, const KeptTextModel&) = default;
 };
 
+/// The last evaluation of a training, without its confusion matrix.
+struct LastEvaluation {
+  std::uint64_t step = 0;  ///< that it followed
+  double loss = 0;
+  double accuracy = 0;
+  std::optional<double> top5 = {};
+  friend bool operator==(const LastEvaluation&, const LastEvaluation&) = default;
+};
+
 /// A moment of a training, between two steps, but for the numbers of its State.
 struct Checkpoint {
   CheckpointKey key;
   KeptSettings settings;
   std::uint64_t step = 0;                        ///< steps done
   std::optional<BestEvaluation> best = {};       ///< where there was an evaluation
+  std::optional<LastEvaluation> last = {};       ///< likewise; older programs did not write it
   std::string network_file = {};                 ///< its text; empty: it was not written
   std::optional<KeptTextModel> text_model = {};  ///< of a network that reads text
   std::vector<std::string> class_names = {};     ///< by label; empty where classes have no names

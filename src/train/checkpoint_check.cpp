@@ -1,14 +1,18 @@
 #include "src/train/checkpoint_check.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <functional>
 #include <numeric>
 #include <span>
+#include <system_error>
+#include <thread>
 #include <utility>
 
+#include "prefetch/files/json.h"
 #include "src/files/file_digest.h"
 #include "src/files/finite.h"
-#include "src/files/safetensors.h"
 #include "um/files/folder.h"
 #include "um/text/count_of.h"
 
@@ -59,11 +63,11 @@ um::Error damaged(const fs::path& path, const CheckpointManifest& manifest) {
   return um::Error{sentence + "its header is damaged"};
 }
 
-void expect_tensors(const fs::path& folder, const CheckpointManifest& manifest) {
-  const um::InputFile whole = open_whole(folder, manifest.tensors);
-  const fs::path& path = whole.path();
+SafetensorsReader open_tensors(const fs::path& folder, const CheckpointManifest& manifest) {
+  um::InputFile whole = open_whole(folder, manifest.tensors);
+  const fs::path path = whole.path();
   if (sha256_of(whole) != manifest.tensors.sha256) throw damaged(path, manifest);
-  const SafetensorsReader file{path};
+  SafetensorsReader file{std::move(whole)};
   for (std::size_t i = 0; i < file.tensors().size(); ++i) {
     const std::string& name = file.tensors()[i].name;
     if (!manifest.tensor_digests.contains(name)) {
@@ -73,21 +77,33 @@ void expect_tensors(const fs::path& folder, const CheckpointManifest& manifest) 
       throw um::Error{"tensor '" + name + "' of " + path.string() + " " + kNotFinite};
     }
   }
+  return file;
 }
 
-CheckpointFinding finding_of(const fs::path& path) {
-  CheckpointFinding finding{.manifest = path.filename()};
-  try {
-    const CheckpointManifest manifest = read_manifest(path);
-    finding.step = manifest.checkpoint.step;
-    finding.tensors = manifest.tensor_digests.size();
-    finding.bytes = manifest.tensors.bytes;
-    for (const StoredFile& plan : manifest.plans) finding.bytes += plan.bytes;
-    expect_verified(path.parent_path(), manifest);
-  } catch (const um::Error& error) {
-    finding.problem = error.what();
+// Verifies the checkpoint of a manifest, and notes what it is like.
+void verify(const fs::path& path, CheckpointFinding& finding) {
+  const CheckpointManifest manifest = read_manifest(path);
+  finding.step = manifest.checkpoint.step;
+  finding.tensors = manifest.tensor_digests.size();
+  finding.bytes = manifest.tensors.bytes;
+  for (const StoredFile& plan : manifest.plans) finding.bytes += plan.bytes;
+  static_cast<void>(open_verified(path.parent_path(), manifest));
+}
+
+// Nothing where a training has removed the checkpoint meanwhile.
+std::optional<CheckpointFinding> finding_of(const fs::path& path) {
+  for (int looks = kMostLooks;; --looks) {
+    CheckpointFinding finding{.manifest = path.filename()};
+    const WatchedManifest watched{path};
+    try {
+      verify(path, finding);
+      return finding;
+    } catch (const um::Error& error) {
+      finding.problem = error.what();
+      if (!is_missing_file(error) || looks == 0 || !watched.is_replaced()) return finding;
+    }
+    if (path.filename() != kNewestManifest) return std::nullopt;
   }
-  return finding;
 }
 
 }  // namespace
@@ -104,8 +120,8 @@ std::vector<fs::path> find_manifests(const fs::path& folder) {
   return found;
 }
 
-void expect_verified(const fs::path& folder, const CheckpointManifest& manifest) {
-  expect_tensors(folder, manifest);
+SafetensorsReader open_verified(const fs::path& folder, const CheckpointManifest& manifest) {
+  SafetensorsReader tensors = open_tensors(folder, manifest);
   for (const StoredFile& plan : manifest.plans) {
     const um::InputFile file = open_whole(folder, plan);
     if (sha256_of(file) != plan.sha256) {
@@ -114,14 +130,42 @@ void expect_verified(const fs::path& folder, const CheckpointManifest& manifest)
                       "changed by hand"};
     }
   }
+  return tensors;
+}
+
+bool is_missing_file(const um::Error& error) {
+  const auto* const of_system = dynamic_cast<const um::SystemError*>(&error);
+  return of_system != nullptr && of_system->code() == ENOENT;
+}
+
+bool WatchedManifest::is_replaced() const {
+  constexpr std::chrono::milliseconds kMoment{20};
+  if (is_changed()) return true;
+  std::this_thread::sleep_for(kMoment);
+  return is_changed();
+}
+
+bool WatchedManifest::is_changed() const {
+  std::error_code ignored;
+  return text() != text_ || !fs::exists(fs::symlink_status(path_, ignored));
+}
+
+std::optional<std::string> WatchedManifest::text() const {
+  try {
+    return um::InputFile{path_}.text(prefetch::kLargestJsonFile);
+  } catch (const um::Error&) {
+    return std::nullopt;
+  }
 }
 
 std::vector<CheckpointFinding> verify_checkpoints(const fs::path& folder) {
   std::vector<CheckpointFinding> findings;
-  for (const fs::path& path : find_manifests(folder)) {
-    CheckpointFinding finding = finding_of(path);
-    const bool is_gone = finding.problem && std::ranges::count(find_manifests(folder), path) == 0;
-    if (!is_gone) findings.push_back(std::move(finding));
+  for (int looks = kMostLooks; findings.empty() && looks > 0; --looks) {
+    const std::vector<fs::path> paths = find_manifests(folder);
+    if (paths.empty()) break;
+    for (const fs::path& path : paths) {
+      if (auto finding = finding_of(path)) findings.push_back(std::move(*finding));
+    }
   }
   if (findings.empty()) throw um::Error{"there is no checkpoint in " + folder.string()};
   return findings;

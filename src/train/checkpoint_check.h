@@ -4,9 +4,12 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "src/files/safetensors.h"
 #include "src/train/checkpoint_manifest.h"
+#include "um/error.h"
 
 namespace spillway {
 
@@ -18,10 +21,34 @@ inline constexpr const char* kNewestManifest = "checkpoint.json";
 [[nodiscard]] std::vector<std::filesystem::path> find_manifests(
     const std::filesystem::path& folder);
 
-/// Reads all files of a checkpoint in `folder` and compares them with what was written. Throws:
+/// Reads all files of a checkpoint in `folder` and compares them with what was written. Returns the
+/// open file of its tensors, which stays readable when a training removes it meanwhile. Throws:
 /// um::Error that names the file, and the tensor where it is one, that is missing, differs from its
 /// digest, or holds a number that is not finite.
-void expect_verified(const std::filesystem::path& folder, const CheckpointManifest& manifest);
+[[nodiscard]] SafetensorsReader open_verified(const std::filesystem::path& folder,
+                                              const CheckpointManifest& manifest);
+
+/// Whether `error` is about a file that is not there.
+[[nodiscard]] bool is_missing_file(const um::Error& error);
+
+/// A manifest, and whether a training that goes on in its folder replaces or removes it meanwhile:
+/// then the files that it lists may be gone, and that is no damage.
+class WatchedManifest {
+ public:
+  explicit WatchedManifest(std::filesystem::path path) : path_{std::move(path)}, text_{text()} {}
+  /// Now or in a moment: a training removes a manifest right after the files that it lists. False
+  /// of a name that stays and cannot be read, such as a link to nowhere.
+  [[nodiscard]] bool is_replaced() const;
+
+ private:
+  [[nodiscard]] bool is_changed() const;
+  [[nodiscard]] std::optional<std::string> text() const;
+
+  std::filesystem::path path_;
+  std::optional<std::string> text_;  // nothing: it is not there, or cannot be read
+};
+/// The most times that a reader looks again beside a training that removes what it reads.
+inline constexpr int kMostLooks = 50;
 
 /// What verifying one checkpoint gave.
 struct CheckpointFinding {

@@ -6,11 +6,13 @@
 #include <string_view>
 #include <utility>
 
+#include "prefetch/files/json.h"
 #include "prefetch/files/plan_file.h"
 #include "src/files/file_digest.h"
 #include "src/files/safetensors.h"
 #include "src/train/checkpoint_check.h"
 #include "um/error.h"
+#include "um/files/input_file.h"
 #include "um/files/replaced_file.h"
 #include "um/text/count_of.h"
 
@@ -21,8 +23,7 @@ namespace fs = std::filesystem;
 
 // Whether a file of this name may be ours: what we would write next to nothing else.
 bool is_name_of_ours(std::string_view name) {
-  return name == kNewestManifest || name == "probe" ||
-         (name.starts_with("step-") && (name.ends_with(".json") || name.ends_with(".safetensors")));
+  return name == kNewestManifest || name == "probe" || step_of_file(name);
 }
 
 std::map<std::string, std::string> by_name(const std::vector<StoredTensor>& tensors,
@@ -98,6 +99,11 @@ void CheckpointFolder::save(const Checkpoint& checkpoint, const State& state) {
     return old.checkpoint.step == checkpoint.step;  // was replaced
   });
   kept_.insert(kept_.begin(), std::move(manifest));
+  rotate();
+}
+
+// Removes what has become too old.
+void CheckpointFolder::rotate() {
   std::size_t others = 0;  // than the best one
   std::vector<CheckpointManifest> stay;
   for (CheckpointManifest& each : kept_) {
@@ -125,13 +131,15 @@ void CheckpointFolder::remove_outlived() {
   });
 }
 
-// The manifest last: while there is one, it is known what else there is to remove.
+// The manifest last: while there is one, it is known what else there is to remove. A manifest may
+// name any file of the folder, but those that have not the names of its checkpoint are not ours.
 void CheckpointFolder::remove(const CheckpointManifest& old,
                               const std::set<std::string>& stays) const {
+  const std::uint64_t step = old.checkpoint.step;
   for (const std::string& name : files_of(old)) {
-    if (!stays.contains(name)) folder_.remove(name);
+    if (step_of_file(name) == step && !stays.contains(name)) folder_.remove(name);
   }
-  const std::string name = manifest_file(old.checkpoint.step);
+  const std::string name = manifest_file(step);
   if (!stays.contains(name)) folder_.remove(name);
 }
 
@@ -157,7 +165,7 @@ std::vector<StoredFile> CheckpointFolder::write_plans(std::uint64_t step) const 
 }
 
 ChosenCheckpoint CheckpointFolder::go_on(const CheckpointKey& key) {
-  ChosenCheckpoint chosen = choose_checkpoint(folder_.path());
+  ChosenCheckpoint chosen = choose_checkpoint(folder_.path(), Meanwhile::kIsLocked);
   expect_same_training(chosen, key);
   const std::uint64_t step = chosen.manifest.checkpoint.step;
   const auto newer = std::stable_partition(
@@ -172,6 +180,34 @@ ChosenCheckpoint CheckpointFolder::go_on(const CheckpointKey& key) {
 void CheckpointFolder::load(const ChosenCheckpoint& chosen, State& state) const {
   const CheckpointManifest& manifest = chosen.manifest;
   state.load(folder_.path() / manifest.tensors.name, manifest.tensor_digests);
+}
+
+// Leaves newer checkpoints, none of which verifies: the next training replaces or removes them.
+void CheckpointFolder::settle(const ChosenCheckpoint& chosen) {
+  const std::uint64_t step = chosen.manifest.checkpoint.step;
+  std::erase_if(kept_, [&](const CheckpointManifest& each) {
+    return each.checkpoint.step == step;  // which may be another one than was chosen
+  });
+  kept_.insert(kept_.begin(), chosen.manifest);
+  try {
+    restore(manifest_file(step), chosen);
+    restore(kNewestManifest, chosen);
+  } catch (const um::Error&) {
+    return;  // the older ones are still needed
+  }
+  outlived_.clear();
+  rotate();
+}
+
+// Makes the file `name` the chosen manifest, unless it is.
+void CheckpointFolder::restore(const std::string& name, const ChosenCheckpoint& chosen) const {
+  try {
+    const CheckpointManifest found = read_manifest(folder_.path_of(name));
+    if (to_text(found) == to_text(chosen.manifest)) return;
+  } catch (const um::Error&) {
+    // It is missing or damaged.
+  }
+  replace(name, um::InputFile{chosen.path}.text(prefetch::kLargestJsonFile));
 }
 
 std::string CheckpointFolder::plan_path(const ChosenCheckpoint& chosen, std::size_t index) const {

@@ -53,6 +53,10 @@ class CheckpointFolder {
   /// The file of a chosen checkpoint's plan of training step number `index`.
   /// Throws: um::Error when it has no such plan.
   [[nodiscard]] std::string plan_path(const ChosenCheckpoint& chosen, std::size_t index) const;
+  /// Leaves the folder as saving the chosen checkpoint would have, where a training that saved it
+  /// was killed before, or kept more: for a training that will save no other. What cannot be
+  /// written or removed stays.
+  void settle(const ChosenCheckpoint& chosen);
   /// Those of all its plans, in order.
   [[nodiscard]] std::vector<std::string> plan_paths(const ChosenCheckpoint& chosen) const;
   /// Throws: as expect_no_checkpoint().
@@ -62,7 +66,9 @@ class CheckpointFolder {
   void remove_unfinished() const;
   void find_kept();
   void replace(const std::string& name, const std::string& text) const;
+  void restore(const std::string& name, const ChosenCheckpoint& chosen) const;
   [[nodiscard]] std::vector<StoredFile> write_plans(std::uint64_t step) const;
+  void rotate();
   void remove_outlived();
   void remove(const CheckpointManifest& old, const std::set<std::string>& stays) const;
 

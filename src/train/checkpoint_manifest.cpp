@@ -19,8 +19,6 @@ using prefetch::JsonView;
 constexpr const char* kFormat = "spillway-checkpoint";
 constexpr std::uint64_t kVersion = 4;  // from 4 on there are digests
 constexpr const char* kSeal = "sha256";
-constexpr std::uint64_t kMaxThreads = 1024;
-constexpr std::uint64_t kMaxSteps = 1ULL << 53U;  // beyond it, a double cannot count them
 
 std::string digest_of(const json& unsealed) { return sha256_of(unsealed.dump()); }
 
@@ -60,11 +58,10 @@ json to_json(const StoredFile& file) {
 
 StoredFile read_file(const JsonView& view) {
   const JsonView name = view.at("file");
-  const std::filesystem::path path = name.string();
-  if (path.empty() || path.filename() != path || path == "." || path == "..") {
-    throw name.error("is no file name");
-  }
-  return {.name = path, .bytes = view.at("bytes").integer(), .sha256 = view.at("sha256").string()};
+  if (!um::is_file_name(name.string())) throw name.error("is no file name");
+  return {.name = name.string(),
+          .bytes = view.at("bytes").integer(),
+          .sha256 = view.at("sha256").string()};
 }
 
 json lines_of(const std::string& text) {
@@ -122,11 +119,6 @@ std::string printable(std::string text) {
   return text;
 }
 
-std::size_t read_threads(const JsonView& threads) {
-  if (threads.integer(kMaxThreads) == 0) throw threads.error("is zero");
-  return threads.integer();
-}
-
 Precision read_precision(const JsonView& precision) {
   if (const auto found = find_precision(precision.string())) return *found;
   throw precision.error("is not fp32, tf32 or bf16");
@@ -141,10 +133,7 @@ std::optional<std::size_t> read_count(const JsonView& root, const char* key) {
 
 std::optional<float> read_dropout(const JsonView& root) {
   if (!root.has("dropout")) return std::nullopt;
-  const JsonView dropout = root.at("dropout");
-  const auto probability = static_cast<float>(dropout.number());
-  if (probability >= 1) throw dropout.error("is not below 1");
-  return probability;
+  return read_setting(root.at("dropout"), kDropoutRange);
 }
 
 CheckpointKey read_key(const JsonView& root) {
@@ -152,26 +141,24 @@ CheckpointKey read_key(const JsonView& root) {
           .layers = root.at("layers_sha256").string(),
           .data = root.at("data").string(),
           .data_sha256 = root.at("data_sha256").string(),
-          .batch = root.at("batch").integer(),
+          .batch = read_setting(root.at("batch"), kBatchRange),
           .seed = root.at("seed").integer()};
 }
 
 // Checkpoints of before know nothing of it, and say nothing where it is zero.
-double read_part(const JsonView& root, const char* key) {
-  if (!root.has(key)) return 0;
-  const double part = root.at(key).number();
-  if (part >= 1) throw root.at(key).error("is not below 1");
-  return part;
+template <class Number>
+Number read_if_any(const JsonView& root, const char* key, const SettingRange<Number>& range) {
+  return root.has(key) ? read_setting(root.at(key), range) : Number{};
 }
 
 KeptSettings read_kept_settings(const JsonView& root) {
   return {.learning_rate = read_learning_rate(root.at("learning_rate")),
           .optimizer = read_optimizer(root.at("optimizer")),
-          .label_smoothing = static_cast<float>(read_part(root, "label_smoothing")),
+          .label_smoothing = read_if_any(root, "label_smoothing", kLabelSmoothingRange),
           .mixing = read_mixing(root),
-          .average_decay = read_part(root, "average_decay"),
+          .average_decay = read_if_any(root, "average_decay", kAverageDecayRange),
           .frozen = read_strings(root, "frozen"),
-          .threads = read_threads(root.at("threads")),
+          .threads = read_setting(root.at("threads"), kThreadRange),
           .precision = read_precision(root.at("precision")),
           .deterministic = root.at("deterministic").boolean(),
           .sub_batch = read_count(root, "sub_batch"),
@@ -183,18 +170,35 @@ KeptSettings read_kept_settings(const JsonView& root) {
           .train_samples = root.has("train_samples") ? root.at("train_samples").integer() : 0};
 }
 
+// Takes `begin` and the number behind it from the front of `name`. Nothing where there is none, or
+// it is not written as std::to_string() does.
+std::optional<std::uint64_t> take_number(std::string_view begin, std::string_view& name) {
+  if (!name.starts_with(begin)) return std::nullopt;
+  const char* const digits = name.data() + begin.size();
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(digits, name.data() + name.size(), number);
+  if (error != std::errc{} || std::string(digits, end) != std::to_string(number)) {
+    return std::nullopt;
+  }
+  name.remove_prefix(static_cast<std::size_t>(end - name.data()));
+  return number;
+}
+
 }  // namespace
 
 std::string manifest_file(std::uint64_t step) { return "step-" + std::to_string(step) + ".json"; }
 
 std::optional<std::uint64_t> step_of_manifest(const std::string& name) {
-  constexpr std::string_view kBegin = "step-";
-  std::uint64_t step = 0;
-  if (!name.starts_with(kBegin)) return std::nullopt;
-  const auto [end, error] =
-      std::from_chars(name.data() + kBegin.size(), name.data() + name.size(), step);
-  if (error != std::errc{} || name != manifest_file(step)) return std::nullopt;
-  return step;
+  const std::optional<std::uint64_t> step = step_of_file(name);
+  return step && name == manifest_file(*step) ? step : std::nullopt;
+}
+
+std::optional<std::uint64_t> step_of_file(std::string_view name) {
+  const std::optional<std::uint64_t> step = take_number("step-", name);
+  if (!step) return std::nullopt;
+  if (name == ".json" || name == ".safetensors" || name == "-plan.json") return step;
+  const std::optional<std::uint64_t> plan = take_number("-plan-", name);
+  return plan.value_or(0) > 0 && name == ".json" ? step : std::nullopt;
 }
 
 std::string tensor_file(std::uint64_t step) {
@@ -215,8 +219,8 @@ std::string sealed(json object) {
 }
 
 std::string to_text(const CheckpointManifest& manifest) {
-  const auto& [key, settings, step, best, network_file, text_model, class_names, is_unjudged] =
-      manifest.checkpoint;
+  const auto& [key, settings, step, best, last, network_file, text_model, class_names,
+               is_unjudged] = manifest.checkpoint;
   json object{{"format", kFormat},
               {"version", kVersion},
               {"network", key.network},
@@ -226,32 +230,15 @@ std::string to_text(const CheckpointManifest& manifest) {
               {"batch", key.batch},
               {"seed", key.seed},
               {"step", step},
-              {"learning_rate", to_json(settings.learning_rate)},
-              {"optimizer", to_json(settings.optimizer)},
-              {"threads", settings.threads},
-              {"precision", to_string(settings.precision)},
-              {"deterministic", settings.deterministic},
               {"tensors", to_json(manifest.tensors)},
               {"plans", json::array()}};
-  if (settings.sub_batch) object["sub_batch"] = *settings.sub_batch;
-  if (settings.shards) object["shards"] = *settings.shards;
+  object.update(to_json(settings));
   if (best) object["best"] = to_json(*best);
+  if (last) object["last_evaluation"] = to_json(*last);
   if (!network_file.empty()) object["network_file"] = lines_of(network_file);
   if (is_unjudged) object["lacks_evaluation"] = true;
   if (text_model) object["text_model"] = to_json(*text_model);
-  if (settings.label_smoothing > 0) {
-    object["label_smoothing"] = um::shortest_decimal(settings.label_smoothing);
-  }
-  if (settings.mixing.is_on()) object["mixing"] = to_json(settings.mixing);
-  if (settings.average_decay > 0) object["average_decay"] = settings.average_decay;
-  if (!settings.frozen.empty()) object["frozen"] = settings.frozen;
   for (const std::string& name : class_names) object["class_names"].push_back(printable(name));
-  if (settings.images) object["images"] = to_json(*settings.images);
-  if (settings.evaluations != EvaluationRule{}) {
-    object["evaluations"] = to_json(settings.evaluations);
-  }
-  if (settings.train_samples > 0) object["train_samples"] = settings.train_samples;
-  if (settings.dropout) object["dropout"] = um::shortest_decimal(*settings.dropout);
   object["tensors"]["sha256_of_each"] = manifest.tensor_digests;
   for (const StoredFile& plan : manifest.plans) object["plans"].push_back(to_json(plan));
   return sealed(std::move(object));
@@ -264,8 +251,9 @@ CheckpointManifest read_manifest(const std::filesystem::path& path) {
   CheckpointManifest manifest{
       .checkpoint = Checkpoint{.key = read_key(root),
                                .settings = read_kept_settings(root),
-                               .step = root.at("step").integer(kMaxSteps),
+                               .step = read_setting(root.at("step"), kStepRange),
                                .best = read_best(root),
+                               .last = read_last_evaluation(root),
                                .network_file = read_network_file(root),
                                .text_model = read_text_model(root),
                                .class_names = read_strings(root, "class_names"),

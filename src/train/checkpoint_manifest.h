@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/train/checkpoint.h"
@@ -39,6 +40,8 @@ class ForeignCheckpoint final : public um::Error {
 [[nodiscard]] std::string manifest_file(std::uint64_t step);
 /// The step of "step-12.json"; nothing for other names.
 [[nodiscard]] std::optional<std::uint64_t> step_of_manifest(const std::string& name);
+/// The step of a name that manifest_file(), tensor_file() or plan_file() gives; nothing for others.
+[[nodiscard]] std::optional<std::uint64_t> step_of_file(std::string_view name);
 /// "step-12.safetensors"
 [[nodiscard]] std::string tensor_file(std::uint64_t step);
 /// "step-12-plan.json", that of the last of `count` training steps; "step-12-plan-1.json" of the

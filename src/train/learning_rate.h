@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace spillway {
@@ -30,6 +32,12 @@ struct LearningRateOptions {
 /// min(1, (step + 1) / warmup_steps), where a cosine waits for the end of the warm-up. Reckons in
 /// doubles and rounds once.
 [[nodiscard]] float learning_rate(const LearningRateOptions& options, std::uint64_t step);
+
+/// What the user should know of the steps from number `first`, counted from 0, to before `last`:
+/// that the schedule leaves some of them the rate 0 or, where `first` is not 0, that a cosine ends
+/// before `last`; and which flag changes that. Nothing where the rate is 0 from the beginning.
+[[nodiscard]] std::optional<std::string> schedule_warning(const LearningRateOptions& options,
+                                                          std::uint64_t first, std::uint64_t last);
 
 /// `options` for a training of `steps` steps: a cosine whose length was not given is as long.
 /// Throws: um::Error when the warm-up leaves nothing of it.

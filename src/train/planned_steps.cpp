@@ -258,8 +258,16 @@ Bytes PlannedSteps::find_limit(const prefetch::Plan* plan) const {
   return limit;
 }
 
+// Several ranks need times of tasks to know what exchanges cost.
+bool PlannedSteps::needs_times() const {
+  return !options_.planning.profile_file.empty() || depends_on_times(*workload_, request_.memory) ||
+         (options_.ranks.are_used() && options_.ranks.communicator->ranks() > 1);
+}
+
 // Where a rank is to stop, what it has not measured is missing.
 std::vector<prefetch::Profile> PlannedSteps::find_profiles(Bytes limit) {
+  are_timed_ = needs_times();
+  if (!are_timed_) return unmeasured_profiles(*workload_, closest_model(context_.device->name()));
   if (!options_.ranks.are_used()) return measured_profiles(limit);
   try {
     return measured_profiles(limit);
@@ -274,14 +282,17 @@ std::vector<prefetch::Profile> PlannedSteps::measured_profiles(Bytes limit) {
     return {profile_for(workload_->training().graph, near_->training().graph,
                         profile_of_file(given, near_->training().graph, request_.memory))};
   }
-  return measure_profiles(context_,
-                          {.workload = *workload_,
-                           .limit = limit,
-                           .mode = request_.memory,
-                           .space = options_.memory.space},
-                          stop_, [&](double fraction) {
-                            if (events_.on_measuring) events_.on_measuring(fraction);
-                          });
+  return measure_profiles(
+      context_,
+      {.workload = *workload_,
+       .limit = limit,
+       .mode = request_.memory,
+       .space = options_.memory.space,
+       .with_link = request_.memory != MemoryMode::kResident,
+       .with_far_updates = choice_->may_update_far() || workload_ == choice_->far_updates()},
+      stop_, [&](double fraction) {
+        if (events_.on_measuring) events_.on_measuring(fraction);
+      });
 }
 
 }  // namespace spillway

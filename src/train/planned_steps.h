@@ -43,6 +43,8 @@ class PlannedSteps {
   /// What they need in near memory, wherever their state is best.
   [[nodiscard]] prefetch::NearNeed need() const { return choice_->need(); }
   [[nodiscard]] const std::vector<prefetch::Profile>& profiles() const { return profiles_; }
+  /// Whether these are of this machine or of a file; else no plan depends on them.
+  [[nodiscard]] bool are_timed() const { return are_timed_; }
   [[nodiscard]] const Plans& plans() const { return plans_; }
   /// In which gradients are exchanged, where there are ranks.
   [[nodiscard]] const prefetch::BucketRule& buckets() const { return buckets_; }
@@ -60,6 +62,7 @@ class PlannedSteps {
   [[nodiscard]] prefetch::NearNeed need_for(const prefetch::Plan* plan) const;
   [[nodiscard]] um::Bytes find_limit(const prefetch::Plan* plan) const;
   void plan_anew(um::Bytes limit, const KeptPlans& kept);
+  [[nodiscard]] bool needs_times() const;
   [[nodiscard]] std::vector<prefetch::Profile> find_profiles(um::Bytes limit);
   [[nodiscard]] std::vector<prefetch::Profile> measured_profiles(um::Bytes limit);
 
@@ -74,6 +77,7 @@ class PlannedSteps {
   const Workload* workload_ = nullptr;       // the one that runs
   prefetch::NearNeed whole_need_;            // of the whole batch: what budgets are relative to
   std::vector<prefetch::Profile> profiles_;  // of the training steps
+  bool are_timed_ = true;
   Plans plans_;
 };
 

@@ -114,7 +114,7 @@ Session::Session(ExecutionContext& context, const Workload& workload, const Plan
       state_{workload.training(), workload.page(), *context.backend, near_memory_},
       gradients_{workload.training(), near_memory_},
       stage_{context, staged_bytes(workload), near_memory_},
-      batches_{workload.sub_batches()},
+      evaluation_batch_{load_of(workload.evaluation()).x.batch},
       layouts_{layouts_of(workload, plans)},
       space_{*context.device, mode,         with_page(space, workload.page()),
              layouts(),       near_memory_, ledger_},

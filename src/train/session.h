@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "prefetch/moves/sub_batch.h"
 #include "prefetch/runtime/pinned_blocks.h"
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_memory.h"
@@ -89,7 +88,7 @@ class Session {
   [[nodiscard]] bool ranks_stop() { return rank_ && rank_->any_stops(rank_stop_.stop_requested()); }
   /// Which samples of a batch train() loads.
   [[nodiscard]] BatchPart own_samples() const;
-  [[nodiscard]] std::size_t evaluation_batch() const { return batches_.size; }
+  [[nodiscard]] std::size_t evaluation_batch() const { return evaluation_batch_; }
 
   /// Whether batches are to have Batch::bytes.
   [[nodiscard]] bool loads_bytes() const { return loads_bytes_; }
@@ -155,7 +154,7 @@ class Session {
   GradientSums gradients_;
   BatchStage stage_;
   std::size_t batch_ = 0;
-  prefetch::SubBatches batches_;
+  std::size_t evaluation_batch_;
   std::vector<prefetch::StepLayout> layouts_;  // of the training steps, then the evaluation's
   StepSpace space_;
   std::optional<RankStep> rank_;       // nothing: there is one

@@ -1,6 +1,9 @@
 #include "src/train/settings_json.h"
 
+#include <algorithm>
 #include <array>
+#include <functional>
+#include <limits>
 #include <variant>
 
 #include "um/text/shortest_decimal.h"
@@ -14,13 +17,15 @@ using prefetch::JsonView;
 constexpr std::array kSchedules{Schedule::kConstant, Schedule::kStep, Schedule::kMultiStep,
                                 Schedule::kCosine};
 
-float real(const JsonView& view, const char* key) {
-  return static_cast<float>(view.at(key).number());
-}
-
-double beta(const JsonView& view, const char* key) {
-  const double value = view.at(key).number();
-  if (value >= 1) throw view.at(key).error("is not below 1");
+template <class Number>
+Number read_real(const JsonView& view, const SettingRange<Number>& range) {
+  const double number = view.number();
+  if (number > static_cast<double>(std::numeric_limits<Number>::max())) {
+    throw view.error("is too large");
+  }
+  const auto value = static_cast<Number>(number);
+  const std::string wrong = complaint(range, value);
+  if (!wrong.empty()) throw view.error(wrong);
   return value;
 }
 
@@ -48,10 +53,65 @@ std::vector<std::uint64_t> read_milestones(const JsonView& view) {
   const JsonView list = view.at("milestones");
   std::vector<std::uint64_t> milestones;
   for (std::size_t i = 0; i < list.size(); ++i) milestones.push_back(list.at(i).integer());
+  if (milestones.empty() || milestones.front() == 0 ||
+      !std::ranges::is_sorted(milestones, std::less_equal{})) {
+    throw list.error("are not steps, each above the one before");
+  }
   return milestones;
 }
 
+// Checkpoints of before know nothing of it; 0 is none.
+float read_clip_norm(const JsonView& view) {
+  if (!view.has("clip_norm") || view.at("clip_norm").number() == 0) return 0;
+  return read_setting(view.at("clip_norm"), kClipNormRange);
+}
+
+SgdOptions read_sgd(const JsonView& view) {
+  SgdOptions sgd{.momentum = read_setting(view.at("momentum"), kMomentumRange),
+                 .weight_decay = read_setting(view.at("weight_decay"), kWeightDecayRange),
+                 .nesterov = view.at("nesterov").boolean()};
+  if (sgd.nesterov && sgd.momentum == 0) throw view.at("nesterov").error("goes with a momentum");
+  return sgd;
+}
+
+RmspropOptions read_rmsprop(const JsonView& view) {
+  return {.alpha = read_setting(view.at("alpha"), kBetaRange),
+          .epsilon = read_setting(view.at("epsilon"), kEpsilonRange),
+          .momentum = read_setting(view.at("momentum"), kMomentumRange),
+          .weight_decay = read_setting(view.at("weight_decay"), kWeightDecayRange)};
+}
+
+AdamOptions read_adam(const JsonView& view, bool decoupled) {
+  return {.beta1 = read_setting(view.at("beta1"), kBetaRange),
+          .beta2 = read_setting(view.at("beta2"), kBetaRange),
+          .epsilon = read_setting(view.at("epsilon"), kEpsilonRange),
+          .weight_decay = read_setting(view.at("weight_decay"), kWeightDecayRange),
+          .decoupled = decoupled};
+}
+
+OptimizerOptions read_own_options(const JsonView& view) {
+  const std::string name = view.at("name").string();
+  if (name == "sgd") return read_sgd(view);
+  if (name == "rmsprop") return read_rmsprop(view);
+  if (name == "adam" || name == "adamw") return read_adam(view, name == "adamw");
+  throw view.at("name").error("is '" + name + "', not sgd, adam, adamw or rmsprop");
+}
+
 }  // namespace
+
+std::uint64_t read_setting(const JsonView& view, const SettingRange<std::uint64_t>& range) {
+  const std::uint64_t number = view.integer(range.most);
+  if (range.is_too_small(number)) throw view.error("is zero");
+  return number;
+}
+
+float read_setting(const JsonView& view, const SettingRange<float>& range) {
+  return read_real(view, range);
+}
+
+double read_setting(const JsonView& view, const SettingRange<double>& range) {
+  return read_real(view, range);
+}
 
 std::string name_of(const OptimizerOptions& optimizer) {
   if (std::holds_alternative<RmspropOptions>(optimizer)) return "rmsprop";
@@ -93,35 +153,17 @@ json to_json(const OptimizerOptions& optimizer) {
 }
 
 OptimizerOptions read_optimizer(const JsonView& view) {
-  const std::string name = view.at("name").string();
+  const float clip_norm = read_clip_norm(view);
   // Checkpoints of before know nothing of it.
-  const float clip_norm = view.has("clip_norm") ? real(view, "clip_norm") : 0.F;
   const bool decays_all = view.has("decays_all") && view.at("decays_all").boolean();
-  if (name == "sgd") {
-    return SgdOptions{.momentum = real(view, "momentum"),
-                      .weight_decay = real(view, "weight_decay"),
-                      .nesterov = view.at("nesterov").boolean(),
-                      .clip_norm = clip_norm,
-                      .decays_all = decays_all};
-  }
-  if (name == "rmsprop") {
-    return RmspropOptions{.alpha = beta(view, "alpha"),
-                          .epsilon = static_cast<float>(view.at("epsilon").positive_number()),
-                          .momentum = real(view, "momentum"),
-                          .weight_decay = real(view, "weight_decay"),
-                          .clip_norm = clip_norm,
-                          .decays_all = decays_all};
-  }
-  if (name != "adam" && name != "adamw") {
-    throw view.at("name").error("is '" + name + "', not sgd, adam, adamw or rmsprop");
-  }
-  return AdamOptions{.beta1 = beta(view, "beta1"),
-                     .beta2 = beta(view, "beta2"),
-                     .epsilon = static_cast<float>(view.at("epsilon").positive_number()),
-                     .weight_decay = real(view, "weight_decay"),
-                     .decoupled = name == "adamw",
-                     .clip_norm = clip_norm,
-                     .decays_all = decays_all};
+  OptimizerOptions options = read_own_options(view);
+  std::visit(
+      [&](auto& own) {
+        own.clip_norm = clip_norm;
+        own.decays_all = decays_all;
+      },
+      options);
+  return options;
 }
 
 json to_json(const LearningRateOptions& options) {
@@ -141,16 +183,20 @@ LearningRateOptions read_learning_rate(const JsonView& view) {
   const std::optional<Schedule> schedule = find_schedule(name);
   if (!schedule)
     throw view.at("name").error("is '" + name + "', not constant, step, multistep or cosine");
-  LearningRateOptions options{.rate = real(view, "rate"),
+  LearningRateOptions options{.rate = read_setting(view.at("rate"), kLearningRateRange),
                               .schedule = *schedule,
                               .warmup_steps = view.at("warmup_steps").integer(),
                               .step_every = view.at("step_every").integer(),
-                              .step_factor = real(view, "step_factor"),
-                              .final_rate = real(view, "final_rate"),
+                              .step_factor = read_setting(view.at("step_factor"), kStepFactorRange),
+                              .final_rate = read_setting(view.at("final_rate"), kLearningRateRange),
                               .cosine_steps = view.at("cosine_steps").integer()};
   if (options.schedule == Schedule::kMultiStep) options.milestones = read_milestones(view);
   if (options.schedule == Schedule::kStep && options.step_every == 0) {
     throw view.at("step_every").error("is zero");
+  }
+  if (options.schedule == Schedule::kCosine && options.cosine_steps > 0 &&
+      options.warmup_steps >= options.cosine_steps) {
+    throw view.at("warmup_steps").error("leaves nothing of the cosine");
   }
   return options;
 }
@@ -170,29 +216,21 @@ json to_json(const ImageOptions& options) {
 
 ImageOptions read_images(const JsonView& view) {
   const auto part = [&](const char* name) {
-    const auto value = real(view, name);
-    if (value > 1) throw view.at(name).error("is above 1");
-    return value;
+    return read_setting(view.at(name), kAugmentationRange);
   };
-  const auto part_above_zero = [&](const char* name) {
-    const float value = part(name);
-    if (value == 0) throw view.at(name).error("is zero");
-    return value;
-  };
-  // Checkpoints of before know nothing of it.
-  const float hue = view.has("hue") ? real(view, "hue") : 0.F;
-  if (hue > kMostHue) throw view.at("hue").error("is above 0.5");
   ImageOptions options{
       .augmentation = {.least_area = part("crop_area"),
                        .flip = part("flip"),
                        .color_jitter = part("color_jitter"),
-                       .hue = hue,
+                       // Checkpoints of before know nothing of it.
+                       .hue = view.has("hue") ? read_setting(view.at("hue"), kHueRange) : 0.F,
                        .erase = part("erase")},
       .on_broken = view.at("skips_broken").boolean() ? OnBroken::kSkip : OnBroken::kStop};
-  if (view.has("eval_crop")) options.eval_crop = part_above_zero("eval_crop");
+  if (view.has("eval_crop")) {
+    options.eval_crop = read_setting(view.at("eval_crop"), kEvalCropRange);
+  }
   if (view.has("validation")) {
-    static_cast<void>(part_above_zero("validation"));
-    options.validation = view.at("validation").number();
+    options.validation = read_setting(view.at("validation"), kValidationRange);
   }
   return options;
 }
@@ -220,10 +258,29 @@ json to_json(const BestEvaluation& best) {
 std::optional<BestEvaluation> read_best(const JsonView& root) {
   if (!root.has("best")) return std::nullopt;
   const JsonView view = root.at("best");
-  return BestEvaluation{.step = view.at("step").integer(),
-                        .loss = view.at("loss").number(),
-                        .accuracy = view.at("accuracy").number(),
-                        .evaluations_since = view.at("evaluations_since").integer()};
+  return BestEvaluation{
+      .step = read_setting(view.at("step"), kStepRange),
+      .loss = view.at("loss").number(),
+      .accuracy = view.at("accuracy").number(),
+      .evaluations_since = read_setting(view.at("evaluations_since"), kStepRange)};
+}
+
+json to_json(const LastEvaluation& last) {
+  json object{{"step", last.step}, {"loss", last.loss}, {"accuracy", last.accuracy}};
+  if (last.top5) object["top5"] = *last.top5;
+  return object;
+}
+
+std::optional<LastEvaluation> read_last_evaluation(const JsonView& root) {
+  if (!root.has("last_evaluation")) return std::nullopt;
+  const JsonView view = root.at("last_evaluation");
+  const JsonView loss = view.at("loss");
+  LastEvaluation last{
+      .step = read_setting(view.at("step"), kStepRange),
+      .loss = loss.is_null() ? std::numeric_limits<double>::quiet_NaN() : loss.number(),
+      .accuracy = view.at("accuracy").number()};
+  if (view.has("top5")) last.top5 = view.at("top5").number();
+  return last;
 }
 
 json to_json(const MixOptions& mixing) {
@@ -234,12 +291,31 @@ json to_json(const MixOptions& mixing) {
 MixOptions read_mixing(const JsonView& root) {
   if (!root.has("mixing")) return {};
   const JsonView view = root.at("mixing");
-  const auto alpha = [&](const char* name) {
-    const float value = real(view, name);
-    if (value > kMostMixAlpha) throw view.at(name).error("is above 1000");
-    return value;
-  };
+  const auto alpha = [&](const char* name) { return read_setting(view.at(name), kMixAlphaRange); };
   return {.mixup = alpha("mixup"), .cutmix = alpha("cutmix")};
+}
+
+json to_json(const KeptSettings& settings) {
+  json object{{"learning_rate", to_json(settings.learning_rate)},
+              {"optimizer", to_json(settings.optimizer)},
+              {"threads", settings.threads},
+              {"precision", to_string(settings.precision)},
+              {"deterministic", settings.deterministic}};
+  if (settings.label_smoothing > 0) {
+    object["label_smoothing"] = um::shortest_decimal(settings.label_smoothing);
+  }
+  if (settings.mixing.is_on()) object["mixing"] = to_json(settings.mixing);
+  if (settings.average_decay > 0) object["average_decay"] = settings.average_decay;
+  if (!settings.frozen.empty()) object["frozen"] = settings.frozen;
+  if (settings.sub_batch) object["sub_batch"] = *settings.sub_batch;
+  if (settings.shards) object["shards"] = *settings.shards;
+  if (settings.dropout) object["dropout"] = um::shortest_decimal(*settings.dropout);
+  if (settings.images) object["images"] = to_json(*settings.images);
+  if (settings.evaluations != EvaluationRule{}) {
+    object["evaluations"] = to_json(settings.evaluations);
+  }
+  if (settings.train_samples > 0) object["train_samples"] = settings.train_samples;
+  return object;
 }
 
 }  // namespace spillway

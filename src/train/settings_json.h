@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -11,8 +12,16 @@
 #include "src/train/best_evaluation.h"
 #include "src/train/checkpoint.h"
 #include "src/train/learning_rate.h"
+#include "src/train/setting_ranges.h"
 
 namespace spillway {
+
+/// The number of a setting in a file. Throws: um::Error when it is not in `range`.
+[[nodiscard]] std::uint64_t read_setting(const prefetch::JsonView& json,
+                                         const SettingRange<std::uint64_t>& range);
+[[nodiscard]] float read_setting(const prefetch::JsonView& json, const SettingRange<float>& range);
+[[nodiscard]] double read_setting(const prefetch::JsonView& json,
+                                  const SettingRange<double>& range);
 
 /// "sgd", "adam", "adamw" or "rmsprop".
 [[nodiscard]] std::string name_of(const OptimizerOptions& optimizer);
@@ -43,9 +52,17 @@ namespace spillway {
 [[nodiscard]] nlohmann::json to_json(const BestEvaluation& best);
 [[nodiscard]] std::optional<BestEvaluation> read_best(const prefetch::JsonView& root);
 
+/// {"step": 100, "loss": 0.5, "top5": 0.99, ...}; and back, of the "last_evaluation" in `root`,
+/// nothing where there is none. Throws: likewise.
+[[nodiscard]] nlohmann::json to_json(const LastEvaluation& last);
+[[nodiscard]] std::optional<LastEvaluation> read_last_evaluation(const prefetch::JsonView& root);
+
 /// {"mixup": 0.2, "cutmix": 1.0}; and back, of the "mixing" in `root`, nothing where there is none.
 /// Throws: likewise.
 [[nodiscard]] nlohmann::json to_json(const MixOptions& mixing);
 [[nodiscard]] MixOptions read_mixing(const prefetch::JsonView& root);
+
+/// Those of all of them that are given, as checkpoints have them.
+[[nodiscard]] nlohmann::json to_json(const KeptSettings& settings);
 
 }  // namespace spillway

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/data/batch_loader.h"
+#include "src/files/sha256.h"
 #include "src/plan/predicted_step.h"
 #include "src/plan/sub_batch_choice.h"
 #include "src/step/batch_norm_values.h"
@@ -26,13 +27,14 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
                  TrainerEvents events, std::stop_token stop)
     : options_{checked_options(std::move(options))},
       events_{std::move(events)},
-      stop_{std::move(stop)},
-      data_{open_data(options_)},
+      users_stop_{std::move(stop), [own = own_stop_]() mutable { own.request_stop(); }},
+      data_{open_data(options_, events_, stop_)},
       context_{open_context()} {
   options_.training = whole_training(options_.training, data_, options_.step.batch);
   options_.training.first_step = 0;
-  options_.ranks.agreement.push_back({.name = "settings", .text = settings_text(options_)});
-  expect_ranks_agree(options_.ranks, options_.network, data_, context_.threads);
+  const std::vector<NamedText> own = training_agreement(options_, context_);
+  options_.ranks.agreement.insert(options_.ranks.agreement.end(), own.begin(), own.end());
+  expect_ranks_agree(options_.ranks, options_.network, data_, context_);
   if (options_.ranks.join_devices) {
     near_ranks_ = options_.ranks.join_devices(context_);
     options_.ranks.near_communicator = near_ranks_.get();
@@ -51,6 +53,7 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
                                   .arrays = weight_tensors(workload().training())},
                      options_.initial.has_new_head);
   }
+  expect_same_start();
   const std::string& folder = options_.checkpoint.folder;
   std::error_code ignored;
   const bool is_there = !folder.empty() && std::filesystem::exists(folder, ignored);
@@ -65,6 +68,7 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
   on_folder([&] {
     if (!folder_ && !folder.empty()) open_folder();
   });
+  warn_of_schedule();
   session_.emplace(context_, workload(), plans(), options_.memory.mode, options_.memory.space,
                    stop_, StopAfter::kStep, options_.ranks);
   divide_state();
@@ -73,6 +77,7 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
 }
 
 TrainingSummary Trainer::run() {
+  is_running_ = true;
   SummaryOfSteps steps{options_.training.first_step};
   train_all({.on_step =
                  [&](auto step, auto epoch, const StepReport& report) {
@@ -82,7 +87,7 @@ TrainingSummary Trainer::run() {
                    report_broken_files();
                    if (!report.problem.empty()) warn(report.problem);
                    session_->announce_warnings(warnings_.are_there());
-                   if (events_.on_step) events_.on_step(step, epoch, report);
+                   if (events_.on_step) tell([&] { events_.on_step(step, epoch, report); });
                  },
              .on_evaluation =
                  [&](auto step, auto epoch, const Evaluation& evaluation) {
@@ -90,20 +95,51 @@ TrainingSummary Trainer::run() {
                    report_broken_files();
                    if (!std::isfinite(evaluation.loss)) warn(kDivergedEvaluation);
                    session_->announce_warnings(warnings_.are_there());
-                   if (events_.on_evaluation) events_.on_evaluation(step, epoch, evaluation);
+                   if (events_.on_evaluation) {
+                     tell([&] { events_.on_evaluation(step, epoch, evaluation); });
+                   }
                    return take(step, evaluation);
                  },
              .on_checkpoint = saving()});
-  return summary_of(steps);
+  TrainingSummary summary = summary_of(steps);  // for which ranks meet
+  expect_told("the training has come to its end");
+  return summary;
 }
 
-// What ends one rank early, ends all: the first one has saved it when they leave.
+// An event that fails ends the training as a stop does: after its step, with a checkpoint.
+void Trainer::tell(const std::function<void()>& event) {
+  if (!is_running_) return event();
+  if (failure_) return;
+  try {
+    event();
+  } catch (...) {
+    failure_ = std::current_exception();
+    own_stop_.request_stop();
+  }
+}
+
+// Throws on all ranks where an event has failed on one, and says in which state the training is.
+void Trainer::expect_told(const std::string& state) const {
+  std::exception_ptr failure = failure_;
+  try {
+    if (failure_) std::rethrow_exception(failure_);
+  } catch (const um::Error& error) {
+    failure = std::make_exception_ptr(um::Error{error.what() + ("; " + state)});
+  } catch (...) {
+    // It is thrown as it is.
+  }
+  if (options_.ranks.are_used()) return throw_on_all(*options_.ranks.communicator, failure);
+  if (failure) std::rethrow_exception(failure);
+}
+
+// If one rank stops, all stop; the first one has written the checkpoint before.
 void Trainer::train_all(const TrainEvents& events) {
   const std::stop_token stop = options_.ranks.are_used() ? stop_of_ranks_.get_token() : stop_;
   try {
     train(*session_, data_, options_.training, events, stop);
-  } catch (const Interrupted&) {
+  } catch (const Interrupted& interrupted) {
     tell_of_ranks();  // for which they meet
+    expect_told(interrupted.what());
     throw;
   }
 }
@@ -111,14 +147,16 @@ void Trainer::train_all(const TrainEvents& events) {
 TrainingSummary Trainer::summary_of(const SummaryOfSteps& steps) {
   tell_of_ranks();
   TrainingSummary summary = steps.summary();
-  summary.predicted_step =
-      predicted_step(workload(), steps_->profiles(), plans(), options_.memory.mode);
+  if (steps_->are_timed()) {
+    summary.predicted_step =
+        predicted_step(workload(), steps_->profiles(), plans(), options_.memory.mode);
+  }
   summary.budget = plans().budget;
   if (data_.broken) summary.broken_files = data_.broken->count();
   summary.near_peak = session_->near_peak();
   summary.weights_sha256 = session_->state().sha256();
   if (options_.ranks.are_used()) {
-    expect_same_weights(options_.ranks, summary.weights_sha256);
+    expect_same_weights(options_.ranks, "weights", summary.weights_sha256);
     const auto broken = data_.broken ? data_.broken->all() : std::vector<std::string>{};
     summary.broken_files = distinct_of_ranks(*options_.ranks.communicator, broken);
   }
@@ -126,7 +164,10 @@ TrainingSummary Trainer::summary_of(const SummaryOfSteps& steps) {
 }
 
 AfterEvaluation Trainer::take(std::uint64_t step, const Evaluation& evaluation) {
-  evaluated_ = step;
+  last_evaluation_ = {.step = step,
+                      .loss = evaluation.loss,
+                      .accuracy = evaluation.accuracy,
+                      .top5 = evaluation.top5};
   bool is_best = take_evaluation(best_, step, evaluation, options_.network.reads_text());
   if (options_.ranks.are_used()) {  // whose plans may round otherwise
     share_first(*options_.ranks.communicator, is_best);
@@ -137,8 +178,12 @@ AfterEvaluation Trainer::take(std::uint64_t step, const Evaluation& evaluation) 
     return AfterEvaluation::kSave;
   }
   if (!is_patience_over()) return AfterEvaluation::kGoOn;
-  if (events_.on_early_stop) events_.on_early_stop(step, *best_);
+  if (events_.on_early_stop) tell([&] { events_.on_early_stop(step, *best_); });
   return AfterEvaluation::kEnd;
+}
+
+bool Trainer::is_evaluated(std::uint64_t step) const {
+  return last_evaluation_ && last_evaluation_->step == step;
 }
 
 bool Trainer::is_patience_over() const {
@@ -150,9 +195,18 @@ void Trainer::report_broken_files() {
   for (const std::string& sentence : data_.broken->take_new()) warn(sentence + "; it is skipped");
 }
 
+// The first rank alone: it is the same on all.
+void Trainer::warn_of_schedule() {
+  if (!is_first(options_.ranks.communicator)) return;
+  const auto sentence =
+      schedule_warning(options_.training.learning_rate, options_.training.first_step,
+                       last_step(options_.training, data_, options_.step.batch));
+  if (sentence) warn(*sentence);
+}
+
 void Trainer::warn(const std::string& sentence) {
   warnings_.add(sentence);
-  if (events_.on_warning) events_.on_warning(sentence);
+  if (events_.on_warning) tell([&] { events_.on_warning(sentence); });
 }
 
 // What other ranks warn of, which are silent.
@@ -178,7 +232,7 @@ void Trainer::on_folder(const std::function<void()>& work) {
   });
   bool is_over = nothing.has_value();
   share_first(*options_.ranks.communicator, is_over);
-  if (is_over) throw nothing.value_or(NothingLeft{"nothing is left to train", 0, {}});
+  if (is_over) throw nothing.value_or(NothingLeft{"nothing is left to train", {}});
   share_choice();
 }
 
@@ -188,6 +242,7 @@ void Trainer::share_choice() {
   share_first(communicator, options_.training.first_step);
   share_first(communicator, options_.training.evaluates_first);
   share_first(communicator, best_);
+  share_first(communicator, last_evaluation_);
 }
 
 void Trainer::divide_state() {
@@ -216,14 +271,35 @@ void Trainer::with_whole_state(const std::function<void()>& work) {
   slices_->on_first(work, [&] { session_->state().follow(); });
 }
 
+// Those of a file or of the user's; empty where all are drawn.
+TensorSource Trainer::start_values() const {
+  if (!weights_) return options_.initial.values;
+  return [this](const std::string& name, std::span<float> tensor) { weights_->read(name, tensor); };
+}
+
+// The first rank's starting weights replace all others: ranks whose files differ are refused.
+void Trainer::expect_same_start() const {
+  if (!options_.ranks.are_used() || options_.ranks.communicator->ranks() == 1) return;
+  std::string sha256;
+  if (const TensorSource values = start_values()) {
+    Sha256 digest;
+    for (const StoredTensor& tensor : weight_tensors(workload().training())) {
+      std::vector<float> numbers(element_count(tensor.shape));
+      values(tensor.name, numbers);
+      digest.update(std::as_bytes(std::span{numbers}));
+    }
+    sha256 = digest.hex();
+  }
+  expect_same_weights(options_.ranks, "starting weights", sha256);
+}
+
 // First values, or those of a file or of the checkpoint.
 void Trainer::fill_state() {
   if (folder_ && folder_->chosen() != nullptr) {
     folder_->load(session_->state());
   } else if (weights_) {
     if (!weights_->drawn_layer().empty()) draw_state();
-    session_->state().start_from(
-        [&](const std::string& name, std::span<float> tensor) { weights_->read(name, tensor); });
+    session_->state().start_from(start_values());
   } else {
     draw_state();
     has_first_values_ = options_.initial.values != nullptr;
@@ -243,13 +319,14 @@ std::function<void(std::uint64_t)> Trainer::saving() {
 }
 
 void Trainer::save(std::uint64_t step) {
-  folder_->save(
-      {.settings = kept_settings(options_, context_, workload().sub_batches()),
-       .step = step,
-       .best = best_,
-       .lacks_evaluation = step > 0 && step != evaluated_ &&
-                           is_evaluation_due(options_.training, data_, options_.step.batch, step)},
-      session_->state());
+  Checkpoint moment;
+  moment.settings = kept_settings(options_, context_, workload().sub_batches());
+  moment.step = step;
+  moment.best = best_;
+  moment.last = last_evaluation_;
+  moment.lacks_evaluation = step > 0 && !is_evaluated(step) &&
+                            is_evaluation_due(options_.training, data_, options_.step.batch, step);
+  folder_->save(std::move(moment), session_->state());
 }
 
 void Trainer::open_folder() {
@@ -267,7 +344,8 @@ void Trainer::go_on_from(const ChosenCheckpoint& chosen) {
   options_.training.evaluates_first =
       checkpoint.lacks_evaluation && options_.training.evaluate_every != 0;
   best_ = checkpoint.best;
-  if (best_) folder_->set_best(best_->step);
+  last_evaluation_ = checkpoint.last;
+  if (best_ && options_.checkpoint.keep_best) folder_->set_best(best_->step);
   if (is_patience_over()) {
     throw folder_->nothing_left(
         workload(), "the last evaluations were not better than that of step " +

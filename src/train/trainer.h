@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -42,7 +43,9 @@ class Trainer {
           TrainerEvents events = {}, std::stop_token stop = {});
 
   /// Trains to the end, one pass over the data unless the options say otherwise. To be called once.
-  /// Throws: as train() does, and um::Error when a checkpoint cannot be written.
+  /// What an event throws ends the training as a stop does, after its step and with a checkpoint.
+  /// Throws: as train() does, um::Error when a checkpoint cannot be written, and what an event
+  /// threw: of an um::Error the sentence, and where the training goes on from.
   TrainingSummary run();
 
   [[nodiscard]] const TrainerOptions& options() const { return options_; }
@@ -59,7 +62,8 @@ class Trainer {
   [[nodiscard]] const WeightFile* weights() const { return weights_ ? &*weights_ : nullptr; }
   /// Whether it began with those of InitialOptions::values.
   [[nodiscard]] bool has_first_values() const { return has_first_values_; }
-  /// The last of the steps of a batch, which updates the weights: its graph, times and plan.
+  /// The last of the steps of a batch, which updates the weights: its graph, times and plan. The
+  /// times are a model's where no plan depends on them.
   [[nodiscard]] const prefetch::TaskGraph& graph() const { return workload().training().graph; }
   [[nodiscard]] const prefetch::Profile& profile() const { return steps_->profiles().back(); }
   [[nodiscard]] const prefetch::Plan& plan() const { return plans().training.back(); }
@@ -67,6 +71,8 @@ class Trainer {
  private:
   [[nodiscard]] PlanPath plan_files() const;
   [[nodiscard]] KeptPlans kept_plans() const;
+  void tell(const std::function<void()>& event);
+  void expect_told(const std::string& state) const;
   void on_folder(const std::function<void()>& work);
   void share_choice();
   void train_all(const TrainEvents& events);
@@ -79,17 +85,25 @@ class Trainer {
   [[nodiscard]] std::function<void(std::uint64_t)> saving();
   void save(std::uint64_t step);
   void report_broken_files();
+  void warn_of_schedule();
   void warn(const std::string& sentence);
   void tell_of_ranks();
   void open_folder();
   void go_on_from(const ChosenCheckpoint& chosen);
   AfterEvaluation take(std::uint64_t step, const Evaluation& evaluation);
+  [[nodiscard]] bool is_evaluated(std::uint64_t step) const;
   [[nodiscard]] bool is_patience_over() const;
   void expect_going_on() const;
+  void expect_same_start() const;
+  [[nodiscard]] TensorSource start_values() const;
 
   TrainerOptions options_;
   TrainerEvents events_;
-  std::stop_token stop_;
+  std::stop_source own_stop_;  // requested with that of the user, or when an event has failed
+  std::stop_callback<std::function<void()>> users_stop_;
+  std::stop_token stop_ = own_stop_.get_token();
+  std::exception_ptr failure_;      // of an event in run()
+  bool is_running_ = false;         // run() was called
   std::stop_source stop_of_ranks_;  // requested when all of them know of it
   RankWarnings warnings_{options_.ranks};
   DatasetPair data_;
@@ -100,7 +114,7 @@ class Trainer {
   bool has_first_values_ = false;
   std::optional<TrainingFolder> folder_;
   std::optional<BestEvaluation> best_;
-  std::uint64_t evaluated_ = 0;  // the step of the last evaluation
+  std::optional<LastEvaluation> last_evaluation_;
   std::optional<Session> session_;
   std::optional<StateSlices> slices_;  // where the optimizer is divided among ranks
   bool saves_slices_ = false;          // for the first rank, which has a folder

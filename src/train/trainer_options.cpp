@@ -7,6 +7,7 @@
 #include "src/data/batch_order.h"
 #include "src/data/first_samples.h"
 #include "src/data/open_dataset.h"
+#include "src/data/text/byte_pairs.h"
 #include "src/plan/sub_batch_choice.h"
 #include "src/train/parts/first_rank.h"
 #include "src/train/settings_json.h"
@@ -127,12 +128,15 @@ DatasetOptions dataset_options(const TrainerOptions& options, std::size_t batch)
   return result;
 }
 
-DatasetPair open_data(const TrainerOptions& options) {
+DatasetPair open_data(const TrainerOptions& options, const TrainerEvents& events,
+                      const std::stop_token& stop) {
   DatasetPair data = open_dataset(options.data, dataset_options(options, options.step.batch));
   if (options.train_samples > 0) {
     data.train = first_samples(std::move(data.train), options.train_samples);
     expect_batch(data.train->size(), options.step.batch);
   }
+  expect_whole_files(data, {.test = options.training.evaluate_every != 0},
+                     {.on_progress = events.on_looking, .stop = stop});
   return data;
 }
 
@@ -144,8 +148,20 @@ std::vector<std::string> zeroed_norms(const TrainerOptions& options) {
                   " has no residual block that ends with a batch norm; leave out --zero-gamma"};
 }
 
-std::string settings_text(const TrainerOptions& options) {
-  return to_json(options.training.learning_rate).dump() + to_json(options.step.optimizer).dump();
+std::vector<NamedText> training_agreement(const TrainerOptions& options,
+                                          const ExecutionContext& context) {
+  if (!options.ranks.are_used()) return {};
+  nlohmann::json settings = to_json(kept_settings(options, context, {}));
+  settings["batch"] = options.step.batch;
+  settings["seed"] = options.training.seed;
+  settings.erase("threads");  // compared for themselves
+  std::vector<NamedText> texts = {{.name = "settings", .text = settings.dump()},
+                                  {.name = "what they find in the checkpoint folder",
+                                   .text = options.checkpoint.resume ? "a checkpoint" : ""}};
+  if (!options.tokenizer.empty()) {
+    texts.push_back({.name = "tokenizer", .text = read_byte_pairs(options.tokenizer).sha256});
+  }
+  return texts;
 }
 
 }  // namespace spillway

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -67,8 +68,8 @@ struct CheckpointOptions {
 struct InitialOptions {
   Initialisation rule = Initialisation::kXavier;  ///< of parameters that are drawn
   bool has_zero_gamma = false;                    ///< of the last batch norm of each residual block
-  /// A safetensors file of Hugging Face's or torchvision's to take them from (WeightFile); empty:
-  /// they are drawn. It does not go with CheckpointOptions::resume.
+  /// A safetensors file of Hugging Face's or torchvision's, or a folder of such, to take them from
+  /// (WeightFile); empty: they are drawn. It does not go with CheckpointOptions::resume.
   std::string weights;
   bool has_new_head = false;  ///< the last layer of `weights` may be of another size: it is drawn
   /// Where they and running statistics come from instead, whose arrays it may leave as they are
@@ -118,18 +119,20 @@ void expect_evaluation(const TrainerOptions& options, const DatasetPair& data);
 /// How to open data for the network of `options`, in batches of `batch`.
 [[nodiscard]] DatasetOptions dataset_options(const TrainerOptions& options, std::size_t batch);
 
-/// The data to learn from and to test on. Throws: um::Error.
-[[nodiscard]] DatasetPair open_data(const TrainerOptions& options);
-
 /// Batch norms whose gamma begins as 0, by name. Throws: um::Error where some are wanted and there
 /// are none.
 [[nodiscard]] std::vector<std::string> zeroed_norms(const TrainerOptions& options);
 
-/// Learning rate and optimizer, which each rank may have read from a checkpoint of its own.
-[[nodiscard]] std::string settings_text(const TrainerOptions& options);
+/// What ranks that train the same on `context` must have alike, beside network, data and
+/// RankOptions::agreement: settings, which each may have read from a checkpoint of its own, whether
+/// each found one, and the tokenizer.
+[[nodiscard]] std::vector<NamedText> training_agreement(const TrainerOptions& options,
+                                                        const ExecutionContext& context);
 
 /// What a Trainer reports as it goes, to whoever listens: each may be empty.
 struct TrainerEvents {
+  /// So many of the files of the data have been looked at, where that takes longer than a moment.
+  std::function<void(double fraction)> on_looking;
   std::function<void(double fraction)> on_measuring;  ///< so much of the tasks has been measured
   std::function<void(std::size_t tasks)> on_planning;
   std::function<void(std::uint64_t step, std::uint64_t epoch, const StepReport&)> on_step;
@@ -140,5 +143,11 @@ struct TrainerEvents {
   /// verify, and an older one is used.
   std::function<void(const std::string& sentence)> on_warning;
 };
+
+/// The data to learn from and to test on. Looks at the files that are going to be read, unless
+/// `stop` is requested, and tells `events` how far that is. Throws: um::Error; where files are
+/// broken that must not be, it names them.
+[[nodiscard]] DatasetPair open_data(const TrainerOptions& options, const TrainerEvents& events,
+                                    const std::stop_token& stop);
 
 }  // namespace spillway

@@ -23,13 +23,17 @@ TrainingFolder::TrainingFolder(const TrainerOptions& options, const DatasetPair&
   }
 }
 
-NothingLeft TrainingFolder::nothing_left(const Workload& workload,
-                                         const std::string& advice) const {
+NothingLeft TrainingFolder::nothing_left(const Workload& workload, const std::string& advice) {
   const CheckpointManifest& manifest = chosen_->manifest;
   const std::uint64_t step = manifest.checkpoint.step;
+  std::optional<LastEvaluation> evaluation = manifest.checkpoint.last;
+  if (evaluation && evaluation->step != step) evaluation.reset();
+  folder_->settle(*chosen_);
   return {"nothing is left to train: the checkpoint in " + path_.string() + " is of step " +
               std::to_string(step) + "; " + advice,
-          step, weights_sha256(path_ / manifest.tensors.name, workload.training())};
+          {.steps = step,
+           .weights_sha256 = weights_sha256(path_ / manifest.tensors.name, workload.training()),
+           .evaluation = evaluation}};
 }
 
 std::vector<std::string> TrainingFolder::plan_paths() const {

@@ -20,19 +20,23 @@
 
 namespace spillway {
 
+/// What is known of a training that has ended.
+struct EndedTraining {
+  std::uint64_t steps = 0;
+  std::string weights_sha256;                     ///< as TrainingSummary has it
+  std::optional<LastEvaluation> evaluation = {};  ///< of the last step, where there was one
+};
+
 /// A training that was to go on has no steps left: all of them are in its checkpoint, which
 /// verifies.
 class NothingLeft final : public um::Error {
  public:
-  NothingLeft(const std::string& sentence, std::uint64_t steps, std::string weights_sha256)
-      : um::Error{sentence}, steps_{steps}, weights_sha256_{std::move(weights_sha256)} {}
-  [[nodiscard]] std::uint64_t steps() const { return steps_; }
-  /// As TrainingSummary has it.
-  [[nodiscard]] const std::string& weights_sha256() const { return weights_sha256_; }
+  NothingLeft(const std::string& sentence, EndedTraining training)
+      : um::Error{sentence}, training_{std::move(training)} {}
+  [[nodiscard]] const EndedTraining& training() const { return training_; }
 
  private:
-  std::uint64_t steps_;
-  std::string weights_sha256_;
+  EndedTraining training_;
 };
 
 /// The folder of one training's checkpoints, with what they all tell of the training, and the one
@@ -49,9 +53,10 @@ class TrainingFolder {
   [[nodiscard]] const ChosenCheckpoint* chosen() const { return chosen_ ? &*chosen_ : nullptr; }
   /// Fills `state` from it. Throws: um::Error as State::load() does.
   void load(State& state) const { folder_->load(*chosen_, state); }
-  /// Why it cannot go on: with `advice`, how it could. Throws: um::Error where the checkpoint's
-  /// weights, those of `workload`, cannot be read.
-  [[nodiscard]] NothingLeft nothing_left(const Workload& workload, const std::string& advice) const;
+  /// Why it cannot go on: with `advice`, how it could. Removes the checkpoints that the training
+  /// would have removed. Throws: um::Error where the checkpoint's weights, those of `workload`,
+  /// cannot be read.
+  [[nodiscard]] NothingLeft nothing_left(const Workload& workload, const std::string& advice);
   /// The files of its plans, of each training step in order.
   [[nodiscard]] std::vector<std::string> plan_paths() const;
   /// That of training step number `index`. Throws: um::Error when it has no such plan.

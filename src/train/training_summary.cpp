@@ -14,6 +14,10 @@ um::Nanoseconds median(std::vector<um::Nanoseconds> times) {
 
 }  // namespace
 
+Evaluation evaluation_of(const LastEvaluation& last) {
+  return {.loss = last.loss, .accuracy = last.accuracy, .top5 = last.top5};
+}
+
 void SummaryOfSteps::add(std::uint64_t step, const StepReport& report) {
   durations_.push_back(report.duration);
   if (summary_.steps_run++ == 0) summary_.first_loss = report.loss;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "src/train/checkpoint.h"
 #include "src/train/session.h"
 #include "src/train/train.h"
 #include "um/bytes.h"
@@ -25,16 +26,21 @@ struct TrainingSummary {
   /// are.
   um::Nanoseconds stalled{0};
   std::uint64_t timed_steps = 0;
-  um::Nanoseconds data_wait{0};          ///< for batches to be loaded, the sum over the steps
-  std::size_t broken_files = 0;          ///< of the data set, passed over
-  std::optional<Evaluation> evaluation;  ///< the last one
+  um::Nanoseconds data_wait{0};  ///< for batches to be loaded, the sum over the steps
+  std::size_t broken_files = 0;  ///< of the data set, passed over
+  /// The last one of those steps; nothing where there was none.
+  std::optional<Evaluation> evaluation;
 
-  um::Nanoseconds median_step{0};     ///< without the first, which warms up, where there are others
-  um::Nanoseconds predicted_step{0};  ///< by the plan
+  um::Nanoseconds median_step{0};  ///< without the first, which warms up, where there are others
+  /// By the plan; nothing where no plan depends on times, and so nothing was measured.
+  std::optional<um::Nanoseconds> predicted_step;
   um::Bytes budget;
   um::Bytes near_peak;         ///< the most near memory in use at any time
   std::string weights_sha256;  ///< of all weights, in layer order
 };
+
+/// `last` as what a training reports.
+[[nodiscard]] Evaluation evaluation_of(const LastEvaluation& last);
 
 /// Adds up the steps of a training.
 class SummaryOfSteps {

@@ -3,15 +3,11 @@
 #include <filesystem>
 #include <string>
 
-#include "src/files/safetensors.h"
+#include "src/weights/model_files.h"
 #include "src/weights/tensor_places.h"
 #include "um/error.h"
 
 namespace spillway {
-
-/// Opens a file of weights. Throws: um::Error, which says what the file is where it is one of those
-/// that are often given instead.
-[[nodiscard]] SafetensorsReader open_weights(const std::filesystem::path& path);
 
 /// What to say of a network that no table has the names of.
 [[nodiscard]] um::Error without_names(const std::string& network);
@@ -19,8 +15,8 @@ namespace spillway {
 /// What to say of a network with an obstacle in its table.
 [[nodiscard]] um::Error other_network_there(const std::string& network, const NameTable& table);
 
-/// What to say of a file with other names than `network` has by `wanted`.
-[[nodiscard]] um::Error of_another_network(const SafetensorsReader& file,
+/// What to say of a model with other names than `network` has by `wanted`.
+[[nodiscard]] um::Error of_another_network(const ModelFiles& files,
                                            const std::filesystem::path& path,
                                            const std::string& network, const NamedTensors& wanted);
 

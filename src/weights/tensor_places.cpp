@@ -64,9 +64,6 @@ std::optional<std::vector<TensorPlace>> places_of(const NameTable& table,
         table.rules, [&](const NameRule& rule) { return add_places(rule, arrays[i], i, places); });
     if (!has_rule) return std::nullopt;
   }
-  std::set<std::string> names;
-  for (const TensorPlace& place : places) names.insert(place.name);
-  if (names.size() < places.size()) return std::nullopt;  // of layers that networks there lack
   return places;
 }
 
@@ -87,9 +84,13 @@ std::vector<NamedTensors> named_tensors(std::span<const StoredTensor> arrays) {
   std::vector<NamedTensors> all;
   for (NameTable& table : all_name_tables(arrays)) {
     if (std::ranges::find(arrays, table.mark, &StoredTensor::name) == arrays.end()) continue;
-    if (auto places = places_of(table, arrays)) {
-      all.push_back({.table = std::move(table), .places = *std::move(places)});
-    }
+    auto places = places_of(table, arrays);
+    if (!places) continue;
+    std::set<std::string> names;
+    for (const TensorPlace& place : *places) names.insert(place.name);
+    if (names.size() < places->size()) continue;  // of layers that networks there lack
+    all.push_back(
+        {.table = std::move(table), .places = *std::move(places), .names = std::move(names)});
   }
   return all;
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@ struct TensorPlace {
 struct NamedTensors {
   NameTable table;
   std::vector<TensorPlace> places;  ///< in the order of the arrays, which they cover
+  std::set<std::string> names;      ///< of these
 
   /// The first tensor of the array that marks the network.
   [[nodiscard]] const TensorPlace& mark(std::span<const StoredTensor> arrays) const;

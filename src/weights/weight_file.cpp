@@ -36,12 +36,8 @@ bool is_passed_over(const NameTable& table, const std::string& name) {
   });
 }
 
-bool has_place(const NamedTensors& named, const std::string& name) {
-  return std::ranges::find(named.places, name, &TensorPlace::name) != named.places.end();
-}
-
 bool is_known(const NamedTensors& named, const std::string& name) {
-  return has_place(named, name) || is_passed_over(named.table, name) ||
+  return named.names.contains(name) || is_passed_over(named.table, name) ||
          std::ranges::find(named.table.ties, name, &Tie::name) != named.table.ties.end();
 }
 
@@ -68,10 +64,9 @@ std::string advice_for(const NameTable& table, const TensorPlace& place,
 }  // namespace
 
 WeightFile::WeightFile(const std::filesystem::path& path, NamedNetwork network, bool has_new_head)
-    : path_{path},
-      network_{std::move(network)},
-      file_{open_weights(path)},
-      has_new_head_{has_new_head} {
+    : path_{path}, network_{std::move(network)}, file_{path}, has_new_head_{has_new_head} {
+  for (std::size_t i = 0; i < network_.arrays.size(); ++i)
+    arrays_.emplace(network_.arrays[i].name, i);
   choose_names();
   find_places();
   expect_nothing_else();
@@ -155,7 +150,8 @@ void WeightFile::expect_ties() const {
   for (const Tie& tie : named_.table.ties) {
     const auto one = by_name_.find(tie.name);
     const auto other = by_name_.find(tie.other);
-    if (one == by_name_.end() || other == by_name_.end() || has_place(named_, tie.name)) continue;
+    if (one == by_name_.end() || other == by_name_.end() || named_.names.contains(tie.name))
+      continue;
     const auto& [a, b] = std::pair{one->second, other->second};
     if (file_.tensors()[a].shape == file_.tensors()[b].shape && values(a) == values(b)) continue;
     throw um::Error{"tensors " + quoted(file_.tensors()[a].name) + " and " +
@@ -180,17 +176,18 @@ std::vector<float> WeightFile::values(std::size_t tensor) const {
 
 void WeightFile::read(const std::string& name, std::span<float> numbers) const {
   if (!drawn_layer_.empty() && layer_of(name) == drawn_layer_) return;
-  const auto array = std::ranges::find(network_.arrays, name, &StoredTensor::name);
-  um::expects(array != network_.arrays.end(), "an array of the network");
-  const auto index = static_cast<std::size_t>(array - network_.arrays.begin());
-  for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    const TensorPlace& place = named_.places[i];
-    if (place.array != index) continue;
+  const auto array = arrays_.find(name);
+  um::expects(array != arrays_.end(), "an array of the network");
+  const std::vector<TensorPlace>& places = named_.places;
+  const auto first = std::ranges::lower_bound(places, array->second, {}, &TensorPlace::array);
+  for (auto at = first; at != places.end() && at->array == array->second; ++at) {
+    const TensorPlace& place = *at;
+    const std::size_t tensor = tensors_[static_cast<std::size_t>(at - places.begin())];
     const std::span<float> part = numbers.subspan(place.begin, element_count(place.shape));
     if (place.is_transposed) {
-      transpose(values(tensors_[i]), place.shape[1], part);
+      transpose(values(tensor), place.shape[1], part);
     } else {
-      file_.read(tensors_[i], part);
+      file_.read(tensor, part);
     }
   }
 }

@@ -5,9 +5,11 @@
 #include <map>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "src/files/safetensors.h"
+#include "src/weights/model_files.h"
 #include "src/weights/tensor_places.h"
 
 namespace spillway {
@@ -18,12 +20,12 @@ struct NamedNetwork {
   std::vector<StoredTensor> arrays;  ///< parameters and running statistics
 };
 
-/// A safetensors file with the parameters of a network by the names of another library, open for
-/// reading. Whose names they are is told from the file.
+/// A model of safetensors files (ModelFiles) with the parameters of a network by the names of
+/// another library, open for reading. Whose names they are is told from the files.
 class WeightFile {
  public:
   /// Reads all of it once, to find what is wrong with it. Throws: um::Error that says, in one
-  /// sentence, why the file cannot be read, that it is of another network, or which tensor is
+  /// sentence, why a file cannot be read, that it is of another network, or which tensor is
   /// missing, unexpected, of another shape or not finite.
   /// With `has_new_head`, the network's last layer need not be there, or have its size.
   WeightFile(const std::filesystem::path& path, NamedNetwork network, bool has_new_head = false);
@@ -51,10 +53,11 @@ class WeightFile {
 
   std::filesystem::path path_;
   NamedNetwork network_;
-  SafetensorsReader file_;
+  ModelFiles file_;
   NamedTensors named_;
   std::map<std::string, std::size_t> by_name_;  // tensors of the file, by the table's names
   std::vector<std::size_t> tensors_;            // of the file, for each place
+  std::unordered_map<std::string, std::size_t> arrays_;  // of the network, by name
   bool has_new_head_;
   std::string drawn_layer_;
 };

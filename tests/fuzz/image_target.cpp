@@ -1,5 +1,3 @@
-#include "tests/fuzz/image_target.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <span>
@@ -8,6 +6,7 @@
 
 #include "src/data/images/augmentation.h"
 #include "src/data/images/image_pipeline.h"
+#include "tests/fuzz/target.h"
 #include "tests/src/data/images/exif_file.h"
 #include "tests/src/data/images/golden_images.h"
 

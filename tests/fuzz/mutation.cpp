@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
+
+#include "tests/fuzz/resealed.h"
 
 namespace spillway::fuzz {
 namespace {
@@ -124,6 +127,10 @@ class Mutation {
 }  // namespace
 
 std::string spoilt_input(const std::vector<std::string>& corpus, Generator& generator) {
+  if (generator() % 2 == 0) {
+    const std::string& text = corpus[generator() % corpus.size()];
+    if (auto spoilt = spoilt_json(text, generator)) return *std::move(spoilt);
+  }
   return Mutation{corpus, generator}.run();
 }
 

@@ -1,5 +1,3 @@
-#include "tests/fuzz/onnx_target.h"
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -8,6 +6,7 @@
 
 #include "src/onnx/import_onnx.h"
 #include "src/onnx/onnx_file.h"
+#include "tests/fuzz/target.h"
 #include "tests/src/onnx/drawn_arrays.h"
 #include "tests/src/weights/weight_networks.h"
 #include "um/error.h"

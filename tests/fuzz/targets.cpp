@@ -2,33 +2,24 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <fstream>
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
-#include <variant>
 
 #include "nets/text/network_file.h"
+#include "prefetch/files/json.h"
 #include "prefetch/files/machine.h"
-#include "prefetch/files/plan_file.h"
-#include "prefetch/files/profile_file.h"
-#include "prefetch/files/trace.h"
-#include "prefetch/planners/catalogue.h"
 #include "src/data/cifar10.h"
 #include "src/data/idx.h"
 #include "src/data/open_text.h"
 #include "src/files/safetensors.h"
 #include "src/plan/budget.h"
 #include "src/report/report_input.h"
-#include "src/train/checkpoint_manifest.h"
-#include "tests/fuzz/image_target.h"
-#include "tests/fuzz/onnx_target.h"
 #include "tests/fuzz/target.h"
-#include "tests/fuzz/weights_target.h"
 #include "tests/prefetch/small_machine.h"
-#include "tests/prefetch/small_trace.h"
-#include "tests/prefetch/toy.h"
 #include "tests/src/data/text/small_vocabulary.h"
 #include "tests/src/data/text/token_numbers.h"
 #include "tests/src/report/sample_bench_file.h"
@@ -42,35 +33,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using prefetch::JsonFile;
-
-std::string write(const fs::path& path, const std::string& bytes) {
-  std::ofstream{path, std::ios::binary} << bytes;
-  return path.string();
-}
-
-prefetch::Trace known_trace() {
-  return prefetch::read_trace(JsonFile{prefetch::testing::small_trace().dump(), "known"});
-}
-
-prefetch::Profile known_profile(const prefetch::Trace& trace) {
-  return prefetch::trace_profile(trace, prefetch::testing::toy_link());
-}
-
-std::string known_plan() {
-  const prefetch::Trace trace = known_trace();
-  const prefetch::Profile profile = known_profile(trace);
-  const um::Bytes page = prefetch::choose_page(trace.graph);
-  const prefetch::NearNeed need =
-      prefetch::near_need(trace.graph, prefetch::BlockSizes{trace.graph, page});
-  const auto result = prefetch::find_planner("capacity")
-                          .plan({.graph = trace.graph,
-                                 .profile = profile,
-                                 .budget = need.smallest,
-                                 .page = page,
-                                 .chunk = prefetch::chunk_for(profile.link),
-                                 .may_recompute = true});
-  return to_json(std::get<prefetch::Plan>(result), trace.graph).dump();
-}
 
 // As IDX files begin: two zeros, the type, the dimensions, and the size of each.
 std::string idx_file(const std::vector<std::uint32_t>& sizes, std::size_t values) {
@@ -166,20 +128,6 @@ void read_safetensors(const std::string& input, const fs::path& folder) {
   }
 }
 
-// Most of what is spoilt only breaks the seal, so that it is read once more under a new one.
-void read_checkpoint(const std::string& input, const fs::path& folder) {
-  const auto read = [&](const std::string& text) {
-    static_cast<void>(read_manifest(write(folder / manifest_file(1), text)));
-  };
-  try {
-    read(input);
-  } catch (const um::Error&) {
-    const JsonFile file{input, "input"};
-    if (!file.value().is_object()) throw;
-    read(sealed(file.value()));
-  }
-}
-
 const std::string kLock = "process 4711 on somewhere since 2026-11-23 12:00:00 UTC\n";
 
 // A file that a training left behind.
@@ -216,27 +164,6 @@ void read_report(const std::string& input, const fs::path& folder) {
   static_cast<void>(read_report_inputs(paths));
 }
 
-Target plan_target() {
-  return {"plan", {known_plan()}, [trace = known_trace()](const auto& input, const auto&) {
-            static_cast<void>(prefetch::read_plan(JsonFile{input, "input"}, trace.graph));
-          }};
-}
-
-Target profile_target() {
-  const prefetch::Trace trace = known_trace();
-  return {"profile",
-          {to_json(known_profile(trace), trace.graph).dump()},
-          [trace](const auto& input, const auto&) {
-            static_cast<void>(prefetch::read_profile(JsonFile{input, "input"}, trace.graph));
-          }};
-}
-
-Target trace_target() {
-  return {"trace", {prefetch::testing::small_trace().dump()}, [](const auto& input, const auto&) {
-            static_cast<void>(prefetch::read_trace(JsonFile{input, "input"}));
-          }};
-}
-
 Target machine_target() {
   return {"machine",
           {prefetch::testing::small_machine().dump()},
@@ -265,33 +192,35 @@ Target safetensors_target() {
 
 }  // namespace
 
-std::vector<Target> all_targets() {
-  return {{"network", {}, read_networks},
-          trace_target(),
-          plan_target(),
-          profile_target(),
-          machine_target(),
-          bench_target(),
-          {"checkpoint", {}, read_checkpoint},
-          safetensors_target(),
-          weights_target(),
-          onnx_target(),
-          {"idx", {idx_file({2, 4, 4}, 32), idx_file({2}, 2)}, read_idx},
-          {"cifar10",
-           {std::string(kCifarRecord, '\1') + std::string(kCifarRecord, '\2')},
-           read_cifar10},
-          image_target(),
-          {"tokens",
-           {as_text(test::token_file({1, 2, 3, 4, 5, 6, 7, 8, 9})),
-            as_text(test::raw_tokens({1, 2, 3, 4, 5, 6, 7, 8, 9}))},
-           read_tokens},
-          {"text",
-           {"the thé, 日本 and 't is\n", test::SmallVocabulary{}.encoder.dump(),
-            test::SmallVocabulary{}.merges},
-           read_text},
-          {"lock", {kLock}, read_lock},
-          {"held_lock", {kLock}, read_held_lock},
-          {"amount", {"512MiB", "1.5e9", "40%", "min+20%", "auto"}, read_amount}};
+std::vector<Target> targets_of(const std::string& name) {
+  std::vector<Target> targets{
+      {"network", {}, read_networks},
+      machine_target(),
+      bench_target(),
+      checkpoint_target(),
+      safetensors_target(),
+      weights_target(),
+      onnx_target(),
+      {"idx", {idx_file({2, 4, 4}, 32), idx_file({2}, 2)}, read_idx},
+      {"cifar10",
+       {std::string(kCifarRecord, '\1') + std::string(kCifarRecord, '\2')},
+       read_cifar10},
+      image_target(),
+      {"tokens",
+       {as_text(test::token_file({1, 2, 3, 4, 5, 6, 7, 8, 9})),
+        as_text(test::raw_tokens({1, 2, 3, 4, 5, 6, 7, 8, 9}))},
+       read_tokens},
+      {"text",
+       {"the thé, 日本 and 't is\n", test::SmallVocabulary{}.encoder.dump(),
+        test::SmallVocabulary{}.merges},
+       read_text},
+      {"lock", {kLock}, read_lock},
+      {"held_lock", {kLock}, read_held_lock},
+      {"amount", {"512MiB", "1.5e9", "40%", "min+20%", "auto"}, read_amount}};
+  std::ranges::move(planning_targets(), std::back_inserter(targets));
+  if (name.empty() || name == kResumed) targets.push_back(resumed_target());  // trains at first
+  if (!name.empty()) std::erase_if(targets, [&](const Target& each) { return each.name != name; });
+  return targets;
 }
 
 }  // namespace spillway::fuzz

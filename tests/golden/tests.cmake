@@ -24,6 +24,7 @@ endif()
 spillway_test(weights_tests
   SOURCES golden/drawn_numbers.cpp src/network_in_memory.cpp src/state_numbers.cpp
           src/weights/bad_weight_file_test.cpp src/weights/golden_weights_test.cpp
+          src/weights/model_files_test.cpp
           src/weights/name_pattern_test.cpp
           src/weights/round_trip_test.cpp src/weights/weight_file_test.cpp
   LINK spillway::files spillway::host spillway::nets_text spillway::prefetch_planners

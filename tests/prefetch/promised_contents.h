@@ -50,6 +50,7 @@ class PromisedContents {
  private:
   [[nodiscard]] std::vector<Content> held(const std::vector<DataId>& ids) const {
     std::vector<Content> contents;
+    contents.reserve(ids.size());
     for (const DataId id : ids) contents.push_back(held_[static_cast<std::size_t>(id)]);
     return contents;
   }

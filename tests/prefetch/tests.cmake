@@ -35,7 +35,7 @@ spillway_test(prefetch_exchange_tests
           prefetch/gradient_exchange_test.cpp
   LINK spillway::prefetch_bounds spillway::prefetch_planners spillway::prefetch_simulate
        spillway::prefetch_verify rapidcheck
-  RANDOM_CASES 500)
+  TIMEOUT 300 RANDOM_CASES 500)
 
 # Iterations that repeat, recorded, learned and followed.
 spillway_test(prefetch_learned_tests
@@ -45,13 +45,18 @@ spillway_test(prefetch_learned_tests
   LINK spillway::prefetch_learned spillway::prefetch_simulate spillway::prefetch_verify rapidcheck
   RANDOM_CASES 300)
 
-# Every planner on 10,200 random steps, a third of them chains, a third with offloadable weights; the
-# optimum of 10,000 tiny chains.
+# Every planner on 6,000 random steps, a quarter of them chains, a quarter with phases in any order, a
+# quarter with offloadable weights.
 spillway_test(prefetch_planner_tests
   SOURCES prefetch/offloadable_state_test.cpp prefetch/planner_properties_test.cpp
   LINK spillway::prefetch_bounds spillway::prefetch_planners spillway::prefetch_simulate
        spillway::prefetch_verify rapidcheck
-  TIMEOUT 600 RANDOM_CASES 3400)
+  TIMEOUT 600 RANDOM_CASES 1500)
+# Six plans of `joint` for each step, each with those of smaller budgets.
+spillway_test(prefetch_more_room_tests
+  SOURCES prefetch/more_room_test.cpp
+  LINK spillway::prefetch_planners spillway::prefetch_simulate spillway::prefetch_verify rapidcheck
+  TIMEOUT 300 RANDOM_CASES 300)
 # Fixed places under whole-block plans of every planner, walked in drawn orders.
 spillway_test(prefetch_placement_tests
   SOURCES prefetch/placement/check_placement_test.cpp

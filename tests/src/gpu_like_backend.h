@@ -17,6 +17,7 @@
 #include "src/host/host_backend.h"
 #include "src/ops/backend.h"
 #include "src/step/step.h"
+#include "tests/src/on_host_backend.h"
 #include "tests/um/cuda/recorded_gpu.h"
 #include "um/hints.h"
 
@@ -125,7 +126,7 @@ class StagedLoad final : public Kernel {
 
 /// The host's kernels with the page of a GPU, its pinned memory, and batches that wait in its near
 /// memory.
-class GpuLikeBackend final : public Backend {
+class GpuLikeBackend final : public test::OnHostBackend {
  public:
   GpuLikeBackend(std::pmr::memory_resource& batches, um::RecordedGpu& gpu, cudaStream_t stream)
       : batches_{batches}, gpu_{gpu}, stream_{stream} {}
@@ -133,12 +134,6 @@ class GpuLikeBackend final : public Backend {
   /// The kernels of this step, prepared from now on, declare what they use. It outlives them.
   void declare(const Step& step) { steps_.push_back(&step); }
 
-  [[nodiscard]] um::Bytes tensor_bytes(const TensorShape& shape) const override {
-    return host_.tensor_bytes(shape);
-  }
-  [[nodiscard]] um::Bytes parameter_bytes(const ParameterSpec& spec) const override {
-    return host_.parameter_bytes(spec);
-  }
   [[nodiscard]] std::size_t parameter_parts(const ParameterSpec& spec,
                                             um::Bytes most) const override {
     return host_.parameter_parts(spec, most);
@@ -146,12 +141,6 @@ class GpuLikeBackend final : public Backend {
   [[nodiscard]] um::Bytes parameter_part_bytes(const ParameterSpec& spec,
                                                const ParameterPart& part) const override {
     return host_.parameter_part_bytes(spec, part);
-  }
-  [[nodiscard]] um::Bytes saved_bytes(const Operation& operation) const override {
-    return host_.saved_bytes(operation);
-  }
-  [[nodiscard]] std::vector<AlgorithmInfo> algorithms(const Operation& operation) const override {
-    return host_.algorithms(operation);
   }
   [[nodiscard]] um::Bytes staged_bytes(const LoadBatch& operation) const override {
     return um::Bytes{operation.label_count() * sizeof(std::int32_t)} +
@@ -178,7 +167,6 @@ class GpuLikeBackend final : public Backend {
     }
   }
   [[nodiscard]] um::Bytes smallest_page() const override { return um::Bytes{2ULL << 20U}; }
-  [[nodiscard]] std::string description() const override { return host_.description(); }
   void begin_step(const StepContext& context) const override { current_ = context; }
   [[nodiscard]] std::unique_ptr<Kernel> prepare(const Operation& operation,
                                                 std::string_view algorithm) const override {
@@ -206,15 +194,6 @@ class GpuLikeBackend final : public Backend {
   }
   [[nodiscard]] std::unique_ptr<FarKernel> prepare_far(const Operation& update) const override {
     return std::make_unique<DeclaredFarKernel>(host_.prepare_far(update), gpu_);
-  }
-  void clear(um::Range block) const override { host_.clear(block); }
-  void import_parameters(const ParameterSpec& spec, std::span<const float> values,
-                         std::span<std::byte* const> parts) const override {
-    host_.import_parameters(spec, values, parts);
-  }
-  void export_parameters(const ParameterSpec& spec, std::span<std::byte* const> parts,
-                         std::span<float> values) const override {
-    host_.export_parameters(spec, parts, values);
   }
 
   /// Called before a batch is read to be staged, by the thread that does it.
@@ -279,7 +258,6 @@ class GpuLikeBackend final : public Backend {
   std::vector<const Step*> steps_;
   mutable std::atomic<std::size_t> prepared_ = 0;
   mutable StepContext current_;
-  host::HostBackend host_{1};
 };
 
 }  // namespace spillway

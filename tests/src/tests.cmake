@@ -106,7 +106,8 @@ set_tests_properties(host_tests_in_bf16 PROPERTIES
 # Networks as ONNX files.
 spillway_test(onnx_tests
   SOURCES src/onnx/bad_onnx_file_test.cpp src/onnx/bad_onnx_graph_test.cpp
-          src/onnx/export_onnx_test.cpp src/onnx/import_onnx_test.cpp src/onnx/onnx_round_trip_test.cpp
+          src/onnx/export_onnx_test.cpp src/onnx/import_onnx_test.cpp src/onnx/onnx_padding_test.cpp
+          src/onnx/onnx_round_trip_test.cpp
   LINK spillway::onnx spillway::nets_text spillway::train golden_files)
 
 # The program from outside. Where it is slow (no optimisation, sanitizers), fewer networks and
@@ -127,7 +128,7 @@ spillway_test(cli_tests
           src/cli/evaluate_test.cpp src/cli/far_damage_test.cpp src/cli/fine_tuning_test.cpp src/cli/limits_test.cpp src/cli/recipe_test.cpp src/cli/standard_streams_test.cpp
           src/cli/sample_test.cpp src/cli/text_training_test.cpp src/cli/weights_test.cpp
           src/cli/one_processor_test.cpp src/cli/onnx_test.cpp
-  LINK spillway::data spillway::nets spillway::onnx spillway::um_core golden_files nlohmann_json::nlohmann_json
+  LINK spillway::data spillway::nets spillway::onnx spillway::train spillway::um_core golden_files nlohmann_json::nlohmann_json
   TIMEOUT 300)
 add_dependencies(cli_tests spillway)
 target_compile_definitions(cli_tests PRIVATE
@@ -169,7 +170,7 @@ spillway_test(bucket_tests
 # One training on several ranks.
 spillway_test(rank_training_tests
   SOURCES src/train/parts/divided_training_test.cpp src/train/parts/kept_plans_test.cpp
-          src/train/parts/rank_end_test.cpp
+          src/train/parts/rank_agreement_test.cpp src/train/parts/rank_end_test.cpp
           src/train/parts/rank_training_test.cpp src/train/parts/rank_warnings_test.cpp
   LINK golden_files spillway::host spillway::prefetch_planners spillway::ranks spillway::train
        spillway::um_host)
@@ -198,7 +199,7 @@ spillway_test(bench_tests
   LINK spillway::bench_link spillway::bench_paging spillway::execute spillway::um_host)
 spillway_test(cli_table_tests
   SOURCES src/cli/bench/bench_table_test.cpp src/cli/flags/nearest_name_test.cpp
-          src/cli/flags/rank_device_test.cpp
+          src/cli/flags/number_checks_test.cpp src/cli/flags/rank_device_test.cpp
           src/cli/terminal/progress_line_test.cpp src/cli/terminal/text_table_test.cpp
   LINK spillway::cli_bench)
 
@@ -235,5 +236,9 @@ spillway_test(report_tests
 if(NOT SPILLWAY_SANITIZE)
   spillway_test(power_loss_tests
   SOURCES src/train/power/power_loss_test.cpp src/train/power/recorded_folder.cpp
+  LINK spillway::files spillway::host spillway::prefetch_planners spillway::train spillway::um_host)
+  # Its open(), too.
+  spillway_test(read_beside_writer_tests
+  SOURCES src/train/power/read_beside_writer_test.cpp
   LINK spillway::files spillway::host spillway::prefetch_planners spillway::train spillway::um_host)
 endif()

@@ -50,7 +50,7 @@ if(Python3_FOUND)
     add_test(NAME python_pytorch
       COMMAND ${torch_python} -B -m unittest discover --buffer --pattern "*_test.py"
         --start-directory ${CMAKE_CURRENT_SOURCE_DIR}/tools/python/pytorch)
-    set_tests_properties(python_pytorch PROPERTIES LABELS cpu TIMEOUT 900
+    set_tests_properties(python_pytorch PROPERTIES LABELS cpu TIMEOUT 1800
       ENVIRONMENT "SPILLWAY_UM_LIBRARY=$<TARGET_FILE:spillway_um_dropin>;SPILLWAY_PLAN_LIBRARY=$<TARGET_FILE:spillway_plan_dropin>"
       SKIP_REGULAR_EXPRESSION "skipped: ")
   endif()

@@ -14,6 +14,13 @@ static_assert(saturating_difference(1_B, 2_B) == 0_B);
 
 TEST(Bandwidth, RoundsTransferTimeUp) { EXPECT_EQ(1_B / Bandwidth{3e9}, Nanoseconds{1}); }
 
+TEST(Bandwidth, TakesNoLongerThanCanBeAddedUp) {
+  const Nanoseconds longest = Bytes{1ULL << 63U} / Bandwidth{1e3};
+  EXPECT_EQ(longest, Nanoseconds{std::int64_t{1} << 53U});
+  EXPECT_GT(1000 * longest, longest);
+  EXPECT_EQ(Bytes{1ULL << 40U} / Bandwidth{1e9}, Nanoseconds{1'099'511'627'776});
+}
+
 TEST(ParseBytes, ReadsBinaryAndDecimalUnits) {
   EXPECT_EQ(parse_bytes("4096"), 4096_B);
   EXPECT_EQ(parse_bytes("512MiB"), 512_MiB);

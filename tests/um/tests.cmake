@@ -1,6 +1,6 @@
 spillway_test(um_core_tests
   SOURCES um/arena_test.cpp um/bytes_test.cpp um/error_test.cpp um/ledger_test.cpp
-          um/text/json_limits_test.cpp um/text/shortest_decimal_test.cpp
+          um/text/free_names_test.cpp um/text/json_limits_test.cpp um/text/shortest_decimal_test.cpp
   LINK spillway::um_core spillway::um_text
   TSAN)
 

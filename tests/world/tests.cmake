@@ -17,7 +17,7 @@ if(Python3_FOUND AND NOT SPILLWAY_SANITIZE)
   add_test(NAME world_each_call
     COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tools/world --from 59 --build
       ${PROJECT_BINARY_DIR} --each-call
-      allocate:EINTR,allocate:ENOSPC,rename:EACCES,rename:kill,sync:EIO,sync:kill,write:ENOSPC)
+      allocate:EINTR,allocate:ENOSPC,open:kill,rename:EACCES,rename:kill,sync:EIO,sync:kill,unlink:kill,write:ENOSPC,write:kill)
   add_test(NAME world_kills
     COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tools/world --kills 2
       --build ${PROJECT_BINARY_DIR})

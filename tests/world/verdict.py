@@ -134,10 +134,9 @@ class World:
     def go_on(self, case, folder, reference, saved):
         """What was saved goes on to the same weights, from step `saved` or a later one; nothing
         is saved where that is None."""
-        resume = ["--resume"] if self.is_saved(folder) else []
-        if saved is not None and not resume:
+        if saved is not None and not self.is_saved(folder):
             raise Broken("a checkpoint that had been saved is gone")
-        outcome = self.train(case, more=resume)
+        outcome = self.train(case, more=["--resume", "auto"])
         if self.has_no_plan(outcome):
             if saved is not None:
                 raise Broken("what was saved has no plan any more", outcome)

@@ -94,11 +94,11 @@ class Context(Compiled):
     def __init__(self, model, optimizer, setting, far):
         super().__init__(model, optimizer, setting, far)
         self.call = model
-        self.given = model, optimizer, setting, far
+        self.given = {"limit": setting, "optimizer": optimizer, "far": far}
 
     def training(self):
         import spillway  # pylint: disable=import-outside-toplevel
-        return spillway.budget(*self.given)
+        return spillway.budget(self.call, **self.given)
 
 
 class SavedTensors(Plain):

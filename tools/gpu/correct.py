@@ -90,6 +90,7 @@ def is_bad(run):
 
 
 def run_all_tests(bench, check, title, chosen, prefix=(), log_ending=".log"):
+    """One row for all of them. Throws: Failure, and TimeIsUp where one has not finished."""
     runs = [run_tests(bench, test, prefix, log_ending) for test in chosen]
     if not runs:
         raise Failure("no such test is built; run 'cmake --build --preset release'")
@@ -102,6 +103,8 @@ def run_all_tests(bench, check, title, chosen, prefix=(), log_ending=".log"):
     check.row(title, value, None if unfinished and not bad else not bad)
     if bad:
         raise Failure(f"{title} failed; see {', '.join(bad)}")
+    if unfinished:
+        raise TimeIsUp
 
 
 def facts(bench, check):

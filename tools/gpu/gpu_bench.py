@@ -48,6 +48,9 @@ class Check:
         """`is_met`: None where nothing is judged."""
         self.rows.append([figure, value, {None: "", True: "ok", False: "FAILED"}[is_met]])
 
+    def has_failed_row(self):
+        return any(verdict == "FAILED" for _, _, verdict in self.rows)
+
 
 @contextlib.contextmanager
 def started(command, seconds, environment=None, output=subprocess.PIPE):

@@ -6,27 +6,41 @@ from gpu_bench import Check, Failure
 
 VERSION = 2
 STATUSES = ["failed", "passed", "left out", "running"]
+CIRCUMSTANCES = {  # results that were found in other ones are not taken over
+    "at another commit": lambda about: about["commit"],
+    "with other local changes": lambda about: about["has_local_changes"],
+    "on another GPU": lambda about: about["gpu"]["description"],
+    "by another choice of --quick": lambda about: about["quick"],
+}
 
 
 class Results:
     """Both files, written anew when a stage begins and when it ends: what is there counts if one
-    hangs. Begins with what is in the folder. Throws: Failure when that is of another version."""
+    hangs. Begins with what is in the folder, where that was found in the same circumstances.
+    Throws: Failure when that is of another version."""
 
     def __init__(self, folder, card, about):
         self.folder = folder
         self.card = card
         self.about = about
         self.checks = {}  # by name
+        self.others = []  # in which circumstances what is there was found, and is not taken over
         path = folder / "results.json"
         if path.is_file():
             found = json.loads(path.read_text(encoding="utf-8"))
             if found["version"] != VERSION:
                 raise Failure(f"{path} is of another version of tools/gpu; give another folder")
-            self.checks = {check["name"]: Check(**check) for check in found["checks"]}
+            self.others = [words for words, part in CIRCUMSTANCES.items()
+                           if part(found) != part(about)]
+            if not self.others:
+                self.checks = {check["name"]: Check(**check) for check in found["checks"]}
 
     def status(self, name):
         """None where the stage has not run."""
         return self.checks[name].status if name in self.checks else None
+
+    def has_rows(self, name):
+        return name in self.checks and bool(self.checks[name].rows)
 
     def failed(self):
         """Names of the stages that failed."""

@@ -1,6 +1,6 @@
 """The first stages: does it train at all? Three small networks in each memory mode."""
 
-from gpu_bench import HOST, Failure, TimeIsUp
+from gpu_bench import GRACE, HOST, Failure, TimeIsUp
 
 STEPS = 5
 MOST = 20  # seconds of one training; on a GPU it takes a few, most of which load CUDA's libraries
@@ -9,6 +9,7 @@ NETWORKS = {
     "resnet18": ["--net", "resnet18", "--image-size", 64, "--batch", 16],
     "gpt": ["--net", "gpt:2,2,64,64", "--vocabulary", 256, "--batch", 8],
 }
+STAGE_MOST = 2 * len(NETWORKS) * MOST + GRACE  # each training, and the host's beside it
 # The same algorithms in each mode, so that bits are equal; a small rate, so that other rounding
 # than the host's stays small.
 EXACT = ["--precision", "fp32", "--deterministic", "--conv-algorithm", "direct", "--seed", 1,
@@ -24,15 +25,15 @@ def are_close(losses, expected):
 
 
 def losses_in(bench, network, memory):
-    """Those of a training, which is run once; "host" is a memory mode, too. Throws: Failure."""
+    """Those of a training, which is run once; "host" is a memory mode, too. Throws: Failure, and
+    TimeIsUp where the stage has no time left for it."""
     if (network, memory) not in bench.losses:
         where = {"device": HOST} if memory == "host" else {}
         flags = ["--memory", "resident" if memory == "host" else memory, *BUDGETS.get(memory, [])]
         try:
             run = bench.train([*NETWORKS[network], *EXACT], flags, **where, most=MOST)
         except TimeIsUp:
-            if bench.seconds_to_end() <= 0:
-                raise
+            bench.seconds_left()
             raise Failure(f"it did not end within {MOST} s") from None
         bench.losses[network, memory] = [step["loss"] for step in run["steps"]]
     return bench.losses[network, memory]

@@ -80,6 +80,12 @@ void Folder::sync() const {
   }
 }
 
+bool is_file_name(std::string_view name) {
+  constexpr std::string_view kNeverInNames{"/\0", 2};
+  return !name.empty() && name != "." && name != ".." &&
+         name.find_first_of(kNeverInNames) == std::string_view::npos;
+}
+
 fs::path parent_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path{"."};
 }

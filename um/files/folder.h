@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace spillway::um {
@@ -39,6 +40,10 @@ class Folder {
   std::filesystem::path path_;
   int descriptor_ = -1;
 };
+
+/// Returns whether `name` is that of a file in a folder, and leads nowhere else: no path, and no
+/// text that the system would cut at a zero byte. For names that come from a file.
+[[nodiscard]] bool is_file_name(std::string_view name);
 
 /// The folder that `path` lies in: "." for "file".
 [[nodiscard]] std::filesystem::path parent_of(const std::filesystem::path& path);

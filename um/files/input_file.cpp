@@ -21,6 +21,10 @@ Error no_ordinary_file(const std::filesystem::path& path) {
 
 // Without O_NONBLOCK the opening of a named pipe waits for somebody who writes.
 InputFile::InputFile(std::filesystem::path path) : path_{std::move(path)} {
+  if (path_.native().find('\0') != std::string::npos) {  // where the system would cut it
+    throw Error{std::string{"cannot read "} + path_.c_str() +
+                "...: a zero byte comes next, which no file has in its name"};
+  }
   const int descriptor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0 && errno == ENXIO) throw no_ordinary_file(path_);  // a socket
   if (descriptor < 0) throw system_error("cannot read " + path_.string(), errno);

@@ -18,6 +18,7 @@
 #include "prefetch/planners/joint/neighbourhood.h"
 #include "prefetch/planners/joint/step_evaluator.h"
 #include "prefetch/simulate/simulate.h"
+#include "um/error.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -274,9 +275,9 @@ class JointSearch {
   um::Nanoseconds good_enough_{0};
 };
 
-// The same search, which takes what it evaluates from `left`, too.
-std::optional<EvaluatedPlan> joint_search(const Problem& problem, const SearchLimits& limits,
-                                          int& left) {
+// The same search of at most `left` evaluations, which it takes those that it needs from.
+std::optional<EvaluatedPlan> joint_search(const Problem& problem, SearchLimits limits, int& left) {
+  limits.evaluations = std::min(limits.evaluations, left);
   JointSearch search{problem, limits};
   const int before = search.left();
   auto best = search.search();
@@ -325,8 +326,8 @@ class SmallerBudgets {
     if (!best) return std::nullopt;
     constexpr std::uint64_t kBudgets = 16;
     const std::uint64_t pages = pages_that_may_be_spared(best->makespan);
-    // Where they are many, no more than doubles the work.
-    if (pages > kBudgets) left_ = std::min(left_, limits_.evaluations - left_);
+    // Doubles the work at most, where they are many.
+    if (pages > kBudgets) left_ = std::min(left_, plans_for(limits_) - left_);
     for (std::uint64_t i = 1; i <= std::min(pages, kBudgets) && left_ > 0; ++i) {
       const um::Bytes budget = less(std::max(i, pages * i / kBudgets));
       if (bound(budget) >= best->makespan) break;
@@ -338,6 +339,13 @@ class SmallerBudgets {
   }
 
  private:
+  // Asking all strategies takes as long as making so many plans.
+  static constexpr int kPlansOfPortfolio = 64;
+
+  // Plans that one budget may take.
+  static int plans_for(const SearchLimits& limits) {
+    return limits.evaluations + kPlansOfPortfolio;
+  }
   [[nodiscard]] Problem with(um::Bytes budget) const {
     Problem problem = problem_;
     problem.budget = budget;
@@ -347,14 +355,16 @@ class SmallerBudgets {
     return mixed_transition_bound(with(budget));
   }
 
-  // What the search finds with that budget, or a strategy that knows better.
+  // Returns what the search finds with that budget, or a strategy that knows better.
   std::optional<EvaluatedPlan> best_within(um::Bytes budget) {
     const Problem problem = with(budget);
     auto best = joint_search(problem, limits_, left_);
     if (!best) return std::nullopt;
     best = evaluated(problem, std::move(best->plan));
+    left_ -= kPlansOfPortfolio;
     auto shorter =
         Portfolio{problem, strategies_}.shorter(best ? best->makespan : um::Nanoseconds::max());
+    um::expects(best || shorter, "a plan that the search finds is verified");
     return shorter ? std::move(shorter) : std::move(best);
   }
 
@@ -378,7 +388,7 @@ class SmallerBudgets {
   std::span<const StartingStrategy> strategies_;
   SearchLimits limits_;
   BlockSizes block_sizes_{problem_.graph, problem_.page};
-  int left_ = limits_.evaluations;  // for the searches with all budgets together
+  int left_ = plans_for(limits_);  // for all budgets together
 };
 
 }  // namespace

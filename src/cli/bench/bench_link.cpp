@@ -33,9 +33,10 @@ struct LinkFlags {
 };
 
 std::string check_size(const std::string& text) {
+  constexpr um::Bytes kLargest = 1024 * 1024_GiB;  // more than any memory; multiples are numbers
   const auto size = um::parse_bytes(text);
-  if (size && *size >= 4_KiB && std::has_single_bit(size->count())) return {};
-  return "'" + text + "' is no size: give a power of two from 4KiB on, such as 16MiB";
+  if (size && *size >= 4_KiB && *size <= kLargest && std::has_single_bit(size->count())) return {};
+  return "'" + text + "' is no size: give a power of two from 4KiB to 1024TiB, such as 16MiB";
 }
 
 std::string check_link_way(const std::string& text) {

@@ -7,6 +7,7 @@
 
 #include "src/cli/flags/complaint.h"
 #include "src/cli/flags/workload_flags.h"
+#include "src/train/setting_ranges.h"
 #include "um/error.h"
 
 namespace spillway::cli {
@@ -20,9 +21,8 @@ std::optional<NetAtBatch> split(std::string_view text) {
   std::size_t batch = 0;
   const char* const end = number.data() + number.size();
   const auto [stop, status] = std::from_chars(number.data(), end, batch);
-  if (status != std::errc{} || stop != end || batch < 1 || batch > kLargestBatch) {
-    return std::nullopt;
-  }
+  if (status != std::errc{} || stop != end) return std::nullopt;
+  if (kBatchRange.is_too_small(batch) || kBatchRange.is_too_large(batch)) return std::nullopt;
   return NetAtBatch{.net = std::string{text.substr(0, colon)}, .batch = batch};
 }
 

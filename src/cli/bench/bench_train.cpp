@@ -12,7 +12,6 @@
 #include "src/cli/flags/complaint.h"
 #include "src/cli/flags/number_checks.h"
 #include "src/cli/flags/plan_flags.h"
-#include "src/cli/flags/workload_flags.h"
 
 namespace spillway::cli {
 namespace {
@@ -98,7 +97,7 @@ void add_comparison_to(CLI::App& command, TrainFlags& options) {
           "quarter to twice the network's)")
       ->delimiter(',')
       ->check(check_whole_number)
-      ->check(CLI::Range(std::size_t{1}, kLargestBatch))
+      ->check(CLI::Range(kBatchRange.least, kBatchRange.most))
       ->group(BenchTrainingFlags::kComparison);
   command
       .add_option(

@@ -64,7 +64,11 @@ void run_evaluation(const EvaluateCommandFlags& flags) {
   ProgressLine progress;
   TrainedNetwork trained = flags.common.open_network();
   if (!flags.confusion.empty()) expect_confusion_matrix_of(trained.network);
-  const JudgedData judged = flags.common.open_data(trained);
+  const auto on_looking = [&](double fraction) {
+    progress.show_part("looking at the files of the data", fraction);
+  };
+  const JudgedData judged = flags.common.open_data(
+      trained, LookOptions{.on_progress = on_looking, .stop = interrupt.token()});
   const Dataset& data = *judged.samples;
   const auto evaluator =
       flags.common.make_evaluator(std::move(trained), data, progress, interrupt.token());

@@ -8,7 +8,6 @@
 
 #include "src/cli/flags/complaint.h"
 #include "src/cli/flags/number_checks.h"
-#include "src/cli/flags/workload_flags.h"
 #include "src/cli/terminal/tell.h"
 #include "src/data/open_dataset.h"
 #include "um/text/count_of.h"
@@ -65,7 +64,7 @@ void EvaluationFlags::add_data_to(CLI::App& command) {
                   "Folder of the byte-pair encoding for --data text:FILE (default: bytes)")
       ->group(kData);
   command.add_option("--batch", batch, "Batch size (default: that of the training)")
-      ->check(CLI::Range(std::size_t{1}, kLargestBatch))
+      ->check(CLI::Range(kBatchRange.least, kBatchRange.most))
       ->group(kData);
 }
 
@@ -86,12 +85,13 @@ TrainerOptions EvaluationFlags::options_for(const TrainedNetwork& trained) const
   TrainerOptions options{
       .network = trained.network,
       .tokenizer = tokenizer,
-      .step = {.batch = samples, .gives_logits = gives_logits},
-      .memory = {.budget = plan.budget, .mode = memory.mode(), .space = memory.space()},
-      .planning = {.planner = plan.planner,
-                   .may_recompute = plan.recompute == "auto",
-                   .state = plan.state_rule(),
-                   .update = plan.update_rule()},
+      .step = StepOptions{.batch = samples, .gives_logits = gives_logits},
+      .memory =
+          MemoryOptions{.budget = plan.budget, .mode = memory.mode(), .space = memory.space()},
+      .planning = PlanningOptions{.planner = plan.planner,
+                                  .may_recompute = plan.recompute == "auto",
+                                  .state = plan.state_rule(),
+                                  .update = plan.update_rule()},
       .training = {.seed = key.seed}};
   const auto& images = trained.checkpoint.manifest.checkpoint.settings.images;
   if (images) options.images = *images;
@@ -105,9 +105,8 @@ std::unique_ptr<Evaluator> EvaluationFlags::make_evaluator(TrainedNetwork traine
                                                            std::stop_token stop) const {
   TrainerOptions options = options_for(trained);
   options.step.has_byte_images = samples.as_bytes() != nullptr;
-  TrainerEvents events{.on_measuring = [&progress](double part) {
-    progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part));
-  }};
+  TrainerEvents events{
+      .on_measuring = [&progress](double part) { progress.show_part("measuring tasks", part); }};
   memory.expect_far();
   auto evaluator = std::make_unique<Evaluator>(
       device.open(), std::move(trained), std::move(options), std::move(events), std::move(stop));
@@ -115,7 +114,8 @@ std::unique_ptr<Evaluator> EvaluationFlags::make_evaluator(TrainedNetwork traine
   return evaluator;
 }
 
-JudgedData EvaluationFlags::open_data(const TrainedNetwork& trained) const {
+JudgedData EvaluationFlags::open_data(const TrainedNetwork& trained,
+                                      const std::optional<LookOptions>& look) const {
   const Checkpoint& of_training = trained.checkpoint.manifest.checkpoint;
   const std::string& spec = data.empty() ? of_training.key.data : data;
   DatasetPair pair = open_dataset(spec, dataset_options(options_for(trained), /*batch=*/1));
@@ -126,7 +126,9 @@ JudgedData EvaluationFlags::open_data(const TrainedNetwork& trained) const {
         "else",
         spec, fmt::join(pair.class_names, ", "), fmt::join(names, ", "))};
   }
-  return {.samples = split == "test" ? std::move(pair.test) : std::move(pair.train),
+  const bool is_test = split == "test";
+  if (look) expect_whole_files(pair, {.train = !is_test, .test = is_test}, *look);
+  return {.samples = is_test ? std::move(pair.test) : std::move(pair.train),
           .broken = std::move(pair.broken)};
 }
 

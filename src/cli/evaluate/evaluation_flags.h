@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 
@@ -48,9 +49,11 @@ struct EvaluationFlags {
 
   /// Opens the checkpoint. Throws: um::Error.
   [[nodiscard]] TrainedNetwork open_network() const;
-  /// The data as the user named it, or the training's. Throws: um::Error, also where its classes
-  /// are not those of the training.
-  [[nodiscard]] JudgedData open_data(const TrainedNetwork& trained) const;
+  /// The data as the user named it, or the training's. Where all of it is going to be read, it is
+  /// looked at as `look` says. Throws: um::Error, also where its classes are not those of the
+  /// training, or expect_whole_files() does.
+  [[nodiscard]] JudgedData open_data(const TrainedNetwork& trained,
+                                     const std::optional<LookOptions>& look = {}) const;
   /// Makes the network ready to judge `samples`, which takes time. Throws: um::Error; Interrupted.
   [[nodiscard]] std::unique_ptr<Evaluator> make_evaluator(TrainedNetwork trained,
                                                           const Dataset& samples,

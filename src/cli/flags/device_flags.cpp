@@ -12,6 +12,7 @@
 #include "src/cli/flags/cuda_side.h"
 #include "src/cli/terminal/tell.h"
 #include "src/host/host_context.h"
+#include "src/train/setting_ranges.h"
 #include "um/error.h"
 #include "um/host/host_device.h"
 #include "um/text/count_of.h"
@@ -130,7 +131,7 @@ void DeviceFlags::add_threads_to(CLI::App& app) {
   app.add_option("--threads", threads,
                  "Threads of the host's kernels; results depend on their number (default: all "
                  "processors)")
-      ->check(CLI::Range(1, 1024))
+      ->check(CLI::Range(static_cast<int>(kThreadRange.least), static_cast<int>(kThreadRange.most)))
       ->group(kDevice);
 }
 

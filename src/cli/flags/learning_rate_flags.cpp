@@ -24,7 +24,7 @@ void add_step_to(CLI::App& command, LearningRateOptions& options) {
   command
       .add_option("--step-factor", options.step_factor,
                   "--schedule step, multistep: decay factor (gamma)")
-      ->check(check_amount)
+      ->check(within(kStepFactorRange))
       ->capture_default_str()
       ->group(kTraining);
   command
@@ -40,7 +40,7 @@ void add_cosine_to(CLI::App& command, LearningRateOptions& options) {
   command
       .add_option("--final-lr", options.final_rate,
                   "--schedule cosine: minimum learning rate, used from the last step on")
-      ->check(check_amount)
+      ->check(within(kLearningRateRange))
       ->capture_default_str()
       ->group(kTraining);
   command
@@ -59,7 +59,7 @@ void LearningRateFlags::add_to(CLI::App& command) {
           "--lr", options.rate,
           "Initial learning rate (default: sgd 0.01, adam and adamw 0.001; --resume takes the "
           "checkpoint's)")
-      ->check(check_amount)
+      ->check(within(kLearningRateRange))
       ->group(kTraining);
   command
       .add_option("--lr-batch", rate_batch,
@@ -89,10 +89,14 @@ void LearningRateFlags::choose_rate(const CLI::App& command, const OptimizerOpti
   if (command.count("--lr") == 0 && std::holds_alternative<AdamOptions>(optimizer)) {
     options.rate = kRateOfAdam;
   }
-  if (rate_batch > 0) {
-    options.rate = static_cast<float>(static_cast<double>(options.rate) *
-                                      static_cast<double>(batch) / static_cast<double>(rate_batch));
+  if (rate_batch == 0) return;
+  const double rate = static_cast<double>(options.rate) * static_cast<double>(batch) /
+                      static_cast<double>(rate_batch);
+  if (rate > static_cast<double>(kLearningRateRange.most)) {
+    throw CLI::ValidationError{
+        "--lr-batch", "makes the learning rate larger than it can be; give a smaller --lr"};
   }
+  options.rate = static_cast<float>(rate);
 }
 
 void LearningRateFlags::restore(const CLI::App& command, const LearningRateOptions& kept) {

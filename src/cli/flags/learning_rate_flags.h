@@ -20,7 +20,8 @@ struct LearningRateFlags {
 
   void add_to(CLI::App& command);
   /// Unless --lr is given, the rate that suits `optimizer`: PyTorch's 0.001 for Adam, else 0.01. It
-  /// grows with `batch` where --lr-batch says so. To be called before restore().
+  /// grows with `batch` where --lr-batch says so. To be called before restore(). Throws:
+  /// CLI::ValidationError when it grows too large.
   void choose_rate(const CLI::App& command, const OptimizerOptions& optimizer, std::size_t batch);
   /// Takes what `command` was not given from a training that goes on.
   void restore(const CLI::App& command, const LearningRateOptions& kept);

@@ -80,39 +80,38 @@ void OptimizerFlags::add_choice_to(CLI::App& app) {
   app.add_option("--clip-norm", clip_norm,
                  "Scale all gradients of a step down to this norm, where theirs together is larger "
                  "(default: not). Updates then wait for all gradients, which takes memory")
-      ->check(check_above_zero)
+      ->check(within(kClipNormRange))
       ->group("What is trained");
 }
 
 void OptimizerFlags::add_rates_to(CLI::App& app) {
   app.add_option("--momentum", momentum,
                  "sgd, rmsprop: momentum coefficient (default: sgd 0.9, rmsprop 0)")
-      ->check(check_amount)
-      ->check(CLI::Range(0.F, 1.F))
+      ->check(within(kMomentumRange))
       ->group(kOptimizer);
   app.add_flag("--nesterov", nesterov, "sgd: Nesterov momentum")->group(kOptimizer);
   app.add_option("--beta1", beta1, "adam, adamw: decay rate of the first moment")
-      ->check(check_below_one)
+      ->check(within(kBetaRange))
       ->capture_default_str()
       ->group(kOptimizer);
   app.add_option("--beta2", beta2, "adam, adamw: decay rate of the second moment")
-      ->check(check_below_one)
+      ->check(within(kBetaRange))
       ->capture_default_str()
       ->group(kOptimizer);
   app.add_option("--alpha", alpha, "rmsprop: decay rate of the mean of squares")
-      ->check(check_below_one)
+      ->check(within(kBetaRange))
       ->capture_default_str()
       ->group(kOptimizer);
   app.add_option("--epsilon", epsilon,
                  "adam, adamw, rmsprop: term added to the denominator for numerical stability")
-      ->check(check_above_zero)
+      ->check(within(kEpsilonRange))
       ->capture_default_str()
       ->group(kOptimizer);
   app.add_option(
          "--weight-decay", weight_decay,
          "Weight decay: an L2 penalty, or decoupled decay with adamw. It applies to weights and "
          "embeddings, not to biases, norms and class tokens (default: 0; adamw 0.01)")
-      ->check(check_amount)
+      ->check(within(kWeightDecayRange))
       ->group(kOptimizer);
   app.add_flag("--weight-decay-all", decays_all,
                "Weight decay applies to biases, norms and class tokens, too, as in PyTorch without "

@@ -43,7 +43,7 @@ void WorkloadFlags::add_to(CLI::App& app) {
       ->group(kWorkload);
   app.add_option("--batch", batch, "Batch size: images, or texts, in each step")
       ->required()
-      ->check(CLI::Range(std::size_t{1}, kLargestBatch))
+      ->check(CLI::Range(kBatchRange.least, kBatchRange.most))
       ->group(kWorkload);
   sizes.add_to(app, kWorkload, "10, or the network file's");
   app.add_flag("--aux-heads", auxiliary_heads,
@@ -52,7 +52,7 @@ void WorkloadFlags::add_to(CLI::App& app) {
   app.add_option("--dropout", dropout,
                  "Probability of all dropout layers, and of attention's weights (default: the "
                  "network's, 0 in transformers)")
-      ->check(check_below_one)
+      ->check(within(kDropoutRange))
       ->group(kWorkload);
   app.add_option(
          "--conv-algorithm", convolution_algorithm,
@@ -74,7 +74,7 @@ void WorkloadFlags::add_to(CLI::App& app) {
                  "Keep an exponential moving average of the weights with this decay, such as "
                  "0.999: one more state value per parameter. Evaluations are of the averages "
                  "(default: none)")
-      ->check(check_below_one)
+      ->check(within(kAverageDecayRange))
       ->type_name("DECAY")
       ->group(kWorkload);
   app.add_option("--freeze", frozen,
@@ -89,7 +89,7 @@ void WorkloadFlags::add_to(CLI::App& app) {
 void WorkloadFlags::add_smoothing_to(CLI::App& app, const char* group) {
   app.add_option("--label-smoothing", label_smoothing,
                  "Part of each label that is spread over all classes, in training losses alone")
-      ->check(check_below_one)
+      ->check(within(kLabelSmoothingRange))
       ->capture_default_str()
       ->group(group);
 }

@@ -18,9 +18,6 @@ class App;
 
 namespace spillway::cli {
 
-/// The most images that a step may be asked to have.
-inline constexpr std::size_t kLargestBatch = 1U << 20U;
-
 /// The flags that say what is computed: --net, --batch, --optimizer and what changes the
 /// network.
 struct WorkloadFlags {

@@ -43,9 +43,7 @@ std::string check_latency(const std::string& text) {
 }
 
 std::string check_speed(const std::string& text) {
-  if (check_above_zero(text).empty() && (check_below_one(text).empty() || std::stod(text) == 1)) {
-    return {};
-  }
+  if (within(SettingRange<float>{.most = 1, .is_above_least = true})(text).empty()) return {};
   return "'" + text + "' is no speed relative to 1: give a number above 0, at most 1";
 }
 

@@ -55,6 +55,10 @@ void ProgressLine::show(const std::string& text) {
   }
 }
 
+void ProgressLine::show_part(const std::string& work, double fraction) {
+  show(fmt::format("{}: {:.0f} %", work, 100 * fraction));
+}
+
 void ProgressLine::show_fields(const std::vector<std::string>& fields) {
   constexpr std::size_t kAnyWidth = 1000;
   show(fitting(fields, is_terminal_ ? static_cast<std::size_t>(columns() - 1) : kAnyWidth));

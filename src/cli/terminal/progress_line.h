@@ -22,6 +22,8 @@ class ProgressLine {
   ~ProgressLine();
 
   void show(const std::string& text);
+  /// "measuring tasks: 40 %"
+  void show_part(const std::string& work, double fraction);
   /// As many of `fields`, the most important first, as fit the terminal's width; elsewhere all.
   void show_fields(const std::vector<std::string>& fields);
   /// Ends the line; the next show() starts another.

@@ -18,34 +18,13 @@ constexpr std::size_t kMostThreads = 256;
 const std::map<std::string, OnBroken> kOnBroken{{"stop", OnBroken::kStop},
                                                 {"skip", OnBroken::kSkip}};
 
-std::string check_part(const std::string& text) {
-  std::string complaint = check_amount(text);
-  return complaint.empty() && std::stod(text) > 1 ? text + " is above 1" : complaint;
-}
-
-std::string check_part_above_zero(const std::string& text) {
-  std::string complaint = check_above_zero(text);
-  return complaint.empty() ? check_part(text) : complaint;
-}
-
-std::string check_at_most(const std::string& text, float most) {
-  std::string complaint = check_amount(text);
-  return complaint.empty() && std::stod(text) > static_cast<double>(most)
-             ? fmt::format("{} is above {}", text, most)
-             : complaint;
-}
-
-std::string check_hue(const std::string& text) { return check_at_most(text, kMostHue); }
-
-std::string check_alpha(const std::string& text) { return check_at_most(text, kMostMixAlpha); }
-
 // "10%"
 double percentage(const std::string& text) { return std::stod(text) / 100; }
 
 std::string check_percentage(const std::string& text) {
   const bool is_one = text.ends_with('%') && text.size() > 1;
   const std::string complaint = is_one ? check_above_zero(text.substr(0, text.size() - 1)) : "x";
-  if (complaint.empty() && percentage(text) < 1) return {};
+  if (complaint.empty() && !kValidationRange.is_too_large(percentage(text))) return {};
   return text + " is no percentage between 0% and 100%, such as 10%";
 }
 
@@ -80,9 +59,9 @@ void ImageFlags::add_to(CLI::App& command) {
   add_augmentation_to(command);
   command
       .add_option("--eval-crop", options.eval_crop,
-                  "Part of the shorter side that an evaluation sees, in the middle (default: "
-                  "0.875, as 224 of 256; 1 for networks of images below 64x64)")
-      ->check(check_part_above_zero)
+                  "Part of the shorter side, from 0.01 up, that an evaluation sees, in the middle "
+                  "(default: 0.875, as 224 of 256; 1 for networks of images below 64x64)")
+      ->check(within(kEvalCropRange))
       ->group(kGroup);
   command
       .add_option_function<std::string>(
@@ -116,17 +95,21 @@ void ImageFlags::add_augmentation_to(CLI::App& command) {
     command.add_option(kChanges.at(i).first, changes.at(i), help)->check(check)->group(kGroup);
   };
   add(0, "The smallest part of the area that a random resized crop takes; 0: no random crop",
-      check_part);
-  add(1, "Probability of a horizontal flip", check_part);
-  add(2, "Part by which brightness, contrast and saturation change at most", check_part);
+      within(kAugmentationRange));
+  add(1, "Probability of a horizontal flip", within(kAugmentationRange));
+  add(2, "Part by which brightness, contrast and saturation change at most",
+      within(kAugmentationRange));
   add(3, "Part of the circle of colors by which the hue turns at most, 0 to 0.5 (default: 0)",
-      check_hue);
-  add(4, "Probability that a random rectangle of the image is erased", check_part);
+      within(kHueRange));
+  add(4, "Probability that a random rectangle of the image is erased", within(kAugmentationRange));
 }
 
 void ImageFlags::add_mixing_to(CLI::App& command) {
   const auto add = [&](const char* flag, float& alpha, const char* help) {
-    command.add_option(flag, alpha, help)->check(check_alpha)->type_name("A")->group("Training");
+    command.add_option(flag, alpha, help)
+        ->check(within(kMixAlphaRange))
+        ->type_name("A")
+        ->group("Training");
   };
   add("--mixup", mixing.mixup,
       "Blend each image to learn from with the one before it in the batch, and their labels, by a "

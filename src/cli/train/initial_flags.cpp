@@ -10,9 +10,9 @@ namespace spillway::cli {
 void InitialFlags::add_to(CLI::App& command, const char* group) {
   command
       .add_option("--weights", weights,
-                  "Start from the parameters of this safetensors file, named as by Hugging Face "
-                  "(GPT-2, Llama, BERT, ViT) or torchvision (ResNet, VGG, DenseNet, GoogLeNet, "
-                  "Inception-v3, SqueezeNet, ViT)")
+                  "Start from the parameters of this safetensors file, or folder of them, named as "
+                  "by Hugging Face (GPT-2, Llama, BERT, ViT) or torchvision (ResNet, VGG, "
+                  "DenseNet, GoogLeNet, Inception-v3, SqueezeNet, ViT)")
       ->type_name("FILE")
       ->group(group);
   command

@@ -72,6 +72,15 @@ bool is_given(const std::vector<std::string>& arguments, const std::string& flag
   });
 }
 
+// Whether a training goes on in any case, and not only where there is something to go on from.
+bool is_to_resume(const std::vector<std::string>& arguments) {
+  for (auto at = arguments.begin(); at != arguments.end(); ++at) {
+    if (*at == "--resume=true") return true;
+    if (*at == "--resume") return at + 1 == arguments.end() || *(at + 1) != "auto";
+  }
+  return false;
+}
+
 const CLI::Option& option_of(const CLI::App& command, const std::string& name,
                              const std::string& file) {
   std::vector<std::string> names;
@@ -96,18 +105,24 @@ std::optional<std::string> argument_of(const CLI::Option& option, const std::str
                                        const json& value, const std::string& file) {
   const bool is_flag = option.get_items_expected_max() == 0;
   const std::string flag = "--" + name;
-  if (is_flag && value.is_boolean()) {
+  if (option.get_items_expected_min() == 0 && value.is_boolean()) {
     return value.get<bool>() ? std::optional{flag} : std::nullopt;
   }
   if (is_flag) throw um::Error{file + ": '" + name + "' is true or false"};
-  if (value.is_string() || value.is_number()) return flag + "=" + text_of(value);
   const auto is_plain = [](const json& each) { return each.is_string() || each.is_number(); };
-  if (!value.is_array() || value.empty() || !std::ranges::all_of(value, is_plain)) {
+  const bool is_list = value.is_array() && !value.empty() && std::ranges::all_of(value, is_plain);
+  if (!is_plain(value) && !is_list) {
     throw um::Error{file + ": '" + name + "' is a number, a text, or a list of these"};
   }
   std::vector<std::string> parts;
-  std::ranges::transform(value, std::back_inserter(parts), text_of);
-  return fmt::format("{}={}", flag, fmt::join(parts, ","));
+  if (is_list) {
+    std::ranges::transform(value, std::back_inserter(parts), text_of);
+  } else {
+    parts.push_back(text_of(value));
+  }
+  std::string argument = fmt::format("{}={}", flag, fmt::join(parts, ","));
+  if (argument.find('\0') == std::string::npos) return argument;
+  throw um::Error{file + ": '" + name + "' has a zero byte, where a word of a command line ends"};
 }
 
 }  // namespace
@@ -131,7 +146,7 @@ std::vector<std::string> expand_recipe(const CLI::App& command,
   const std::string& file = *name;
   if (!recipe.value().is_object()) throw um::Error{file + " is no JSON object of flags"};
   const std::vector<std::string> given = arguments;
-  const bool goes_on = is_given(given, "--resume");
+  const bool goes_on = is_to_resume(given);
   const bool draws = !goes_on && !is_given(given, "--weights");
   for (const auto& [key, value] : recipe.value().items()) {
     if (key == kDescription) continue;

@@ -9,6 +9,7 @@
 #include "src/cli/flags/duration.h"
 #include "src/cli/flags/number_checks.h"
 #include "src/cli/flags/rank_device.h"
+#include "src/cli/terminal/tell.h"
 #include "src/mpi/open_mpi.h"
 #include "src/ranks/gather_texts.h"
 #include "src/ranks/rank_count.h"
@@ -46,6 +47,20 @@ std::string usable_processors() {
   if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return text;
   for (std::size_t i = 0; i < CPU_SETSIZE; ++i) text += CPU_ISSET(i, &allowed) ? '1' : '0';
   return text.substr(0, text.find_last_of('1') + 1);
+}
+
+// Of a process that asks for the others, and that no launcher of MPI's started.
+void expect_alone() {
+  const auto announced = announced_ranks();
+  if (!announced) {
+    tell("note: --ranks auto trains with this process alone: no mpirun or srun started others\n");
+    return;
+  }
+  throw um::Error{announced->variable + " announces " + std::to_string(announced->ranks) +
+                  " processes, but MPI knows of no other, so that each would train alone: start "
+                  "them with " +
+                  announced->start +
+                  " spillway train ... --ranks auto, or give --ranks 1 to train alone"};
 }
 
 }  // namespace
@@ -137,6 +152,7 @@ std::unique_ptr<Communicator> ShardFlags::open() {
   }
   const std::optional<std::size_t> wanted = parse_rank_count(ranks_);
   if (!started_with_ranks()) {
+    if (!wanted) expect_alone();
     if (wanted.value_or(1) == 1) return alone_.end(0);
     throw um::Error{"--ranks " + ranks_ + " is for so many processes: start them with mpirun -n " +
                     ranks_ + " spillway train ... --ranks auto"};

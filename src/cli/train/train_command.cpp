@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "nets/network.h"
 #include "prefetch/files/json.h"
 #include "prefetch/simulate/chrome_trace.h"
 #include "prefetch/simulate/simulate.h"
@@ -32,6 +33,7 @@
 #include "src/train/checkpoint_choice.h"
 #include "src/train/parts/first_rank.h"
 #include "src/train/trainer.h"
+#include "um/error.h"
 #include "um/text/count_of.h"
 
 namespace spillway::cli {
@@ -63,18 +65,34 @@ class Training {
                               .last = last_step(training, trainer_.data(), batch)},
                     trainer_.plans().budget);
     const TrainingSummary summary = trainer_.run();
-    report_->finish(training_json(trainer_, summary, options_.flags.memory.far), summary);
-    write_confusion(summary);
-    write_trace();
+    attempt([&] {
+      report_->finish(training_json(trainer_, summary, options_.flags.memory.far), summary);
+    });
+    report_->print(summary);
+    attempt([&] { write_confusion(summary); });
+    attempt([&] { write_trace(); });
+    if (failure_) std::rethrow_exception(failure_);
   }
 
  private:
+  // Keeps what fails for later: a full disk under one file keeps no other from being written.
+  template <class Work>
+  void attempt(const Work& work) {
+    try {
+      work();
+    } catch (const um::Error&) {
+      if (!failure_) failure_ = std::current_exception();
+    }
+  }
+
   [[nodiscard]] TrainerEvents events() {
     return {
-        .on_measuring =
+        .on_looking =
             [this](double fraction) {
-              progress_.show(fmt::format("measuring tasks: {:.0f} %", 100 * fraction));
+              progress_.show_part("looking at the files of the data", fraction);
             },
+        .on_measuring =
+            [this](double fraction) { progress_.show_part("measuring tasks", fraction); },
         .on_planning =
             [this](std::size_t tasks) {
               progress_.end();
@@ -110,7 +128,7 @@ class Training {
 
   void write_confusion(const TrainingSummary& summary) const {
     if (options_.flags.confusion.empty()) return;
-    if (!summary.evaluation) {
+    if (!summary.evaluation || summary.evaluation->confusion.empty()) {
       tell("no confusion matrix: there was no evaluation\n");
       return;
     }
@@ -121,19 +139,24 @@ class Training {
   ProgressLine progress_;
   std::optional<TrainingReport> report_;
   Trainer trainer_;
+  std::exception_ptr failure_;  // the first one of what is written at the end
 };
 
 // What is known of a training without making it ready.
-void report_nothing_left(const TrainCommandFlags& options, const std::string& network,
+void report_nothing_left(const TrainCommandFlags& options, const nets::Network& network,
                          const NothingLeft& all) {
   tell("{}\n", all.what());
-  JsonLines{options.json}.write({{"summary",
-                                  {{"network", network},
-                                   {"batch", options.flags.workload.batch},
-                                   {"seed", options.flags.train.seed},
-                                   {"steps", all.steps()},
-                                   {"steps_run", 0},
-                                   {"weights_sha256", all.weights_sha256()}}}});
+  const EndedTraining& training = all.training();
+  nlohmann::json summary{{"network", network.name},
+                         {"batch", options.flags.workload.batch},
+                         {"seed", options.flags.train.seed},
+                         {"steps", training.steps},
+                         {"steps_run", 0},
+                         {"weights_sha256", training.weights_sha256}};
+  if (training.evaluation) {
+    summary.update(test_figures(evaluation_of(*training.evaluation), network.reads_text()));
+  }
+  JsonLines{options.json}.write({{"summary", summary}});
 }
 
 void expect_writable_outputs(const TrainCommandFlags& options) {
@@ -170,7 +193,7 @@ void run_training(TrainCommandFlags& options) {
   flags.shards.choose_device(flags.device.device);
   const Interrupt interrupt;
   TrainerOptions asked = flags.trainer(options.arguments);
-  const std::string network = asked.network.name;
+  const nets::Network network = asked.network;
   try {
     Training{options, std::move(asked), interrupt.token()}.run();
   } catch (const NothingLeft& all) {

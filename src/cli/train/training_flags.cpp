@@ -22,6 +22,13 @@ namespace {
 
 constexpr const char* kTraining = "Training";
 constexpr const char* kPlanning = "Planning";
+constexpr const char* kAuto = "auto";
+
+// Nothing is written where it stands alone.
+std::string check_resume(const std::string& text) {
+  if (text.empty() || text == "true" || text == "false" || text == kAuto) return {};
+  return "'" + text + "' does not say whether to go on; give --resume alone, or --resume auto";
+}
 
 std::string check_data_set(const std::string& text) {
   return complaint_of([&] { expect_data_set(text); });
@@ -136,13 +143,16 @@ void TrainingFlags::add_checkpoint_to(CLI::App& command) {
       ->needs(folder)
       ->group(kTraining);
   command
-      .add_flag(
-          "--resume", checkpoint.resume,
+      .add_option(
+          "--resume", resume,
           "Continue from the newest checkpoint that verifies, with its plan, optimizer, schedule, "
           "dropout, sub-batches, shards, threads, precision, evaluations and early stop unless "
-          "flags change them; ranks and shards plan anew")
+          "flags change them; ranks and shards plan anew. auto: the same where there is a "
+          "checkpoint, whose training --weights and --init began; else begin")
+      ->expected(0, 1)
+      ->check(check_resume)
+      ->type_name("[auto]")
       ->needs(folder)
-      ->excludes("--weights")
       ->group(kTraining);
 }
 
@@ -161,6 +171,7 @@ void TrainingFlags::add_files_to(CLI::App& command) {
 void TrainingFlags::complete(const CLI::App& command) {
   memory.expect_effects(command);
   learning_rate.choose_rate(command, workload.optimizer.options(), workload.batch);
+  choose_beginning();
   if (checkpoint.resume) restore_settings(command);
   initial.expect_fitting(checkpoint.resume || is_onnx_file(workload.net));
   workload.optimizer.expect_fitting(command);
@@ -172,6 +183,16 @@ void TrainingFlags::complete(const CLI::App& command) {
   train.has_confusion = !confusion.empty();
   train.loader_threads = images.loader_threads();
   train.mixing = images.mixing;
+}
+
+void TrainingFlags::choose_beginning() {
+  if (resume == kAuto) {
+    checkpoint.resume = holds_checkpoint(checkpoint.folder);
+  } else if (resume != "false") {
+    checkpoint.resume = true;
+    if (!initial.weights.empty()) throw CLI::ExcludesError{"--weights", "--resume"};
+  }
+  if (checkpoint.resume) initial = {};  // the checkpoint's weights are what became of these
 }
 
 void TrainingFlags::expect_effects() const {

@@ -43,13 +43,15 @@ struct TrainingFlags {
   LearningRateFlags learning_rate;
   TrainOptions train;
   CheckpointOptions checkpoint;
+  std::string resume = "false";  ///< empty or "true": it goes on; "auto": where it can
   ShardFlags shards;
 
   void add_to(CLI::App& command);
 
-  /// Fills in what `command` was not given. A training that goes on keeps its settings, but for
-  /// those that are given anew. Throws: um::Error when there is no checkpoint, it is damaged, or
-  /// cuts its batch otherwise; CLI::ValidationError when flags do not fit each other.
+  /// Says whether the training goes on, and fills in what `command` was not given. A training that
+  /// goes on keeps its settings, but for those that are given anew. Throws: um::Error when there is
+  /// no checkpoint, it is damaged, or cuts its batch otherwise; CLI::Error when flags do not fit
+  /// each other.
   void complete(const CLI::App& command);
 
   /// What the library is asked for by a command line of `arguments`. Throws: um::Error when there
@@ -64,6 +66,7 @@ struct TrainingFlags {
   void choose_classes(const CLI::App& command);
   // Throws where a flag would do nothing.
   void expect_effects() const;
+  void choose_beginning();
   void restore_settings(const CLI::App& command);
   void restore_sub_batch(std::optional<std::size_t> kept, bool is_given);
   void restore_dropout(std::optional<float> kept);

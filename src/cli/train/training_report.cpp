@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "src/cli/terminal/tell.h"
@@ -42,12 +43,21 @@ std::string clock_text(double seconds) {
                    : fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
-// Of the prediction.
-double error_of(const TrainingSummary& summary) {
-  return um::seconds(summary.predicted_step) / um::seconds(summary.median_step) - 1;
+// Returns by which part the prediction is off; nothing where there is none, or no step but the
+// first, which warms up.
+std::optional<double> error_of(const TrainingSummary& summary) {
+  if (!summary.predicted_step || summary.steps_run < 2) return std::nullopt;
+  return um::seconds(*summary.predicted_step) / um::seconds(summary.median_step) - 1;
 }
 
 }  // namespace
+
+json test_figures(const Evaluation& evaluation, bool is_of_text) {
+  json figures{{"test_loss", evaluation.loss}, {"test_accuracy", evaluation.accuracy}};
+  if (evaluation.top5) figures["test_top5"] = *evaluation.top5;
+  if (is_of_text) figures["perplexity"] = perplexity_of(evaluation);
+  return figures;
+}
 
 StepSamples samples_of_step(const nets::Network& network, std::size_t batch) {
   return {.batch = batch, .tokens_each = network.reads_text() ? network.input().height : 0};
@@ -97,18 +107,12 @@ std::string TrainingReport::time_left(std::uint64_t step) const {
 
 void TrainingReport::evaluation(std::uint64_t step, std::uint64_t epoch,
                                 const Evaluation& evaluation) {
-  json line{{"step", step},
-            {"epoch", epoch},
-            {"test_loss", evaluation.loss},
-            {"test_accuracy", evaluation.accuracy}};
-  if (evaluation.top5) line["test_top5"] = *evaluation.top5;
-  std::string perplexity;
-  if (is_of_text()) {
-    line["perplexity"] = perplexity_of(evaluation);
-    perplexity = fmt::format(", perplexity {:.2f}", perplexity_of(evaluation));
-  }
+  json line{{"step", step}, {"epoch", epoch}};
+  line.update(test_figures(evaluation, is_of_text()));
   json_.write({{"evaluation", line}});
   progress_.end();
+  const std::string perplexity =
+      is_of_text() ? fmt::format(", perplexity {:.2f}", perplexity_of(evaluation)) : "";
   tell("epoch {}: test loss {:.4f}{}, accuracy {:.2f} %{}\n", epoch, evaluation.loss, perplexity,
        100 * evaluation.accuracy,
        evaluation.top5 ? fmt::format(", top-5 {:.2f} %", 100 * *evaluation.top5) : "");
@@ -129,7 +133,6 @@ void TrainingReport::early_stop(std::uint64_t step, const BestEvaluation& best) 
 }
 
 void TrainingReport::finish(json line, const TrainingSummary& summary) {
-  progress_.end();
   line.update(to_json(summary.counters));
   line["stalled_seconds"] = um::seconds(summary.stalled);
   line["timed_steps"] = summary.timed_steps;
@@ -141,24 +144,19 @@ void TrainingReport::finish(json line, const TrainingSummary& summary) {
   if (is_of_text()) {
     line["tokens_per_second"] = rate * static_cast<double>(samples_.tokens_each);
   }
-  line["predicted_step_seconds"] = um::seconds(summary.predicted_step);
-  line["prediction_error"] = nullptr;
-  if (summary.steps_run > 1) {  // the first step warms up
-    line["prediction_error"] = error_of(summary);
+  line["predicted_step_seconds"] = nullptr;
+  if (summary.predicted_step) {
+    line["predicted_step_seconds"] = um::seconds(*summary.predicted_step);
   }
+  line["prediction_error"] = nullptr;
+  if (const auto error = error_of(summary)) line["prediction_error"] = *error;
   if (summary.steps_run > 0) {
     line["first_loss"] = summary.first_loss;
     line["last_loss"] = summary.last_loss;
   }
-  if (summary.evaluation) {
-    line["test_accuracy"] = summary.evaluation->accuracy;
-    if (summary.evaluation->top5) line["test_top5"] = *summary.evaluation->top5;
-    line["test_loss"] = summary.evaluation->loss;
-    if (is_of_text()) line["perplexity"] = perplexity_of(*summary.evaluation);
-  }
+  if (summary.evaluation) line.update(test_figures(*summary.evaluation, is_of_text()));
   line["peak_resident_set_bytes"] = peak_resident_set().count();
   json_.write({{"summary", line}});
-  print(summary);
 }
 
 double TrainingReport::samples_per_second(um::Nanoseconds step) const {
@@ -173,7 +171,8 @@ std::string TrainingReport::throughput(um::Nanoseconds step) const {
              : fmt::format("{:.1f} images/s", rate);
 }
 
-void TrainingReport::print(const TrainingSummary& summary) const {
+void TrainingReport::print(const TrainingSummary& summary) {
+  progress_.end();
   const bool is_all = summary.timed_steps == summary.steps_run;
   tell("{}, median {:.4f} s ({}), waiting {:.2f} s in {}\n",
        um::count_of(summary.steps_run, "step"), um::seconds(summary.median_step),
@@ -195,10 +194,16 @@ void TrainingReport::print(const TrainingSummary& summary) const {
     tell("skipped {}\n", um::count_of(summary.broken_files, "broken image file"));
   }
   tell("weights {}\n", summary.weights_sha256);
-  if (summary.steps_run < 2) return;
-  const double error = error_of(summary);
-  tell("predicted step {:.4f} s ({:+.1f} %){}\n", um::seconds(summary.predicted_step), 100 * error,
-       std::abs(error) > kLargestError
+  if (!summary.predicted_step) {
+    tell(
+        "no step was predicted: all stays near and no task has a choice of algorithms, so that "
+        "nothing was measured\n");
+  }
+  const auto error = error_of(summary);
+  if (!error) return;
+  tell("predicted step {:.4f} s ({:+.1f} %){}\n", um::seconds(*summary.predicted_step),
+       100 * *error,
+       std::abs(*error) > kLargestError
            ? ": more than 15 % off; perhaps the machine was busy, or the times are of another"
            : "");
 }

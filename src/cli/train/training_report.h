@@ -27,6 +27,9 @@ struct StepSamples {
 /// Those of a step of `network`.
 [[nodiscard]] StepSamples samples_of_step(const nets::Network& network, std::size_t batch);
 
+/// Returns what an evaluation came to, as the summary of train --json has it.
+[[nodiscard]] nlohmann::json test_figures(const Evaluation& evaluation, bool is_of_text);
+
 /// The steps of a training: those done before, and the last one.
 struct StepRange {
   std::uint64_t before = 0;
@@ -49,8 +52,10 @@ class TrainingReport {
   /// On a line of its own.
   void warn(const std::string& sentence);
 
-  /// Adds what the steps came to, to `line`, writes it as the last one, and tells the user.
+  /// Adds what the steps came to, to `line`, and writes it as the last one. Throws: um::Error.
   void finish(nlohmann::json line, const TrainingSummary& summary);
+  /// Tells the user what the steps came to.
+  void print(const TrainingSummary& summary);
 
  private:
   [[nodiscard]] double samples_per_second(um::Nanoseconds step) const;
@@ -58,7 +63,6 @@ class TrainingReport {
   [[nodiscard]] std::string time_left(std::uint64_t step) const;
   [[nodiscard]] std::string throughput(um::Nanoseconds step) const;
   [[nodiscard]] bool is_of_text() const { return samples_.tokens_each > 0; }
-  void print(const TrainingSummary& summary) const;
 
   JsonLines json_;
   ProgressLine progress_;

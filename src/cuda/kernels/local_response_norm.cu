@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/kernels/launch.cuh"
@@ -120,9 +121,13 @@ constexpr int kForwardLines = 1;
 constexpr int kBackwardLines = 3;
 
 Norm with_room(const Norm& norm) {
-  um::expects(
-      sizeof(float) * static_cast<std::size_t>(kBackwardLines * norm.line()) <= kSharedBytes,
-      "a pixel's channels fit in shared memory");
+  constexpr std::size_t kMost = kSharedBytes / (sizeof(float) * kBackwardLines);
+  if (static_cast<std::size_t>(norm.line()) > kMost) {
+    throw um::Error{"local response norm over " + std::to_string(norm.line()) +
+                    " channels, with those that its windows stick out, is too large for a GPU; it "
+                    "takes up to " +
+                    std::to_string(kMost)};
+  }
   return norm;
 }
 

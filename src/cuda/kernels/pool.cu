@@ -1,5 +1,6 @@
 #include <cmath>
 #include <cstdint>
+#include <string>
 
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/kernels/launch.cuh"
@@ -221,8 +222,12 @@ bool is_max(const nets::Pool& pool) { return pool.kind == nets::PoolKind::kMax; 
 
 // Average pooling has no index.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PoolForward& op) {
-  um::expects(!is_max(op.pool) || op.pool.kernel.height * op.pool.kernel.width <= kMaxTaps,
-              "a byte says where in its window a maximum is");
+  if (is_max(op.pool) && op.pool.kernel.height * op.pool.kernel.width > kMaxTaps) {
+    throw um::Error{"max pooling over " + std::to_string(op.pool.kernel.height) + "x" +
+                    std::to_string(op.pool.kernel.width) +
+                    " pixels is too large for a GPU; it takes windows of up to " +
+                    std::to_string(kMaxTaps) + " pixels"};
+  }
   return kernel_of(op, [machine, op](const auto& operands) {
     with_element(machine.precision, [&]<class T>(T) {
       const Geometry g = geometry_of<T>(op);

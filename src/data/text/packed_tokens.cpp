@@ -29,9 +29,13 @@ void PackedTokens::read(std::uint64_t first, std::span<std::int32_t> tokens) con
   for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = bytes[2 * i] | bytes[2 * i + 1] << 8;
 }
 
+// Once for the several who ask, since it reads the whole file.
 std::string PackedTokens::content_sha256() const {
-  return sha256_of("numbers of " + std::to_string(packing_.width) + " after " +
-                   std::to_string(packing_.header) + ": " + sha256_of(file_));
+  std::call_once(is_digested_, [&] {
+    sha256_ = sha256_of("numbers of " + std::to_string(packing_.width) + " after " +
+                        std::to_string(packing_.header) + ": " + sha256_of(file_));
+  });
+  return sha256_;
 }
 
 }  // namespace spillway

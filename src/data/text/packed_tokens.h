@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -33,6 +34,8 @@ class PackedTokens final : public TokenSequence {
   um::InputFile file_;
   TokenPacking packing_;
   std::uint64_t size_;
+  mutable std::once_flag is_digested_;
+  mutable std::string sha256_;
 };
 
 }  // namespace spillway

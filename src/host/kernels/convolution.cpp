@@ -1,5 +1,6 @@
+#include "src/host/kernels/depthwise_loops.h"
 #include "src/host/kernels/kernels.h"
-#include "src/host/kernels/window_gradient.h"
+#include "src/host/kernels/window_products.h"
 
 namespace spillway::host {
 namespace {
@@ -31,6 +32,21 @@ std::optional<WeightedPrimitive> weighted(const Layout& layout, const Convolutio
                            .direction = direction,
                            .block_weights = weights_desc(layout, geometry.parameters()),
                            .parts = parts_of(layout, geometry.parameters())};
+}
+
+template <class Op>
+std::unique_ptr<Kernel> make(const Machine& machine, const Op& op,
+                             const WeightedPrimitive& weighted) {
+  if (!is_reference(weighted)) return make_kernel(machine, weighted);
+  if (is_depthwise(machine.layout, op.geometry)) return make_depthwise(machine, op);
+  return make_products(machine, op, weighted);
+}
+
+um::Bytes workspace(const Machine& machine, const ConvolutionGeometry& geometry,
+                    const WeightedPrimitive& weighted) {
+  if (!is_reference(weighted)) return workspace_of(machine, weighted);
+  if (is_depthwise(machine.layout, geometry)) return depthwise_workspace(machine, geometry);
+  return products_workspace(machine, geometry, weighted);
 }
 
 }  // namespace
@@ -68,17 +84,32 @@ std::optional<WeightedPrimitive> make_primitive(const Machine& machine,
                   convolution_backward_weights(machine.engine, gradients, forward));
 }
 
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConvolutionForward& operation,
+                                    const WeightedPrimitive& weighted) {
+  return make(machine, operation, weighted);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine,
+                                    const ConvolutionBackwardData& operation,
+                                    const WeightedPrimitive& weighted) {
+  return make(machine, operation, weighted);
+}
 std::unique_ptr<Kernel> make_kernel(const Machine& machine,
                                     const ConvolutionBackwardWeights& operation,
                                     const WeightedPrimitive& weighted) {
-  if (takes_windows(machine, operation, weighted)) return make_window_gradient(machine, operation);
-  return make_kernel(machine, weighted);
+  return make(machine, operation, weighted);
 }
 
+um::Bytes workspace_of(const Machine& machine, const ConvolutionForward& operation,
+                       const WeightedPrimitive& weighted) {
+  return workspace(machine, operation.geometry, weighted);
+}
+um::Bytes workspace_of(const Machine& machine, const ConvolutionBackwardData& operation,
+                       const WeightedPrimitive& weighted) {
+  return workspace(machine, operation.geometry, weighted);
+}
 um::Bytes workspace_of(const Machine& machine, const ConvolutionBackwardWeights& operation,
                        const WeightedPrimitive& weighted) {
-  if (takes_windows(machine, operation, weighted)) return window_workspace(machine, operation);
-  return workspace_of(machine, weighted);
+  return workspace(machine, operation.geometry, weighted);
 }
 
 }  // namespace spillway::host

@@ -40,15 +40,15 @@ namespace spillway::host {
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const LinearBackwardWeights&,
                                      const WeightedPrimitive&);
 
-/// The gradient of a convolution's weights, by the primitive or by products of windows
-/// (window_gradient.h).
+/// The kernels of convolutions, of the primitive that was made for the operation, or as products of
+/// matrices where that is oneDNN's reference implementation (window_products.h); and the
+/// workspaces.
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ConvolutionForward&,
+                                                  const WeightedPrimitive&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ConvolutionBackwardData&,
+                                                  const WeightedPrimitive&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ConvolutionBackwardWeights&,
                                                   const WeightedPrimitive&);
-[[nodiscard]] um::Bytes workspace_of(const Machine&, const ConvolutionBackwardWeights&,
-                                     const WeightedPrimitive&);
-
-/// The kernels of a transposed convolution, of the primitive that was made for the operation, or of
-/// loops where that is oneDNN's reference implementation; and the workspaces.
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&,
                                                   const TransposedConvolutionForward&,
                                                   const WeightedPrimitive&);
@@ -58,6 +58,12 @@ namespace spillway::host {
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&,
                                                   const TransposedConvolutionBackwardWeights&,
                                                   const WeightedPrimitive&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const ConvolutionForward&,
+                                     const WeightedPrimitive&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const ConvolutionBackwardData&,
+                                     const WeightedPrimitive&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const ConvolutionBackwardWeights&,
+                                     const WeightedPrimitive&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const TransposedConvolutionForward&,
                                      const WeightedPrimitive&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const TransposedConvolutionBackwardData&,

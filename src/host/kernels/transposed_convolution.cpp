@@ -3,7 +3,6 @@
 
 #include "src/host/kernels/channel_strips.h"
 #include "src/host/kernels/kernels.h"
-#include "src/host/kernels/transposed_loops.h"
 
 namespace spillway::host {
 namespace {
@@ -30,15 +29,15 @@ void finish(const Strips& strips, const float* bias, T* y) {
   }
 }
 
-// Whether oneDNN has nothing better than its reference implementation, and our loops would do.
-bool takes_loops(const TransposedConvolutionGeometry& geometry, const WeightedPrimitive& weighted) {
-  return geometry.groups == 1 && is_reference(weighted);
+// The operation of the adjoint that does the same, but for bias and ReLU.
+ConvolutionBackwardData adjoint_of(const TransposedConvolutionForward& op) {
+  return {.geometry = op.geometry.adjoint()};
 }
-
-template <class Op>
-um::Bytes workspace(const Machine& machine, const Op& op, const WeightedPrimitive& weighted) {
-  return takes_loops(op.geometry, weighted) ? loops_workspace(op.geometry)
-                                            : workspace_of(machine, weighted);
+ConvolutionForward adjoint_of(const TransposedConvolutionBackwardData& op) {
+  return {.geometry = op.geometry.adjoint()};
+}
+ConvolutionBackwardWeights adjoint_of(const TransposedConvolutionBackwardWeights& op) {
+  return {.geometry = op.geometry.adjoint()};
 }
 
 }  // namespace
@@ -46,29 +45,25 @@ um::Bytes workspace(const Machine& machine, const Op& op, const WeightedPrimitiv
 std::optional<WeightedPrimitive> make_primitive(const Machine& machine,
                                                 const TransposedConvolutionForward& operation,
                                                 dnnl::algorithm algorithm) {
-  return make_primitive(machine, ConvolutionBackwardData{.geometry = operation.geometry.adjoint()},
-                        algorithm);
+  return make_primitive(machine, adjoint_of(operation), algorithm);
 }
 std::optional<WeightedPrimitive> make_primitive(const Machine& machine,
                                                 const TransposedConvolutionBackwardData& operation,
                                                 dnnl::algorithm algorithm) {
-  return make_primitive(machine, ConvolutionForward{.geometry = operation.geometry.adjoint()},
-                        algorithm);
+  return make_primitive(machine, adjoint_of(operation), algorithm);
 }
 std::optional<WeightedPrimitive> make_primitive(
     const Machine& machine, const TransposedConvolutionBackwardWeights& operation,
     dnnl::algorithm algorithm) {
-  return make_primitive(
-      machine, ConvolutionBackwardWeights{.geometry = operation.geometry.adjoint()}, algorithm);
+  return make_primitive(machine, adjoint_of(operation), algorithm);
 }
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine,
                                     const TransposedConvolutionForward& operation,
                                     const WeightedPrimitive& weighted) {
   const TransposedConvolutionGeometry& g = operation.geometry;
-  if (takes_loops(g, weighted)) return make_loops(machine, operation);
   // shared: kernels are copied
-  const std::shared_ptr<Kernel> own = make_kernel(machine, weighted);
+  const std::shared_ptr<Kernel> own = make_kernel(machine, adjoint_of(operation), weighted);
   return element_kernel_of(
       machine, operation,
       [parts = parts_of(machine.layout, g.parameters()), strips = Strips{machine.layout, g.y},
@@ -83,18 +78,17 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine,
       });
 }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine,
-                                    const TransposedConvolutionBackwardData& /*operation*/,
+                                    const TransposedConvolutionBackwardData& operation,
                                     const WeightedPrimitive& weighted) {
-  return make_kernel(machine, weighted);
+  return make_kernel(machine, adjoint_of(operation), weighted);
 }
 // The adjoint reads y where x is meant, and the other way round.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine,
                                     const TransposedConvolutionBackwardWeights& operation,
                                     const WeightedPrimitive& weighted) {
   const TransposedConvolutionGeometry& g = operation.geometry;
-  if (takes_loops(g, weighted)) return make_loops(machine, operation);
   // shared: kernels are copied
-  const std::shared_ptr<Kernel> own = make_kernel(machine, weighted);
+  const std::shared_ptr<Kernel> own = make_kernel(machine, adjoint_of(operation), weighted);
   return element_kernel_of(
       machine, operation,
       [parts = parts_of(machine.layout, g.parameters()), strips = Strips{machine.layout, g.y},
@@ -114,17 +108,16 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine,
 
 um::Bytes workspace_of(const Machine& machine, const TransposedConvolutionForward& operation,
                        const WeightedPrimitive& weighted) {
-  return workspace(machine, operation, weighted);
+  return workspace_of(machine, adjoint_of(operation), weighted);
 }
-um::Bytes workspace_of(const Machine& machine,
-                       const TransposedConvolutionBackwardData& /*operation*/,
+um::Bytes workspace_of(const Machine& machine, const TransposedConvolutionBackwardData& operation,
                        const WeightedPrimitive& weighted) {
-  return workspace_of(machine, weighted);
+  return workspace_of(machine, adjoint_of(operation), weighted);
 }
 um::Bytes workspace_of(const Machine& machine,
                        const TransposedConvolutionBackwardWeights& operation,
                        const WeightedPrimitive& weighted) {
-  return workspace(machine, operation, weighted);
+  return workspace_of(machine, adjoint_of(operation), weighted);
 }
 
 }  // namespace spillway::host

@@ -1,5 +1,7 @@
 #include "src/host/layout/onednn.h"
 
+#include <omp.h>
+
 #include "um/error.h"
 
 namespace spillway::host {
@@ -58,7 +60,12 @@ bool multiply(const ProductSizes& sizes, const Matrix& a, const Matrix& b, float
       dnnl::sgemm(letter(a), letter(b), signed_of(sizes.rows), signed_of(sizes.columns),
                   signed_of(sizes.inner), scale, a.numbers, signed_of(a.stride), b.numbers,
                   signed_of(b.stride), adds ? 1.F : 0.F, c, signed_of(stride));
-  release_upper_registers();
+  if (omp_in_parallel() != 0) {
+    release_upper_registers();
+  } else {
+#pragma omp parallel
+    release_upper_registers();
+  }
   return status == dnnl::status::success;
 }
 

@@ -97,7 +97,8 @@ struct ProductSizes {
   std::size_t inner;
 };
 /// c = scale a b, or with `adds` c += scale a b; rows of c are `stride` apart. Within a parallel
-/// region the calling thread works alone. Returns false when it has no memory for that.
+/// region the calling thread works alone, elsewhere its team works with it. Returns false when it
+/// has no memory for that.
 [[nodiscard]] bool multiply(const ProductSizes& sizes, const Matrix& a, const Matrix& b, float* c,
                             std::size_t stride, float scale, bool adds) noexcept;
 /// Throws: um::Error unless all products of a kernel `had_memory`.

@@ -11,12 +11,6 @@ namespace {
 
 using Tag = dnnl::memory::format_tag;
 
-constexpr std::size_t kAlignment = 16;  // floats in 64 bytes
-
-std::size_t aligned(std::size_t floats) {
-  return (floats + kAlignment - 1) / kAlignment * kAlignment;
-}
-
 ParameterParts make_parts(std::size_t first, std::size_t second) {
   return {.first = first,
           .second_begin = aligned(first),
@@ -117,8 +111,8 @@ template <class Visit>
 void for_each_weight(const Layout& layout, const LinearParameters& spec, const Visit& visit) {
   const std::vector<std::size_t> rows = rows_of(layout, spec.in);
   const std::size_t out = layout.padded(spec.out);
-  for (std::size_t begin = 0; begin < spec.out; begin += kAlignment) {
-    const std::size_t end = std::min(begin + kAlignment, spec.out);
+  for (std::size_t begin = 0; begin < spec.out; begin += kAlignedFloats) {
+    const std::size_t end = std::min(begin + kAlignedFloats, spec.out);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       for (std::size_t o = begin; o < end; ++o) visit(o * rows.size() + i, rows[i] * out + o);
     }
@@ -227,7 +221,7 @@ ParameterCuts cuts_of(const Layout& layout, const ParameterSpec& spec) {
   const ParameterParts parts = parts_of(layout, spec);
   const auto* const linear = std::get_if<LinearParameters>(&spec);
   if (linear == nullptr) return {parts.total, parts.total, parts.total};
-  return {parts.first, parts.total, kAlignment * layout.padded(linear->out)};
+  return {parts.first, parts.total, kAlignedFloats * layout.padded(linear->out)};
 }
 
 ParameterParts parts_of(const Layout& layout, const ParameterSpec& spec) {

@@ -10,6 +10,12 @@
 
 namespace spillway::host {
 
+/// Floats in 64 bytes: parts of blocks and of workspaces begin at multiples of them.
+inline constexpr std::size_t kAlignedFloats = 16;
+[[nodiscard]] constexpr std::size_t aligned(std::size_t floats) {
+  return (floats + kAlignedFloats - 1) / kAlignedFloats * kAlignedFloats;
+}
+
 /// The two parts of a parameter block, in floats: weights and biases, gamma and beta, mean and
 /// variance, or two tables. Each part begins at a multiple of 64 bytes; what lies between them is
 /// zero.

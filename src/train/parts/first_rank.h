@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <span>
@@ -14,6 +15,10 @@ namespace spillway {
 [[nodiscard]] inline bool is_first(const Communicator* communicator) {
   return communicator == nullptr || communicator->rank() == 0;
 }
+
+/// Throws `failure` where it is not null; on a rank where it is, um::Error with the sentence of the
+/// first rank that failed, if any did. All ranks call it.
+void throw_on_all(Communicator& communicator, const std::exception_ptr& failure);
 
 /// Has the first rank do `work`, and the others, if anything, what it needs of them `meanwhile`.
 /// Throws: what it throws; on the other ranks um::Error with the same sentence.

@@ -1,5 +1,6 @@
 #include "src/train/parts/rank_agreement.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <set>
@@ -7,47 +8,87 @@
 #include <vector>
 
 #include "nets/text/network_text.h"
-#include "src/files/file_digest.h"
+#include "src/files/sha256.h"
 #include "src/ranks/agreement.h"
 #include "src/ranks/gather_values.h"
 #include "src/train/parts/gather_lists.h"
+#include "um/error.h"
 
 namespace spillway {
 namespace {
 
-// Enough to tell one data set from another without reading all of it.
+constexpr std::size_t kMostSamples = 64;
+constexpr std::size_t kFewestSamples = 3;
+constexpr std::size_t kMostNumbers = std::size_t{1} << 24U;  // of samples
+constexpr std::size_t kDigits = 16;                          // of a digest, for people
+
+// SHA-256 of samples that are spread over all, the first and the last among them, as the first
+// epoch has them: of a large data set enough to tell another one, or other decoders, apart.
+std::string sampled_sha256(const Dataset& set) {
+  std::vector<float> image(set.image().elements());
+  std::vector<std::int32_t> labels(labels_each(set));
+  const std::size_t count =
+      std::min(set.size(), std::clamp(kMostNumbers / image.size(), kFewestSamples, kMostSamples));
+  Sha256 digest;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t index = count == 1 ? 0 : i * (set.size() - 1) / (count - 1);
+    try {
+      set.read(index, image);
+      set.labels(index, labels);
+    } catch (const um::Error&) {  // told when its turn comes, if it is not passed over
+      std::ranges::fill(image, 0.F);
+      std::ranges::fill(labels, -1);
+    }
+    digest.update(std::as_bytes(std::span{image}));
+    digest.update(std::as_bytes(std::span{labels}));
+  }
+  return digest.hex();
+}
+
 std::string summary_of(const DatasetPair& data) {
   std::string text;
   for (const Dataset* const set : {data.train.get(), data.test.get()}) {
     if (set == nullptr) continue;
-    std::vector<float> image(set->image().elements());
-    std::vector<std::int32_t> labels(labels_each(*set));
-    text += set->name() + ", " + std::to_string(set->size()) + " samples, " +
-            std::to_string(set->classes()) + " classes";
-    for (const std::size_t index : {std::size_t{0}, set->size() / 2, set->size() - 1}) {
-      set->show(index, 0, image, labels);  // which passes over what is broken
-      text += ", " + sha256_of(std::as_bytes(std::span{image})).substr(0, 8);
-    }
-    text += "; ";
+    text += (text.empty() ? "" : "; ") + set->name() + ", " + std::to_string(set->size()) +
+            " samples, " + std::to_string(set->classes()) + " classes, content " +
+            set->content_sha256().substr(0, kDigits) + ", samples " +
+            sampled_sha256(*set).substr(0, kDigits);
   }
+  return text;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
 }
 
 }  // namespace
 
 void expect_ranks_agree(const RankOptions& ranks, const nets::Network& network,
-                        const DatasetPair& data, std::size_t threads) {
-  if (!ranks.are_used()) return;
+                        const DatasetPair& data, const ExecutionContext& context) {
+  if (!ranks.are_used() || ranks.communicator->ranks() == 1) return;
   std::vector<NamedText> texts = ranks.agreement;
   texts.push_back({.name = "network", .text = nets::to_text(network)});
-  texts.push_back({.name = "data", .text = summary_of(data)});
-  texts.push_back({.name = "threads", .text = std::to_string(threads)});
+  texts.push_back({.name = "data",
+                   .text = summary_of(data),
+                   .advice = "copy the same data to the machines of all ranks"});
+  texts.push_back({.name = "class names", .text = joined(data.class_names)});
+  texts.push_back({.name = "threads", .text = std::to_string(context.threads)});
   expect_agreement(*ranks.communicator, texts);
+  const std::array kernels{
+      NamedText{.name = "kernels",  // whose text has the threads, too
+                .text = context.backend->description(),
+                .advice = "install the same libraries for all ranks; where processors differ, "
+                          "ONEDNN_MAX_CPU_ISA=AVX2 in the environment of all has them use the same "
+                          "instructions"}};
+  expect_agreement(*ranks.communicator, kernels);
 }
 
-void expect_same_weights(const RankOptions& ranks, const std::string& sha256) {
+void expect_same_weights(const RankOptions& ranks, const std::string& name,
+                         const std::string& sha256) {
   if (!ranks.are_used()) return;
-  const std::array texts{NamedText{.name = "weights", .text = sha256}};
+  const std::array texts{NamedText{.name = name, .text = sha256}};
   expect_agreement(*ranks.communicator, texts);
 }
 

@@ -100,6 +100,12 @@ TEST_F(MachineFile, ModelsNoTimeLongerThanTheLongest) {
   TaskGraph graph;  // 1e300 flops at one a second: longer than any time there is
   graph.add(Task{.name = "endless", .flops = 1e300});
   EXPECT_EQ(model_profile(graph, find()).durations[0][0], um::Nanoseconds{kLongestDuration});
+  // Nor so many long ones that their sum is no number: 20,000 times eleven days.
+  while (graph.tasks.size() < 20'000) graph.add(Task{.name = "another", .flops = 1e300});
+  const Profile profile = model_profile(graph, find());
+  EXPECT_GT(compute_time(profile, runs_in_order(graph)), um::Nanoseconds{1LL << 59});
+  const json written = to_json(profile, graph);
+  EXPECT_EQ(read_profile(JsonFile{written.dump(), "p"}, graph).durations, profile.durations);
 }
 
 TEST_F(MachineFile, ModelsTheLargerOfArithmeticAndMemoryTime) {

@@ -6,6 +6,7 @@
 #include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/planned.h"
 #include "tests/prefetch/toy_graph.h"
+#include "um/error.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -124,6 +125,11 @@ TEST_F(PagedStepTest, IsWhatSimulatePredictsForPlansWithoutHints) {
   EXPECT_EQ(simulate(graph, plan, profile).runs, step.timeline.runs);
   const SimulateOptions noise{.noise = 0.1, .seed = 3};
   EXPECT_NE(simulate(graph, plan, profile, noise).runs, step.timeline.runs);
+}
+
+TEST_F(PagedStepTest, IsNotPredictedOfMorePagesThanCanBeFollowed) {
+  graph = chain(3, um::Bytes{1ULL << 42U});
+  EXPECT_THROW(page_in(1ULL << 34U), um::Error);
 }
 
 TEST(MachineFaults, AreAGpusUnlessTheLinkSaysOtherwise) {

@@ -49,6 +49,13 @@ TEST_F(VerifyTest, RefusesAPageThatIsNone) {
   }
 }
 
+// 2^38 pages of a block, of which a table would take terabytes.
+TEST_F(VerifyTest, LooksAtNoPagesOfBlocksThatNothingMoves) {
+  graph = chain(2, um::Bytes{1ULL << 50U});
+  plan = plain_plan(graph, um::Bytes{1ULL << 53U});
+  EXPECT_EQ(reason(), "");
+}
+
 // One way to spoil the plan, and a part of the sentence that refuses it.
 struct Spoilt {
   void (*spoil)(Plan& plan);
@@ -93,6 +100,11 @@ constexpr std::array kSpoilt{
     Spoilt{[](Plan& plan) { plan.offloads.front().data = DataId{1000}; },
            "names a block that is not there"},
     Spoilt{[](Plan& plan) { plan.runs.front().after.offloads = 1; }, "waits for ever"},
+    // A link that does not copy beside readers would keep such a prefetch waiting for ever.
+    Spoilt{[](Plan& plan) { plan.prefetches.front().free_after = 12; },
+           "as only an offload can be"},
+    Spoilt{[](Plan& plan) { plan.prefetches.front().is_clean = true; },
+           "as only an offload can be"},
 };
 
 TEST_F(VerifyTest, RefusesAPlanThatIsSpoiltInOnePlace) {

@@ -4,12 +4,14 @@
 #include <sys/stat.h>
 
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "src/train/checkpoint_manifest.h"
 #include "tests/src/cli/program.h"
 #include "tests/src/cli/refused.h"
 #include "tests/temporary_folder.h"
@@ -110,6 +112,27 @@ TEST_F(BadCheckpoint, WithADamagedManifestIsRefused) {
   expect_refused(1, resumed(), {"checkpoint.json does not match its own digest"});
   std::ofstream{description()} << R"({"format": "spillway-checkpoint", "version": 3})";
   expect_refused(1, resumed(), {"checkpoint.json is of version 3", "no digests", "begin anew"});
+}
+
+// Whoever may write a file may write a digest that fits.
+TEST_F(BadCheckpoint, OfABatchThatNoTrainingHasIsRefused) {
+  make_checkpoint();
+  const json whole = json::parse(std::ifstream{description()});
+  for (const std::uint64_t batch :
+       {std::uint64_t{0}, (std::uint64_t{1} << 20U) + 1, std::uint64_t{1} << 63U}) {
+    json changed = whole;
+    changed["batch"] = batch;
+    const std::string text = sealed(changed);
+    std::ofstream{description()} << text;
+    std::ofstream{path() + "/step-2.json"} << text;
+    for (const Arguments& command : {Arguments{"evaluate", path()}, Arguments{"predict", path()},
+                                     resumed(), Arguments{"checkpoint verify", path()}}) {
+      const Outcome outcome = run_spillway(command);
+      EXPECT_EQ(outcome.exit_code, 1);
+      EXPECT_EQ(outcome.errors.find("a bug in"), std::string::npos) << outcome.errors;
+      test::expect_parts(outcome.errors + outcome.output, {": batch is "});
+    }
+  }
 }
 
 TEST_F(BadCheckpoint, WithOneFlippedBitIsRefused) {

@@ -140,6 +140,32 @@ TEST_F(ImageTraining, StopsAtABrokenImageOrSkipsIt) {
   EXPECT_NE(skipped.output.find("\"broken_files\":1"), std::string::npos);
 }
 
+TEST_F(ImageTraining, NamesAllBrokenFilesBeforeItMeasures) {
+  const FileContent text{'N', 'o', 'n', 'e'};
+  for (const char* const name : {"train/dog/7.jpg", "train/cat/8.png", "val/cat/9.jpg"}) {
+    tree_.add(name, text);
+  }
+  const Outcome stopped = run_spillway(training("--epochs 3"));
+  EXPECT_EQ(stopped.exit_code, kFailure);
+  expect_parts(stopped.errors, {"3 files are broken: ", "/train/dog/7.jpg is neither JPEG nor PNG",
+                                "/train/cat/8.png is", "/val/cat/9.jpg is", "remove them, or use"});
+  EXPECT_EQ(stopped.errors.find("measuring"), std::string::npos) << stopped.errors;
+  tree_.remove("train/dog/7.jpg");
+  const Outcome first = run_spillway(training("--epochs 1 --train-samples 2 --eval-every 0"));
+  EXPECT_EQ(first.exit_code, 0) << "none of those that are read is broken: " << first.errors;
+}
+
+TEST_F(ImageTraining, IsJudgedWhereAllFilesOfTheSplitAreWhole) {
+  const TemporaryFolder folder;
+  succeed(training({"--steps 1 --checkpoint", folder.file("kept")}));
+  for (const char* const name : {"val/dog/8.jpg", "val/dog/9.jpg"}) {
+    tree_.add(name, FileContent{'N', 'o', 'n', 'e'});
+  }
+  expect_refused(kFailure, {"evaluate --device host", folder.file("kept")},
+                 {"2 files are broken: ", "/val/dog/8.jpg is", "/val/dog/9.jpg is"});
+  succeed({"evaluate --device host --split train", folder.file("kept")});
+}
+
 TEST_F(ImageTraining, EndsCleanlyWhenItIsInterrupted) {
   Program program{training("--epochs 100000 --loader-threads 8")};
   program.wait_for_lines(3);
@@ -163,26 +189,14 @@ TEST_F(ImageTraining, RefusesWhatDoesNotFit) {
     expect_refused(kBadUsage, {"train --net lenet --batch 2 --steps 1", Arguments{flag.c_str()}},
                    {"is for --data images:DIR"});
   }
-  for (const std::string flag : {"--flip 1.1",
-                                 "--flip nan",
-                                 "--augment other",
-                                 "--eval-crop 0",
-                                 "--validation 10",
-                                 "--validation 100%",
-                                 "--validation 0%",
-                                 "--on-broken go",
-                                 "--loader-threads 0",
-                                 "--loader-threads 257",
-                                 "--loader-threads 99999999999999999999",
-                                 "--crop-area -1",
-                                 "--hue 0.51",
-                                 "--hue -0.1",
-                                 "--mixup -0.1",
-                                 "--mixup nan",
-                                 "--mixup 1001",
-                                 "--mixup much",
-                                 "--cutmix -1",
-                                 "--cutmix inf"}) {
+  for (const std::string flag :
+       {"--flip 1.1",         "--flip nan",           "--augment other",
+        "--eval-crop 0",      "--eval-crop 1e-30",    "--validation 10",
+        "--validation 100%",  "--validation 0%",      "--on-broken go",
+        "--loader-threads 0", "--loader-threads 257", "--loader-threads 99999999999999999999",
+        "--crop-area -1",     "--hue 0.51",           "--hue -0.1",
+        "--mixup -0.1",       "--mixup nan",          "--mixup 1001",
+        "--mixup much",       "--cutmix -1",          "--cutmix inf"}) {
     expect_refused(kBadUsage, {small_training({"--data", data}), Arguments{flag.c_str()}},
                    {flag.substr(0, flag.find(' '))});
   }

@@ -93,6 +93,18 @@ TEST(TrainJson, SummaryAddsUpTheSteps) {
   EXPECT_GT(summary.at("predicted_step_seconds"), 0);
 }
 
+// LeNet's convolutions have one algorithm.
+TEST(TrainJson, PredictsNothingWhereNothingIsMeasured) {
+  const Outcome outcome =
+      succeed("train --net lenet --batch 8 --steps 2 --memory resident --json -");
+  const json summary = json_lines(outcome).back().at("summary");
+  EXPECT_EQ(summary.at("predicted_step_seconds"), nullptr);
+  EXPECT_EQ(summary.at("prediction_error"), nullptr);
+  EXPECT_EQ(summary.at("profile"), "not measured");
+  EXPECT_EQ(outcome.errors.find("measuring"), std::string::npos) << outcome.errors;
+  expect_parts(outcome.errors, {"no step was predicted"});
+}
+
 TEST(TrainJson, SaysWhatEachEpochEndedWith) {
   const TemporaryFolder folder;
   const Outcome outcome = succeed(
@@ -144,6 +156,19 @@ TEST(Train, SaysAtOnceThatNothingIsLeft) {
   EXPECT_EQ(summary.value("steps_run", 1), 0);
   EXPECT_EQ(summary.value("steps", 0), 2);
   EXPECT_EQ(summary.value("weights_sha256", "none"), whole.value("weights_sha256", "nothing"));
+}
+
+TEST(Train, SaysWhatItsLastEvaluationWasWhereNothingIsLeft) {
+  const TemporaryFolder folder;
+  const Arguments training = {
+      "train --net lenet --batch 8 --steps 2 --eval-every 2 --json - --checkpoint",
+      folder.file("checkpoint")};
+  const json whole = summary_of(training);
+  const json again = summary_of({training, "--resume"});
+  ASSERT_TRUE(whole.contains("test_top5"));
+  for (const char* name : {"test_loss", "test_accuracy", "test_top5"}) {
+    EXPECT_EQ(again.value(name, json{}), whole.at(name)) << name;
+  }
 }
 
 TEST(PlanJson, HasTheFiguresOfThePlan) {

@@ -42,6 +42,17 @@ TEST_F(Recipes, GiveFlagsThatTheCommandLineDoesNot) {
   EXPECT_EQ(summary.value("label_smoothing", json{}).dump(), "0.1");
 }
 
+TEST_F(Recipes, MaySayWhetherToGoOn) {
+  json content{{"net", "lenet"}, {"batch", 8}, {"steps", 2}};
+  for (const bool is_auto : {true, false}) {
+    content["resume"] = is_auto ? json("auto") : json(false);
+    content["checkpoint"] = folder_.file(is_auto ? "one" : "other");
+    const Arguments training{"train --recipe", recipe(content.dump()), "--json -"};
+    EXPECT_EQ(summary_of(run_spillway(training)).value("steps_run", 0), 2);
+    EXPECT_EQ(run_spillway(training).exit_code, is_auto ? 0 : test::kFailure);
+  }
+}
+
 TEST_F(Recipes, RefuseWhatTrainHasNot) {
   const auto refused = [&](const std::string& text, const std::vector<std::string>& words) {
     expect_refused(test::kFailure, {"train --recipe", recipe(text)}, words);
@@ -49,6 +60,7 @@ TEST_F(Recipes, RefuseWhatTrainHasNot) {
   refused(R"({"optimiser": "sgd"})", {"no option 'optimiser'", "did you mean 'optimizer'?"});
   refused(R"({"nesterov": 1})", {"'nesterov' is true or false"});
   refused(R"({"lr": {}})", {"'lr' is a number, a text, or a list"});
+  refused(R"({"net": "lenet\u0000.net"})", {"'net' has a zero byte"});
   refused("[]", {"no JSON object"});
   refused("{", {"recipe.json"});
   expect_refused(test::kFailure, "train --recipe fashion-mnits", {"did you mean 'fashion-mnist'?"});

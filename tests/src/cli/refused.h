@@ -23,7 +23,7 @@ inline std::string expect_refused(int code, const Arguments& arguments,
     ADD_FAILURE() << "no sentence in: " << outcome.errors;
     return {};
   }
-  const std::string sentence = outcome.errors.substr(begin);
+  std::string sentence = outcome.errors.substr(begin);
   if (code == 1) {
     EXPECT_EQ(std::ranges::count(sentence, '\n'), 1) << sentence;
   }

@@ -214,5 +214,75 @@ TEST_F(Resumed, TrainingIsAskedForWhereAFolderHoldsACheckpoint) {
   EXPECT_EQ(resumed.value("steps_run", 0), 1);
 }
 
+// The same command again and again, as a scheduler starts it.
+class Restarted : public Resumed {
+ protected:
+  [[nodiscard]] json restart(const Arguments& flags = {}) const {
+    return train(kept({"--checkpoint-every 2 --resume auto --steps 6", flags}));
+  }
+  [[nodiscard]] std::string in_folder(const std::string& name) const {
+    return checkpoint() + "/" + name;
+  }
+  void expect_restart(int steps_run) const {
+    const json summary = restart();
+    EXPECT_EQ(summary.value("steps_run", -1), steps_run);
+    EXPECT_EQ(hash(summary), whole_);
+  }
+  // Of a training that was killed after its first checkpoint.
+  void save_first() const { static_cast<void>(train(kept("--steps 2"))); }
+
+  const std::string whole_ = hash(train("--steps 6"));
+};
+
+TEST_F(Restarted, TrainingBeginsWhereNothingIsSaved) {
+  expect_restart(6);  // without a folder
+  std::filesystem::remove_all(checkpoint());
+  std::filesystem::create_directory(checkpoint());
+  expect_restart(6);
+  expect_restart(0);
+}
+
+// What the folder holds between the writes of the first checkpoint: first no manifest, then that of
+// the step, then its copy.
+TEST_F(Restarted, TrainingGoesOnFromAFirstCheckpointThatIsThere) {
+  for (const bool has_manifest : {false, true}) {
+    std::filesystem::remove_all(checkpoint());
+    save_first();
+    std::filesystem::remove(in_folder("checkpoint.json"));
+    if (!has_manifest) std::filesystem::remove(in_folder("step-2.json"));
+    expect_restart(has_manifest ? 4 : 6);
+    EXPECT_EQ(run_spillway({"checkpoint verify", checkpoint()}).exit_code, 0);
+  }
+  std::filesystem::remove_all(checkpoint());
+  save_first();
+  std::filesystem::remove(in_folder("checkpoint.json"));
+  EXPECT_EQ(train(kept("--resume --steps 6")).value("steps_run", 0), 4) << "as --resume alone";
+}
+
+TEST_F(Restarted, TrainingIsRefusedWhereEverythingIsDamaged) {
+  save_first();
+  std::ofstream{in_folder("checkpoint.json")} << "{}";
+  const Arguments again = {"train --net lenet --batch 8", kept("--resume auto --steps 6")};
+  EXPECT_EQ(run_spillway(again).exit_code, 0) << "where one is whole, it goes on from that";
+  for (const char* const name : {"checkpoint.json", "step-6.json", "step-2.json"}) {
+    std::ofstream{in_folder(name)} << "{}";
+  }
+  expect_refused(1, again, {"does not match its own digest", "begin anew in another"});
+}
+
+// A rule for weights, and weights of a file, are what the training begins with.
+TEST_F(Restarted, TrainingMayBeToldHowItBegins) {
+  const Arguments rule = "--init pytorch";
+  const std::string whole = hash(train({rule, "--steps 6"}));
+  ASSERT_NE(whole, whole_);
+  static_cast<void>(train(kept({rule, "--resume auto --steps 2"})));
+  EXPECT_EQ(hash(restart(rule)), whole);
+}
+
+TEST_F(Restarted, TrainingKnowsNoOtherWord) {
+  expect_refused(test::kBadUsage, {"train --net lenet --batch 8", kept("--resume maybe")},
+                 {"'maybe' does not say whether to go on", "--resume auto"});
+}
+
 }  // namespace
 }  // namespace spillway

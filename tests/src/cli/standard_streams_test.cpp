@@ -71,6 +71,33 @@ TEST_F(StandardStreams, AnOutputThatNobodyReadsIsAFailure) {
   }
 }
 
+// What is written beside a training has no more power than a signal.
+TEST_F(StandardStreams, TrainingSavesItsStepWhenItsOutputIsFull) {
+  const std::string training =
+      "train --net lenet --batch 8 --steps 30 --device host --checkpoint run --checkpoint-every "
+      "20 ";
+  for (const char* const full : {"--json /dev/full", "--json - >/dev/full", "--json - >&4"}) {
+    const ShellOutcome outcome =
+        run(training + full + " 2>errors", std::string{"rm -rf run; "} + kBrokenPipe);
+    EXPECT_EQ(outcome.exit_code, 1) << full;
+    EXPECT_NE(outcome.errors.find("; the checkpoint is of step 1, and --resume goes on from there"),
+              std::string::npos)
+        << outcome.errors;
+    EXPECT_EQ(run(training + "--resume 2>errors").exit_code, 0);
+  }
+}
+
+// Each of them is written, whatever has become of the others.
+TEST_F(StandardStreams, TrainingWritesWhatItCanAtItsEnd) {
+  const ShellOutcome outcome =
+      run("train --net lenet --batch 8 --steps 2 --device host --eval-every 2 --confusion "
+          "/dev/full --trace trace --json lines 2>errors");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.errors.find("cannot write /dev/full"), std::string::npos) << outcome.errors;
+  EXPECT_NE(outcome.errors.find("weights "), std::string::npos) << outcome.errors;
+  EXPECT_NE(text_of(file("trace")).find("traceEvents"), std::string::npos);
+}
+
 TEST_F(StandardStreams, ACommandThatSaysNothingNeedsNoStandardOutput) {
   EXPECT_EQ(run(std::string{kTwoSteps} + ">&- 2>errors").exit_code, 0);
   EXPECT_EQ(run(std::string{kTwoSteps} + ">/dev/full 2>errors").exit_code, 0);

@@ -122,6 +122,8 @@ TEST(BadUsage, RefusesWhatAnotherOptimizerHas) {
        {"--epsilon 0.5", {"--epsilon", "is for --optimizer adam or adamw or rmsprop"}},
        {"--alpha 0.5", {"--alpha", "is for --optimizer rmsprop"}},
        {"--label-smoothing 1", {"--label-smoothing", "below 1"}},
+       {"--label-smoothing 0.99999999", {"--label-smoothing", "rounded to 1"}},
+       {"--dropout 0.99999999", {"--dropout", "rounded to 1"}},
        {"--ema 1", {"--ema", "below 1"}}});
 }
 

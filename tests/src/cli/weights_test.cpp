@@ -56,10 +56,12 @@ TEST_F(WeightsOfFiles, AreThoseOfTheTrainingThatWroteThem) {
   EXPECT_EQ(written.at("tensors"), 28);
   EXPECT_EQ(written.at("bytes"), fs::file_size(file()));
 
-  const Outcome again = succeed(training("0", {"--json - --seed 7 --weights", file()}));
+  for (const std::string& given : {file(), files_.path().string()}) {
+    const Outcome again = succeed(training("0", {"--json - --seed 7 --weights", given}));
 
-  EXPECT_EQ(weights_of(summary_of(again)), weights_of(trained));
-  expect_parts(again.errors, {"weights of " + file() + ": Hugging Face's GPT-2"});
+    EXPECT_EQ(weights_of(summary_of(again)), weights_of(trained));
+    expect_parts(again.errors, {"weights of " + given + ": Hugging Face's GPT-2"});
+  }
 }
 
 TEST_F(WeightsOfFiles, AreWhereATrainingStartsFromThatResumes) {
@@ -73,6 +75,12 @@ TEST_F(WeightsOfFiles, AreWhereATrainingStartsFromThatResumes) {
 
   EXPECT_EQ(resumed.value("steps_run", 0), 2);
   EXPECT_EQ(weights_of(resumed), weights_of(whole));
+
+  const Arguments third{"--checkpoint", files_.file("third"), "--resume auto --weights", file()};
+  succeed(training("1", third));
+  const auto restarted = summary_of(training("3", {"--json -", third}));
+  EXPECT_EQ(restarted.value("steps_run", 0), 2);
+  EXPECT_EQ(weights_of(restarted), weights_of(whole));
 }
 
 // The same step of any budget and memory.
@@ -105,7 +113,8 @@ TEST_F(WeightsOfFiles, ThatDoNotFitAreRefused) {
   expect_sentence({bad, "it is JSON, as the index"});
   write(bad, std::string{"PK\3\4"} + std::string(100, 'x'));
   expect_sentence({bad, "torch.save()", "safetensors.torch.save_file()"});
-  expect_refused(1, {start, files_.path().string()}, {"it is no ordinary file"});
+  expect_refused(1, {start, folder()},
+                 {"neither model.safetensors nor model.safetensors.index.json", "spillway export"});
   expect_refused(1, training("1", {"--weights", file()}, "30"),
                  {"transformer.wte.weight", "(23, 16)", "(30, 16)", "give --vocabulary 23"});
   expect_refused(1, {"train --net llama:1,2,1,16,24,12 --batch 4 --steps 1 --weights", file()},

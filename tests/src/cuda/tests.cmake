@@ -48,7 +48,8 @@ spillway_test(cuda_layout_tests
 spillway_test(cuda_kernel_tests COMPUTES GPU SUITES
   SOURCES ${operation_tests} src/cuda/kernels/load_batch_test.cpp src/cuda/kernels/number_sums_test.cpp
           src/cuda/kernels/updates_test.cpp
-          src/cuda/kernels/attention_test.cpp src/cuda/kernels/vocabulary_rows_test.cpp
+          src/cuda/kernels/attention_test.cpp src/cuda/kernels/kernel_limits_test.cpp
+          src/cuda/kernels/vocabulary_rows_test.cpp
           src/cuda/cudnn/attention_algorithms_test.cpp
   LINK spillway::cuda_backend spillway::host spillway::ranks spillway::um_cuda_managed
   TIMEOUT 300)

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -50,13 +52,12 @@ class BrokenImages : public testing::TestWithParam<BrokenKind> {
  protected:
   // Of five images, the third of which is the kind's where there is one.
   [[nodiscard]] std::string stop_sentence() const {
-    const ImageTree tree;
-    kind().make(tree);
-    return refusal([&] {
-      const DatasetPair data = open(tree);
-      if (kind().meanwhile) kind().meanwhile(tree);
-      return show_all(*data.train);
-    });
+    return refusal_of([](const DatasetPair& data) { static_cast<void>(show_all(*data.train)); });
+  }
+
+  // Looking at the files' beginnings, before any is read.
+  [[nodiscard]] std::string look_sentence() const {
+    return refusal_of([](const DatasetPair& data) { expect_whole_files(data, {}, {}); });
   }
 
   void expect_counted_once() const {
@@ -80,6 +81,19 @@ class BrokenImages : public testing::TestWithParam<BrokenKind> {
   }
 
   [[nodiscard]] static const BrokenKind& kind() { return GetParam(); }
+
+ private:
+  // Of opening the images, or of the use of them.
+  template <class Use>
+  [[nodiscard]] std::string refusal_of(const Use& use) const {
+    const ImageTree tree;
+    kind().make(tree);
+    return refusal([&] {
+      const DatasetPair data = open(tree);
+      if (kind().meanwhile) kind().meanwhile(tree);
+      use(data);
+    });
+  }
 };
 
 TEST_P(BrokenImages, GetASentenceOrAreCountedAndSkipped) {
@@ -89,6 +103,7 @@ TEST_P(BrokenImages, GetASentenceOrAreCountedAndSkipped) {
     expect_named(sentence);
     EXPECT_TRUE(sentence.ends_with("; remove it, or use --on-broken skip")) << sentence;
     EXPECT_EQ(std::ranges::count(sentence, '\n'), 0) << sentence;
+    if (const std::string look = look_sentence(); look != "accepted") expect_named(look);
     expect_counted_once();
   } else {
     const ImageTree tree;
@@ -106,6 +121,9 @@ TEST_P(BrokenImages, GetASentenceOrAreCountedAndSkipped) {
         EXPECT_EQ(data.broken->count(), 0U);
       }
     }
+    if (kind().fate == Fate::kRead) {
+      EXPECT_EQ(look_sentence(), "accepted");
+    }
   }
   EXPECT_LT(peak_memory() - before, kLittleMemory);
 }
@@ -114,6 +132,75 @@ INSTANTIATE_TEST_SUITE_P(Kinds, BrokenImages, testing::ValuesIn(broken_kinds()),
                          [](const auto& of) { return of.param.name; });
 
 TEST(BrokenKinds, AreMoreThanThirty) { EXPECT_GT(broken_kinds().size(), 30U); }
+
+// "N" for the file of each number.
+void add_texts(const ImageTree& tree, const std::string& folder, std::size_t count) {
+  for (std::size_t i = 10; i < 10 + count; ++i) {
+    tree.add(folder + std::to_string(i) + ".jpg", FileContent{'N'});
+  }
+}
+
+TEST(BrokenFolder, HasAllItsBrokenFilesNamedBeforeAnyIsRead) {
+  const ImageTree tree;
+  add_texts(tree, "train/dog/", 2);
+  add_texts(tree, "val/cat/", 1);
+  FileContent long_header = golden_image("usual.jpg");  // behind 100 KiB of comments
+  const FileContent comment = [] {
+    FileContent bytes{0xFF, 0xFE, 0xC3, 0x50};
+    bytes.resize(2 + 50'000);
+    return bytes;
+  }();
+  for (int i = 0; i < 2; ++i)
+    long_header.insert(long_header.begin() + 2, comment.begin(), comment.end());
+  tree.add("train/dog/1.jpg", long_header);
+  const auto named = [&](const std::string& name) {
+    return tree.file(name) + " is neither JPEG nor PNG; ";
+  };
+  const std::string in_train = named("train/dog/10.jpg") + named("train/dog/11.jpg");
+  const auto look = [](const DatasetPair& data, const LookedAt& sets) {
+    return refusal([&] { expect_whole_files(data, sets, {}); });
+  };
+  const std::string advice = "remove them, or use --on-broken skip";
+  const DatasetPair data = open(tree);
+  EXPECT_EQ(look(data, {}), "3 files are broken: " + in_train + named("val/cat/10.jpg") + advice);
+  EXPECT_EQ(look(data, {.test = false}), "2 files are broken: " + in_train + advice);
+  EXPECT_EQ(look(data, {.train = false}),
+            named("val/cat/10.jpg") + "remove it, or use --on-broken skip");
+  EXPECT_EQ(look(open(tree, OnBroken::kSkip), {}), "accepted");
+
+  tree.add("train/cat/empty.png", {});  // which is seen when the folder is opened
+  EXPECT_EQ(refusal([&] { return open(tree); }),
+            "4 files are broken: " + tree.file("train/cat/empty.png") + " is empty; " + in_train +
+                named("val/cat/10.jpg") + advice);
+}
+
+TEST(BrokenFolder, HasTenOfManyBrokenFilesNamed) {
+  const ImageTree tree;
+  add_texts(tree, "train/dog/", 15);
+  const std::string sentence = refusal([&] { expect_whole_files(open(tree), {}, {}); });
+  EXPECT_EQ(sentence.find("15 files are broken: " + tree.file("train/dog/10.jpg")), 0U) << sentence;
+  EXPECT_NE(sentence.find("19.jpg is neither JPEG nor PNG; and 5 others; remove them"),
+            std::string::npos)
+      << sentence;
+}
+
+TEST(Looking, EndsWhenItIsToldTo) {
+  std::stop_source stop;
+  std::atomic<std::size_t> seen = 0;
+  look_at_each(1'000'000, {.stop = stop.get_token()}, [&](std::size_t /*i*/) {
+    if (++seen == 100) stop.request_stop();
+  });
+  EXPECT_LT(seen, 1'000U);
+}
+
+TEST(Looking, ThrowsWhatALookThrows) {
+  EXPECT_EQ(refusal([] {
+              look_at_each(1'000, {}, [](std::size_t i) {
+                if (i == 300) throw um::Error{"the disk is broken"};
+              });
+            }),
+            "the disk is broken");
+}
 
 TEST(BrokenFolder, MayBeUnreadable) {
   if (geteuid() == 0) GTEST_SKIP() << "root reads everything";

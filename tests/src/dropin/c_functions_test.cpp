@@ -1,14 +1,32 @@
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <link.h>
 
 #include <atomic>
 #include <csignal>
 #include <cstring>
+#include <string>
 #include <thread>
 
 #include "tests/src/dropin/space_of_c.h"
 
 namespace spillway::dropin {
 namespace {
+
+// Little of it is left for a library that a program loads after PyTorch and others.
+TEST(Library, NeedsNoStaticThreadLocalStorage) {
+  Dl_info info{};
+  void* found = nullptr;
+  ASSERT_NE(
+      dladdr1(reinterpret_cast<const void*>(&spillway_um_create), &info, &found, RTLD_DL_LINKMAP),
+      0);
+  const auto* const library = static_cast<const link_map*>(found);
+  ASSERT_NE(std::string{library->l_name}.find("libspillway_um.so"), std::string::npos);
+  for (const ElfW(Dyn)* entry = library->l_ld; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag != DT_FLAGS) continue;
+    EXPECT_EQ(entry->d_un.d_val & DF_STATIC_TLS, 0U);
+  }
+}
 
 TEST_F(SpaceOfC, MovesByHintsAndCountsIt) {
   std::byte* const two = take(2 * kPage);

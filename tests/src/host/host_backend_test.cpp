@@ -148,5 +148,106 @@ TEST(Networks, NeedNoReferenceCode) {
   }
 }
 
+/// Returns the lines in which oneDNN says what it runs in `work`.
+template <class Work>
+std::string said_of(const Work& work) {
+  EXPECT_EQ(dnnl::set_verbose(1), dnnl::status::success);
+  testing::internal::CaptureStdout();
+  work();
+  dnnl::set_verbose(0);
+  return testing::internal::GetCapturedStdout();
+}
+
+// One that oneDNN has nothing but its reference code for, on some instruction set at least.
+struct RareConvolution {
+  TensorShape x;
+  nets::Layer layer;
+};
+
+// Gtest looks for this name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+void PrintTo(const RareConvolution& c, std::ostream* out) {
+  *out << to_string(c.x.image) << ", " << nets::to_string(c.layer);
+}
+
+class RareConvolutions
+    : public KernelRunner,
+      public testing::WithParamInterface<std::tuple<Precision, RareConvolution>> {
+ protected:
+  RareConvolutions() : KernelRunner{is_there() ? std::get<0>(GetParam()) : Precision::kFp32} {}
+  void SetUp() override {
+    if (!is_there()) GTEST_SKIP() << "no bf16 on this processor";
+  }
+
+  template <class Geometry>
+  void run_all(const Geometry& g) const {
+    Block x = tensor(g.x, Values(g.x.elements(), 1.0));
+    Block y = tensor(g.y, Values(g.y.elements(), 1.0));
+    Block w = parameters(g.parameters(), Values(element_count(g.parameters()), 1.0));
+    run(WeightedForward<Geometry>{.geometry = g}, {&x, &w, &y});
+    run(WeightedBackwardData<Geometry>{.geometry = g}, {&y, &w, &x});
+    run(WeightedBackwardWeights<Geometry>{.geometry = g}, {&x, &y, &w});
+  }
+
+ private:
+  static bool is_there() {
+    return std::get<0>(GetParam()) == Precision::kFp32 || bf16_support() != Bf16Support::kNone;
+  }
+};
+
+// Reference code is hundreds of times slower than any other.
+TEST_P(RareConvolutions, NeverRunByReferenceCode) {
+  const auto& [x, layer] = std::get<1>(GetParam());
+  const TensorShape y = output_shape(x, layer);
+  const std::string plain = said_of([&] {
+    const TensorShape image{1, {16, 8, 8}};
+    run_all(geometry_of(nets::Convolution{.channels = 16}, image, image));
+  });
+  ASSERT_NE(plain.find(",convolution,"), std::string::npos) << "oneDNN does not say what it runs";
+  const std::string said = said_of([&, &x = x, &layer = layer] {
+    if (const auto* const convolution = std::get_if<nets::Convolution>(&layer)) {
+      run_all(geometry_of(*convolution, x, y));
+    } else {
+      run_all(geometry_of(std::get<nets::TransposedConvolution>(layer), x, y));
+    }
+  });
+  EXPECT_EQ(said.find(",convolution,ref"), std::string::npos) << said;
+}
+
+constexpr nets::Extent kOne = nets::square(1);
+constexpr nets::Extent kTwo = nets::square(2);
+constexpr nets::Extent kThree = nets::square(3);
+constexpr nets::Extent kFour = nets::square(4);
+
+using nets::Convolution;
+using nets::TransposedConvolution;
+
+// Dilated, with a stride or in a small image; groups that fill no blocks of channels, and do;
+// depthwise ones, large or dilated or with two outputs a channel; from an image, to an image, and
+// with patches of channels or of pixels; transposed ones.
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, RareConvolutions,
+    testing::Combine(
+        testing::Values(Precision::kFp32, Precision::kBf16),
+        testing::Values(
+            RareConvolution{{2, {17, 12, 12}}, Convolution{17, kThree, kTwo, kFour, true, kFour}},
+            RareConvolution{{2, {32, 13, 13}}, Convolution{32, kThree, kTwo, kTwo, true, kTwo}},
+            RareConvolution{{1, {16, 8, 8}}, Convolution{16, kThree, kOne, kFour, true, kFour}},
+            RareConvolution{{2, {12, 6, 6}}, Convolution{8, {1, 5}, kOne, {0, 2}, false, kOne, 4}},
+            RareConvolution{{2, {32, 6, 6}}, Convolution{32, kThree, kOne, kOne, true, kOne, 8}},
+            RareConvolution{{2, {64, 6, 6}}, Convolution{64, kThree, kTwo, kTwo, true, kTwo, 2}},
+            RareConvolution{{2, {32, 8, 8}},
+                            Convolution{32, nets::square(7), kOne, kThree, true, kOne, 32}},
+            RareConvolution{{2, {20, 8, 8}}, Convolution{20, kThree, kOne, kTwo, true, kTwo, 20}},
+            RareConvolution{{2, {16, 6, 6}}, Convolution{32, kThree, kOne, kOne, true, kOne, 16}},
+            RareConvolution{{2, {1, 8, 8}}, Convolution{16, kThree, kOne, kOne}},
+            RareConvolution{{2, {64, 6, 6}}, Convolution{1, kThree, kOne, kOne}},
+            RareConvolution{{2, {3, 32, 32}}, Convolution{32, nets::square(16), nets::square(16)}},
+            RareConvolution{{1, {16, 32, 32}}, Convolution{16, kThree, kThree}},
+            RareConvolution{{1, {5, 3, 4}},
+                            TransposedConvolution{5, nets::square(16), nets::square(8), kFour}},
+            RareConvolution{{1, {6, 3, 2}},
+                            TransposedConvolution{9, kThree, kTwo, kOne, true, kOne, 3}})));
+
 }  // namespace
 }  // namespace spillway::host

@@ -217,6 +217,7 @@ class KernelRunner : public ::testing::Test {
   }
   static std::vector<std::byte*> addresses_of(std::vector<Block>& blocks) {
     std::vector<std::byte*> addresses;
+    addresses.reserve(blocks.size());
     for (Block& block : blocks) addresses.push_back(block.data());
     return addresses;
   }

@@ -230,7 +230,9 @@ TEST_F(SlopeOfFusedRelu, OfAConvolutionIsItsGradient) {
   const TensorShape x{2, {6, 7, 5}};
   const nets::Convolution plain{9, {3, 2}, {2, 1}, {1, 1}};
   const nets::Convolution grouped{9, {3, 2}, {2, 1}, {1, 1}, true, {2, 1}, 3};
-  for (const nets::Convolution& layer : {plain, grouped}) {
+  const nets::Convolution dilated{9, {3, 2}, {2, 1}, {2, 1}, true, {2, 3}};
+  const nets::Convolution depthwise{6, {3, 2}, {2, 1}, {2, 1}, true, {2, 3}, 6};
+  for (const nets::Convolution& layer : {plain, grouped, dilated, depthwise}) {
     expect_gradients(geometry_of(layer, x, output_shape(x, layer)));
   }
 }

@@ -4,8 +4,10 @@
 
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "tests/refusal.h"
+#include "tests/src/mpi/no_launcher.h"
 
 namespace spillway {
 namespace {
@@ -13,18 +15,11 @@ namespace {
 /// An environment without a launcher's variables.
 class StartedWithRanks : public ::testing::Test {
  protected:
-  StartedWithRanks() { forget(); }
-  ~StartedWithRanks() override { forget(); }
+  void SetUp() override { test::forget_launcher(); }
+  void TearDown() override { test::forget_launcher(); }
 
-  static void forget() {
-    for (const char* const name :
-         {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS",
-          "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
-      unsetenv(name);
-    }
-  }
   [[nodiscard]] static bool with(const std::string& name, const std::string& value) {
-    forget();
+    test::forget_launcher();
     setenv(name.c_str(), value.c_str(), 1);
     return started_with_ranks();
   }
@@ -46,7 +41,7 @@ TEST_F(StartedWithRanks, IsFalseInABatchScriptOfSlurm) {
 
 TEST_F(StartedWithRanks, KnowsTheFirstOfThem) {
   const auto is_first_with = [](const char* name, const char* value) {
-    forget();
+    test::forget_launcher();
     setenv(name, value, 1);
     return is_started_first();
   };
@@ -55,6 +50,38 @@ TEST_F(StartedWithRanks, KnowsTheFirstOfThem) {
     EXPECT_TRUE(is_first_with(name, "0"));
     EXPECT_FALSE(is_first_with(name, "3"));
   }
+}
+
+TEST_F(StartedWithRanks, KnowsWhatOtherLaunchersAnnounce) {
+  const auto announced_by = [](const char* ranks, const char* number, const char* rank) {
+    test::forget_launcher();
+    setenv(ranks, number, 1);
+    if (rank != nullptr) setenv(rank, "0", 1);
+    EXPECT_FALSE(started_with_ranks());
+    const auto announced = announced_ranks();
+    return announced ? announced->variable + " " + std::to_string(announced->ranks) + ": " +
+                           announced->start
+                     : "";
+  };
+  EXPECT_FALSE(announced_ranks());
+  struct Row {
+    const char* ranks;
+    const char* rank;
+    std::string announced;
+  };
+  const std::vector<Row> rows{
+      {"SLURM_NTASKS", "SLURM_PROCID", "SLURM_NTASKS 4: srun --mpi=pmix -n 4"},
+      {"WORLD_SIZE", "RANK", "WORLD_SIZE 4: mpirun -n 4"},
+      {"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE 4: mpirun -n 4"},
+      {"JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE 4: mpirun -n 4"},
+      {"FLUX_JOB_SIZE", "FLUX_TASK_RANK", "FLUX_JOB_SIZE 4: mpirun -n 4"}};
+  EXPECT_EQ(rows.size(), kAnnouncements.size()) << "each launcher has a row";
+  for (const auto& [ranks, rank, announced] : rows) {
+    EXPECT_EQ(announced_by(ranks, "4", rank), announced);
+  }
+  EXPECT_EQ(announced_by("WORLD_SIZE", "1", "RANK"), "");
+  EXPECT_EQ(announced_by("WORLD_SIZE", "4", nullptr), "");
+  EXPECT_EQ(announced_by("WORLD_SIZE", "all", "RANK"), "");
 }
 
 // It is not beside the tests.

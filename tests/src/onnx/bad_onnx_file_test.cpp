@@ -77,6 +77,11 @@ TEST_F(BadOnnxFile, LooksNowhereElse) {
   }
 }
 
+TEST_F(BadOnnxFile, HasNamesOfFilesThatAreNotCut) {
+  EXPECT_EQ(refusal_of(model_with(entry("location", std::string{"four\0.more", 10}))),
+            "array 'w' is in a file whose name has a zero byte, which no file has");
+}
+
 TEST_F(BadOnnxFile, ReadsNoFurtherThanTheFileGoes) {
   const auto with_place = [&](const std::string& key, const std::string& value) {
     return refusal_of(model_with(entry("location", "four") + entry(key, value)));

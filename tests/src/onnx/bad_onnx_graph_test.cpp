@@ -35,10 +35,10 @@ TEST(BadOnnxGraph, NamesTheAttributeThatNoLayerHas) {
   const std::string beginning =
       "my.onnx: operator MaxPool of node 'p' has a value of its attribute ";
   const std::string end = " that no layer has";
-  EXPECT_EQ(pool({{"pads", Integers{0, 0, 1, 1}}}), beginning + "pads" + end);
+  EXPECT_EQ(pool({{"pads", Integers{0, 0, 1}}}), beginning + "pads" + end);
   EXPECT_EQ(pool({{"strides", Integers{-1, 1}}}), beginning + "strides" + end);
   EXPECT_EQ(pool({{"dilations", Integers{2, 2}}}), beginning + "dilations" + end);
-  EXPECT_EQ(pool({{"auto_pad", std::string{"SAME_UPPER"}}}), beginning + "auto_pad" + end);
+  EXPECT_EQ(pool({{"auto_pad", std::string{"SAME"}}}), beginning + "auto_pad" + end);
 }
 
 TEST(BadOnnxGraph, RefusesWeightsThatDoNotFit) {

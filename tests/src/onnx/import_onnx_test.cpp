@@ -222,5 +222,19 @@ TEST(ImportOnnx, GivesLayersNamesThatCheckpointsCanHave) {
   EXPECT_EQ(names, (Lines{"image", "a_b", "a_b_2", "labels_2", "fc", "loss"}));
 }
 
+TEST(ImportOnnx, GivesAsManyLayersAsThereAreNamesOfTheirOwn) {
+  constexpr int kMany = 100;
+  SmallGraph graph;
+  graph.input({std::nullopt, 4});
+  for (int i = 1; i <= kMany; ++i) {
+    graph.node("Relu", "y" + std::to_string(i), {i == 1 ? "image" : "y" + std::to_string(i - 1)});
+    graph.model().nodes.back().name = "same";
+  }
+  graph.head("y" + std::to_string(kMany), 4);
+  const nets::Network network = nets::build_network(imported(graph).entry);
+  EXPECT_EQ(network.nodes.at(1).name, "same");
+  EXPECT_EQ(network.nodes.at(kMany).name, "same_" + std::to_string(kMany));
+}
+
 }  // namespace
 }  // namespace spillway::test

@@ -51,6 +51,21 @@ TEST_F(PlansTest, NeedsCoverTrainingAndEvaluation) {
   EXPECT_EQ(workload.page(), prefetch::choose_page(workload.training().graph));
 }
 
+TEST_F(PlansTest, HaveNoWorkloadBeyondWhatSumsAndTablesHold) {
+  const nets::Network large = nets::build_network("vgg16", {.image = nets::Shape{3, 1024, 1024}});
+  EXPECT_EQ(refusal([&] {
+              return Workload{large, MachineSizeModel{}, {.batch = 1U << 20U}}.page();
+            }),
+            "a step of batch 1048576 has more than 1024 TiB of tensors, which is more than can be "
+            "planned; use a smaller --batch");
+}
+
+// 43,690 samples and more were too many for a page of any size to keep their evaluation near.
+TEST_F(PlansTest, HavePagesForBatchesOfAnySize) {
+  const Workload many{net, MachineSizeModel{}, {.batch = 1U << 20U}};
+  EXPECT_LE(many.page(), prefetch::kLargestPage);
+}
+
 TEST_F(PlansTest, RunBudgetUndoesTrainingBudget) {
   const Bytes budget = middle();
   EXPECT_EQ(workload.run_budget(workload.training_budget(budget)), budget);

@@ -58,6 +58,13 @@ TEST(FolderOf, IsAbsoluteAlsoWhereTheCurrentFolderWasAnotherWhenItsFileWasLoaded
   EXPECT_EQ(folder_of(address_in(library, "empty_plug_in_build")), SPILLWAY_PLUG_IN_FOLDER);
 }
 
+void code_of_the_program() {}
+
+TEST(FolderOf, IsTheProgramsForItsOwnCode) {
+  EXPECT_EQ(folder_of(reinterpret_cast<const void*>(&code_of_the_program)),
+            fs::read_symlink("/proc/self/exe").parent_path());
+}
+
 TEST(FolderOf, IsEmptyForWhatNoFileHolds) {
   const int local = 0;
   EXPECT_EQ(folder_of(&local), "");

@@ -5,13 +5,20 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <functional>
+#include <optional>
 #include <stop_token>
+#include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "src/execute/executor.h"
 #include "src/profile/link_profiler.h"
 #include "src/profile/measured_profile.h"
+#include "src/profile/repeated_launch.h"
 #include "src/profile/scratch_launch.h"
+#include "tests/src/clocked_backend.h"
 #include "tests/src/small_training.h"
 #include "um/error.h"
 #include "um/ledger.h"
@@ -118,6 +125,117 @@ TEST_F(Profiling, MeasuresTheLatencyOfAnEmulatedLink) {
                     .limit = Bytes{1ULL << 24U}},
                    step, *context.backend, profile, *context.compute, stop.get_token());
   EXPECT_GE(link.latency, std::chrono::milliseconds{19});
+}
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using um::Nanoseconds;
+
+// Of a convolution that may be direct or Winograd's.
+class ClockedProfiling : public testing::Test {
+ protected:
+  ClockedProfiling() { setenv("SPILLWAY_MEASURING_TIME", "1", 1); }
+
+  static nets::Network network() {
+    nets::Builder net{"clocked", {64, 14, 14}};
+    const nets::NodeId x =
+        net.convolution("conv", net.input(),
+                        {.channels = 64, .kernel = nets::square(3), .padding = nets::square(1)});
+    return net.build(net.linear("fc", x, {.features = 3}));
+  }
+  // The convolution takes what `of_run` says, by Winograd half a second; all else a microsecond.
+  static test::ClockedBackend::Duration forward(std::function<Nanoseconds(std::size_t)> of_run) {
+    return [of_run = std::move(of_run)](const Operation& operation, std::string_view algorithm,
+                                        std::size_t run) {
+      if (!std::holds_alternative<ConvolutionForward>(operation)) return Nanoseconds{1000};
+      return algorithm == "direct" ? of_run(run) : Nanoseconds{milliseconds{500}};
+    };
+  }
+
+  void measure(test::ClockedBackend::Duration duration,
+               ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::kAuto) {
+    backend.emplace(std::move(duration));
+    step.emplace(make_training_step(network(), *backend, {.batch = 2, .convolution = algorithm}));
+    test::ClockedStream stream{*backend};
+    profile = measure_tasks(*step, *backend, device.memory(), Bytes{1ULL << 26U}, stream, {},
+                            [&](double part) { progress.emplace_back(part, passed()); });
+  }
+  [[nodiscard]] Nanoseconds passed() const { return backend->now() - test::KernelClock{}; }
+  [[nodiscard]] std::size_t direct_runs() const {
+    return backend->runs<ConvolutionForward>("direct");
+  }
+  [[nodiscard]] const std::vector<Nanoseconds>& times_of_convolution() const {
+    const auto is_it = [](const prefetch::Task& task) { return task.name == "conv.forward"; };
+    const auto found = std::ranges::find_if(step->graph.tasks, is_it);
+    return profile.durations.at(static_cast<std::size_t>(found - step->graph.tasks.begin()));
+  }
+  [[nodiscard]] bool has_choice() const { return times_of_convolution().size() > 1; }
+
+  um::HostDevice device;
+  std::optional<test::ClockedBackend> backend;
+  std::optional<Step> step;
+  prefetch::Profile profile;
+  std::vector<std::pair<double, Nanoseconds>> progress;  // and the time that had passed
+};
+
+TEST_F(ClockedProfiling, RunsALongTaskTwiceWithEachAlgorithm) {
+  measure(forward([](auto) { return seconds{1}; }));
+  EXPECT_EQ(direct_runs(), 2U);
+  EXPECT_EQ(times_of_convolution().front(), seconds{1});
+  if (!has_choice()) GTEST_SKIP() << "oneDNN has no Winograd here";
+  EXPECT_EQ(backend->runs<ConvolutionForward>("winograd"), 2U);
+  EXPECT_EQ(times_of_convolution().back(), milliseconds{500});
+}
+
+TEST_F(ClockedProfiling, RepeatsWhereTimesDiffer) {
+  measure(forward([](std::size_t run) { return milliseconds{run == 1 ? 1300 : 1000 + 25 * run}; }));
+  EXPECT_EQ(direct_runs(), 3U);  // of 1, 1.3 and 1.05 s the last agrees with the first
+  EXPECT_EQ(times_of_convolution().front(), milliseconds{1050});
+}
+
+// Times that never agree: 1, 1.2, 1.4 ... s, by Winograd half a second. A step takes 1 s.
+TEST_F(ClockedProfiling, EndsAfterTheTimeOfSomeSteps) {
+  measure(forward([](std::size_t run) { return milliseconds{1000 + 200 * run}; }));
+  EXPECT_GE(direct_runs(), 2U);
+  EXPECT_LE(passed(), milliseconds{1500} + kRepeatedSteps * seconds{1} + milliseconds{500});
+}
+
+// As on a GPU, whose libraries begin with the first kernels: what was slow is run again.
+TEST_F(ClockedProfiling, RunsAgainWhatWasSlowAtFirst) {
+  measure(forward([](std::size_t run) { return milliseconds{run == 0 ? 60'000 : 3}; }));
+  EXPECT_EQ(times_of_convolution().front(), milliseconds{3});
+}
+
+TEST_F(ClockedProfiling, RunsShortTasksFiveTimes) {
+  measure(forward([](auto) { return Nanoseconds{1000}; }), ConvolutionAlgorithm::kDirect);
+  EXPECT_EQ(backend->all_runs(), 5 * step->graph.tasks.size());
+}
+
+// The convolution is the second of a dozen tasks, and takes all the time.
+TEST_F(ClockedProfiling, SaysWhichPartOfTheTimeHasPassed) {
+  measure(forward([](auto) { return seconds{100}; }), ConvolutionAlgorithm::kDirect);
+  ASSERT_EQ(passed() / seconds{100}, 2);
+  for (const auto& [part, time] : progress) {
+    EXPECT_EQ(part > 0, time > Nanoseconds{0});
+    if (time >= seconds{200}) {
+      EXPECT_GT(part, 0.9);
+    }
+  }
+  const std::size_t tasks = step->graph.tasks.size();
+  EXPECT_NEAR(progress.at(tasks + 1).first, 0.5, 0.1);  // when each has run once
+}
+
+// Moves are measured beside it: it must not take longer than they do.
+TEST_F(ClockedProfiling, TakesTheLongestTaskOfATenthOfASecondAsALoad) {
+  measure(forward([](auto) { return Nanoseconds{1000}; }), ConvolutionAlgorithm::kDirect);
+  const auto load = [&] { return find_load(*step, profile, Bytes{1ULL << 30U}).value(); };
+  for (auto& times : profile.durations) times = {seconds{9}};
+  profile.durations.at(3) = {seconds{2}};
+  EXPECT_EQ(load().task, prefetch::TaskId{3}) << "the shortest";
+  profile.durations.at(4) = {milliseconds{20}};
+  profile.durations.at(5) = {milliseconds{90}};
+  EXPECT_EQ(load().task, prefetch::TaskId{5});
+  EXPECT_EQ(load().time, milliseconds{90});
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ if(SPILLWAY_HAS_MPI AND MPIEXEC_EXECUTABLE AND NOT SPILLWAY_SANITIZE)
   # The program as ranks.
   spillway_test(cli_rank_tests
     SOURCES src/cli/ranks/rank_bits_test.cpp src/cli/ranks/rank_refusal_test.cpp src/cli/program.cpp
-    LINK spillway::um_core nlohmann_json::nlohmann_json
+    LINK spillway::um_core nlohmann_json::nlohmann_json ZLIB::ZLIB
     WHOLE TIMEOUT 600)
   add_dependencies(cli_rank_tests spillway spillway_mpi_plugin)
   target_compile_definitions(cli_rank_tests PRIVATE

@@ -9,6 +9,7 @@
 
 #include "nets/builder.h"
 #include "nets/families/network_catalogue.h"
+#include "prefetch/block_sizes.h"
 #include "prefetch/plan.h"
 #include "prefetch/verify/dataflow.h"
 #include "src/step/machine_size_model.h"
@@ -45,6 +46,37 @@ TEST(TrainingStep, AddsTheLossesOfHeadsThatEvaluationLeavesOut) {
             (std::vector<std::string>{"load", "conv.forward", "fc.forward", "loss.forward"}));
 }
 
+// Counts how often it is asked of operations with weights.
+class CountingModel final : public MachineSizeModel {
+ public:
+  [[nodiscard]] std::vector<AlgorithmInfo> algorithms(const Operation& operation) const override {
+    const OperationKind kind = row_of(operation).kind;
+    if (kind == OperationKind::kConvolution || kind == OperationKind::kLinear) ++count_;
+    return MachineSizeModel::algorithms(operation);
+  }
+  [[nodiscard]] std::size_t count() const { return count_; }
+
+ private:
+  mutable std::size_t count_ = 0;
+};
+
+// The first layer, all others, and the last; a library takes a thousand times as long as the rest.
+TEST(TrainingStep, AsksForTheAlgorithmsOfRepeatedLayersOnce) {
+  for (const std::size_t layers : {4U, 400U}) {
+    nets::Builder builder{"deep", {3, 8, 8}};
+    nets::NodeId x = builder.input();
+    for (std::size_t i = 0; i < layers; ++i) {
+      x = builder.convolution("conv" + std::to_string(i), x, {.channels = 4});
+    }
+    const nets::Network net = builder.build(builder.linear("fc", x, {.features = 5}));
+    const CountingModel model;
+    const Step step = make_training_step(net, model, {.batch = 2});
+    EXPECT_EQ(model.count(), 3U);
+    EXPECT_EQ(find_task(step, "conv1.forward")->algorithms.size(),
+              find_task(step, "conv3.forward")->algorithms.size());
+  }
+}
+
 // image -> conv -> norm -> relu -> linear: norm takes the ReLU in.
 nets::Network small_network() {
   nets::Builder builder{"small", {3, 8, 8}};
@@ -52,6 +84,29 @@ nets::Network small_network() {
   x = builder.batch_norm("norm", x);
   x = builder.relu("relu", x);
   return builder.build(builder.linear("fc", x, {.features = 5}));
+}
+
+// 12 bytes are said of each sample, and with them 4 of each of 5 logits; what is smaller than a
+// quarter of the largest page, 512 KiB, never moves.
+TEST(EvaluationStep, LoadsNoMoreSamplesThanItMaySayOf) {
+  for (const auto& [gives_logits, samples] : {std::pair{false, 43'689}, std::pair{true, 16'383}}) {
+    const Step step = make_evaluation_step(small_network(), MachineSizeModel{},
+                                           {.batch = 1U << 20U, .gives_logits = gives_logits});
+    EXPECT_EQ(std::get<LoadBatch>(step.launches.front().operation).x.batch, samples);
+    const prefetch::BlockSizes block_sizes{step.graph, prefetch::kLargestPage};
+    EXPECT_FALSE(block_sizes.is_movable(step.result));
+  }
+}
+
+TEST(EvaluationStep, RefusesLogitsOfTooManyClasses) {
+  nets::Builder builder{"wide", {3, 1, 1}};
+  const nets::NodeId fc = builder.linear("fc", builder.input(), {.features = 1U << 20U});
+  const nets::Network net = builder.build(fc);
+  const std::string sentence = test::refusal(
+      [&] { return make_evaluation_step(net, MachineSizeModel{}, {.gives_logits = true}); });
+  EXPECT_NE(sentence.find("1048576 classes are too many to be kept: at most 131066"),
+            std::string::npos)
+      << sentence;
 }
 
 TEST(TrainingStep, LoadsFirstUpdatesLastAndFusesReluIn) {

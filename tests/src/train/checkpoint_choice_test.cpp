@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cmath>
+#include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "src/files/file_digest.h"
 #include "src/train/checkpoint_check.h"
@@ -212,6 +215,63 @@ TEST_F(CheckpointChoice, RefusesSettingsThatNoTrainingHas) {
   EXPECT_EQ(settings(), where + "dropout is not below 1");
 }
 
+// Behind digests that fit. Each row is a value of a manifest that no flag can give.
+TEST_F(CheckpointChoice, RefusesNumbersThatNoFlagTakes) {
+  struct Row {
+    std::string place;  // a JSON pointer
+    nlohmann::json value;
+    std::string complaint;
+  };
+  constexpr std::uint64_t kHalf = std::uint64_t{1} << 63U;
+  const std::vector<Row> rows{
+      {"/batch", 0, "batch is zero"},
+      {"/batch", 1048577, "batch is larger than 1048576"},
+      {"/batch", kHalf, "batch is larger than 1048576"},
+      {"/batch", -1, "batch is no whole number from 0 up"},
+      {"/learning_rate/rate", 1e39, "learning_rate.rate is too large"},
+      {"/learning_rate/step_factor", 1e39, "learning_rate.step_factor is too large"},
+      {"/learning_rate/final_rate", 1e300, "learning_rate.final_rate is too large"},
+      {"/learning_rate/warmup_steps", 40,
+       "learning_rate.warmup_steps leaves nothing of the cosine"},
+      {"/optimizer/momentum", 1.5, "optimizer.momentum is above 1"},
+      {"/optimizer/momentum", 1e-46, "optimizer.nesterov goes with a momentum"},
+      {"/optimizer/weight_decay", 1e39, "optimizer.weight_decay is too large"},
+      {"/optimizer/clip_norm", 1e-300, "optimizer.clip_norm is not above 0"},
+      {"/optimizer/clip_norm", 1e39, "optimizer.clip_norm is too large"},
+      {"/label_smoothing", 0.99999999, "label_smoothing is not below 1"},
+      {"/dropout", 0.99999999, "dropout is not below 1"},
+      {"/average_decay", 1, "average_decay is not below 1"},
+      {"/mixing/mixup", 1000.5, "mixing.mixup is above 1000"},
+      {"/best", nlohmann::json::object({{"step", kHalf}}),
+       "best.step is larger than 9007199254740992"},
+      {"/last_evaluation", nlohmann::json::object({{"step", kHalf}, {"loss", 0}}),
+       "last_evaluation.step is larger than 9007199254740992"}};
+  save(1);
+  const nlohmann::json whole = description();
+  for (const Row& row : rows) {
+    nlohmann::json changed = whole;
+    changed[nlohmann::json::json_pointer{row.place}] = row.value;
+    overwrite("checkpoint.json", sealed(changed));
+    overwrite("step-1.json", sealed(changed));
+    EXPECT_EQ(refused(), folder.file("checkpoint.json") + ": " + row.complaint + no_other());
+  }
+}
+
+// Programs of before wrote no last evaluation; one that is not a number is kept as such.
+TEST_F(CheckpointChoice, ReadsALastEvaluationWhereThereIsOne) {
+  const auto kept = [&] { return choose().manifest.checkpoint.last; };
+  save(1);
+  EXPECT_EQ(kept(), std::nullopt);
+  Checkpoint moment = at_step(1);
+  moment.last = LastEvaluation{.step = 1, .loss = 0.25, .accuracy = 0.5, .top5 = 0.75};
+  checkpoints.save(moment, state);
+  EXPECT_EQ(kept(), moment.last);
+  moment.last = LastEvaluation{.step = 1, .loss = std::numeric_limits<double>::quiet_NaN()};
+  checkpoints.save(moment, state);
+  EXPECT_TRUE(std::isnan(kept()->loss));
+  EXPECT_EQ(kept()->top5, std::nullopt);
+}
+
 TEST_F(CheckpointChoice, RefusesSchedulesThatNoTrainingHas) {
   const std::string where = folder.file("checkpoint.json") + ": ";
   save(1);
@@ -225,6 +285,15 @@ TEST_F(CheckpointChoice, RefusesSchedulesThatNoTrainingHas) {
   changed["step_every"] = 0;
   tamper("learning_rate", changed);
   EXPECT_EQ(refused(), where + "learning_rate.step_every is zero" + no_other());
+  changed["name"] = "multistep";
+  for (const std::vector<int>& milestones :
+       std::vector<std::vector<int>>{{}, {0, 3}, {3, 3}, {5, 3}}) {
+    changed["milestones"] = milestones;
+    tamper("learning_rate", changed);
+    EXPECT_EQ(
+        refused(),
+        where + "learning_rate.milestones are not steps, each above the one before" + no_other());
+  }
 }
 
 TEST_F(CheckpointChoice, VerifyingFindsWhatIsWrongInEach) {

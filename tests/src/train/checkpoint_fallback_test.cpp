@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "src/train/checkpoint_check.h"
 #include "src/train/checkpoint_choice.h"
 #include "tests/src/train/checkpoint_fixture.h"
 
@@ -51,6 +53,24 @@ TEST_F(CheckpointFallback, IsTheNewestAlsoWhereItsCopyIsMissing) {
   const ChosenCheckpoint chosen = checkpoints.go_on(key);
   EXPECT_EQ(chosen.manifest.checkpoint.step, 3U);
   EXPECT_TRUE(chosen.passed_over.empty());
+}
+
+// Whoever looks while a training may go on, takes a name whose file is gone for one that it
+// removes.
+TEST_F(CheckpointFallback, PassesOverANameThatStaysUnreadable) {
+  save(2);
+  std::filesystem::create_symlink("nowhere", folder.file("step-9.json"));
+  for (const Meanwhile meanwhile : {Meanwhile::kMayChange, Meanwhile::kIsLocked}) {
+    const ChosenCheckpoint chosen = choose_checkpoint(folder.path(), meanwhile);
+    EXPECT_EQ(chosen.manifest.checkpoint.step, 2U);
+    ASSERT_EQ(chosen.passed_over.size(), 1U);
+    EXPECT_EQ(chosen.passed_over[0].find("cannot read " + folder.file("step-9.json")), 0U);
+  }
+  const std::vector<CheckpointFinding> findings = verify_checkpoints(folder.path());
+  ASSERT_EQ(findings.size(), 3U);
+  EXPECT_EQ(findings[1].manifest, "step-9.json");
+  EXPECT_EQ(findings[1].problem.value_or("").find("cannot read " + folder.file("step-9.json")), 0U);
+  EXPECT_FALSE(findings[0].problem || findings[2].problem);
 }
 
 // The same when step 2 was damaged, and has been trained again.

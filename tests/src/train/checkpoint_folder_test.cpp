@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "prefetch/files/plan_file.h"
+#include "src/files/file_digest.h"
 #include "tests/src/train/checkpoint_fixture.h"
 
 namespace spillway {
@@ -120,6 +121,51 @@ TEST_F(CheckpointFolderTest, RemovesOnlyWhatItsManifestsList) {
   for (const std::string& name : users) overwrite(name, "mine");
   for (const std::uint64_t each : {1, 2, 3, 4}) save(each);
   for (const std::string& name : users) EXPECT_EQ(content(name), "mine") << name;
+}
+
+// A manifest, such as that of a folder from elsewhere, may name any file.
+TEST_F(CheckpointFolderTest, RemovesNoFileThatIsNotOfTheManifestsOwnStep) {
+  const Files users{".bashrc",         "plan.json",          "step-1.txt",      "step-01.json",
+                    "step-1-plan.jso", "step-1-plan-0.json", "step-2-plan.json"};
+  save(1);
+  const std::string digest = sha256_of("mine");
+  const nlohmann::json mine{{"bytes", 4}, {"sha256", digest}};
+  nlohmann::json tensors = description()["tensors"];
+  tensors.update(mine);
+  tensors["file"] = ".profile";
+  tamper("tensors", tensors);
+  nlohmann::json plans = nlohmann::json::array();
+  for (const std::string& name : users) {
+    plans.push_back(mine);
+    plans.back()["file"] = name;
+  }
+  tamper("plans", plans);
+
+  const test::TemporaryFolder other;
+  std::filesystem::copy_file(folder.file("step-1.json"), other.file("step-1.json"));
+  for (const std::string& name : users) std::ofstream{other.file(name)} << "mine";
+  std::ofstream{other.file(".profile")} << "mine";
+  CheckpointFolder unpacked{other.path()};
+  for (const std::uint64_t each : {3, 4}) unpacked.save(at_step(each), state);
+  EXPECT_FALSE(std::filesystem::exists(other.file("step-1.json"))) << "which is outlived";
+  for (const std::string& name : users) EXPECT_TRUE(std::filesystem::exists(other.file(name)));
+  EXPECT_TRUE(std::filesystem::exists(other.file(".profile")));
+}
+
+// A user's file may be named nearly as ours are while they are written.
+TEST_F(CheckpointFolderTest, RemovesUnfinishedFilesOfItsOwnNamesAlone) {
+  const std::string ending = ".0123456789abcdef.partial";
+  const Files ours{"checkpoint.json", "step-7.json", "step-7.safetensors", "step-7-plan-2.json"};
+  const Files users{"step-best.json", "step-7-notes.json", "step-.safetensors", "step-07.json"};
+  const test::TemporaryFolder other;
+  for (const Files& names : {ours, users}) {
+    for (const std::string& name : names) std::ofstream{other.file(name + ending)} << "half";
+  }
+  { const CheckpointFolder opened{other.path()}; }
+  for (const std::string& name : ours)
+    EXPECT_FALSE(std::filesystem::exists(other.file(name + ending)));
+  for (const std::string& name : users)
+    EXPECT_TRUE(std::filesystem::exists(other.file(name + ending)));
 }
 
 TEST_F(CheckpointFolderTest, RemovesWhatAKilledTrainingLeftUnfinished) {

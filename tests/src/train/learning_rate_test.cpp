@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 namespace spillway {
@@ -64,6 +65,45 @@ TEST(LearningRate, FallsAlongHalfACosineAfterTheWarmUpAndStaysThere) {
   EXPECT_GT(rates[9], 0.2F);
   EXPECT_EQ(rates[10], 0.2F);
   EXPECT_EQ(rates[11], 0.2F);
+}
+
+// Each schedule, with what the user is told of steps number `first` to before `last`.
+TEST(LearningRate, WarnsOfStepsThatWouldTeachNothing) {
+  struct Row {
+    LearningRateOptions options;
+    std::uint64_t first;
+    std::uint64_t last;
+    std::string warning;  // a part of it; empty: none
+  };
+  const LearningRateOptions cosine{.schedule = Schedule::kCosine, .cosine_steps = 10};
+  LearningRateOptions to_a_rate = cosine;
+  to_a_rate.final_rate = 1e-5F;
+  // 0.01 * 0.001^14 is 1e-44, and the next one is no float above 0.
+  const LearningRateOptions steps{
+      .schedule = Schedule::kStep, .step_every = 2, .step_factor = 0.001F};
+  const LearningRateOptions milestones{
+      .schedule = Schedule::kMultiStep, .step_factor = 0, .milestones = {3, 5}};
+  const std::vector<Row> rows{
+      {{}, 5, 20, ""},
+      {{.rate = 0}, 5, 20, ""},
+      {cosine, 0, 10, ""},
+      {cosine, 4, 10, ""},
+      {cosine, 4, 20, "steps 11 to 20 are trained at learning rate 0; give --cosine-steps 20"},
+      {cosine, 10, 11, "step 11 is trained at learning rate 0; give --cosine-steps 11, a --final"},
+      {cosine, 15, 20, "steps 16 to 20 are trained at learning rate 0; give --cosine-steps 20"},
+      {cosine, 0, 12, "steps 11 to 12 are trained at learning rate 0"},
+      {to_a_rate, 0, 20, ""},
+      {to_a_rate, 4, 20, "its final learning rate; give --cosine-steps 20 or another --schedule"},
+      {steps, 0, 30, ""},
+      {steps, 0, 40, "steps 31 to 40 are trained at learning rate 0; give a greater --step-every"},
+      {steps, 36, 40, "steps 37 to 40 are trained at learning rate 0"},
+      {milestones, 0, 3, ""},
+      {milestones, 2, 9, "steps 4 to 9 are trained at learning rate 0; give fewer --milestones"}};
+  for (const Row& row : rows) {
+    const std::string told = schedule_warning(row.options, row.first, row.last).value_or("");
+    EXPECT_EQ(told.empty(), row.warning.empty()) << told;
+    EXPECT_NE(told.find(row.warning), std::string::npos) << told;
+  }
 }
 
 }  // namespace

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -11,7 +15,9 @@
 #include "prefetch/files/json.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/files/profile_file.h"
+#include "src/train/checkpoint_check.h"
 #include "tests/refusal.h"
+#include "tests/src/clocked_backend.h"
 #include "tests/src/small_training.h"
 #include "tests/temporary_folder.h"
 
@@ -73,6 +79,55 @@ TEST(Trainer, EndsTheStepInWhichItWasAsked) {
   EXPECT_EQ(last, 2U);
 }
 
+// One whose kernels are counted by `backend`, which the context has.
+ExecutionContext counted_context(test::ClockedBackend*& backend) {
+  ExecutionContext context;
+  context.device = std::make_unique<um::HostDevice>();
+  context.compute = context.device->make_stream("compute");
+  auto own = std::make_unique<test::ClockedBackend>();
+  backend = own.get();
+  context.compute->enqueue(
+      [&] { own->host().start_threads([&] { context.device->prepare_kernel_thread(); }); });
+  context.compute->synchronize();
+  context.backend = std::move(own);
+  return context;
+}
+
+TEST(Trainer, MeasuresNothingWhereNothingIsDecided) {
+  TrainerOptions options = small_options(1);
+  options.memory = {.mode = MemoryMode::kResident};
+  test::ClockedBackend* backend = nullptr;
+  Trainer trainer{counted_context(backend), options, {.on_measuring = [](double) {
+                    ADD_FAILURE() << "it measures";
+                  }}};
+  const TrainingSummary summary = trainer.run();
+  EXPECT_EQ(backend->all_runs(), trainer.graph().tasks.size());
+  EXPECT_EQ(backend->runs<ConvolutionForward>("direct"), 1U);
+  EXPECT_FALSE(summary.predicted_step);
+  EXPECT_EQ(trainer.profile().source, "not measured");
+}
+
+// A convolution that Winograd's algorithm may compute; but no link is measured beside it.
+TEST(Trainer, MeasuresTasksWhereAnAlgorithmIsChosen) {
+  nets::Builder net{"choice", {64, 14, 14}};
+  const nets::NodeId x = net.convolution(
+      "conv", net.input(), {.channels = 64, .kernel = nets::square(3), .padding = nets::square(1)});
+  TrainerOptions options{.network = net.build(net.linear("fc", x, {.features = 3})),
+                         .step = {.batch = 2},
+                         .memory = {.mode = MemoryMode::kResident},
+                         .training = {.steps = 1}};
+  test::ClockedBackend* backend = nullptr;
+  Trainer trainer{counted_context(backend), options};
+  const auto& tasks = trainer.graph().tasks;
+  if (std::ranges::all_of(tasks, [](const auto& task) { return task.algorithms.size() == 1; })) {
+    GTEST_SKIP() << "oneDNN has no Winograd here";
+  }
+  EXPECT_GT(backend->runs<ConvolutionForward>("direct"), 1U);
+  EXPECT_TRUE(trainer.run().predicted_step);
+  EXPECT_EQ(trainer.profile().link.offload.bytes_per_second(),
+            prefetch::LinkProfile{}.offload.bytes_per_second());
+}
+
 TEST(Trainer, StopsWhileItMeasures) {
   std::stop_source stop;
   const TrainerEvents events{.on_measuring = [&](double) { stop.request_stop(); }};
@@ -118,6 +173,176 @@ TEST(Trainer, GoesOnToTheSameWeights) {
   EXPECT_EQ(resumed.steps, 4U);
   EXPECT_EQ(resumed.steps_run, 2U);
   EXPECT_EQ(resumed.weights_sha256, whole);
+}
+
+// A training in a folder: what it is told, and what is left of it.
+class TrainerInFolder : public testing::Test {
+ protected:
+  [[nodiscard]] TrainerOptions options(std::uint64_t steps, std::size_t keep = 2) const {
+    TrainerOptions options = small_options(steps);
+    options.training.checkpoint_every = 1;
+    options.training.evaluate_every = 2;
+    options.checkpoint.folder = folder_.file("checkpoint");
+    options.checkpoint.keep = keep;
+    return options;
+  }
+  [[nodiscard]] TrainerOptions resumed(std::uint64_t steps, std::size_t keep = 2) const {
+    TrainerOptions more = options(steps, keep);
+    more.checkpoint.resume = true;
+    return more;
+  }
+  static TrainingSummary run(const TrainerOptions& options, const TrainerEvents& events = {}) {
+    return Trainer{test::small_context(), options, events}.run();
+  }
+  // What is known of a training that has ended.
+  [[nodiscard]] static EndedTraining ended(const TrainerOptions& options) {
+    try {
+      const Trainer trainer{test::small_context(), options};
+    } catch (const NothingLeft& nothing) {
+      return nothing.training();
+    }
+    ADD_FAILURE() << "something is left to train";
+    return {};
+  }
+  [[nodiscard]] std::string file(const std::string& name) const {
+    return folder_.file("checkpoint/" + name);
+  }
+  // The steps that there are checkpoints of.
+  [[nodiscard]] std::vector<std::uint64_t> steps() const {
+    std::vector<std::uint64_t> steps;
+    for (const std::filesystem::path& path : find_manifests(folder_.path() / "checkpoint")) {
+      if (const auto step = step_of_manifest(path.filename().string())) steps.push_back(*step);
+    }
+    return steps;
+  }
+  [[nodiscard]] static std::vector<std::string> warnings_of(const TrainerOptions& options) {
+    std::vector<std::string> warnings;
+    const TrainerEvents events{.on_warning = [&](const auto& told) { warnings.push_back(told); }};
+    const Trainer trainer{test::small_context(), options, events};
+    return warnings;
+  }
+
+ private:
+  test::TemporaryFolder folder_;
+};
+
+using Steps = std::vector<std::uint64_t>;
+
+TEST_F(TrainerInFolder, ThatHasEndedLeavesWhatItIsToKeep) {
+  run(options(4, 3));
+  ASSERT_EQ(steps(), (Steps{4, 3, 2}));
+  EXPECT_EQ(ended(resumed(4, 1)).steps, 4U);
+  EXPECT_EQ(steps(), Steps{4});
+  EXPECT_FALSE(std::filesystem::exists(file("step-3.safetensors")));
+  EXPECT_EQ(ended(resumed(4, 1)).weights_sha256.size(), 64U) << "and can be looked at again";
+}
+
+TEST_F(TrainerInFolder, ThatHasEndedKeepsItsBest) {
+  TrainerOptions best = options(5, 1);
+  best.checkpoint.keep_best = true;
+  run(best);
+  const Steps kept = steps();
+  const std::uint64_t step = read_manifest(file("checkpoint.json")).checkpoint.best->step;
+  ASSERT_EQ(kept.size(), 2U);
+  ASSERT_EQ(std::ranges::count(kept, step), 1);
+  best.checkpoint.resume = true;
+  EXPECT_EQ(ended(best).steps, 5U);
+  EXPECT_EQ(steps(), kept);
+}
+
+// Of the best evaluation, too, where nobody asked for it.
+TEST_F(TrainerInFolder, ThatGoesOnKeepsNoMoreThanItIsTo) {
+  run(options(4));
+  run(resumed(7));
+  EXPECT_EQ(steps(), (Steps{7, 6}));
+}
+
+// As it is where a program is killed right before it writes checkpoint.json.
+TEST_F(TrainerInFolder, ThatHasEndedWritesWhatItsLastSaveLacks) {
+  run(options(3, 3));
+  for (const std::string older : {"step-2.json", "step-1.json", ""}) {
+    std::filesystem::remove(file("checkpoint.json"));
+    if (!older.empty()) std::filesystem::copy_file(file(older), file("checkpoint.json"));
+    EXPECT_EQ(ended(resumed(3, 3)).steps, 3U);
+    EXPECT_EQ(read_manifest(file("checkpoint.json")).checkpoint.step, 3U) << older;
+  }
+  std::filesystem::remove(file("step-3.json"));
+  EXPECT_EQ(ended(resumed(3, 2)).steps, 3U);
+  EXPECT_EQ(steps(), (Steps{3, 2}));
+  for (const CheckpointFinding& finding : verify_checkpoints(file(""))) {
+    EXPECT_EQ(finding.problem, std::nullopt);
+  }
+}
+
+// What a test of older weights gave is not told beside newer ones.
+TEST_F(TrainerInFolder, KeepsTheEvaluationOfItsLastStep) {
+  const TrainingSummary summary = run(options(3));
+  ASSERT_TRUE(summary.evaluation.has_value());
+  const EndedTraining training = ended(resumed(3));
+  ASSERT_TRUE(training.evaluation.has_value());
+  EXPECT_EQ(training.evaluation->step, 3U);
+  const Evaluation kept = evaluation_of(*training.evaluation);
+  EXPECT_EQ(kept.loss, summary.evaluation->loss);
+  EXPECT_EQ(kept.accuracy, summary.evaluation->accuracy);
+  EXPECT_EQ(kept.top5, summary.evaluation->top5);
+
+  TrainerOptions more = resumed(4);
+  more.training.evaluate_every = 0;
+  EXPECT_FALSE(run(more).evaluation.has_value());
+  EXPECT_FALSE(ended(more).evaluation.has_value());
+}
+
+// Whoever listens may write to a disk that is full.
+TEST_F(TrainerInFolder, SavesItsStepWhereAnEventFails) {
+  const std::string whole = run(small_options(6)).weights_sha256;
+  TrainerOptions saved = options(6);
+  saved.training.checkpoint_every = 100;
+  const std::string sentence = test::refusal([&] {
+    run(saved, {.on_step = [](auto step, auto, const auto&) {
+          if (step == 3) throw um::Error{"cannot write out.json: No space left on device"};
+        }});
+  });
+  EXPECT_EQ(sentence,
+            "cannot write out.json: No space left on device; the checkpoint is of step 3, and "
+            "--resume goes on from there");
+  EXPECT_EQ(steps(), Steps{3});
+  saved.checkpoint.resume = true;
+  EXPECT_EQ(run(saved).weights_sha256, whole);
+}
+
+TEST_F(TrainerInFolder, SavesItsStepWhereAnEvaluationCannotBeTold) {
+  TrainerOptions saved = options(6);
+  saved.training.checkpoint_every = 100;
+  const TrainerEvents events{
+      .on_evaluation = [](auto, auto, const auto&) { throw um::Error{"cannot write"}; }};
+  EXPECT_EQ(test::refusal([&] { run(saved, events); }),
+            "cannot write; the checkpoint is of step 2, and --resume goes on from there");
+  saved.checkpoint.resume = true;
+  EXPECT_EQ(test::refusal([&] { run(saved, events); }),
+            "cannot write; the checkpoint is of step 4, and --resume goes on from there");
+  EXPECT_EQ(test::refusal([&] { run(saved, events); }),
+            "cannot write; the training has come to its end");
+  EXPECT_EQ(ended(saved).steps, 6U);
+}
+
+TEST_F(TrainerInFolder, SaysThatItHasNoFolderWhereAnEventFails) {
+  const TrainerEvents events{
+      .on_step = [](auto, auto, const auto&) { throw um::Error{"cannot write"}; }};
+  EXPECT_EQ(test::refusal([&] { run(small_options(4), events); }),
+            "cannot write; step 1 was the last; with --checkpoint it would have been saved");
+}
+
+TEST_F(TrainerInFolder, WarnsOfAScheduleThatEndsBeforeIt) {
+  TrainerOptions cosine = options(4);
+  cosine.training.learning_rate = {.schedule = Schedule::kCosine, .cosine_steps = 4};
+  EXPECT_EQ(warnings_of(cosine), std::vector<std::string>{});
+  run(cosine);
+  cosine.checkpoint.resume = true;
+  cosine.training.steps = 7;
+  EXPECT_EQ(warnings_of(cosine),
+            std::vector<std::string>{
+                "the cosine schedule ends with step 4: steps 5 to 7 are trained at learning rate "
+                "0; give --cosine-steps 7, a --final-lr above 0, or another --schedule"});
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ TEST_F(ReadingWeights, RefusesWhatIsNoSafetensorsFile) {
       {std::string{"PK\3\4"} + whole, "it was written by torch.save(); convert it with"},
       {"\x80\x02}q" + whole, "it was written by torch.save(); convert it with"},
       {R"({"metadata": {}, "weight_map": {"wte.weight": "model-00001-of-00002.safetensors"}})",
-       "it is JSON, as the index of a model in several files is; join these into one"},
+       "it is JSON, as the index of a model in several files is; give the folder of that model"},
       {"version https://git-lfs.github.com/spec/v1\n", "it is a pointer of Git LFS"}};
   for (const auto& [bytes, reason] : all) {
     const std::string sentence = said_of(bytes);
@@ -49,7 +49,8 @@ TEST_F(ReadingWeights, RefusesWhatCannotBeOpened) {
   EXPECT_EQ(refusal([&] {
               return WeightFile{folder_.path(), gpt_};
             }),
-            "cannot read " + folder_.path().string() + ": it is no ordinary file");
+            "there is neither model.safetensors nor model.safetensors.index.json in " +
+                folder_.path().string() + "; download the model's safetensors files into it");
 }
 
 // The header of a good file in which one entry is another.
@@ -104,7 +105,7 @@ TEST_F(ReadingWeights, RefusesOneOfSeveralFiles) {
             }),
             part +
                 " has no tensor 'transformer.h.1.ln_2.bias', which network gpt needs; it is one "
-                "of several files of a model, which are to be joined into one first");
+                "of several files of a model; give their folder");
 }
 
 TEST_F(ReadingWeights, RefusesATensorThatTheNetworkLacks) {

@@ -15,8 +15,9 @@ sys.path.insert(0, str(HERE.parents[2] / "tools" / "gpu"))
 import correct
 import pytorch_side
 import speed
+import stages
 import trains
-from gpu_bench import Bench, Check, Failure, name_of, wall_clock_step
+from gpu_bench import GRACE, Bench, Check, Failure, TimeIsUp, name_of, wall_clock_step
 from machine_file import link_of, machine_of
 
 GIB = 1 << 30
@@ -69,6 +70,39 @@ class Checks(unittest.TestCase):
             reason = self.reason(trains.trains_in("copy"), "copy:hangs")
         self.assertTrue(reason.startswith("lenet, resnet18, gpt: no result"), reason)
         self.assertEqual([row[1] for row in self.check.rows], ["it did not end within 1 s"] * 3)
+
+    def test_a_training_that_had_no_time_to_begin_has_not_failed(self):
+        bench = self.bench()
+        bench.begin_stage(GRACE - 1)
+        with self.assertRaises(TimeIsUp):
+            trains.trains_in("copy")(bench, self.check)
+        self.assertEqual(self.check.rows, [])
+
+    def test_the_trainings_of_a_stage_and_the_hosts_have_time_to_end(self):
+        most = {stage.most for stage in stages.STAGES if stage.name in stages.TRAINS}
+        self.assertGreaterEqual(min(most), 2 * len(trains.NETWORKS) * trains.MOST + GRACE)
+
+    def run_stage(self, function, most=120):
+        bench, check = self.bench(), Check("a check", "running")
+        stages.run_stage(stages.Stage("a check", function, most=most), bench, check)
+        return check
+
+    def test_a_stage_in_which_a_test_had_no_time_has_not_passed(self):
+        def run(bench, check):
+            bench.begin_stage(GRACE - 1)
+            correct.run_all_tests(bench, check, "tests", [correct.GpuTest("x_tests", ["true"], {})])
+        check = self.run_stage(run)
+        self.assertEqual((check.status, check.rows),
+                         ("left out", [["tests", "0 run, 0 failed, 0 skipped; no time for all of "
+                                        "x_tests", ""]]))
+
+    def test_a_stage_that_has_no_time_left_after_a_failure_has_failed(self):
+        def run(_, check):
+            check.row("a figure", "wrong", False)
+            raise TimeIsUp
+        check = self.run_stage(run)
+        self.assertEqual((check.status, check.reason),
+                         ("failed", "see above; it took more than its 120 s"))
 
     def test_a_loss_that_is_no_number_is_not_close(self):
         self.assertTrue(trains.are_close([2.0, 2.001], [2.0, 2.0]))

@@ -6,7 +6,7 @@ summary or of every step of trainings in this memory mode, or of those on the ho
 ends them with a sentence; "MEMORY:hangs" lets them wait until they are told to end; "MEMORY:refuse"
 ends those whose budget is not min; "test-fails" lets the GPU test fail, and
 "bf16-fails" that in bf16; "race" is found by the sanitizer; "WORD:hangs" lets the subcommand WORD
-wait until it is told to end.
+wait until it is told to end, and "WORD:fails" ends it with a sentence.
 """
 
 import json
@@ -104,6 +104,8 @@ def gpu_test():
 if any(f"{word}:hangs" in fake for word in words):
     signal.sigwait([signal.SIGINT])
     sys.exit(130)
+if any(f"{word}:fails" in fake for word in words):
+    sys.exit("it failed")
 if flag.get("--device") == "cuda" and ("--oversubscribe" in words or "--shared-gpu" not in words):
     sys.exit("this could take more unified memory than is safe")
 if name == "ctest":

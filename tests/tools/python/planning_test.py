@@ -23,7 +23,8 @@ class Planning(unittest.TestCase):
         self.assertIn("traceEvents", planned.timeline)
 
     def test_budgets_are_relative_to_the_need(self):
-        for text, count in (("75%", 9 * MIB), ("min", 8 * MIB), ("min+50%", 10 * MIB)):
+        for text, count in (("75%", 9 * MIB), ("75 %", 9 * MIB), ("min", 8 * MIB),
+                            ("min+50%", 10 * MIB), ("min + 50 %", 10 * MIB)):
             with self.subTest(text):
                 self.assertEqual(spillway.plan(toy(), text).figures["budget_bytes"], count)
 
@@ -35,6 +36,11 @@ class Planning(unittest.TestCase):
             with self.assertRaisesRegex(spillway.Error, "cannot read the trace .*No such file"):
                 planning.needs(path.with_name("other.json"))
 
+    def test_budgets_beyond_all_memory_are_as_good_as_the_need(self):
+        for budget in (2**63, 2**70, "99999999999TiB"):
+            with self.subTest(budget):
+                self.assertEqual(spillway.plan(toy(), budget).plan["offloads"], [])
+
     def test_too_small_a_budget_names_the_smallest(self):
         sentence = "smallest budget that works"
         with self.assertRaisesRegex(spillway.BudgetTooSmall, sentence) as caught:
@@ -42,7 +48,8 @@ class Planning(unittest.TestCase):
         self.assertEqual(caught.exception.smallest, 8 * MIB)
 
     def test_bad_input_gets_a_sentence(self):
-        for budget, sentence in ((0, "a budget of 0 bytes"), ("12Gib", "no amount of memory")):
+        for budget, sentence in ((0, "a budget of 0 bytes"), ("12Gib", "no amount of memory"),
+                                 ("0.6", "no amount of memory")):
             with self.subTest(budget), self.assertRaisesRegex(ValueError, sentence):
                 spillway.plan(toy(), budget)
         with self.assertRaisesRegex(spillway.Error, "'best'"):

@@ -12,6 +12,7 @@
 
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
+#include "um/files/folder.h"
 
 namespace spillway::um {
 namespace {
@@ -35,6 +36,25 @@ TEST(InputFile, IsNoPipeDeviceSocketOrFolder) {
               "cannot read " + path + ": it is no ordinary file");
   }
   ::close(socket);
+}
+
+// The system would open what comes before it.
+TEST(InputFile, HasNoZeroByteInItsName) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.file("file");
+  std::ofstream{path} << "hello";
+  EXPECT_EQ(refusal([&] { return InputFile{path + '\0' + ".json"}; }),
+            "cannot read " + path + "...: a zero byte comes next, which no file has in its name");
+}
+
+TEST(InputFile, IsInAFolderByItsNameAlone) {
+  for (const char* const name : {"a", "..a", ".a", "a b", "a.safetensors"}) {
+    EXPECT_TRUE(is_file_name(name)) << name;
+  }
+  for (const char* const other : {"", ".", "..", "a/b", "/a", "../a", "a/"}) {
+    EXPECT_FALSE(is_file_name(other)) << other;
+  }
+  EXPECT_FALSE(is_file_name({"a\0b", 3}));
 }
 
 TEST(InputFile, HasALargestText) {

@@ -4,7 +4,7 @@
 
 or, around code that compiles nothing:
 
-    with spillway.budget(model, optimizer, "6GiB", far="/scratch"):
+    with spillway.budget(model, "6GiB", far="/scratch"):
         ...
 
 Below that are the planners (plan, needs, capture) and the drop-in allocator:
@@ -39,9 +39,9 @@ def saved_tensors(space, keep=(), smallest="64KiB"):
     return torch_hooks.SavedTensors(space, keep, byte_count(smallest))
 
 
-def budget(model, optimizer, limit, far=None, **options):
+def budget(model, limit, *, optimizer=None, far=None, **options):
     """A context in which training steps of `model` keep to `limit`; see pytorch.budget."""
-    return with_pytorch("budget").budget(model, optimizer, limit, far, **options)
+    return with_pytorch("budget").budget(model, limit, optimizer=optimizer, far=far, **options)
 
 
 def capture(model, inputs, optimizer=None, **options):

@@ -12,7 +12,8 @@ from .sizes import byte_count
 
 FILE_NAME = "libspillway_plan.so"
 FUNCTIONS = "spillway_plan_trace", "spillway_plan_free"
-RELATIVE = re.compile(r"(?:(\d+(?:\.\d+)?)%|min(?:\+(\d+(?:\.\d+)?)%)?)")
+RELATIVE = re.compile(r"(?:(\d+(?:\.\d+)?)\s*%|min(?:\s*\+\s*(\d+(?:\.\d+)?)\s*%)?)")
+MOST_BYTES = 1 << 62
 
 
 class BudgetTooSmall(Error):
@@ -61,16 +62,20 @@ def needs(trace):
     return asked(trace_text(trace), {})["needs"]
 
 
+def is_relative(budget):
+    """Whether it is a part of a step's need, such as "60%" or "min"."""
+    return isinstance(budget, str) and RELATIVE.fullmatch(budget.strip()) is not None
+
+
 def budget_bytes(budget, needs_of_step):
     """`budget` in bytes; `needs_of_step()` is called where it is relative to them."""
-    match = RELATIVE.fullmatch(budget.strip()) if isinstance(budget, str) else None
-    if match is None:
-        count = byte_count(budget)
+    if not is_relative(budget):
+        count = min(byte_count(budget), MOST_BYTES)
         if count == 0:
             raise ValueError("a budget of 0 bytes holds no step; give bytes (\"6GiB\"), a part of "
                              "the step's need (\"60%\"), or \"min\"")
         return count
-    need = needs_of_step()
+    match, need = RELATIVE.fullmatch(budget.strip()), needs_of_step()
     if match[1] is not None:
         return int(need["resident_bytes"] * float(match[1]) / 100)
     above = need["resident_bytes"] - need["smallest_bytes"]

@@ -1,8 +1,9 @@
-"""Amounts of memory as people write them: the library's own spelling (um/bytes.h)."""
+"""Amounts of memory as people write them: the library's own spelling (um/bytes.h), and "6G"."""
 
 import re
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+         "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
          "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
 
@@ -14,7 +15,7 @@ def byte_count(size):
             return size
     elif isinstance(size, str):
         match = PATTERN.fullmatch(size)
-        if match and match[2] in UNITS:
+        if match and match[2] in UNITS and (UNITS[match[2]] > 1 or "." not in match[1]):
             return round(float(match[1]) * UNITS[match[2]])
     raise ValueError(f"{size!r} is no amount of memory; give a number of bytes, or \"2GiB\", say")
 

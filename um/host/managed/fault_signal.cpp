@@ -22,7 +22,7 @@ constexpr std::array kSignals{SIGBUS, SIGSEGV};
 
 // A fault has been seen to take 500 bytes of a signal stack, beside what the kernel saves there,
 // and may take 2 KiB. Memory below the stack is the program's.
-constexpr std::ptrdiff_t kLeastStack = 4096;
+constexpr std::uintptr_t kLeastStack = 4096;
 constexpr std::string_view kSmallStack =
     "a page fault finds too little left of the thread's signal stack: give sigaltstack() at least "
     "sysconf(_SC_MINSIGSTKSZ) + 8 KiB, and sysconf(_SC_MINSIGSTKSZ) more for each handler of the "
@@ -83,12 +83,15 @@ FaultTarget* target_of(const siginfo_t& info) {
   return nullptr;
 }
 
-/// Whether the handler runs on a signal stack of the program's and little of it is left.
+/// Whether the handler runs on a signal stack of the program's and little of it is left. A handler
+/// of the program's may have passed the fault on from the thread's ordinary stack.
 bool lacks_stack(const void* context) {
   const stack_t& stack = static_cast<const ucontext_t*>(context)->uc_stack;
-  if ((stack.ss_flags & SS_DISABLE) != 0 || stack.ss_size == 0) return false;
-  const auto* const here = static_cast<const char*>(__builtin_frame_address(0));
-  return here - static_cast<const char*>(stack.ss_sp) < kLeastStack;
+  if ((stack.ss_flags & SS_DISABLE) != 0) return false;
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  const auto begin = reinterpret_cast<std::uintptr_t>(stack.ss_sp);
+  const bool is_on_it = begin <= here && here - begin < stack.ss_size;
+  return is_on_it && here - begin < kLeastStack;
 }
 
 void on_signal(int number, siginfo_t* info, void* context) {

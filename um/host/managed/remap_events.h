@@ -17,9 +17,23 @@ class RemapEvents {
   ~RemapEvents();
 
  private:
+  /// Owns an eventfd.
+  class EventFd {
+   public:
+    /// Throws: Error.
+    EventFd();
+    EventFd(const EventFd&) = delete;
+    EventFd& operator=(const EventFd&) = delete;
+    ~EventFd();
+    [[nodiscard]] int number() const { return number_; }
+
+   private:
+    int number_;
+  };
+
   void read_all(int descriptor) const;
 
-  int end_;  // an eventfd
+  EventFd end_;
   Engine reading_;
 };
 

@@ -25,10 +25,6 @@ void expect_unused(const Page& page) {
   expects(page.pins == 0, "a discarded page is not an operand of a launch under way");
 }
 
-// The number of the stay that this thread's last fault found a page in. In a library such variables
-// may be allocated at their first use, which is in a handler; not by this model.
-[[gnu::tls_model("initial-exec")]] thread_local std::uint64_t found_near = 0;
-
 Origin origin_of(const Page& page) {
   return page.content == Content::kFar ? Origin::kTransfer : Origin::kBlank;
 }
@@ -121,10 +117,14 @@ bool Residency::fault(PageIndex index) noexcept {
 }
 
 // It became resident between the touch and now. A second fault in the same stay has another cause.
+// A thread that has lost its entry to other threads touches once more.
 bool Residency::touch_near(PageIndex index) noexcept {
   Page& page = table_[index];
-  if (page.stay == found_near) return mapper_.mend(index);
-  found_near = page.stay;
+  const Finding found{.thread = std::this_thread::get_id(), .stay = page.stay};
+  auto* own = std::ranges::find(findings_, found.thread, &Finding::thread);
+  if (own == findings_.end()) own = &findings_.at(next_finding_++ % findings_.size());
+  if (own->thread == found.thread && own->stay == found.stay) return mapper_.mend(index);
+  *own = found;
   moves_.note_touch(page);
   return true;
 }

@@ -1,7 +1,11 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <span>
+#include <thread>
 
 #include "um/counters.h"
 #include "um/hints.h"
@@ -53,6 +57,12 @@ class Residency {
   [[nodiscard]] Bytes near_bytes(Range range, const PageGrid& grid) const;
 
  private:
+  /// The stay in which a thread's last fault found a page near.
+  struct Finding {
+    std::thread::id thread;
+    std::uint64_t stay = 0;
+  };
+
   [[nodiscard]] bool touch_near(PageIndex index) noexcept;
 
   const Nanoseconds fault_latency_;
@@ -62,6 +72,11 @@ class Residency {
   PageTable table_;
   PageMoves moves_;
   NearRoom room_;
+  // Findings of the last 64 threads, under the table's lock. Not thread_local: in a library such a
+  // variable is allocated at its first use, which is in a handler, or needs static storage, of
+  // which the loader keeps little for libraries that the program loads late.
+  std::array<Finding, 64> findings_{};
+  std::size_t next_finding_ = 0;
 };
 
 }  // namespace spillway::um

@@ -12,13 +12,13 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "um/error.h"
 #include "um/host/managed/address_space.h"
 #include "um/host/managed/fatal.h"
 #include "um/machine/mapping.h"
-#include "um/threads/back_off.h"
 
 namespace spillway::um {
 namespace {
@@ -34,10 +34,13 @@ struct UffdioMove {
 };
 const unsigned long kUffdioMove = _IOWR(UFFDIO, 0x05, UffdioMove);
 
-// For a page that the kernel holds: it says EBUSY or EAGAIN, most often for microseconds.
+// For a page that the kernel holds, or while an mremap() of the program waits for the reader of its
+// event: it says EBUSY or EAGAIN, most often for microseconds.
 constexpr BackOff::Pauses kWaits{.first = std::chrono::microseconds{10},
                                  .longest = std::chrono::milliseconds{10},
                                  .total = std::chrono::seconds{10}};
+
+constexpr std::string_view kLasting = "this has lasted 10 s; try paging by memfd";
 
 constexpr std::size_t kSmallPage = (4_KiB).count();  // the processor's
 constexpr std::size_t kLargestPage = (2_MiB).count();
@@ -126,20 +129,31 @@ std::size_t UffdMove::skip_moved(const std::byte* to, const std::byte* from,
   return moved;
 }
 
-bool UffdMove::fill(std::byte* small_page) const noexcept {
+int UffdMove::fill(std::byte* small_page, BackOff& waits) const noexcept {
   alignas(kSmallPage) static constexpr std::array<std::byte, kSmallPage> kZeros{};
-  uffdio_copy request{.dst = number_of(small_page),
-                      .src = number_of(kZeros.data()),
-                      .len = kSmallPage,
-                      .mode = 0,
-                      .copy = 0};
-  return calls_.ioctl(descriptor_, UFFDIO_COPY, &request) == 0;
+  for (;;) {
+    uffdio_copy request{.dst = number_of(small_page),
+                        .src = number_of(kZeros.data()),
+                        .len = kSmallPage,
+                        .mode = 0,
+                        .copy = 0};
+    if (calls_.ioctl(descriptor_, UFFDIO_COPY, &request) == 0) return 0;
+    const int reason = errno;
+    const std::optional<Nanoseconds> wait = is_for_the_moment(reason) ? waits.next() : std::nullopt;
+    if (!wait) return reason;
+    calls_.pause(*wait);
+  }
 }
 
 bool UffdMove::mend(PageIndex page) noexcept {
+  BackOff waits{kWaits};
   bool is_mended = false;
   for (std::size_t at = 0; at < page_; at += kSmallPage) {
-    if (fill(address(page) + at)) is_mended = true;
+    const int reason = fill(address(page) + at, waits);
+    if (reason == 0) is_mended = true;
+    if (is_for_the_moment(reason)) {
+      fatal_refusal("the kernel refuses to fill a page of managed memory", reason, kLasting);
+    }
   }
   return is_mended;
 }
@@ -148,7 +162,7 @@ bool UffdMove::mend(PageIndex page) noexcept {
 void UffdMove::make_alike(std::byte* one, std::byte* other) const noexcept {
   for (std::byte* const each : {one, other}) {
     mprotect(each, page_, PROT_READ | PROT_WRITE);
-    munlock(each, page_);
+    syscall(SYS_munlock, each, page_);  // the system's own: a sanitizer's does nothing
   }
 }
 
@@ -177,8 +191,11 @@ int UffdMove::move(std::byte* to, std::byte* from) const noexcept {
     const int reason = errno;
     if (reason == EEXIST || reason == ENOENT) {
       const std::size_t there = skip_moved(to, from, moved);
-      const bool is_filled = there == moved && reason == ENOENT && fill(from + moved);
-      if (there == moved && !is_filled) return reason;
+      if (there == moved) {
+        const int refusal = reason == ENOENT ? fill(from + moved, waits) : reason;
+        if (is_for_the_moment(refusal)) return refusal;
+        if (refusal != 0) return reason;
+      }
       moved = there;
       continue;
     }
@@ -218,8 +235,7 @@ void UffdMove::move_or_die(std::byte* to, std::byte* from) const noexcept {
   if (reason == ENOENT) fatal(kTakenAway);
   if (reason != 0) {
     fatal_refusal("the kernel refuses to move a page of managed memory", reason,
-                  is_for_the_moment(reason) ? "this has lasted 10 s; try paging by memfd"
-                                            : "try paging by memfd");
+                  is_for_the_moment(reason) ? kLasting : "try paging by memfd");
   }
 }
 

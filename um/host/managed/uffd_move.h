@@ -5,6 +5,7 @@
 #include "um/host/managed/page_mapper.h"
 #include "um/host/managed/remap_events.h"
 #include "um/host/managed/uffd_calls.h"
+#include "um/threads/back_off.h"
 
 namespace spillway::um {
 
@@ -39,8 +40,8 @@ class UffdMove final : public PageMapper {
   /// says that it is not.
   [[nodiscard]] std::size_t skip_moved(const std::byte* to, const std::byte* from,
                                        std::size_t moved) const noexcept;
-  /// Gives a hole in a page memory of zeros. False: there is none.
-  [[nodiscard]] bool fill(std::byte* small_page) const noexcept;
+  /// Gives a hole in a page memory of zeros. Returns 0 or an errno: EEXIST where there is none.
+  [[nodiscard]] int fill(std::byte* small_page, BackOff& waits) const noexcept;
   /// Undoes mprotect() and mlock() of two pages.
   void make_alike(std::byte* one, std::byte* other) const noexcept;
   /// Gives the process a page of its own where a child shares it.

@@ -189,13 +189,14 @@ TEST(BadBench, RefusesValuesThatMakeNoSense) {
     expect_refused(kBadUsage, {"bench", flags}, words);
   };
   refuse("link --sizes 3KiB", {"--sizes", "power of two"});
+  refuse("link --sizes 8388608TiB", {"--sizes", "to 1024TiB"});
   refuse("link --sizes 4KiB,x", {"--sizes", "'x'"});
   refuse("link --ways pigeon", {"pigeon", "pinned_copy"});
   refuse("paging --page 4MiB", {"--page", "2MiB"});
   refuse("paging --near lots", {"--near", "lots"});
-  refuse("paging --times 0", {"--times", "'0'"});
+  refuse("paging --times 0", {"--times", "0 is not above 0"});
   refuse("paging --times 1,nan", {"--times", "'nan'"});
-  refuse("paging --times=-1", {"--times", "'-1'"});
+  refuse("paging --times=-1", {"--times", "-1 is not above 0"});
   refuse("paging --patterns zigzag", {"zigzag", "stride"});
   refuse("paging --ways begging", {"begging", "advised"});
   refuse("paging --memory copy", {"--memory"});

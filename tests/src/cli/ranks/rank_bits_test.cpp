@@ -182,6 +182,16 @@ TEST_F(ResumedRanks, GoOnWithoutThem) {
   EXPECT_EQ(weights_of(run_spillway(training("--resume --steps 3"))), whole);
 }
 
+// The same command, whether there is a checkpoint or not.
+TEST_F(ResumedRanks, AreRestartedByTheSameCommand) {
+  const std::string whole =
+      weights_of(run_spillway(training_of_ranks("--eval-every 0 --json - --shards 4 --steps 4")));
+  const Arguments again = training("--resume auto --shards 4 --checkpoint-every 1 --ranks auto");
+  EXPECT_EQ(weights_of(run_ranks(2, {again, "--steps 2"})).size(), 64U);
+  EXPECT_EQ(weights_of(run_ranks(2, {again, "--steps 4"})), whole);
+  EXPECT_EQ(summary_of(run_ranks(2, {again, "--steps 4"})).value("steps_run", -1), 0);
+}
+
 TEST_F(ResumedRanks, KeepTheirShards) {
   begin();
   const char* const sentence =

@@ -55,7 +55,8 @@ list(FILTER own_operation_tests EXCLUDE REGEX weighted_operations)  # cuDNN's an
 spillway_test(cuda_processor_kernel_tests COMPUTES
   SOURCES ${own_operation_tests} src/cuda/kernels/load_batch_test.cpp
           src/cuda/kernels/number_sums_test.cpp src/cuda/kernels/updates_test.cpp
-          src/cuda/kernels/attention_test.cpp src/cuda/kernels/vocabulary_rows_test.cpp
+          src/cuda/kernels/attention_test.cpp src/cuda/kernels/kernel_limits_test.cpp
+          src/cuda/kernels/vocabulary_rows_test.cpp
           src/cuda/processor/fault_test.cpp src/cuda/processor/linear_parts_test.cpp
           src/cuda/processor/kernel_check_test.cpp src/cuda/processor/real_shapes_test.cpp
           src/cuda/processor/thin_tensor_test.cpp

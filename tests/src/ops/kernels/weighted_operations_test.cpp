@@ -220,7 +220,8 @@ INSTANTIATE_TEST_SUITE_P(
          {{1, {16, 8, 8}}, Convolution{32, {1, 3}, kOne, {0, 1}, false}},
          {{1, {48, 7, 8}}, Convolution{64, nets::square(5), kOne, kTwo, false}},
          {{1, {3, 27, 23}}, Convolution{96, nets::square(11), nets::square(4)}},
-         {{1, {20, 5, 6}}, Convolution{3, kThree, kOne, kOne}},  // to an image
+         {{1, {20, 5, 6}}, Convolution{3, kThree, kOne, kOne}},    // to an image
+         {{2, {64, 30, 31}}, Convolution{1, kThree, kOne, kOne}},  // more windows than at once
          {{3, {2, 5, 6}}, Convolution{3, kThree, kOne, kOne}}},
         {{{4, {64, 14, 14}}, Convolution{32, kThree, kOne, kOne}},
          {{2, {3, 32, 32}}, Convolution{64, nets::square(7), kTwo, kThree, false}},
@@ -232,7 +233,7 @@ INSTANTIATE_TEST_SUITE_P(
          {{2, {512, 1, 1}}, Convolution{24}}})));
 
 // AlexNet's two groups, ResNeXt's small ones, depthwise ones with one and three outputs a channel,
-// groups that cut blocks of channels in two.
+// groups that cut blocks of channels in two, depthwise ones whose stride leaves gaps.
 INSTANTIATE_TEST_SUITE_P(
     Groups, WeightedLayer,
     ::testing::ValuesIn(of_backend<WeightedCase>(
@@ -241,7 +242,8 @@ INSTANTIATE_TEST_SUITE_P(
          {{2, {20, 7, 5}}, Convolution{20, kThree, kOne, kOne, true, kOne, 20}},
          {{1, {32, 9, 7}}, Convolution{32, {3, 5}, {2, 1}, {1, 2}, true, kOne, 32}},
          {{3, {3, 6, 7}}, Convolution{9, kThree, kOne, kOne, true, kOne, 3}},
-         {{2, {20, 5, 6}}, Convolution{30, {2, 3}, {1, 2}, {0, 1}, true, {2, 1}, 10}}},
+         {{2, {20, 5, 6}}, Convolution{30, {2, 3}, {1, 2}, {0, 1}, true, {2, 1}, 10}},
+         {{2, {20, 9, 8}}, Convolution{20, {2, 1}, kThree, kOne, true, kOne, 20}}},
         {{{2, {64, 14, 14}}, Convolution{32, kThree, kOne, kOne, true, kOne, 2}},
          {{2, {64, 9, 7}}, Convolution{64, kThree, kTwo, kOne, false, kOne, 16}},
          {{2, {20, 9, 7}}, Convolution{20, kThree, kOne, kOne, true, kOne, 20}}})));
@@ -253,7 +255,10 @@ INSTANTIATE_TEST_SUITE_P(
          {{1, {3, 15, 14}}, Convolution{20, kThree, kTwo, kOne, true, {3, 2}}},
          {{2, {20, 11, 13}}, Convolution{33, {3, 2}, kOne, {4, 0}, false, {4, 5}}},
          {{1, {16, 9, 8}}, Convolution{16, kThree, {1, 2}, kOne, true, {1, 2}}},
-         {{2, {6, 7, 5}}, Convolution{9, {3, 2}, {2, 1}, {2, 1}, true, {2, 3}, 3}}},
+         {{2, {6, 7, 5}}, Convolution{9, {3, 2}, {2, 1}, {2, 1}, true, {2, 3}, 3}},
+         {{2, {20, 9, 8}}, Convolution{20, {3, 5}, {2, 1}, {1, 5}, true, {2, 3}, 20}},
+         {{2, {16, 6, 7}}, Convolution{16, kThree, kOne, {4, 9}, false, {4, 9}, 16}},
+         {{3, {17, 9, 10}}, Convolution{20, kThree, {2, 3}, {9, 1}, true, {4, 2}}}},
         {{{2, {32, 13, 12}}, Convolution{16, kThree, kOne, kTwo, true, kTwo}},
          {{1, {20, 15, 14}}, Convolution{10, {3, 2}, kTwo, kOne, true, {3, 4}}}})));
 

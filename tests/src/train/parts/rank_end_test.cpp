@@ -120,6 +120,54 @@ TEST_P(EndOfDividedRanks, AStopOnOneRankBeforeAnEvaluationEndsAllInIt) {
   EXPECT_EQ(train_on(2, options).front().losses.size(), 4U);
 }
 
+// The first rank alone writes files, and its disk is full.
+TEST_P(EndOfDividedRanks, AnEventThatFailsOnOneRankEndsAllAfterTheSameStep) {
+  for (const std::uint64_t at : {2, 6}) {  // or with the last one
+    const test::TemporaryFolder folder;
+    TrainerOptions options = options_of_case();
+    options.training.steps = 6;
+    options.checkpoint.folder = folder.file("stopped");
+    ThreadRanks group{3, {.time_limit = std::chrono::seconds{20}}};
+    const auto errors = on_ranks(group, [&](Communicator& communicator) {
+      TrainerOptions own = options;
+      own.ranks.communicator = &communicator;
+      const bool is_first = communicator.rank() == 0;
+      Trainer trainer{test::small_context(), own, {.on_step = [&](auto step, auto, const auto&) {
+                        if (is_first && step == at) throw um::Error{"the disk is full"};
+                      }}};
+      trainer.run();
+    });
+    const bool is_last = at == 6;
+    const std::string state = is_last
+                                  ? "the training has come to its end"
+                                  : "the checkpoint is of step 3, and --resume goes on from there";
+    EXPECT_EQ(errors, std::vector<std::string>(3, "the disk is full; " + state));
+    EXPECT_EQ(choose_checkpoint(options.checkpoint.folder).manifest.checkpoint.step,
+              is_last ? 6U : 3U);
+  }
+}
+
+// Not all of them see the first one's folder.
+TEST(EndOfRanks, RefusesRanksThatDoNotAllGoOn) {
+  const test::TemporaryFolder folder;
+  TrainerOptions options = options_of(test::small_network());
+  options.checkpoint.folder = folder.file("kept");
+  static_cast<void>(train_on(2, options));
+  ThreadRanks group{2};
+  const auto errors = on_ranks(group, [&](Communicator& communicator) {
+    TrainerOptions own = options;
+    own.ranks.communicator = &communicator;
+    own.checkpoint.resume = communicator.rank() == 0;
+    const Trainer trainer{test::small_context(), own};
+  });
+  for (const std::string& error : errors) {
+    EXPECT_NE(error.find("the ranks differ in what they find in the checkpoint folder: "),
+              std::string::npos)
+        << error;
+    EXPECT_NE(error.find("has 'a checkpoint'"), std::string::npos) << error;
+  }
+}
+
 // On both of two ranks that are to go on.
 void expect_nothing_left(TrainerOptions options) {
   options.checkpoint.resume = true;

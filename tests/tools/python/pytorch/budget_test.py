@@ -1,24 +1,32 @@
 """Training within a budget: the bits of plain PyTorch, and no more bytes than were allowed."""
 
 import tempfile
+import threading
+import time
 import unittest
 import warnings
 
-from pytorch_case import (Attention, Convolutions, PyTorchCase, image_step, spillway, text_step,
-                          torch, train)
+from pytorch_case import (Attention, Convolutions, PyTorchCase, image_step, nn, spillway,
+                          text_step, torch, train)
+
+
+def slept_until(stop):
+    """Waits, but not as the threads that are known to do nothing else."""
+    while not stop.is_set():
+        time.sleep(0.01)
 
 
 class Budgets(PyTorchCase):
-    def compare(self, kind, step_of, options, parts=1):
+    def compare(self, kind, step_of, options, **given):
         """Trains twice, and returns the plans of the second training."""
         plain = self.made(kind)
-        theirs = train(plain, plain, step_of(plain), parts=parts)
+        theirs = train(plain, plain, step_of(plain), **given)
         del plain
         model = self.made(kind)
         call = torch.compile(model, backend="spillway", options=options)
         with warnings.catch_warnings():
             warnings.simplefilter("error", UserWarning)
-            ours = train(model, call, step_of(model), parts=parts)
+            ours = train(model, call, step_of(model), **given)
         self.expect_same(ours, theirs)
         plans = self.plans_of(model)
         self.assertTrue(plans)
@@ -51,6 +59,24 @@ class Budgets(PyTorchCase):
                              parts=2)
         self.assertEqual(len(plans), 2)  # with gradients there already, and without
 
+    def test_added_gradients_are_counted_beside_a_thread_that_sleeps(self):
+        class Wide(nn.Sequential):
+            """Has more bytes of gradients than of activations."""
+
+            def __init__(self):
+                super().__init__(*[f() for _ in range(3) for f in (
+                    lambda: nn.Linear(512, 512), nn.ReLU)])
+
+        stop = threading.Event()
+        sleeping = threading.Thread(target=slept_until, args=(stop,))
+        sleeping.start()
+        self.addCleanup(sleeping.join)
+        self.addCleanup(stop.set)
+        plans = self.compare(Wide, lambda model: lambda call: call(
+            torch.ones(128, 512)).square().mean(), {"budget": "100%"}, parts=2,
+            made_by=torch.optim.SGD)
+        self.assertEqual(len(plans), 2)
+
     def test_all_that_is_needed_is_as_good_as_no_plan(self):
         plan, = self.compare(Convolutions, image_step, {"budget": "100%"})
         self.assertEqual(plan.planned.plan["offloads"], [])
@@ -76,7 +102,7 @@ class Contexts(PyTorchCase):
         theirs = train(plain, plain, text_step(plain))
         model = self.made(Attention)
         optimizer = torch.optim.AdamW(model.parameters())
-        with spillway.budget(model, optimizer, "60%"):
+        with spillway.budget(model, "60%", optimizer=optimizer):
             ours = train(model, model, text_step(model))
         self.expect_same(ours, theirs)
         self.assertEqual(len(self.plans_of(model)), 1)

@@ -4,11 +4,17 @@ import collections
 import contextlib
 import io
 import json
+import logging
+import os
 import pathlib
+import subprocess
+import sys
 import tempfile
 import unittest
+import unittest.mock
 
-from pytorch_case import (Attention, Convolutions, PyTorchCase, nn, spillway, text_step, torch)
+from pytorch_case import (ROOT, Allocations, Attention, Convolutions, PyTorchCase, nn, spillway,
+                          text_step, torch)
 
 
 class Captures(PyTorchCase):
@@ -56,6 +62,66 @@ class Captures(PyTorchCase):
     def test_what_has_no_step_says_so(self):
         with self.assertRaisesRegex(spillway.Error, "nothing in it requires a gradient"):
             spillway.capture(nn.ReLU(), torch.zeros(4))
+
+
+class Settings(PyTorchCase):
+    def test_warnings_of_a_library_that_is_loaded_later_cut_no_graph(self):
+        torch.compile(nn.Linear(2, 2), backend="spillway")
+
+        def warning_once(*_):
+            """As transformers'."""
+        with unittest.mock.patch.object(logging.Logger, "warning_once", warning_once, create=True):
+            torch.compile(nn.Linear(2, 2), backend="spillway")
+            self.assertIn(warning_once, torch._dynamo.config.ignore_logging_functions)
+        torch._dynamo.config.ignore_logging_functions.discard(warning_once)
+
+
+class Measurements(PyTorchCase):
+    def test_each_stretch_has_its_own_peak_and_takes_no_memory(self):
+        with Allocations() as allocations:
+            for count in (1000, 4000, 2000):
+                with allocations.stretch():
+                    first = torch.empty(count, dtype=torch.uint8)
+                    del first
+                    second = torch.empty(count // 2, dtype=torch.uint8)
+                    del second
+                torch.empty(100000)
+        self.assertEqual(allocations.peaks(), [1000, 4000, 2000])
+        self.assertLess(allocations.peak(), 1 << 20)
+
+    def test_nothing_is_printed_beside_what_is_asked_for(self):
+        program = ("import torch, spillway; "
+                   "spillway.capture(torch.nn.Linear(8, 8), torch.ones(4, 8))")
+        environment = {k: v for k, v in os.environ.items() if k != "KINETO_LOG_LEVEL"}
+        environment["PYTHONPATH"] = str(ROOT / "tools" / "python")
+        done = subprocess.run([sys.executable, "-B", "-c", program], capture_output=True, text=True,
+                              env=environment, check=False)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+
+
+class Peaks(PyTorchCase):
+    def test_each_stretch_reads_its_own_changes(self):
+        class Counted(list):
+            """Counts what is read of it."""
+
+            reads = 0
+
+            def __iter__(self):
+                for each in super().__iter__():
+                    self.reads += 1
+                    yield each
+
+            def __getitem__(self, place):
+                found = super().__getitem__(place)
+                self.reads += len(found) if isinstance(place, slice) else 1
+                return found
+
+        allocations = Allocations()
+        allocations.changes = Counted((10 * n + k, size) for n in range(200)
+                                      for k, size in ((0, 8), (3, n), (6, -n), (9, -8)))
+        allocations.stretches = [(10 * n, 10 * n + 6) for n in range(200)] + [(5, 5)]
+        self.assertEqual(allocations.peaks(), [8 + n for n in range(200)] + [0])
+        self.assertLess(allocations.changes.reads, 200 * 30)  # 3 of each, and the searches
 
 
 class Explanations(PyTorchCase):

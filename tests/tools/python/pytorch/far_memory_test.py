@@ -1,6 +1,7 @@
 """Blocks that go far and come back: the same bits, whichever way they take."""
 
 import gc
+import sys
 import tempfile
 import threading
 import unittest
@@ -85,6 +86,38 @@ class FarMemories(PyTorchCase):
             gc.collect()
             handle = memory.store(torch.ones(MIB // 4))
             self.assertEqual(float(BLOCKS[int(handle)].wait().sum()), MIB // 4)
+
+    def test_threads_that_move_blocks_at_once_get_their_own_back(self):
+        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(1e-6)
+        for size in (100, SMALL // 4, MIB // 4):  # the last goes through slots
+            memory, found = FarMemory(256 << 10, None), []
+
+            def step(number, size=size, memory=memory, found=found):
+                values = [torch.full((size,), float(number + 3 * place)) for place in range(150)]
+                handles = [memory.store(value) for value in values]
+                found.append(all(torch.equal(BLOCKS[int(handle)].wait(), value)
+                                 for handle, value in zip(handles, values)))
+
+            threads = [threading.Thread(target=step, args=(number,)) for number in range(3)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(found, [True] * 3)
+
+    def test_a_block_that_two_threads_wait_for_comes_to_both(self):
+        memory = FarMemory(4 * MIB, None)
+        for _ in range(30):
+            value = torch.randn(SMALL)
+            handle, found = memory.store(value), []
+            threads = [threading.Thread(target=lambda handle=handle, found=found: found.append(
+                BLOCKS[int(handle)].wait())) for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual([torch.equal(f, value) for f in found], [True, True])
 
 
 if __name__ == "__main__":

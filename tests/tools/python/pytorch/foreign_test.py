@@ -52,6 +52,31 @@ class Programs(PyTorchCase):
         return model
 
     @needs("transformers")
+    def test_grouped_queries_have_eagers_bits(self):
+        import transformers
+        transformers.logging.set_verbosity_error()
+
+        def program(line, mask):
+            torch.manual_seed(3)
+            model = line(transformers.LlamaForCausalLM(transformers.LlamaConfig(
+                num_hidden_layers=2, hidden_size=64, num_attention_heads=4, use_cache=False,
+                num_key_value_heads=2, intermediate_size=128, vocab_size=200)))
+            optimizer = torch.optim.AdamW(model.parameters())
+            for number in range(2):
+                text = torch.randint(0, 200, (4, 48),
+                                     generator=torch.Generator().manual_seed(number))
+                model(input_ids=text, labels=text, attention_mask=mask).loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+            return model
+
+        padded = torch.ones(4, 48, dtype=torch.long)
+        padded[0, 40:] = 0
+        for mask in (None, padded):
+            with self.subTest(padded=mask is not None):
+                self.assertTrue(self.compare(lambda line, mask=mask: program(line, mask)))
+
+    @needs("transformers")
     @needs("accelerate")
     def test_trainer_of_transformers(self):
         self.assertTrue(self.compare(self.trained_by_trainer))

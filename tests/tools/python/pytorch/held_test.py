@@ -1,10 +1,78 @@
 """What optimizers will hold, found without giving them memory."""
 
+import os
+import subprocess
+import sys
+import threading
 import unittest
 import warnings
+import weakref
 
-from pytorch_case import Convolutions, PyTorchCase, image_step, spillway, torch
-from spillway.pytorch.held import bytes_in, need_of_all, optimizer_need, optimizers_of
+from pytorch_case import ROOT, Convolutions, PyTorchCase, image_step, spillway, torch
+from spillway.pytorch.held import (bytes_in, live_tensors, need_of_all, optimizer_need,
+                                   optimizers_of, storages)
+from spillway.pytorch.program_objects import active_threads
+
+
+BESIDE_A_TRAINING = """
+import threading, time, torch
+from spillway.pytorch.held import live_tensors, storages
+from spillway.pytorch.program_objects import stillness
+
+model = torch.nn.Sequential(*[torch.nn.Linear(32, 32) for _ in range(60)])
+optimizer = torch.optim.AdamW(model.parameters(), foreach=False)
+has_moments, stop = threading.Event(), threading.Event()
+
+def train():
+    while not stop.is_set():
+        model(torch.ones(4, 32)).sum().backward()
+        optimizer.step()
+        has_moments.set()
+        model.zero_grad()
+
+thread = threading.Thread(target=train)
+thread.start()
+has_moments.wait()
+end, counted = time.monotonic() + 4, []
+while time.monotonic() < end:
+    with stillness():
+        found = live_tensors("cpu", list(model.parameters()))
+        counted.append(sum(storages(found).values()))
+        del found
+stop.set()
+thread.join()
+print(min(counted) >= 3 * sum(p.nbytes for p in model.parameters()))
+"""
+
+
+class LiveTensors(PyTorchCase):
+    def test_gradients_are_counted_beside_a_thread_that_waits(self):
+        def counted():
+            return sum(storages(live_tensors("cpu")).values())
+
+        held, stop = torch.ones(1000, requires_grad=True), threading.Event()
+        waiting = threading.Thread(target=stop.wait, name="as tqdm's")
+        waiting.start()
+        self.addCleanup(waiting.join)
+        self.addCleanup(stop.set)
+        before = counted()
+        held.sum().backward()
+        self.assertEqual(counted() - before, 4000)
+
+    def test_looking_at_threads_keeps_no_caller(self):
+        def caller():
+            local = torch.ones(4)
+            active_threads()
+            return weakref.ref(local)
+
+        self.assertIsNone(caller()())
+
+    def test_are_counted_beside_a_thread_that_trains(self):
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "tools" / "python"),
+                       "OMP_NUM_THREADS": "1"}
+        done = subprocess.run([sys.executable, "-B", "-c", BESIDE_A_TRAINING], capture_output=True,
+                              text=True, env=environment, check=False)
+        self.assertEqual((done.returncode, done.stdout.strip()), (0, "True"), done.stderr)
 
 
 class Optimizers(PyTorchCase):
@@ -21,6 +89,27 @@ class Optimizers(PyTorchCase):
                 image_step(model)(model).backward()
                 optimizer.step()
                 self.assertEqual(bytes_in(optimizer.state) - before, expected)
+
+    def test_views_that_autograd_forbids_are_counted(self):
+        base = torch.ones(4)
+        with torch.no_grad():
+            view = base.view(2, 2)
+        base.mul_(torch.ones(4, requires_grad=True))
+        with self.assertRaises(RuntimeError):
+            view.is_leaf  # pylint: disable=pointless-statement
+        self.assertTrue(any(each is view for each in live_tensors("cpu")))
+
+    def test_parameters_of_one_element_have_state_as_others(self):
+        for dimensions in ((), (1,), (1, 1)):
+            for kind in (torch.optim.AdamW, torch.optim.Adagrad, torch.optim.RMSprop):
+                with self.subTest(kind=kind.__name__, dimensions=dimensions):
+                    parameter = torch.nn.Parameter(torch.ones(dimensions))
+                    optimizer = kind([parameter], foreach=False)
+                    expected = bytes_in(optimizer.state) + optimizer_need(optimizer).state
+                    parameter.grad = torch.ones(dimensions)
+                    optimizer.step()
+                    self.assertEqual(bytes_in(optimizer.state), expected)
+                    self.assertEqual(optimizer_need(optimizer).state, 0)
 
     def test_all_optimizers_of_a_model_are_counted(self):
         model = self.made(Convolutions)

@@ -85,6 +85,20 @@ class Models(PyTorchCase):
         call(batch).sum().backward()
         self.assertEqual(len(self.plans_of(model)), 2)
 
+    def test_a_pass_whose_results_are_gone_is_no_part_of_the_next(self):
+        model = self.made(Classes)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        call, batch = torch.compile(model, backend="spillway", options={
+            "budget": "100%", "optimizer": optimizer}), torch.ones(16, 256)
+        for is_trained in (False, True, False):
+            model.one.requires_grad_(is_trained)
+            for _ in range(2):
+                call(batch).sum().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+            call(batch)
+        self.assertEqual(len(self.plans_of(model)), 2)
+
     def test_a_model_goes_with_its_last_reference(self):
         def trained(entered):
             model = self.made(Attention)
@@ -100,7 +114,7 @@ class Models(PyTorchCase):
             yield torch.compile(model, backend="spillway", options={
                 "budget": "min", "optimizer": optimizer})
 
-        for entered in (compiled, lambda m, o: spillway.budget(m, o, "min")):
+        for entered in (compiled, lambda m, o: spillway.budget(m, "min", optimizer=o)):
             gone = trained(entered)
             torch._dynamo.reset()
             gc.collect()

@@ -2,6 +2,7 @@
 
 import gc
 import tempfile
+import threading
 import unittest
 
 from pytorch_case import (Allocations, Attention, Convolutions, PyTorchCase, live_tensors, nn,
@@ -121,6 +122,65 @@ class FarOptimizers(PyTorchCase):
         model(*batches()[0]).backward()
         self.assertTrue(all(p.grad is None for p in model.parameters()))
         optimizer.step()  # finds nothing to do
+
+    def test_gradients_that_are_none_are_left_out(self):
+        class Half(torch.autograd.Function):
+            """Gives one of two gradients."""
+
+            @staticmethod
+            def forward(ctx, x, weight):
+                return x * 1
+
+            @staticmethod
+            def backward(ctx, gradient):
+                return gradient, None
+
+        used, unused = nn.Parameter(torch.ones(4, 64)), nn.Parameter(torch.ones(4, 64))
+        spillway.optimizer(torch.optim.SGD([used, unused], 0.5), as_gradients_come=True)
+        Half.apply(used * 2, unused).sum().backward()
+        self.assertTrue(torch.equal(used, torch.zeros(4, 64)))
+        self.assertTrue(torch.equal(unused, torch.ones(4, 64)))
+
+    def test_thawed_layers_learn_as_gradients_come(self):
+        def trained(wrap):
+            model = self.made(Odd)
+            model.large.requires_grad_(False)
+            optimizer = wrap(torch.optim.AdamW(model.parameters(), 1e-2))
+            for number, batch in enumerate(batches()):
+                if number == 2:
+                    model.large.requires_grad_(True)
+                optimizer.zero_grad()
+                model(*batch).backward()
+                optimizer.step()
+            self.assertFalse(model.frozen.requires_grad)
+            return model
+
+        self.expect_same_parameters(
+            trained(lambda o: spillway.optimizer(o, as_gradients_come=True)), trained(lambda o: o))
+
+    def test_backward_passes_of_two_threads_update_one_after_another(self):
+        models = [self.made(Odd) for _ in range(2)]
+        spillway.optimizer(torch.optim.SGD(
+            [p for m in models for p in m.parameters()], 0.1, momentum=0.9), near="1MiB",
+            as_gradients_come=True)
+
+        def train(model):
+            for batch in batches(8):
+                model(*batch).backward()
+
+        threads = [threading.Thread(target=train, args=(m,)) for m in models]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        plain = self.made(Odd)
+        theirs = torch.optim.SGD(plain.parameters(), 0.1, momentum=0.9)
+        for batch in batches(8):
+            theirs.zero_grad()
+            plain(*batch).backward()
+            theirs.step()
+        for model in models:
+            self.expect_same_parameters(model, plain)
 
     def test_no_tensor_holds_the_state(self):
         model = nn.Linear(2048, 1024)  # 8 MiB, and 16 MiB of state

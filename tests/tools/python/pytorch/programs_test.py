@@ -1,7 +1,9 @@
 """What surrounds models in programs: autocast, DDP, workers of a DataLoader, double backward."""
 
+import contextlib
 import os
 import tempfile
+import threading
 import unittest
 
 from pytorch_case import (Attention, Convolutions, PyTorchCase, functional, image_step, nn,
@@ -81,6 +83,36 @@ class Programs(PyTorchCase):
         self.assertTrue(mine.events())
         call(numbers).sum().backward()
 
+    def test_operators_that_are_known_need_no_profiler(self):
+        numbers = torch.randn(9, 16)
+        for is_profiled in (False, True):
+            torch._dynamo.reset()
+            call = torch.compile(self.made(Classes), backend="spillway",
+                                 options={"budget": "100%"})
+            with torch.profiler.profile() if is_profiled else contextlib.nullcontext() as mine:
+                torch.mm(torch.ones(3, 3), torch.ones(3, 3))
+                call(numbers).sum().backward()
+        self.assertIn("aten::mm", {e.name for e in mine.events()})
+
+    def test_two_models_may_be_called_first_at_the_same_time(self):
+        models = [self.made(Attention) for _ in range(2)]
+        calls = [torch.compile(m, backend="spillway", options={"budget": "min"}) for m in models]
+        failures = []
+
+        def first(call):
+            try:
+                text_step(None)(call).backward()
+            except BaseException as error:  # pylint: disable=broad-exception-caught
+                failures.append(error)
+
+        threads = [threading.Thread(target=first, args=(call,)) for call in calls]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+        self.assertEqual([len(self.plans_of(m)) for m in models], [1, 1])
+
     def test_ddp_around_a_compiled_model_keeps_its_bits(self):
         with tempfile.TemporaryDirectory() as folder:
             torch.distributed.init_process_group("gloo", rank=0, world_size=1, store=(
@@ -109,7 +141,7 @@ class Programs(PyTorchCase):
         model = self.made(Convolutions)
         theirs = trained(model)
         model = self.made(Convolutions)
-        with spillway.budget(model, None, "min+20%"):
+        with spillway.budget(model, "min+20%"):
             ours = trained(model)
         for a, b in zip(ours, theirs, strict=True):
             self.assertTrue(torch.equal(a, b))
@@ -118,7 +150,8 @@ class Programs(PyTorchCase):
         model = self.made(Classes)
         call = torch.compile(model, backend="spillway", options={"budget": "100%"})
         numbers = torch.randn(4, 16, requires_grad=True)
-        gradient, = torch.autograd.grad(call(numbers).sum(), numbers, create_graph=True)
+        with self.assertWarnsRegex(UserWarning, "no budget is kept: .*create_graph=True"):
+            gradient, = torch.autograd.grad(call(numbers).sum(), numbers, create_graph=True)
         with self.assertRaisesRegex(RuntimeError, "does not currently support double backward"):
             gradient.square().sum().backward()
 

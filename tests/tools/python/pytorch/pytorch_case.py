@@ -9,7 +9,7 @@ import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-import importing  # noqa: F401 pylint: disable=unused-import
+from importing import ROOT  # noqa: F401 pylint: disable=unused-import
 
 os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # of PyTorch's profiler, which looks for GPUs
 try:
@@ -88,9 +88,9 @@ class Trained:
         self.losses, self.state, self.peak = losses, state, peak
 
 
-def train(model, call, loss_of, steps=3, parts=1):
-    """Steps of AdamW, each of so many parts whose gradients are added."""
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+def train(model, call, loss_of, steps=3, parts=1, made_by=torch.optim.AdamW):
+    """Steps of an optimizer, each of so many parts whose gradients are added."""
+    optimizer = made_by(model.parameters(), lr=1e-3)
     torch.manual_seed(11)
     losses, peak = [], 0
     for number in range(steps):

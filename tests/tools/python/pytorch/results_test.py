@@ -59,6 +59,19 @@ class ResultsBesideTheLoss(PyTorchCase):
             self.assertGreater(plan.planned.needs["smallest_bytes"],
                                dropped.planned.needs["smallest_bytes"])
 
+    def test_a_loss_may_be_scaled_in_place(self):
+        gradients = []
+        for compiled in (False, True):
+            model = self.made(Scored)
+            call = torch.compile(model, backend="spillway", options={
+                "budget": "100%"}) if compiled else model
+            torch.manual_seed(7)
+            loss = loss_step(None)(call)
+            loss *= 0.5
+            loss.backward()
+            gradients.append(model.words.weight.grad)
+        self.assertTrue(torch.equal(*gradients))
+
     def test_that_the_backward_pass_reads_are_planned_as_they_were(self):
         class Chosen(Scored):
             """Returns what its loss gathers by, too."""

@@ -73,7 +73,7 @@ class CallsOfRuntimeApi : public RuntimeApiTest {
     graph = api->end_capture(stream);
     static_cast<void>(stand_in::take_calls());
   }
-  ~CallsOfRuntimeApi() override {
+  void TearDown() override {
     stand_in::fail("", cudaSuccess);
     api->end_graph(graph);
     api->end_event(event);
@@ -201,6 +201,16 @@ TEST_F(CallsOfRuntimeApi, ThrowWhatFailsAndLeaveTheDeviceAndNoErrorBehind) {
     EXPECT_EQ(stand_in::current_device(), 0);
     EXPECT_EQ(stand_in::last_error(), cudaSuccess);  // the program's next call is not blamed
     EXPECT_EQ(stand_in::capture_mode(), cudaStreamCaptureModeGlobal);
+  }
+}
+
+TEST_F(CallsOfRuntimeApi, ThrowWhereTheCurrentDeviceIsNotKnown) {
+  stand_in::fail("cudaGetDevice", cudaErrorDevicesUnavailable);
+  for (const Call& call : all()) {
+    SCOPED_TRACE(call.name);
+    EXPECT_THROW(call.make(*api), CudaError);
+    EXPECT_EQ(stand_in::take_calls(), Calls{});
+    EXPECT_EQ(stand_in::last_error(), cudaSuccess);
   }
 }
 

@@ -54,12 +54,20 @@ cudaError_t result(cudaError_t status) {
   return status;
 }
 
+/// Returns the status of a call, and does not note it.
+cudaError_t answer(const std::string& function) {
+  const std::lock_guard lock{state.mutex};
+  return result(function == state.failing ? state.failure : cudaSuccess);
+}
+
 /// Notes a call, and returns what it returns.
 cudaError_t call(const std::string& function, const std::string& arguments = "") {
-  const std::lock_guard lock{state.mutex};
-  state.calls.push_back(function + (arguments.empty() ? "" : " " + arguments) + " on " +
-                        std::to_string(current));
-  return result(function == state.failing ? state.failure : cudaSuccess);
+  {
+    const std::lock_guard lock{state.mutex};
+    state.calls.push_back(function + (arguments.empty() ? "" : " " + arguments) + " on " +
+                          std::to_string(current));
+  }
+  return answer(function);
 }
 
 template <class Object>
@@ -157,7 +165,7 @@ int NVTX_API attach(NvtxGetExportTableFunc_t get_table) {
 }
 
 // NVTX calls it as it would a profiler, when it is first used.
-const auto attached = InitializeInjectionNvtx2_fnptr = attach;
+const auto kAttached = InitializeInjectionNvtx2_fnptr = attach;
 
 }  // namespace
 
@@ -248,8 +256,9 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
   return call("cudaGetDriverEntryPoint", symbol);
 }
 cudaError_t cudaGetDevice(int* device) {
-  *device = current;
-  return cudaSuccess;
+  const cudaError_t status = answer("cudaGetDevice");
+  if (status == cudaSuccess) *device = current;
+  return status;
 }
 cudaError_t cudaSetDevice(int device) {
   const cudaError_t status = call("cudaSetDevice", std::to_string(device));

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <csetjmp>
 #include <csignal>
@@ -68,6 +69,20 @@ class KeptHandler {
   struct sigaction kept_ {};
 };
 
+/// A handler of SIGSEGV of the program's own, in its place as long as this lives.
+class OwnHandler {
+ public:
+  explicit OwnHandler(void (*handler)(int), int flags = 0) {
+    struct sigaction own {};
+    own.sa_handler = handler;
+    own.sa_flags = flags;
+    sigaction(SIGSEGV, &own, nullptr);
+  }
+
+ private:
+  KeptHandler kept_;
+};
+
 TEST_F(FaultSignal, ReachesTheTargetOfTheAddress) {
   PageOpener opener{ours};
   const FaultRegistration registration{ours, opener};
@@ -102,11 +117,7 @@ TEST_F(FaultSignal, SendsEachRangeToItsOwnTarget) {
 }
 
 TEST_F(FaultSignal, PassesForeignFaultsOnToTheHandlerBefore) {
-  const KeptHandler kept;
-  struct sigaction theirs {};
-  theirs.sa_handler = leave;
-  theirs.sa_flags = SA_NODEFER;
-  sigaction(SIGSEGV, &theirs, nullptr);
+  const OwnHandler own{leave, SA_NODEFER};
   PageOpener opener{ours};
   const FaultRegistration registration{ours, opener};
   if (sigsetjmp(after_foreign_fault, 1) == 0) {
@@ -119,11 +130,7 @@ TEST_F(FaultSignal, PassesForeignFaultsOnToTheHandlerBefore) {
 }
 
 TEST_F(FaultSignal, GoesOnToTheHandlerBeforeWhereItsTargetSaysThatItIsTheProgramsOwn) {
-  const KeptHandler kept;
-  struct sigaction theirs {};
-  theirs.sa_handler = leave;
-  theirs.sa_flags = SA_NODEFER;
-  sigaction(SIGSEGV, &theirs, nullptr);
+  const OwnHandler own{leave, SA_NODEFER};
   PageOpener opener{ours};
   const FaultRegistration registration{ours, opener};
   opener.disown();
@@ -134,15 +141,37 @@ TEST_F(FaultSignal, GoesOnToTheHandlerBeforeWhereItsTargetSaysThatItIsTheProgram
   EXPECT_EQ(opener.last(), ours.data());
 }
 
+struct sigaction before_theirs {};
+
+void pass_on(int number, siginfo_t* info, void* context) {
+  before_theirs.sa_sigaction(number, info, context);
+}
+
+TEST_F(FaultSignal, MayBePassedOnFromTheOrdinaryStackBelowASignalStack) {
+  PageOpener opener{ours};
+  const FaultRegistration registration{ours, opener};
+  const KeptHandler kept;
+  struct sigaction theirs {};
+  theirs.sa_sigaction = pass_on;
+  theirs.sa_flags = SA_SIGINFO | SA_NODEFER;  // and not SA_ONSTACK
+  sigaction(SIGSEGV, &theirs, &before_theirs);
+  std::array<std::byte, 65536> above{};  // what is called from here lies at lower addresses
+  stack_t signal_stack{};
+  signal_stack.ss_sp = above.data();
+  signal_stack.ss_size = above.size();
+  stack_t before{};
+  ASSERT_EQ(sigaltstack(&signal_stack, &before), 0);
+  touch(ours);
+  sigaltstack(&before, nullptr);
+  EXPECT_EQ(opener.last(), ours.data());
+}
+
 volatile std::sig_atomic_t received = 0;
 
 void count(int /*number*/) { received = received + 1; }
 
 TEST_F(FaultSignal, PassesASignalThatAProcessSentOnWhateverAddressItShows) {
-  const KeptHandler kept;
-  struct sigaction theirs {};
-  theirs.sa_handler = count;
-  sigaction(SIGSEGV, &theirs, nullptr);
+  const OwnHandler own{count};
   PageOpener opener{ours};
   const FaultRegistration registration{ours, opener};
   siginfo_t info{};
@@ -167,10 +196,7 @@ TEST_F(FaultSignal, AForeignFaultWithoutAHandlerEndsTheProcess) {
 }
 
 TEST_F(FaultSignal, TheLastRegistrationPutsTheHandlerBeforeBack) {
-  const KeptHandler kept;
-  struct sigaction theirs {};
-  theirs.sa_handler = leave;
-  sigaction(SIGSEGV, &theirs, nullptr);
+  const OwnHandler own{leave};
   PageOpener opener{ours};
   {
     const FaultRegistration registration{ours, opener};

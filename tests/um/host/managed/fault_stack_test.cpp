@@ -176,10 +176,33 @@ TEST_P(SignalStack, OfTheLeastSizeHoldsTheLastSentenceOnFarMemoryThatFails) {
                "a page fault cannot be resolved: the test's far memory cannot be read");
 }
 
+std::uintptr_t frame_of_handler = 0;
+
+void note_frame(int /*signal*/) {
+  frame_of_handler = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+}
+
+/// Returns the bytes that a signal takes of a stack before its handler begins: fewer than
+/// registers_size() where the process does not use all registers, as AMX's tiles.
+std::size_t frame_size() {
+  struct sigaction theirs {};
+  struct sigaction before {};
+  theirs.sa_handler = note_frame;
+  theirs.sa_flags = SA_ONSTACK;
+  sigaction(SIGUSR1, &theirs, &before);
+  stack_t stack{};
+  static_cast<void>(keeps_to_stack(4 * registers_size() + kBeside, [&] {
+    sigaltstack(nullptr, &stack);
+    pthread_kill(pthread_self(), SIGUSR1);
+  }));
+  sigaction(SIGUSR1, &before, nullptr);
+  return reinterpret_cast<std::uintptr_t>(stack.ss_sp) + stack.ss_size - frame_of_handler;
+}
+
 TEST_P(SignalStack, ThatIsTooSmallEndsTheProcessWithASentence) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto fault = [&] {
-    static_cast<void>(keeps_to_stack(registers_size() + 1024, [&] { touch_all(); }));
+    static_cast<void>(keeps_to_stack(frame_size() + 1024, [&] { touch_all(); }));
   };
   EXPECT_DEATH(fault(),
                "a page fault finds too little left of the thread's signal stack: give "

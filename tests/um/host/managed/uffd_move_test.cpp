@@ -2,15 +2,21 @@
 
 #include <gtest/gtest.h>
 #include <linux/userfaultfd.h>
+#include <pthread.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <iterator>
 
 #include "um/error.h"
+#include "um/host/managed/remap_events.h"
 #include "um/host/managed/uffd_probe.h"
 
 namespace spillway::um {
@@ -19,7 +25,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// A kernel that refuses to move pages for some time, which passes only as the caller pauses.
+constexpr unsigned kCopy = 0x03;  // requests to userfaultfd, by their numbers
+constexpr unsigned kMove = 0x05;
+
+/// A kernel that refuses a request for some time, which passes only as the caller pauses.
 class RefusingKernel {
  public:
   [[nodiscard]] UffdCalls calls() {
@@ -27,7 +36,8 @@ class RefusingKernel {
                             void* argument) { return call(descriptor, request, argument); },
             .pause = [this](Nanoseconds time) { passed_ += time; }};
   }
-  void refuse(int reason, Nanoseconds time) {
+  void refuse(int reason, Nanoseconds time, unsigned request = kMove) {
+    refused_ = request;
     reason_ = reason;
     until_ = passed_ + time;
   }
@@ -35,8 +45,7 @@ class RefusingKernel {
 
  private:
   int call(int descriptor, unsigned long request, void* argument) const {
-    constexpr unsigned kMove = 0x05;
-    if (_IOC_NR(request) != kMove || passed_ >= until_) {
+    if (_IOC_NR(request) != refused_ || passed_ >= until_) {
       return ioctl(descriptor, request, argument);
     }
     errno = reason_;
@@ -46,6 +55,7 @@ class RefusingKernel {
   Nanoseconds passed_{0};
   Nanoseconds until_{0};
   int reason_ = 0;
+  unsigned refused_ = kMove;
 };
 
 /// One page of managed memory that a RefusingKernel moves.
@@ -73,6 +83,40 @@ TEST_F(UffdMoveOfARefusingKernel, WaitsWhileItSaysTryAgain) {
   }
 }
 
+// The kernel says so while the program's mremap() waits for the reader of its event.
+TEST_F(UffdMoveOfARefusingKernel, WaitsWithAHoleWhileItSaysTryAgain) {
+  UffdMove moves = mapper();
+  for (const bool is_touched : {true, false}) {
+    moves.slot(0)[5] = std::byte{7};
+    moves.map(0, 0);
+    ASSERT_EQ(madvise(moves.region().data(), moves.region().size(), MADV_DONTNEED), 0);
+    const Nanoseconds before = kernel.passed();
+    kernel.refuse(EAGAIN, milliseconds{50}, kCopy);
+    if (is_touched) {
+      EXPECT_TRUE(moves.mend(0));
+      EXPECT_EQ(moves.region()[5], std::byte{0});
+      EXPECT_FALSE(moves.mend(0));  // now all of it is there
+    }
+    moves.unmap(0, 0);
+    EXPECT_EQ(moves.slot(0)[5], std::byte{0});
+    EXPECT_GE(kernel.passed() - before, milliseconds{50});
+  }
+}
+
+TEST_F(UffdMoveOfARefusingKernel, EndsTheProcessAfterTenSecondsWithAHoleAndSaysWhy) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto mend_never = [this] {
+    UffdMove moves = mapper();
+    moves.map(0, 0);
+    madvise(moves.region().data(), moves.region().size(), MADV_DONTNEED);
+    kernel.refuse(EAGAIN, seconds{3600}, kCopy);
+    static_cast<void>(moves.mend(0));
+  };
+  EXPECT_DEATH(mend_never(),
+               "spillway: the kernel refuses to fill a page of managed memory: EAGAIN, Resource "
+               "temporarily unavailable; this has lasted 10 s; try paging by memfd\n");
+}
+
 TEST_F(UffdMoveOfARefusingKernel, EndsTheProcessAfterTenSecondsAndSaysWhy) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto move_never = [this] {
@@ -97,6 +141,44 @@ TEST_F(UffdMoveOfARefusingKernel, DoesNotWaitForWhatWillNotPass) {
                "allocate memory; try paging by memfd\n");
 }
 
+std::ptrdiff_t open_files() {
+  return std::distance(std::filesystem::directory_iterator{"/proc/self/fd"}, {});
+}
+
+/// Lets no thread start that has the usual size of stack.
+class NoThreads {
+ public:
+  NoThreads() {
+    pthread_attr_t attributes{};
+    pthread_getattr_default_np(&attributes);
+    pthread_attr_getstacksize(&attributes, &before_);
+    pthread_attr_setstacksize(&attributes, std::size_t{1} << 60U);
+    pthread_setattr_default_np(&attributes);
+    pthread_attr_destroy(&attributes);
+  }
+  NoThreads(const NoThreads&) = delete;
+  NoThreads& operator=(const NoThreads&) = delete;
+  ~NoThreads() {
+    pthread_attr_t attributes{};
+    pthread_getattr_default_np(&attributes);
+    pthread_attr_setstacksize(&attributes, before_);
+    pthread_setattr_default_np(&attributes);
+    pthread_attr_destroy(&attributes);
+  }
+
+ private:
+  std::size_t before_ = 0;
+};
+
+TEST(RemapEvents, LeaveNoFileOpenWhereNoThreadStarts) {
+  const std::ptrdiff_t before = open_files();
+  {
+    const NoThreads none;
+    EXPECT_THROW(RemapEvents{0}, std::exception);
+  }
+  EXPECT_EQ(open_files(), before);
+}
+
 /// A kernel that moves all it is asked for and then says that it moved less, as Linux 6.18 does.
 class MiscountingKernel {
  public:
@@ -104,7 +186,6 @@ class MiscountingKernel {
 
   [[nodiscard]] UffdCalls calls() {
     return {.ioctl = [this](int descriptor, unsigned long request, void* argument) {
-      constexpr unsigned kMove = 0x05;
       const int result = ioctl(descriptor, request, argument);
       if (_IOC_NR(request) != kMove || result != 0 || !miscounts) return result;
       miscounts = false;

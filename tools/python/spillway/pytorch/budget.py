@@ -5,21 +5,14 @@ import contextlib
 import torch
 
 from ..library import Error
-from .backend import spillway
-from .compiled_model import WITHOUT_A_PLAN
+from .backend import runs, spillway
 from .models import model_of
 from .options import Options, without_owning
-from .region import runs
-
-NOTHING_CAPTURED = ("Dynamo captures nothing of the model (TORCH_LOGS=graph_breaks says why); no "
-                    "budget is promised")
-ONE_NOT_CAPTURED = ("Dynamo does not capture this call, as when sizes have changed too often "
-                    "(TORCH_LOGS=recompiles says why): it runs without a plan, and no budget is "
-                    "promised; pad the batches, or drop the last")
+from .promises import NOTHING_CAPTURED, ONE_NOT_CAPTURED
 
 
 @contextlib.contextmanager
-def budget(model, optimizer, limit, far=None, **options):
+def budget(model, limit, *, optimizer=None, far=None, **options):
     """Within `with`, training steps of `model` keep to `limit` bytes, "6GiB", or "60%".
 
     `options` are those of torch.compile(model, backend="spillway"). The plan is made at the first
@@ -57,15 +50,15 @@ class Call:
         if runs() > before:
             self.is_captured = True
         elif self.is_captured:
-            self.owner().tell(ONE_NOT_CAPTURED)
+            self.owner().tell_unkept(ONE_NOT_CAPTURED)
         elif any(p.requires_grad for p in self.model.parameters()):
             self.is_captured = False
-            self.owner().tell(WITHOUT_A_PLAN + NOTHING_CAPTURED)
+            self.owner().tell_unkept(NOTHING_CAPTURED)
         return result
 
     def owner(self):
         """The CompiledModel, which says so in explain(), too."""
-        return model_of(list(self.model.parameters()), self.given)
+        return model_of(list(self.model.parameters()), self.given, self.model)
 
     def hooked(self, args, kwargs):
         """Not compiled, with what autograd saves in far memory."""

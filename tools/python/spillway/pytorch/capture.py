@@ -8,12 +8,11 @@ import torch
 from torch._dynamo.exc import Unsupported as DynamoUnsupported
 
 from ..library import Error
-from .backend import ignore_warnings_given_once
+from .backend import Region, prepare
 from .compiled_model import CompiledModel
 from .graphs import op_costs
 from .graphs.step_trace import trace_of
 from .plan_step import measured_trace
-from .region import Region
 
 
 class Captured(Exception):
@@ -54,7 +53,7 @@ def capture(model, inputs, optimizer=None, *, path=None, times="measured", name=
         raise Error(f"times is {times!r}; give \"measured\" or \"modelled\"")
     captured = CapturedModel({"optimizer": optimizer})
     captured.name, captured.is_measured = name or type(model).__name__, times == "measured"
-    ignore_warnings_given_once()
+    prepare()
     compiled = torch.compile(model, backend=lambda module, _: CapturedRegion(module, captured),
                              fullgraph=True, dynamic=False)
     args, kwargs = arguments(inputs)

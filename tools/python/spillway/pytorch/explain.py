@@ -3,10 +3,13 @@
 import json
 import pathlib
 
+import torch
+
 from ..library import Error
 from ..sizes import size_text
 from .graphs.schedule import RUN, STORE
-from .models import models_of
+from .models import UNCOUNTED, models_of
+from .promises import BUSY, UNKEPT
 
 
 class Explanation:
@@ -15,7 +18,8 @@ class Explanation:
 
     def __init__(self, model):
         self.plans = list(model.plans)
-        self.text = "\n".join(described(p) for p in self.plans)
+        self.text = "\n".join([*map(described, self.plans),
+                               *(f"not kept      {reason}" for reason in model.unkept)])
 
     def __str__(self):
         return self.text
@@ -31,10 +35,16 @@ def explain(model, timeline=None):
     `timeline` is where the predicted step is written, a Chrome trace. Throws: Error where there is
     no plan, and why.
     """
+    if not isinstance(model, torch.nn.Module):
+        raise Error(f"explain() takes a module, and was given a {type(model).__name__}; give it "
+                    "the model whose parameters the function trains")
     found = models_of(model)
     planned = [each for each in found if each.plans]
     if not planned:
-        reasons = "; ".join(reason for each in found for reason in each.told)
+        unkept = [reason for each in found for reason in each.unkept]
+        if not found and any(p in UNCOUNTED for p in model.parameters()):
+            unkept.append(BUSY)
+        reasons = "; ".join(UNKEPT + reason for reason in unkept)
         raise Error("there is no plan of this model yet"
                     + (f": {reasons}" if reasons else "; call it with gradients first"))
     explanation = Explanation(planned[-1])

@@ -1,4 +1,5 @@
-"""Memory that the program holds beside a graph: other tensors, and what the optimizer will make."""
+"""What a program holds beside a graph when it is called: other tensors, what its optimizers will
+make, and what DistributedDataParallel has made."""
 
 import copy
 import gc
@@ -7,21 +8,46 @@ import weakref
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.nn.parallel import DistributedDataParallel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from ..library import Error
 from .far.far_optimizer import FarOptimizer
+from .graphs.step_trace import Surroundings
+from .program_objects import LONGEST_WAIT, is_alone, objects_of, stillness
 
 PART_OF_UPDATE = 2  # what kernels make for one part, of the near memory of three
+COUNTER = "step"  # of updates, in an optimizer's state
+RESERVE = 64 << 10  # bytes for what a program collects from call to call, such as its losses
 
 
-def live_tensors(device):
-    """All tensors of `device` that Python objects hold, and their gradients, but fake ones."""
-    found = [each for each in gc.get_objects()
-             if issubclass(type(each), torch.Tensor) and not isinstance(each, FakeTensor)]
-    found += [each.grad for each in found
-              if each.is_leaf and each.requires_grad and each.grad is not None]
+def surroundings_of(args, options, late=(), longest_wait=LONGEST_WAIT):
+    """The Surroundings of a call. `late` are optimizers that have stepped since a plan was made.
+    Throws: ThreadsBusy after `longest_wait` seconds."""
+    gc.collect()
+    inputs = [a for a in args if isinstance(a, torch.Tensor)]
+    parameters = [a for a in inputs if a.is_leaf and a.requires_grad]
+    with stillness(longest_wait):
+        live = storages(live_tensors("cpu", parameters))
+        for key in storages(inputs):
+            live.pop(key, None)
+        buckets = bucket_bytes(parameters)
+        optimizers = [*(options.optimizers or optimizers_of(parameters)), *late]
+    need = need_of_all(optimizers)
+    held = sum(live.values()) + need.state + buckets + RESERVE
+    return Surroundings(held, need.update, optimizers)
+
+
+def live_tensors(device, called=()):
+    """All tensors of `device` that Python objects hold, and their gradients, but fake ones. Beside
+    threads that may be about to let go of gradients, those that Python has not seen are left out,
+    but for those of `called`, the leaves that a graph is called with."""
+    found = [each for each in objects_of(torch.Tensor)
+             if torch._C._has_storage(each) and not isinstance(each, FakeTensor)]
+    found += [each.grad for each in (found if is_alone() else called)
+              if each.requires_grad and not each._is_view()  # of views one may not always ask more
+              and each.is_leaf and each.grad is not None]
     return [t for t in found if t.device.type == device and t.layout == torch.strided]
 
 
@@ -34,12 +60,23 @@ def storages(tensors):
     return sizes
 
 
+def bucket_bytes(parameters):
+    """Of the buckets in which DistributedDataParallel exchanges gradients of any of these; no
+    Python object holds them, unless gradients are views of them."""
+    wanted, size = {id(p) for p in parameters}, 0
+    for each in objects_of(DistributedDataParallel):
+        exchanged = [p for p in each.module.parameters() if p.requires_grad]
+        are_views = each.gradient_as_bucket_view and any(p.grad is not None for p in exchanged)
+        if not are_views and any(id(p) in wanted for p in exchanged):
+            size += sum(p.nbytes for p in exchanged)
+    return size
+
+
 def optimizers_of(parameters):
     """The optimizers that the program has made for them, without what is around or inside one."""
     wanted = {id(p) for p in parameters}
-    found = [unwrapped(each) for each in gc.get_objects()
-             if issubclass(type(each), torch.optim.Optimizer)
-             and any(id(p) in wanted for group in each.param_groups for p in group["params"])]
+    found = [unwrapped(each) for each in objects_of(torch.optim.Optimizer)
+             if any(id(p) in wanted for group in each.param_groups for p in group["params"])]
     inside = {id(each.plain) for each in found if isinstance(each, FarOptimizer)}
     return list({id(each): each for each in found if id(each) not in inside}.values())
 
@@ -79,8 +116,9 @@ def optimizer_need(optimizer):
         return OptimizerNeed(0, PART_OF_UPDATE * optimizer.near)  # its near memory is a tensor
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     state = tree_leaves(list(optimizer.state.values()))
-    shadows = {id(t): without_memory(t) for t in [*parameters, *state]
-               if isinstance(t, torch.Tensor)}
+    counters = counters_in(optimizer.state)
+    shadows = {id(t): t.detach().clone() if id(t) in counters else without_memory(t)
+               for t in [*parameters, *state] if isinstance(t, torch.Tensor)}
     has = bytes_in(optimizer.state)
     try:
         twin = twin_of(optimizer, shadows)
@@ -116,10 +154,17 @@ def bytes_in(state):
                         if isinstance(t, torch.Tensor)).values())
 
 
+def counters_in(state):
+    """Numbers in an optimizer's state that its code reads, as it reads no moments: by id. The
+    moments of a parameter that is a number are numbers, too, and no counters."""
+    return {id(value) for owner, values in state.items() if isinstance(values, dict)
+            for name, value in values.items()
+            if isinstance(value, torch.Tensor) and value.dim() == 0
+            and (name == COUNTER or not isinstance(owner, torch.Tensor) or owner.dim() > 0)}
+
+
 def without_memory(tensor):
-    """A tensor of the same kind on the meta device; small ones, such as counters, are copied."""
-    if tensor.numel() <= 1 and not tensor.requires_grad:
-        return tensor.detach().clone()
+    """A tensor of the same kind on the meta device."""
     shadow = torch.empty_like(tensor, device="meta")
     return torch.nn.Parameter(shadow, tensor.requires_grad) if isinstance(
         tensor, torch.nn.Parameter) else shadow.requires_grad_(tensor.requires_grad)

@@ -16,6 +16,7 @@ DEFAULTS = {
     "planner": "joint",
     "recompute": True,
 }
+EXAMPLES = {"planner": "the name of a planner, such as \"joint\"", "recompute": "True or False"}
 
 
 class Options:
@@ -29,6 +30,9 @@ class Options:
         for name, default in DEFAULTS.items():
             setattr(self, name, (given or {}).get(name, default))
         budget_bytes(self.budget, lambda: {"resident_bytes": 1, "smallest_bytes": 1})
+        for name in ("planner", "recompute"):
+            if not isinstance(getattr(self, name), type(DEFAULTS[name])):
+                raise Error(f"{name} is {getattr(self, name)!r}; give {EXAMPLES[name]}")
         if self.far is not None and not os.path.isdir(self.far):
             raise Error(f"there is no folder {self.far} for far memory; give one that is there, or "
                         "leave far out to have it in RAM")

@@ -4,7 +4,7 @@ import torch
 
 from .. import planning
 from ..sizes import size_text
-from .far.far_rates import far_rates
+from .far.far_memory import far_rates
 from .graphs import op_costs, schedule
 from .graphs.rewrite import rewrite
 from .graphs.step_trace import numbers_of, trace_of
@@ -20,6 +20,7 @@ class PlannedGraphs:
     def __init__(self, step, trace, planned, passage, budget):
         self.step, self.trace, self.planned = step, trace, planned
         self.passage, self.budget = passage, budget  # bytes
+        self.wanted = budget  # less where the budget that was asked for does not work
         tasks, blocks = numbers_of(step)
         self.events = schedule.events_of(planned.plan, tasks, blocks)
         self.written = ()  # the forward and the backward graph
@@ -42,11 +43,25 @@ def measured_trace(step, name, surroundings):
 
 def plan_graphs(step, name, options, surroundings, passage=None, least_budget=0):
     """The PlannedGraphs of a StepGraph; `passage` is that of the model's other plans, if there are
-    any that move, and `least_budget` theirs. Throws: planning.BudgetTooSmall."""
+    any that move, and `least_budget` theirs. A budget relative to the step's need is at least the
+    smallest that works. Throws: planning.BudgetTooSmall for bytes."""
     trace = measured_trace(step, name, surroundings)
     least = passage or LEAST_PASSAGE
     budget = max(least_budget, planning.budget_bytes(
         options.budget, lambda: needs_with_passage(trace, least)))
+    try:
+        return graphs_within(budget, step, trace, options, passage)
+    except planning.BudgetTooSmall as why:
+        if not planning.is_relative(options.budget):
+            raise
+        smallest = why.smallest
+    graphs = graphs_within(smallest, step, trace, options, passage)
+    graphs.wanted = budget
+    return graphs
+
+
+def graphs_within(budget, step, trace, options, passage):
+    """The PlannedGraphs of a budget in bytes. Throws: planning.BudgetTooSmall."""
     preferred = max(LEAST_PASSAGE, min(MOST_PASSAGE, budget // PART_FOR_PASSAGE))
     asked = {"planner": options.planner, "recompute": options.recompute, "timeline": True,
              "link": link_of(options.far)}

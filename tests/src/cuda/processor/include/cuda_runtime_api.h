@@ -28,6 +28,7 @@ cudaError_t cudaGetLastError();
 cudaError_t cudaMalloc(void** memory, std::size_t size);
 cudaError_t cudaFree(void* memory);
 cudaError_t cudaMemset(void* memory, int byte, std::size_t size);
+cudaError_t cudaMemsetAsync(void* memory, int byte, std::size_t size, cudaStream_t stream);
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t size, cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t size, cudaMemcpyKind kind,
                             cudaStream_t stream);

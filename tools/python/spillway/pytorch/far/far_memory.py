@@ -3,22 +3,35 @@
 import collections
 import concurrent.futures
 import ctypes
+import functools
 import itertools
 import mmap
+import threading
+import time
 import weakref
 
 import torch
 
 from ...far_store import ALIGNMENT, FarStore, rounded
-from .span import span
 
 SMALL = 64 << 10  # bytes; larger blocks come back without a copy, and are padded for that
 SLOTS = 4
 MOST_SLOT = 4 << 20
 LEAST_STORE = 8 << 20
+PIECE = 4 << 20  # bytes, of which some are moved to measure how fast that is
+PIECES = 8
 NUMBERS = itertools.count(1)
 MEMORIES = weakref.WeakValueDictionary()  # operators know a memory by its number
 BLOCKS = weakref.WeakValueDictionary()  # and a block by its own
+
+
+def span(value):
+    """First byte and end of a tensor in its storage."""
+    begin = value.storage_offset() * value.element_size()
+    if value.numel() == 0:
+        return begin, begin
+    last = sum((n - 1) * step for n, step in zip(value.shape, value.stride()))
+    return begin, begin + (last + 1) * value.element_size()
 
 
 def bytes_near(size):
@@ -37,6 +50,8 @@ class FarMemory:
     store() returns at once where the tensor may stay until a thread has written it: tensors on
     their way and the slots take no more than `near` bytes. Larger ones go through slots.
     prefetch() makes the tensor that wait() gives back; another thread reads into it.
+
+    Thread safety: steps of several threads may move blocks at the same time.
     """
 
     def __init__(self, near, far):
@@ -49,6 +64,8 @@ class FarMemory:
         self.leaving_bytes = 0
         self.stores = []
         self.free = {}  # (store, offset) by bytes
+        self.gone = collections.deque()  # of blocks: what they had, and writes that may still run
+        self.lock = threading.Lock()
         self.writer, self.reader = (concurrent.futures.ThreadPoolExecutor(1, name)
                                     for name in ("spillway out", "spillway in"))
         self.number = next(NUMBERS)
@@ -61,21 +78,22 @@ class FarMemory:
     def store(self, near):
         """A tensor that stands for the bytes of `near` in far memory, as long as it lives."""
         block = FarBlock(self, near)
-        if block.size <= self.most_leaving:
-            self.make_room(block.size)
-            write = self.writer.submit(block.write, block.first_byte(near))
-            self.leaving.append(Leaving(near, block.size, write))
-            self.leaving_bytes += block.size
-            block.writes.append(write)
-        else:
-            self.store_by_slots(block, near)
+        with self.lock:
+            if block.size <= self.most_leaving:
+                self.make_room(block.size)
+                write = self.writer.submit(block.write, block.first_byte(near))
+                self.leaving.append(Leaving(near, block.size, write))
+                self.leaving_bytes += block.size
+                block.writes.append(write)
+            else:
+                self.store_by_slots(block, near)
         handle = (ctypes.c_int64 * 1)(block.number)
         handle.block = block  # given back with the last tensor over it
         return torch.frombuffer(handle, dtype=torch.int64)
 
     def make_room(self, size=0):
         """Lets go of what has left, and waits until `size` bytes more may be on their way. A write
-        that has failed is its block's matter, in wait()."""
+        that has failed is its block's matter, in wait(). Requires: the lock is held."""
         while self.leaving and (self.leaving[0].write.done()
                                 or self.leaving_bytes + size > self.most_leaving):
             first = self.leaving.popleft()
@@ -98,20 +116,27 @@ class FarMemory:
 
     def take(self, size):
         """A store, and an offset in it where `size` bytes are free."""
-        known = self.free.get(size)
-        if known:
-            return known.pop()
-        last = self.stores[-1] if self.stores else None
-        if last is None or last.used + size > last.size:
-            last = FarStore(max(LEAST_STORE, size, last.size if last else 0), self.far)
-            last.used = 0
-            self.stores.append(last)
-        last.used += size
-        return last, last.used - size
+        with self.lock:
+            self.take_back()
+            known = self.free.get(size)
+            if known:
+                return known.pop()
+            last = self.stores[-1] if self.stores else None
+            if last is None or last.used + size > last.size:
+                last = FarStore(max(LEAST_STORE, size, last.size if last else 0), self.far)
+                last.used = 0
+                self.stores.append(last)
+            last.used += size
+            return last, last.used - size
 
-    def give_back(self, size, place):
-        """What take() gave."""
-        self.free.setdefault(size, []).append(place)
+    def take_back(self):
+        """What blocks had that are gone, unless it is still being written. Requires: the lock."""
+        for _ in range(len(self.gone)):
+            size, place, writes = self.gone.popleft()
+            if all(write.done() for write in writes):
+                self.free.setdefault(size, []).append(place)
+            else:
+                self.gone.append((size, place, writes))
 
 
 class Slot:
@@ -163,40 +188,63 @@ class FarBlock:
 
     def prefetch(self):
         """Starts bringing it near."""
-        if self.near is not None:
-            return
-        self.near = torch.empty(bytes_near(self.size), dtype=torch.uint8)
-        self.read = self.memory.reader.submit(self.bring)
+        with self.memory.lock:
+            self.start()
 
-    def bring(self):
+    def start(self):
+        """Requires: the memory's lock is held."""
+        if self.near is None:
+            self.near = torch.empty(bytes_near(self.size), dtype=torch.uint8)
+            self.read = self.memory.reader.submit(self.bring, self.near)
+
+    def bring(self, near):
         """In the reader's thread, after the writer's."""
         for write in self.writes:
             write.result()
         if self.size >= SMALL:
-            self.store.read(self.offset, self.aligned(), rounded(self.shift + self.size))
+            self.store.read(self.offset, rounded(near.data_ptr()),
+                            rounded(self.shift + self.size))
         elif self.size:
             with mmap.mmap(-1, self.room) as piece:
                 source = ctypes.c_char.from_buffer(piece)
                 self.store.read(self.offset, ctypes.addressof(source), self.room)
-                ctypes.memmove(self.near.data_ptr(), ctypes.addressof(source), self.size)
+                ctypes.memmove(near.data_ptr(), ctypes.addressof(source), self.size)
                 del source
-
-    def aligned(self):
-        """The address in `near` where a large block begins."""
-        return rounded(self.near.data_ptr())
 
     def wait(self):
         """The tensor that was stored. Throws: Error where far memory has failed."""
-        self.memory.make_room()
-        self.prefetch()
-        self.read.result()
-        begin = self.aligned() - self.near.data_ptr() + self.shift if self.size >= SMALL else 0
-        near, self.near, self.read = self.near, None, None
+        with self.memory.lock:
+            self.memory.make_room()
+            self.start()
+            near, read, self.near, self.read = self.near, self.read, None, None
+        read.result()
+        begin = rounded(near.data_ptr()) - near.data_ptr() + self.shift if self.size >= SMALL else 0
         dtype, shape, stride = self.layout
         return near[begin:begin + self.size].view(dtype).as_strided(
             shape, stride, begin // dtype.itemsize)
 
     def __del__(self):
-        concurrent.futures.wait([*self.writes, *filter(None, [self.read])])
-        if self.store is not None:
-            self.memory.give_back(self.room, (self.store, self.offset))
+        if self.store is not None:  # nothing more: this may run anywhere, in any thread
+            self.memory.gone.append((self.room, (self.store, self.offset), self.writes))
+
+
+@functools.cache
+def far_rates(far):
+    """Bytes a second to and from far memory in a folder, or in RAM, measured."""
+    store = FarStore(PIECE * PIECES, far)
+    with mmap.mmap(-1, PIECE) as memory:
+        memory[:] = bytes(range(256)) * (PIECE // 256)
+        piece = ctypes.c_char.from_buffer(memory)
+        address = ctypes.addressof(piece)
+        rate_of(store.write, address)  # the first takes RAM from the system
+        rates = [rate_of(copy, address) for copy in (store.write, store.read)]
+        del piece
+    return tuple(rates)
+
+
+def rate_of(copy, address):
+    """Of one direction."""
+    begin = time.perf_counter()
+    for number in range(PIECES):
+        copy(number * PIECE, address, PIECE)
+    return PIECE * PIECES / (time.perf_counter() - begin)

@@ -2,6 +2,7 @@
 
 import collections
 import concurrent.futures
+import threading
 
 import torch
 
@@ -42,11 +43,13 @@ class FarOptimizer(torch.optim.Optimizer):
                                   len(self.keys), far) if self.keys else None
         self.has_state = set()  # parameters
         self.scalars = {}  # small state by parameter
+        self.lock = threading.RLock()  # backward passes of several threads may update parameters
         self.mover = concurrent.futures.ThreadPoolExecutor(1, "spillway optimizer")
         self.worker = type(plain)([torch.nn.Parameter(torch.empty(0))], **worker_options(plain))
+        self.worker.steps_over_parts = True  # for those who watch optimizers
         self.adopt(plain.state)
-        self.hooks = [p.register_post_accumulate_grad_hook(self.update_now)
-                      for p in self.group_of if p.requires_grad] if as_gradients_come else []
+        self.hooks = [hook_when_gradient_is_there(p, self.update_now)
+                      for p in self.group_of] if as_gradients_come else []
 
     # ---- as any optimizer
 
@@ -130,15 +133,21 @@ class FarOptimizer(torch.optim.Optimizer):
 
     @torch.no_grad()
     def update_now(self, parameter):
-        """When its gradient is there, during the backward pass."""
-        self.update([parameter])
-        parameter.grad = None
+        """When its gradient is there, during the backward pass; some functions give none."""
+        if parameter.grad is not None:
+            self.update([parameter])
+            parameter.grad = None
 
     def update(self, parameters):
         """One step of parameters that have gradients: a part is read while the one before it is
         updated, and written while the one after it is."""
         for parameter in parameters:
             expect_gradient(parameter)
+        with self.lock:
+            self.update_all(parameters)
+
+    def update_all(self, parameters):
+        """Requires: the lock is held."""
         if self.far_state is None:
             for part in (part for p in parameters for part in self.parts[p]):
                 self.update_part(part.parameter, part, None)
@@ -186,6 +195,15 @@ class FarOptimizer(torch.optim.Optimizer):
             self.scalars[parameter] = {k: v for k, v in after.items() if k not in self.keys}
             self.has_state.add(parameter)
         self.worker.state.clear()
+
+
+def hook_when_gradient_is_there(parameter, hook):
+    """Registers it for a frozen parameter, too: a later requires_grad_() does not tell."""
+    was_trained = parameter.requires_grad
+    parameter.requires_grad_(True)
+    handle = parameter.register_post_accumulate_grad_hook(hook)
+    parameter.requires_grad_(was_trained)
+    return handle
 
 
 def laid_out_as(gradient, parameter):

@@ -1,20 +1,22 @@
 """What PyTorch's allocator of ordinary memory does, as its profiler sees it."""
 
+import bisect
 import os
 
 import torch
-from torch.profiler import ProfilerActivity, profile
+from torch.profiler import ProfilerActivity, profile, record_function
 
-MARK_BYTES = (1 << 28) + 12289  # a size that no tensor has; its pages are never touched
+STRETCH = "spillway: a stretch of allocations"
 
 
 class Allocations:
-    """Records allocations while it is entered; mark() says where a stretch begins or ends."""
+    """Records allocations while it is entered; `with stretch():` is around those of one peak."""
 
     def __init__(self):
-        os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # it complains of machines without GPUs
+        os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # it complains of machines without GPUs
         self.profile = profile(activities=[ProfilerActivity.CPU], profile_memory=True)
-        self.changes = []
+        self.changes = []  # nanoseconds and bytes, in order
+        self.stretches = []  # nanoseconds of begin and end, in order
 
     def __enter__(self):
         self.profile.__enter__()
@@ -22,31 +24,37 @@ class Allocations:
 
     def __exit__(self, *error):
         self.profile.__exit__(*error)
-        events = [e for e in self.profile.profiler.kineto_results.events()
-                  if e.name() == "[memory]"]
-        self.changes = [e.nbytes() for e in sorted(events, key=lambda e: e.start_ns())]
+        events = self.profile.profiler.kineto_results.events()
+        self.changes = sorted((e.start_ns(), e.nbytes()) for e in events if e.name() == "[memory]")
+        self.stretches = sorted((e.start_ns(), e.start_ns() + e.duration_ns()) for e in events
+                                if e.name() == STRETCH)
 
-    def mark(self):
-        """Seen as an allocation of its own; its pages are never touched."""
-        torch.empty(MARK_BYTES, dtype=torch.uint8)
+    def stretch(self):
+        """A context."""
+        return record_function(STRETCH)
 
     def peaks(self):
-        """The most bytes at a time above its beginning, of each stretch between two marks."""
-        found, inside, now, top = [], False, 0, 0
-        for change in self.changes:
-            if change == MARK_BYTES:
-                if inside:
-                    found.append(top)
-                inside, now, top = not inside, 0, 0
-            elif change != -MARK_BYTES:
-                now += change
-                top = max(top, now)
-        return found
+        """The most bytes at a time above its beginning, of each stretch."""
+        def first(when):
+            return bisect.bisect_left(self.changes, (when,))
+
+        return [top_of(size for _, size in self.changes[first(begin):first(end + 1)])
+                for begin, end in self.stretches]
 
     def peak(self):
         """The most bytes at a time above the beginning."""
-        now = top = 0
-        for change in self.changes:
-            now += change
-            top = max(top, now)
-        return top
+        return top_of(size for _, size in self.changes)
+
+
+def top_of(changes):
+    """The largest of the sums."""
+    now = top = 0
+    for change in changes:
+        now += change
+        top = max(top, now)
+    return top
+
+
+def is_profiling():
+    """Whether a profiler of PyTorch is running; a process has one at a time."""
+    return torch.autograd._profiler_enabled() or torch.autograd.profiler._is_profiler_enabled

@@ -10,8 +10,7 @@ import torch
 from torch import fx
 
 REASON = ("the program differentiates more than the loss that the model returns; this step runs "
-          "the model again for that, which may change the last bits, and later ones are planned "
-          "with all results")
+          "the model again for that, and later ones are planned with all results")
 
 
 def results_beside_loss(module):
@@ -34,8 +33,9 @@ def without_gradients(module, places):
 
 
 class LossOnly:
-    """Runs `compiled`, made of without_gradients(); `again(args)` runs the whole model for a
-    gradient of one of the `places`."""
+    """Runs `compiled`, made of without_gradients(), behind one gate for the gradients of all
+    results: where more than the loss has one, the whole model runs again by `again(args)`, and all
+    gradients go back through it together, as eager's do."""
 
     def __init__(self, compiled, places, again):
         self.compiled, self.places, self.again = compiled, places, again
@@ -44,23 +44,31 @@ class LossOnly:
         state, autocast = torch.get_rng_state(), autocast_now()
         results = list(self.compiled(*args))
         inputs = [a for a in args if isinstance(a, torch.Tensor) and a.requires_grad]
+        gated = [place for place, result in enumerate(results) if place in self.places
+                 or isinstance(result, torch.Tensor) and result.requires_grad]
 
-        def gradients(place, gradient):
+        def gradients(given):
             with autocast():
-                return self.gradients(args, inputs, state, place, gradient)
+                return self.gradients(args, inputs, state, gated, given)
 
-        for place in self.places:
-            results[place] = Unplanned.apply(gradients, place, results[place], *inputs)
+        unplanned = [gated.index(place) for place in self.places]
+        through = Gate.apply(gradients, unplanned, len(gated), *[results[p] for p in gated],
+                             *inputs)
+        for place, result in zip(gated, through, strict=True):
+            results[place] = result
         return results
 
-    def gradients(self, args, inputs, state, place, gradient):
-        """Of one result, for all inputs, with the random numbers of the first run."""
+    def gradients(self, args, inputs, state, places, given):
+        """Of the results at `places`, for all inputs, with the random numbers of the first run."""
         before = [(a, a.clone()) for a in args
                   if isinstance(a, torch.Tensor) and not a.requires_grad]
         with torch.enable_grad(), torch.random.fork_rng(devices=[]):
             torch.set_rng_state(state)
-            result = self.again(args)[place]
-        found = torch.autograd.grad(result, inputs, gradient, allow_unused=True)
+            again = self.again(args)
+            results = [again[place] for place in places]
+        pairs = [(r, g) for r, g in zip(results, given, strict=True) if g is not None]
+        found = torch.autograd.grad([r for r, _ in pairs], inputs, [g for _, g in pairs],
+                                    allow_unused=True)
         for changed, value in before:  # running statistics were updated once already
             if not torch.equal(changed, value):
                 changed.copy_(value)
@@ -73,15 +81,20 @@ def autocast_now():
                              torch.is_autocast_enabled("cpu"), torch.is_autocast_cache_enabled())
 
 
-class Unplanned(torch.autograd.Function):
-    """A result, whose gradient is that of `gradients`."""
+class Gate(torch.autograd.Function):
+    """The first `count` of `tensors` as they are. Their gradients pass, unless one of those at
+    `unplanned` has one: then the other tensors get gradients(all of them)."""
 
     @staticmethod
-    def forward(ctx, gradients, place, result, *inputs):
-        del inputs
-        ctx.gradients, ctx.place = gradients, place
-        return result.view_as(result)
+    def forward(ctx, gradients, unplanned, count, *tensors):
+        ctx.set_materialize_grads(False)
+        ctx.gradients, ctx.unplanned = gradients, unplanned
+        ctx.others = len(tensors) - count
+        return tuple(result.clone() if result.numel() == 1 else result.view_as(result)
+                     for result in tensors[:count])  # a program may scale its loss in place
 
     @staticmethod
-    def backward(ctx, gradient):
-        return None, None, None, *ctx.gradients(ctx.place, gradient)
+    def backward(ctx, *given):
+        if all(given[place] is None for place in ctx.unplanned):
+            return None, None, None, *given, *[None] * ctx.others
+        return None, None, None, *[None] * len(given), *ctx.gradients(given)

@@ -12,12 +12,16 @@ from torch.utils._pytree import tree_map
 from torch.utils.flop_counter import flop_registry
 
 from ...library import Error
-from .allocations import Allocations
-from .unsupported import Unsupported
+from .allocations import Allocations, is_profiling
+from .step_graph import Unsupported
 
 LONG = 0.05  # seconds; shorter operators run once more, when all of their code is loaded
 FLOPS = 5e10  # a second, of a processor that nobody has measured
 BANDWIDTH = 1e10  # bytes a second, likewise
+
+
+class ProfilerRuns(Error):
+    """Operators are measured by PyTorch's profiler, and the program's own is running."""
 
 
 KNOWN = {}  # seconds and bytes by signature: a second plan measures what is new in it
@@ -35,10 +39,12 @@ def measure(tasks):
 
 
 def measure_unknown(tasks):
-    """Adds tasks, by signature, to what is known. Throws: Error beside another profiler."""
-    if tasks and torch.autograd._profiler_enabled():
-        raise Error("operators are measured at a model's first call, which takes PyTorch's "
-                    "profiler, and another one is running; make the first call outside it")
+    """Adds tasks, by signature, to what is known. Throws: ProfilerRuns."""
+    if not tasks:
+        return
+    if is_profiling():
+        raise ProfilerRuns("operators are measured at a model's first call, which takes PyTorch's "
+                           "profiler, and another one is running; make the first call outside it")
     with (unset_fake_temporarily(), torch.no_grad(), torch.random.fork_rng(devices=[]),
           torch._C._DisableAutocast(), Allocations() as allocations):
         seconds = [seconds_of(task.node, allocations) for task in tasks.values()]
@@ -95,13 +101,11 @@ def seconds_of(node, allocations):
 
 
 def timed(operator, args, kwargs, allocations):
-    """Seconds of one run, whose allocations are marked."""
-    allocations.mark()
-    begin = time.perf_counter()
-    operator(*args, **kwargs)
-    seconds = time.perf_counter() - begin
-    allocations.mark()
-    return seconds
+    """Seconds of one run, whose allocations are a stretch."""
+    with allocations.stretch():
+        begin = time.perf_counter()
+        operator(*args, **kwargs)
+        return time.perf_counter() - begin
 
 
 def made_up(value):

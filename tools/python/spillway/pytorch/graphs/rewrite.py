@@ -1,9 +1,11 @@
-"""A plan's events as two graphs: recomputations are nodes again, moves are operators."""
+"""A plan's events as two graphs: recomputations are nodes again, moves are operators. They run as
+they are written."""
 
 import operator
 
 import torch
 from torch import fx
+from torch.fx.graph import _BoxedCodeGen
 
 from ..far.operators import PREFETCH, STORE, WAIT
 from . import schedule
@@ -221,3 +223,22 @@ def put_first(backward, tangents):
     for node in saved + tangents:
         anchor.append(node)
         anchor = node
+
+
+def in_written_order(module, inputs, before=lambda: None, after=lambda results: None):
+    """A graph's nodes one after another, by PyTorch's own kernels; operands go when they were used
+    last. `before` is called as a run begins, `after` with its results."""
+    del inputs
+    module = fx.GraphModule(module, module.graph)
+    module.graph.set_codegen(_BoxedCodeGen())
+    module.recompile()
+    forward = module.forward
+
+    def run(args):
+        before()
+        results = forward(args)
+        after(results)
+        return results
+
+    run._boxed_call = True
+    return run

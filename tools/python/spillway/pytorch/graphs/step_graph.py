@@ -9,10 +9,13 @@ import operator
 import torch
 from torch import fx
 
-from ..far.span import span
-from .unsupported import Unsupported
+from ..far.far_memory import span
 
 FORWARD, BACKWARD = "forward", "backward"
+
+
+class Unsupported(Exception):
+    """A graph that runs without a plan instead; the text completes "... because"."""
 
 
 class Block:
@@ -133,7 +136,11 @@ class StepGraph:
             self.tangents.append(node)
 
     def block_at(self, value, node, task=None, index=None):
-        """The block of `value`'s storage, a new one where it is the first seen of it."""
+        """The block of `value`'s storage, a new one where it is the first seen of it. Throws:
+        Unsupported."""
+        if value.layout != torch.strided:
+            raise Unsupported(f"{node.name} is a sparse tensor; use dense gradients "
+                              "(torch.nn.Embedding(..., sparse=False))")
         key = storage_key(value)
         if key not in self.by_storage:
             self.by_storage[key] = Block(len(self.blocks), value, node.name, task, index)
@@ -198,7 +205,8 @@ class StepGraph:
 
     def new_block(self, value, node, index):
         """Throws: Unsupported where the storage is not new, or the tensor not at its beginning."""
-        if storage_key(value) in self.by_storage or value.storage_offset() != 0:
+        if value.layout == torch.strided and (
+                storage_key(value) in self.by_storage or value.storage_offset() != 0):
             raise Unsupported(f"a result of {node.target} shares memory with something else")
         return self.block_at(value, node, node, index)
 

@@ -10,10 +10,11 @@ OUTSIDE = 2  # bytes that a loss outside the graph makes for each byte of what i
 
 
 class Surroundings:
-    """Bytes beside the graphs: `held` all step long, `update` while the optimizer runs."""
+    """Bytes beside the graphs: `held` all step long, `update` while the optimizer runs. Those of
+    `optimizers` are in both."""
 
-    def __init__(self, held=0, update=0):
-        self.held, self.update = held, update
+    def __init__(self, held=0, update=0, optimizers=()):
+        self.held, self.update, self.optimizers = held, update, optimizers
 
 
 def trace_of(step, name, surroundings):

@@ -1,0 +1,197 @@
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "src/cli/train/training_flags.h"
+#include "src/data/first_samples.h"
+#include "src/data/open_dataset.h"
+#include "src/evaluate/evaluator.h"
+#include "src/files/file_digest.h"
+#include "src/files/safetensors.h"
+#include "src/host/host_context.h"
+#include "src/train/checkpoint_check.h"
+#include "src/train/trainer.h"
+#include "tests/fuzz/resealed.h"
+#include "tests/fuzz/target.h"
+#include "um/error.h"
+#include "um/host/host_device.h"
+
+namespace spillway::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+
+using nlohmann::json;
+
+std::string content(const fs::path& path) {
+  std::ifstream file{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+// Most of what is spoilt only breaks the seal, so that it is read once more under a new one.
+void read_manifests(const std::string& input, const fs::path& folder) {
+  const auto read = [&](const std::string& text) {
+    static_cast<void>(read_manifest(write(folder / manifest_file(1), text)));
+  };
+  try {
+    read(input);
+  } catch (const um::Error&) {
+    const std::optional<std::string> resealed = resealed_manifest(input);
+    if (!resealed) throw;
+    read(*resealed);
+  }
+}
+
+// The flags of a training of two steps, and how it goes on for a third.
+const std::string kTraining =
+    "--net lenet --image-size 12 --classes 3 --batch 2 --threads 1 --device host "
+    "--conv-algorithm direct --budget min+50% ";
+
+ExecutionContext one_thread() { return host::open_context(std::make_unique<um::HostDevice>(), 1); }
+
+TrainingSummary train(const std::string& flags) {
+  CLI::App command;
+  cli::TrainingFlags training;
+  training.add_to(command);
+  try {
+    command.parse(kTraining + flags);
+    training.complete(command);
+  } catch (const CLI::Error& error) {
+    throw std::logic_error{std::string{"a file is taken for a mistake in the flags: "} +
+                           error.what()};
+  }
+  return Trainer{[] { return one_thread(); }, training.trainer({})}.run();
+}
+
+// The files of a checkpoint, whole.
+struct Files {
+  std::string manifest;
+  std::string plan;
+  std::string tensors;
+};
+
+constexpr std::uint64_t kStep = 2;
+
+Files made_by(const std::string& flags) {
+  std::string folder = (fs::temp_directory_path() / "spillway-fuzz-XXXXXX").string();
+  um::expects(mkdtemp(folder.data()) != nullptr, "a fuzzer can make a temporary folder");
+  train(flags + " --steps 2 --checkpoint " + folder);
+  Files files{.manifest = content(fs::path{folder} / manifest_file(kStep)),
+              .plan = content(fs::path{folder} / plan_file(kStep, 0, 1)),
+              .tensors = content(fs::path{folder} / tensor_file(kStep))};
+  fs::remove_all(folder);
+  return files;
+}
+
+json stored(const std::string& name, const std::string& bytes) {
+  return {{"file", name}, {"bytes", bytes.size()}, {"sha256", sha256_of(bytes)}};
+}
+
+// The digest of each tensor in a file that may be none.
+json digests_of(const std::string& path, json digests) {
+  try {
+    const SafetensorsReader file{path};
+    for (std::size_t i = 0; i < file.tensors().size(); ++i) {
+      std::size_t count = 1;
+      for (const std::size_t extent : file.tensors()[i].shape) count *= extent;
+      std::vector<float> values(count);
+      file.read(i, values);
+      digests[file.tensors()[i].name] = sha256_of(std::as_bytes(std::span{values}));
+    }
+  } catch (const um::Error&) {
+    // It is refused as well as it can be.
+  }
+  return digests;
+}
+
+// Those of the training that the manifest `input` is of; the first ones for any other input.
+const Files& files_of(const std::string& input, const std::vector<Files>& all) {
+  for (const Files& files : all) {
+    if (input.find(sha256_of(files.tensors)) != std::string::npos) return files;
+  }
+  return all.front();
+}
+
+// Writes the checkpoint whose manifest, plan or tensors are the input.
+void write_checkpoint(const Files& whole, const std::string& input, const fs::path& folder) {
+  const std::optional<std::string> manifest = resealed_manifest(input);
+  const bool is_json = json::accept(input);
+  const std::string plan = restamped(is_json && !manifest ? input : "", whole.plan)
+                               .value_or(is_json && !manifest ? input : whole.plan);
+  const std::string& tensors = is_json ? whole.tensors : input;
+  write(folder / plan_file(kStep, 0, 1), plan);
+  const std::string path = write(folder / tensor_file(kStep), tensors);
+  json fitting = json::parse(whole.manifest);
+  fitting["plans"] = json::array({stored(plan_file(kStep, 0, 1), plan)});
+  json digests = digests_of(path, fitting["tensors"]["sha256_of_each"]);
+  fitting["tensors"] = stored(tensor_file(kStep), tensors);
+  fitting["tensors"]["sha256_of_each"] = std::move(digests);
+  const std::string text = manifest.value_or(sealed(std::move(fitting)));
+  write(folder / manifest_file(kStep), text);
+  write(folder / kNewestManifest, text);
+}
+
+void judge(const fs::path& folder) {
+  constexpr std::size_t kMostSamples = 64;
+  TrainedNetwork trained = open_trained_network(folder, /*wants_best=*/false);
+  if (trained.checkpoint.manifest.checkpoint.best) {
+    trained = open_trained_network(folder, /*wants_best=*/true);
+  }
+  TrainerOptions options{
+      .network = trained.network,
+      .step = StepOptions{.batch = trained.checkpoint.manifest.checkpoint.key.batch},
+      .memory = MemoryOptions{.budget = "min+50%"}};
+  options.step.has_byte_images = false;
+  DatasetPair data = open_dataset("synthetic", dataset_options(options, /*batch=*/1));
+  const auto few = first_samples(std::move(data.test), 4);
+  if (options.step.batch > kMostSamples) return;  // a batch takes its time
+  Evaluator evaluator{one_thread(), std::move(trained), std::move(options)};
+  static_cast<void>(evaluator.evaluate(*few, {}));
+}
+
+// Each of these uses what the others refuse; the first refusal is what counts.
+void use(const fs::path& folder) {
+  std::exception_ptr refusal;
+  const auto attempt = [&](const auto& work) {
+    try {
+      work();
+    } catch (const um::Error&) {
+      if (!refusal) refusal = std::current_exception();
+    }
+  };
+  attempt([&] { static_cast<void>(verify_checkpoints(folder)); });
+  attempt([&] { judge(folder); });
+  attempt([&] { train("--steps 3 --resume --keep 1 --checkpoint " + folder.string()); });
+  if (refusal) std::rethrow_exception(refusal);
+}
+
+}  // namespace
+
+Target checkpoint_target() { return {"checkpoint", {}, read_manifests}; }
+
+Target resumed_target() {
+  ::setenv("SPILLWAY_MEASURING_TIME", "0.001", 1);
+  const Files sgd = made_by("--eval-every 0 --nesterov --weight-decay 0.001");
+  const Files adam = made_by(
+      "--optimizer adamw --clip-norm 1 --schedule cosine --cosine-steps 9 --warmup-steps 1 "
+      "--ema 0.9 --label-smoothing 0.1 --mixup 0.2 --train-samples 100 "
+      "--freeze conv1 --eval-every 2 --early-stop 3");
+  const Files steps =
+      made_by("--eval-every 0 --optimizer rmsprop --schedule step --step-every 2 --shards 2");
+  return {kResumed,
+          {sgd.manifest, adam.manifest, steps.manifest, sgd.plan, sgd.tensors},
+          [all = std::vector{sgd, adam, steps}](const std::string& input, const fs::path& folder) {
+            for (const auto& entry : fs::directory_iterator{folder}) fs::remove_all(entry);
+            write_checkpoint(files_of(input, all), input, folder);
+            use(folder);
+          }};
+}
+
+}  // namespace spillway::fuzz
