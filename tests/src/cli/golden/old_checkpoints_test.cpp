@@ -18,9 +18,9 @@ namespace {
 
 using nlohmann::json;
 
-const std::string kFolder = SPILLWAY_GOLDEN_FILES "/checkpoints/";
+const std::string kCheckpoints = SPILLWAY_GOLDEN_FILES "/checkpoints/";
 
-json table() { return json::parse(std::ifstream{kFolder + "trainings.json"}); }
+json table() { return json::parse(std::ifstream{kCheckpoints + "trainings.json"}); }
 
 // Returns the names of all, of a slow build of one in five.
 std::vector<std::string> names() {
@@ -46,8 +46,8 @@ Arguments given_again(const json& training) {
   for (std::string& word : Arguments{training.at("again").get<std::string>().c_str()}) {
     const std::size_t kind = word.starts_with("./") ? 0 : word.find(':') + 1;  // as in idx:FOLDER
     const bool has_path = word.starts_with("./") || kind > 0;
-    if (has_path && std::filesystem::exists(kFolder + word.substr(kind))) {
-      word.insert(kind, kFolder);
+    if (has_path && std::filesystem::exists(kCheckpoints + word.substr(kind))) {
+      word.insert(kind, kCheckpoints);
     }
     words.push_back(word);
   }
@@ -61,7 +61,7 @@ class OldCheckpoint : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(OldCheckpoint, Verifies) {
-  const json found = json_of({"checkpoint verify", kFolder + GetParam(), "--json -"});
+  const json found = json_of({"checkpoint verify", kCheckpoints + GetParam(), "--json -"});
   ASSERT_FALSE(found.at("manifests").empty());
   for (const json& manifest : found.at("manifests")) {
     EXPECT_TRUE(manifest.at("verified")) << manifest;
@@ -78,7 +78,7 @@ TEST_P(OldCheckpoint, GoesOnWithTheSameBits) {
     GTEST_SKIP() << "the plan is for " << wanted << " and here is " << backend;
   }
   const TemporaryFolder folder;
-  std::filesystem::copy(kFolder + GetParam(), folder.file("run"));
+  std::filesystem::copy(kCheckpoints + GetParam(), folder.file("run"));
   const auto steps = training_.at("steps").get<int>() + table_.at("more_steps").get<int>();
 
   const json summary =

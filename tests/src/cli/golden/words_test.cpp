@@ -18,7 +18,7 @@
 namespace spillway::test {
 namespace {
 
-const std::string kFolder = "src/cli/golden/help/";
+const std::string kHelpFolder = "src/cli/golden/help/";
 
 // Skips the test where other versions of CLI11 print the same flags in other words.
 class Words : public testing::Test {
@@ -44,7 +44,7 @@ Arguments subcommands_in(const std::string& help) {
 // Compares the help of `command` and of its subcommands with files, and adds the names of these.
 void expect_help(const Arguments& command, const std::string& name, std::set<std::string>& files) {
   const std::string help = succeed({command, "--help"}).output;
-  expect_text(kFolder + name + ".txt", help);
+  expect_text(kHelpFolder + name + ".txt", help);
   files.insert(name + ".txt");
   for (const std::string& subcommand : subcommands_in(help)) {
     const std::string of = command.empty() ? subcommand : name + "_" + subcommand;
@@ -57,8 +57,8 @@ TEST_F(Words, OfTheHelpOfEverySubcommandAreAsTheyWere) {
   expect_help({}, "spillway", files);
   EXPECT_GE(files.size(), 20U) << "subcommands are missing in spillway --help";
 
-  for (const auto& file :
-       std::filesystem::directory_iterator{std::string{SPILLWAY_TESTS_FOLDER} + "/" + kFolder}) {
+  for (const auto& file : std::filesystem::directory_iterator{std::string{SPILLWAY_TESTS_FOLDER} +
+                                                              "/" + kHelpFolder}) {
     EXPECT_TRUE(files.contains(file.path().filename()))
         << file.path() << " is the help of no subcommand; delete it";
   }
