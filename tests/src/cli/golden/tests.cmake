@@ -1,0 +1,19 @@
+# Texts, checkpoints and bench files that the program must go on saying and reading as it did.
+spillway_test(golden_text_tests
+  SOURCES expect_text.cpp expect_text_test.cpp src/cli/program.cpp
+          src/cli/golden/json_shapes_test.cpp src/cli/golden/old_checkpoints_test.cpp
+          src/cli/golden/report_pages_test.cpp src/cli/golden/words_test.cpp
+  LINK spillway::um_core golden_files nlohmann_json::nlohmann_json
+  TIMEOUT 300)
+add_dependencies(golden_text_tests spillway)
+target_compile_definitions(golden_text_tests PRIVATE
+  SPILLWAY_TESTS_FOLDER="${CMAKE_CURRENT_SOURCE_DIR}"
+  SPILLWAY_PROGRAM="$<TARGET_FILE:spillway>"
+  SPILLWAY_SLOW_BUILD=$<NOT:$<CONFIG:Release,RelWithDebInfo>>
+  SPILLWAY_SAME_BITS=$<AND:$<CONFIG:Release>,$<CXX_COMPILER_ID:GNU>>)
+
+if(Python3_FOUND)
+  add_test(NAME mutants
+    COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tools/mutants --check)
+  set_tests_properties(mutants PROPERTIES LABELS cpu TIMEOUT 60)
+endif()

@@ -1,0 +1,230 @@
+// The help of every subcommand, the manual page, and what is refused: word for word.
+
+#include <gtest/gtest.h>
+
+#include <CLI/Version.hpp>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "tests/expect_text.h"
+#include "tests/src/cli/program.h"
+#include "tests/temporary_folder.h"
+
+namespace spillway::test {
+namespace {
+
+const std::string kHelpFolder = "src/cli/golden/help/";
+
+// Skips the test where other versions of CLI11 print the same flags in other words.
+class Words : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::string{CLI11_VERSION} != "2.1.2") GTEST_SKIP() << "these are CLI11 2.1.2's words";
+  }
+};
+
+// Returns the names that stand below "Subcommands:".
+Arguments subcommands_in(const std::string& help) {
+  Arguments names;
+  std::istringstream lines{help};
+  std::string line;
+  while (std::getline(lines, line) && line != "Subcommands:") {
+  }
+  while (std::getline(lines, line) && line.starts_with("  ")) {
+    names.push_back(line.substr(2, line.find(' ', 2) - 2));
+  }
+  return names;
+}
+
+// Compares the help of `command` and of its subcommands with files, and adds the names of these.
+void expect_help(const Arguments& command, const std::string& name, std::set<std::string>& files) {
+  const std::string help = succeed({command, "--help"}).output;
+  expect_text(kHelpFolder + name + ".txt", help);
+  files.insert(name + ".txt");
+  for (const std::string& subcommand : subcommands_in(help)) {
+    const std::string of = command.empty() ? subcommand : name + "_" + subcommand;
+    expect_help({command, subcommand}, of, files);
+  }
+}
+
+TEST_F(Words, OfTheHelpOfEverySubcommandAreAsTheyWere) {
+  std::set<std::string> files;
+  expect_help({}, "spillway", files);
+  EXPECT_GE(files.size(), 20U) << "subcommands are missing in spillway --help";
+
+  for (const auto& file : std::filesystem::directory_iterator{std::string{SPILLWAY_TESTS_FOLDER} +
+                                                              "/" + kHelpFolder}) {
+    EXPECT_TRUE(files.contains(file.path().filename()))
+        << file.path() << " is the help of no subcommand; delete it";
+  }
+}
+
+TEST_F(Words, OfTheManualPageAreAsTheyWere) {
+  expect_text("src/cli/golden/manual_page.txt", succeed("document man").output);
+}
+
+TEST_F(Words, OfCompletionsAreAsTheyWere) {
+  expect_text("src/cli/golden/completions.bash.txt", succeed("document bash").output);
+  expect_text("src/cli/golden/completions.zsh.txt", succeed("document zsh").output);
+}
+
+// TRAIN is a short training, FOLDER a temporary folder, and GOLDEN tests/golden/checkpoints.
+constexpr auto kRefused = std::to_array<const char*>({
+    // what is not known, or missing
+    "",
+    "frobnicate",
+    "trian --net lenet",
+    "bench Link",
+    "devices --net",
+    "train --batch 8",
+    "plan --net lenet",
+    "TRAIN --bacth 8",
+    "train --net ResNet-50 --batch 8",
+    "plan --net perceptron --batch 8",
+    "nets vgg:1,1,1",
+    "train --net gpt:1,2,16 --batch 8",
+    "plan --net lenet --batch 8 --machine V-100",
+    "plan --net lenet --batch 8 --machine abacus",
+    "TRAIN --planner magic",
+    "TRAIN --device tpu",
+    "TRAIN --data imagenet",
+    "TRAIN --far disk",
+    "document ps",
+    "sample",
+    "checkpoint",
+    "checkpoint mend FOLDER",
+    "export GOLDEN/sgd --to tf x",
+    "bench link --ways teleport",
+    "bench paging --patterns zigzag",
+    "bench train --net Lenet:8",
+    "sweep --net lenet --batch 8 --planners joint,vdnn_all",
+    "TRAIN --init best",
+    // values that nothing takes
+    "train --net lenet --batch 0",
+    "TRAIN --lr nan",
+    "TRAIN --link-bandwidth fast",
+    "TRAIN --link-latency soon",
+    "TRAIN --budget 12Gib",
+    "TRAIN --label-smoothing 1",
+    "TRAIN --ema 1",
+    "TRAIN --optimizer adam --beta1 1",
+    "TRAIN --milestones 5,3",
+    "TRAIN --sub-batch 0",
+    "TRAIN --threads 0",
+    "TRAIN --mixup -1",
+    "TRAIN --hue 0.6",
+    "sweep --net lenet --batch 8 --links fast",
+    "sweep --net lenet --batch 8 --budgets 1",
+    "plan --net lenet --batch 8 --noise loud",
+    "TRAIN --early-stop x",
+    "TRAIN --keep 0",
+    // flags that do not go together
+    "TRAIN --optimizer adam --momentum 0.5",
+    "TRAIN --nesterov --momentum 0",
+    "TRAIN --beta1 0.5",
+    "TRAIN --alpha 0.5",
+    "TRAIN --schedule step",
+    "TRAIN --final-lr 0.5",
+    "TRAIN --memory resident --planner capacity",
+    "TRAIN --memory copy --paging memfd",
+    "TRAIN --json - --trace -",
+    "plan --net lenet --batch 8 --json - --out -",
+    "nets lenet --dump - --json -",
+    "TRAIN --weights x.safetensors --init pytorch",
+    "TRAIN --resume",
+    "TRAIN --keep-best",
+    "TRAIN --keep-best --eval-every 0 --checkpoint FOLDER/run",
+    "TRAIN --shards 3",
+    "TRAIN --zero 1",
+    "plan --net lenet --batch 8 --interconnect 25GB/s",
+    "plan --net lenet --batch 8 --ranks 2",
+    "TRAIN --confusion FOLDER/x.csv",
+    "report GOLDEN --csv - -o -",
+    "profile --net lenet --batch 8 --machine v100 --far ram",
+    // what cannot be
+    "TRAIN --image-size 1",
+    "TRAIN --attention own",
+    "TRAIN --dropout 0.5",
+    "TRAIN --freeze layer9*",
+    "plan --net lenet --batch 8 --freeze *",
+    "TRAIN --precision tf32",
+    "TRAIN --emulate-bf16",
+    "TRAIN --oversubscribe",
+    "TRAIN --schedule cosine --cosine-steps 3 --warmup-steps 3",
+    "TRAIN --memory copy --state far --planner vdnn-all",
+    "TRAIN --aux-heads",
+    "plan --net lenet --batch 8 --machine v100 --budget 1KiB",
+    "plan --net lenet --batch 8 --machine v100 --planner resident --budget 50%",
+    // files and folders
+    "TRAIN --json FOLDER/nowhere/x",
+    "TRAIN --json /dev/full",
+    "TRAIN --checkpoint FOLDER/file/x",
+    "TRAIN --far file:FOLDER/nowhere/x",
+    "TRAIN --data idx:FOLDER",
+    "TRAIN --data images:FOLDER",
+    "TRAIN --data cifar10:FOLDER",
+    "TRAIN --recipe FOLDER/file",
+    "TRAIN --plan FOLDER/file",
+    "TRAIN --weights FOLDER/file",
+    "train --net FOLDER/file.net --batch 8",
+    "train --net GOLDEN/missing.net --batch 8",
+    "TRAIN --data text:GOLDEN/sums.txt",
+    "train --net gpt:1,2,8,8 --vocabulary 8 --batch 2 --data text:GOLDEN/sums.txt",
+    "train --net GOLDEN/tiny.net --batch 8 --resume --checkpoint FOLDER/sgd",
+    "train --net GOLDEN/norms.net --batch 4 --resume --checkpoint FOLDER/sgd",
+    "TRAIN --resume --checkpoint FOLDER",
+    "evaluate FOLDER",
+    "evaluate FOLDER/nowhere",
+    "predict GOLDEN/gpt",
+    "sample GOLDEN/sgd",
+    "evaluate GOLDEN/sgd --best",
+    "predict GOLDEN/images FOLDER/file",
+    "export GOLDEN/sgd --to hf FOLDER/x",
+    "export GOLDEN/gpt --to torchvision FOLDER/x",
+    "checkpoint verify FOLDER/nowhere",
+    "plan --trace-in FOLDER/file --machine v100",
+    "plan --net lenet --batch 8 --profile FOLDER/file",
+    "report FOLDER/none -o FOLDER/x",
+    "report FOLDER/file -o FOLDER/x",
+    "report FOLDER/nowhere",
+});
+
+// Numbers of bytes depend on the workspaces that oneDNN wants.
+std::string without_sizes(const std::string& text) {
+  static const std::regex sizes{R"([0-9][0-9.]* (bytes|B|KiB|MiB|GiB)\b)"};
+  return std::regex_replace(text, sizes, "N $1");
+}
+
+TEST_F(Words, OfRefusalsAreAsTheyWere) {
+  const TemporaryFolder folder;
+  std::ofstream{folder.file("file")} << "neither JSON nor a picture\n";
+  std::ofstream{folder.file("file.net")} << "spillway-network 1\nname x\ninput 1x8x8\nconv cake\n";
+  const std::string here = folder.path().string();
+  const std::string golden = SPILLWAY_GOLDEN_FILES "/checkpoints";
+  std::filesystem::copy(golden + "/sgd", here + "/sgd");
+  std::filesystem::create_directory(here + "/none");
+  std::string text;
+  for (const char* const shown : kRefused) {
+    std::string command =
+        with_all_replaced(shown, "TRAIN", "train --net lenet --batch 8 --steps 1");
+    command = with_all_replaced(with_all_replaced(command, "FOLDER", here), "GOLDEN", golden);
+    const Outcome outcome =
+        run_spillway(command.c_str(), "SPILLWAY_MEASURING_TIME=0.1 OMP_WAIT_POLICY=PASSIVE");
+    EXPECT_NE(outcome.exit_code, 0) << command;
+    EXPECT_EQ(outcome.output, "") << command;
+    const std::size_t begin = outcome.errors.rfind("spillway: ");  // behind its progress
+    std::string said = begin == std::string::npos ? outcome.errors : outcome.errors.substr(begin);
+    said = with_all_replaced(with_all_replaced(said, here, "FOLDER"), golden, "GOLDEN");
+    text += "$ spillway " + std::string{shown} + "\nexit " + std::to_string(outcome.exit_code) +
+            "\n" + without_sizes(said) + "\n";
+  }
+  expect_text("src/cli/golden/refusals.txt", text);
+}
+
+}  // namespace
+}  // namespace spillway::test
