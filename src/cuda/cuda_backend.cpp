@@ -1,6 +1,7 @@
 #include "src/cuda/cuda_backend.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -10,15 +11,22 @@
 #include "src/cuda/cudnn/convolution.h"
 #include "src/cuda/cudnn/cudnn_descriptor.h"
 #include "src/cuda/kernels/kernels.h"
+#include "src/cuda/kernels/launch.h"
 #include "src/cuda/layout/layout.h"
 #include "src/cuda/layout/parameter_layout.h"
 #include "src/cuda/layout/staged_batch.h"
 #include "src/ops/far_kernel.h"
+#include "um/bytes.h"
+#include "um/cuda/cuda_device.h"
 #include "um/cuda/driver/check.h"
 #include "um/error.h"
 
 namespace spillway::cuda {
 namespace {
+
+// Largest workspace of a convolution or attention is the GPU's memory divided by this. Larger
+// workspaces saved no time on the shapes tried, and cuDNN offers engines with gigabytes.
+constexpr std::uint64_t kWorkspacePart = 16;
 
 constexpr std::string_view kDefault = "default";
 
@@ -228,6 +236,28 @@ void CudaBackend::export_parameters(const ParameterSpec& spec, std::span<std::by
   }
   um::check(cudaStreamSynchronize(machine_.stream));
   export_block(machine_.precision, spec, bytes, values);
+}
+
+ExecutionContext open_context(const CudaRequest& request) {
+  const auto ordinal = static_cast<int>(request.ordinal);
+  um::OpenCuda open = um::open_cuda(
+      ordinal, {.is_shared = request.is_shared, .counts_faults = request.counts_faults});
+  expect_kernels_for_this_gpu(open.device->facts());
+  const Bytes memory = open.device->facts().memory;
+  // Created before any move: if this throws, the stream is destroyed while its device still exists.
+  auto backend = std::make_unique<CudaBackend>(
+      open.compute->native(),
+      CudaBackendOptions{.precision = request.precision,
+                         .deterministic = request.deterministic,
+                         .max_workspace = Bytes{memory.count() / kWorkspacePart},
+                         .batch_memory = &open.device->batch_memory()});
+  ExecutionContext context;
+  context.precision = request.precision;
+  context.deterministic = request.deterministic;
+  context.device = std::move(open.device);
+  context.compute = std::move(open.compute);
+  context.backend = std::move(backend);
+  return context;
 }
 
 }  // namespace spillway::cuda

@@ -11,6 +11,7 @@
 #include "src/cuda/layout/layout.h"
 #include "src/cuda/layout/step_numbers.h"
 #include "src/ops/backend.h"
+#include "src/ops/cuda_plugin.h"
 #include "um/bytes.h"
 
 namespace spillway::cuda {
@@ -82,5 +83,9 @@ class CudaBackend final : public Backend {
   std::pmr::memory_resource* batch_memory_;
   Machine machine_;
 };
+
+/// Opens a GPU with its kernels and stream; the calling thread uses it from then on. Throws:
+/// um::Error if the GPU does not exist, or if it or a library cannot be used.
+[[nodiscard]] ExecutionContext open_context(const CudaRequest& request);
 
 }  // namespace spillway::cuda

@@ -247,7 +247,7 @@ TEST_F(SubBatchTraining, EvaluatesAsManySamplesAtATime) {
 constexpr float kAdamRate = 0.001F;
 
 // Every operation in it treats samples one by one.
-nets::Network network() {
+nets::Network plain_network() {
   nets::Builder net{"per sample", kImage};
   nets::NodeId x =
       net.convolution("conv", net.input(), {.channels = 16, .kernel = nets::square(3)});
@@ -266,7 +266,7 @@ class SubBatchAdam : public testing::TestWithParam<bool> {
  protected:
   [[nodiscard]] static NetworkInMemory in_memory(std::size_t sub_batch,
                                                  MemoryMode memory = MemoryMode::kResident) {
-    return {network(),
+    return {plain_network(),
             {.batch = kBatch,
              .convolution = ConvolutionAlgorithm::kDirect,
              .optimizer = AdamOptions{.decoupled = GetParam()}},

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "nets/families/llama.h"
-#include "src/cuda/plugin.h"
+#include "src/cuda/cuda_backend.h"
 #include "tests/gpu.h"
 #include "tests/src/drawn_batch.h"
 #include "tests/src/network_in_memory.h"

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "src/cuda/plugin.h"
+#include "src/cuda/cuda_backend.h"
 #include "tests/golden/golden_file.h"
 #include "tests/golden/golden_training.h"
 #include "tests/gpu.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/cuda/plugin.h"
+#include "src/cuda/cuda_backend.h"
 #include "src/cuda/ranks/join_devices.h"
 #include "src/host/host_backend.h"
 #include "src/ranks/tree_reduction.h"
