@@ -243,13 +243,13 @@ ExecutionContext open_context(const CudaRequest& request) {
   um::OpenCuda open = um::open_cuda(
       ordinal, {.is_shared = request.is_shared, .counts_faults = request.counts_faults});
   expect_kernels_for_this_gpu(open.device->facts());
-  const Bytes memory = open.device->facts().memory;
+  const um::Bytes memory = open.device->facts().memory;
   // Created before any move: if this throws, the stream is destroyed while its device still exists.
   auto backend = std::make_unique<CudaBackend>(
       open.compute->native(),
       CudaBackendOptions{.precision = request.precision,
                          .deterministic = request.deterministic,
-                         .max_workspace = Bytes{memory.count() / kWorkspacePart},
+                         .max_workspace = um::Bytes{memory.count() / kWorkspacePart},
                          .batch_memory = &open.device->batch_memory()});
   ExecutionContext context;
   context.precision = request.precision;
