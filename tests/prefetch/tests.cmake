@@ -20,7 +20,7 @@ spillway_test(prefetch_far_update_tests
 spillway_test(prefetch_exchange_tests
   SOURCES prefetch/gradient_exchange_test.cpp prefetch/exchanged_step_test.cpp
   LINK spillway::prefetch rapidcheck
-  TIMEOUT 300 RANDOM_CASES 500)
+  TIMEOUT 300 RANDOM_CASES 200)
 
 # Iterations that repeat, recorded, learned and followed.
 spillway_test(prefetch_learned_tests

@@ -81,7 +81,7 @@ TEST(Check, NamesTheCallersLineAndTheErrorsText) {
     FAIL() << "check() let a failure pass";
   } catch (const CudaError& error) {
     EXPECT_EQ(error.code(), cudaErrorMemoryAllocation);
-    EXPECT_TRUE(contains(error.what(), "check_test.cpp:" + std::to_string(line) + ")"))
+    EXPECT_TRUE(contains(error.what(), "driver_counters_test.cpp:" + std::to_string(line) + ")"))
         << error.what();
     EXPECT_TRUE(contains(error.what(), "cudaErrorMemoryAllocation")) << error.what();
     EXPECT_TRUE(contains(error.what(), cudaGetErrorString(cudaErrorMemoryAllocation)))
