@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tests/expect_text.h"
+#include "tests/src/cli/golden/checkpoints.h"
 #include "tests/src/cli/program.h"
 #include "tests/temporary_folder.h"
 
@@ -76,7 +77,7 @@ class JsonShape : public testing::Test {
     expect_output_shape(name, {"train --conv-algorithm direct --threads 1 --batch 4", more});
   }
   [[nodiscard]] static std::string golden(const std::string& name) {
-    return SPILLWAY_GOLDEN_FILES "/checkpoints/" + name;
+    return golden_checkpoints() + "/" + name;
   }
   [[nodiscard]] static Arguments net(const std::string& name) {
     return {"--net", golden(name + ".net")};

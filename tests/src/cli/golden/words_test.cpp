@@ -12,6 +12,7 @@
 #include <string>
 
 #include "tests/expect_text.h"
+#include "tests/src/cli/golden/checkpoints.h"
 #include "tests/src/cli/program.h"
 #include "tests/temporary_folder.h"
 
@@ -73,7 +74,7 @@ TEST_F(Words, OfCompletionsAreAsTheyWere) {
   expect_text("src/cli/golden/completions.zsh.txt", succeed("document zsh").output);
 }
 
-// TRAIN is a short training, FOLDER a temporary folder, and GOLDEN tests/golden/checkpoints.
+// TRAIN is a short training, FOLDER a temporary folder, and GOLDEN that of golden_checkpoints().
 constexpr auto kRefused = std::to_array<const char*>({
     // what is not known, or missing
     "",
@@ -205,7 +206,7 @@ TEST_F(Words, OfRefusalsAreAsTheyWere) {
   std::ofstream{folder.file("file")} << "neither JSON nor a picture\n";
   std::ofstream{folder.file("file.net")} << "spillway-network 1\nname x\ninput 1x8x8\nconv cake\n";
   const std::string here = folder.path().string();
-  const std::string golden = SPILLWAY_GOLDEN_FILES "/checkpoints";
+  const std::string& golden = golden_checkpoints();
   std::filesystem::copy(golden + "/sgd", here + "/sgd");
   std::filesystem::create_directory(here + "/none");
   std::string text;
