@@ -39,38 +39,69 @@ class ExpectText : public testing::Test {
   std::string before_;
 };
 
-TEST_F(ExpectText, AcceptsTheTextOfTheFile) {
-  write("one\ntwo\n");
-  expect_text(path, "one\ntwo\n");
+TEST_F(ExpectText, AcceptsTheTextOfTheSection) {
+  write("=== a\none\n=== b\n=== c d\none\n\ntwo\n=== e\nno newline ends the file");
+  expect_text(path, "a", "one\n");
+  expect_text(path, "c d", "one\n\ntwo\n");
+  expect_text(path, "e", "no newline ends the file\n");
+  expect_only_sections(path, {"a", "b", "c d", "e"});
 }
 
 TEST_F(ExpectText, ShowsTheFirstLinesThatDiffer) {
-  write("one\ntwo\nthree\n");
-  EXPECT_NONFATAL_FAILURE(expect_text(path, "one\n2\nthree\n"),
-                          "from line 2 on\n- two\n- three\n+ 2\n+ three\n");
-  EXPECT_NONFATAL_FAILURE(expect_text(path, "one\ntwo\n"), "from line 3 on\n- three\nSPILL");
-  EXPECT_NONFATAL_FAILURE(expect_text(path, "one\ntwo\nthree"), "only the last newline differs");
-  EXPECT_EQ(text(), "one\ntwo\nthree\n");
+  const std::string before = "=== a\none\n=== b\none\ntwo\nthree\n=== c\nfour\n";
+  write(before);
+  EXPECT_NONFATAL_FAILURE(expect_text(path, "b", "one\n2\nthree\n"),
+                          ", b differs from line 2 on\n- two\n- three\n+ 2\n+ three\n");
+  EXPECT_NONFATAL_FAILURE(expect_text(path, "b", "one\ntwo\n"), "from line 3 on\n- three\nSPILL");
+  EXPECT_NONFATAL_FAILURE(expect_text(path, "a", "one\ntwo\n"), "from line 2 on\n+ two\nSPILL");
+  EXPECT_EQ(text(), before);
 }
 
-TEST_F(ExpectText, FailsWithoutAFile) {
-  EXPECT_NONFATAL_FAILURE(expect_text(path, "one\n"), "is missing");
-  EXPECT_NONFATAL_FAILURE(expect_text(path, ""), "is missing");
+TEST_F(ExpectText, ShowsThePlaceThatDiffersInALongLine) {
+  static const std::string line(1000, 'x');
+  write("=== a\n" + line + "1" + line + "\n");
+  EXPECT_NONFATAL_FAILURE(expect_text(path, "a", line + "2" + line + "\n"),
+                          "- " + line.substr(0, 60) + "1" + line.substr(0, 239) + " ...\n+ " +
+                              line.substr(0, 60) + "2" + line.substr(0, 239) + " ...\nSPILL");
 }
 
-TEST_F(ExpectText, WritesTheFileWhenAsked) {
+TEST_F(ExpectText, FailsWithoutASection) {
+  EXPECT_NONFATAL_FAILURE(expect_text(path, "a", "one\n"), ", a is missing");
+  write("=== b\none\n");
+  EXPECT_NONFATAL_FAILURE(expect_text(path, "a", "one\n"), ", a is missing");
+}
+
+TEST_F(ExpectText, FailsForATextThatNoSectionCanHold) {
+  EXPECT_FATAL_FAILURE(expect_text(path, "a", "one"), "no newline ends one");
+  EXPECT_FATAL_FAILURE(expect_text(path, "a", ""), "no newline ends");
+  EXPECT_FATAL_FAILURE(expect_text(path, "a", "=== b\n"), "begins a section");
+  EXPECT_FATAL_FAILURE(expect_text(path, "a", "one\n=== b\n"), "begins a section");
+}
+
+TEST_F(ExpectText, FailsForASectionThatNoTestAsksFor) {
+  write("one\n=== a\none\n=== c\none\n");
+  EXPECT_NONFATAL_FAILURE(expect_only_sections(path, {"", "a", "b"}), "section \"c\"");
+  EXPECT_NONFATAL_FAILURE(expect_only_sections(path, {"a", "c"}), "section \"\"");
+}
+
+TEST_F(ExpectText, WritesOneSectionWhenAsked) {
   setenv("SPILLWAY_UPDATE", "1", 1);
-  expect_text(path, "new\n");
-  EXPECT_EQ(text(), "new\n");
-  expect_text(path, "newer\n");
-  EXPECT_EQ(text(), "newer\n");
+  expect_text(path, "b", "new\n");
+  EXPECT_EQ(text(), "=== b\nnew\n");
+  expect_text(path, "a", "one\n");
+  expect_text(path, "c", "two\n");
+  expect_text(path, "b", "newer\n");
+  EXPECT_EQ(text(), "=== a\none\n=== b\nnewer\n=== c\ntwo\n");
+  expect_only_sections(path, {"a", "c"});
+  EXPECT_EQ(text(), "=== a\none\n=== c\ntwo\n");
 }
 
 TEST_F(ExpectText, WritesNothingWhenAskedOtherwise) {
   setenv("SPILLWAY_UPDATE", "0", 1);
-  write("old\n");
-  EXPECT_NONFATAL_FAILURE(expect_text(path, "new\n"), "- old\n+ new\n");
-  EXPECT_EQ(text(), "old\n");
+  write("=== a\nold\n");
+  EXPECT_NONFATAL_FAILURE(expect_text(path, "a", "new\n"), "- old\n+ new\n");
+  EXPECT_NONFATAL_FAILURE(expect_only_sections(path, {}), "section \"a\"");
+  EXPECT_EQ(text(), "=== a\nold\n");
 }
 
 }  // namespace

@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <string>
 
 #include "tests/expect_text.h"
+#include "tests/src/cli/golden/checkpoints.h"
 #include "tests/src/cli/program.h"
 #include "tests/temporary_folder.h"
 
@@ -17,31 +20,43 @@ namespace {
 
 using nlohmann::json;
 
-// Types by path.
-using Shape = std::map<std::string, std::set<std::string>>;
+constexpr const char* kFile = "src/cli/golden/json_shapes.txt";
 
-void add_shape(const json& value, const std::string& path, Shape& shape) {
-  if (value.is_structured() && !value.empty()) {
-    for (const auto& [key, part] : value.items()) {
-      add_shape(part, value.is_array() ? path + "[]" : path + "." + key, shape);
-    }
-    return;
+// Types by key, by the path of the object.
+using Shape = std::map<std::string, std::map<std::string, std::set<std::string>>>;
+
+// Adds `value`, which is at `key` of the object at `path`.
+void add_shape(const json& value, const std::string& path, const std::string& key, Shape& shape) {
+  if (value.is_object() && !value.empty()) {
+    const std::string inner = path + (key.empty() || path.ends_with('.') ? "" : ".") + key;
+    for (const auto& [name, part] : value.items()) add_shape(part, inner, name, shape);
+  } else if (value.is_array() && !value.empty()) {
+    for (const json& part : value) add_shape(part, path, key + "[]", shape);
+  } else {
+    std::string type = value.type_name();
+    if (value.is_structured()) type = "empty " + type;
+    if (value.is_number_integer()) type = "integer";
+    shape[path][key].insert(type);
   }
-  std::string type = value.type_name();
-  if (value.is_structured()) type = "empty " + type;
-  if (value.is_number_integer()) type = "integer";
-  shape[path].insert(type);
 }
 
-// Returns a line for each path, sorted. The elements of an array have one path.
+// Returns a line for each object, sorted. The elements of an array have one path.
 std::string shape_of(const json& value) {
   Shape shape;
-  add_shape(value, "", shape);
+  add_shape(value, ".", "", shape);
   std::string text;
-  for (const auto& [path, types] : shape) {
-    std::string joined;
-    for (const std::string& type : types) joined += (joined.empty() ? "" : " or ") + type;
-    text += path + ": " + joined + "\n";
+  for (const auto& [path, keys] : shape) {
+    const char* before = ": {";
+    text += path;
+    for (const auto& [key, types] : keys) {
+      text += before + key;
+      for (const char* word = " "; const std::string& type : types) {
+        text += word + type;
+        word = " or ";
+      }
+      before = ", ";
+    }
+    text += "}\n";
   }
   return text;
 }
@@ -52,16 +67,23 @@ json documents_of(const std::string& text) {
   return json_lines({.exit_code = 0, .output = text, .errors = {}});
 }
 
+TEST(ShapeOf, HasALineForEachObject) {
+  const json value = json::parse(R"({"a": 1.5, "b": {"x": true, "y": {}}, "c": {"d": {"e": 1}}})");
+  EXPECT_EQ(shape_of(value), ".: {a number}\n.b: {x boolean, y empty object}\n.c.d: {e integer}\n");
+}
+
 TEST(ShapeOf, FoldsArraysAndJoinsTypes) {
-  const json value = json::parse(R"({"b": [{"x": 1}, {"x": null, "y": "z"}], "a": 1.5, "c": []})");
+  const json value =
+      json::parse(R"([{"b": [{"x": 1}, {"x": null, "y": "z"}], "c": [], "d": [[1], [2.5]]}])");
   EXPECT_EQ(shape_of(value),
-            ".a: number\n.b[].x: integer or null\n.b[].y: string\n.c: empty array\n");
+            ".[]: {c empty array, d[][] integer or number}\n"
+            ".[].b[]: {x integer or null, y string}\n");
 }
 
 class JsonShape : public testing::Test {
  protected:
   static void expect_shape(const std::string& name, const json& value) {
-    expect_text("src/cli/golden/json/" + name + ".txt", shape_of(value));
+    expect_text(kFile, name, shape_of(value));
   }
   void expect_file_shape(const std::string& name, const std::string& file) const {
     std::ifstream stream{folder_.file(file)};
@@ -76,7 +98,7 @@ class JsonShape : public testing::Test {
     expect_output_shape(name, {"train --conv-algorithm direct --threads 1 --batch 4", more});
   }
   [[nodiscard]] static std::string golden(const std::string& name) {
-    return SPILLWAY_GOLDEN_FILES "/checkpoints/" + name;
+    return golden_checkpoints() + "/" + name;
   }
   [[nodiscard]] static Arguments net(const std::string& name) {
     return {"--net", golden(name + ".net")};
@@ -189,7 +211,20 @@ TEST_F(JsonShape, OfTheTableOfSteps) {
   succeed(
       {"train --batch 4 --steps 2 --eval-every 2 --threads 1 --json", run, net("tiny"), kDigits});
   const std::string table = succeed({"report --csv -", run}).output;
-  expect_text("src/cli/golden/json/report_csv.txt", table.substr(0, table.find('\n') + 1));
+  expect_text(kFile, "report_csv", table.substr(0, table.find('\n') + 1));
+}
+
+// Reads the names in this source, as each test runs in a process of its own.
+TEST(JsonShapes, AreAllAskedFor) {
+  std::ifstream file{SPILLWAY_TESTS_FOLDER "/src/cli/golden/json_shapes_test.cpp"};
+  const std::string source{std::istreambuf_iterator<char>{file}, {}};
+  const std::regex asked{R"_((_shape\(|kFile,)\s*"(\w+)")_"};
+  std::set<std::string> names;
+  for (std::sregex_iterator call{source.begin(), source.end(), asked}, end; call != end; ++call) {
+    names.insert(call->str(2));
+  }
+  ASSERT_GE(names.size(), 42U);
+  expect_only_sections(kFile, names);
 }
 
 }  // namespace

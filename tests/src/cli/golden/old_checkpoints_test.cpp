@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/src/cli/golden/checkpoints.h"
 #include "tests/src/cli/program.h"
 #include "tests/temporary_folder.h"
 
@@ -18,9 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-const std::string kCheckpoints = SPILLWAY_GOLDEN_FILES "/checkpoints/";
-
-json table() { return json::parse(std::ifstream{kCheckpoints + "trainings.json"}); }
+json table() { return json::parse(std::ifstream{SPILLWAY_GOLDEN_FILES "/checkpoints.json"}); }
 
 // Returns the names of all, of a slow build of one in five.
 std::vector<std::string> names() {
@@ -42,12 +41,13 @@ Arguments with_instructions(std::string instructions) {
 
 // Returns what a checkpoint of `folder` needs to be given again, with all paths from the root.
 Arguments given_again(const json& training) {
+  const std::string root = golden_checkpoints() + "/";
   Arguments words;
   for (std::string& word : Arguments{training.at("again").get<std::string>().c_str()}) {
     const std::size_t kind = word.starts_with("./") ? 0 : word.find(':') + 1;  // as in idx:FOLDER
     const bool has_path = word.starts_with("./") || kind > 0;
-    if (has_path && std::filesystem::exists(kCheckpoints + word.substr(kind))) {
-      word.insert(kind, kCheckpoints);
+    if (has_path && std::filesystem::exists(root + word.substr(kind))) {
+      word.insert(kind, root);
     }
     words.push_back(word);
   }
@@ -58,10 +58,11 @@ class OldCheckpoint : public testing::TestWithParam<std::string> {
  protected:
   const json table_ = table();
   const json training_ = table_.at("trainings").at(GetParam());
+  const std::string checkpoint_ = golden_checkpoints() + "/" + GetParam();
 };
 
 TEST_P(OldCheckpoint, Verifies) {
-  const json found = json_of({"checkpoint verify", kCheckpoints + GetParam(), "--json -"});
+  const json found = json_of({"checkpoint verify", checkpoint_, "--json -"});
   ASSERT_FALSE(found.at("manifests").empty());
   for (const json& manifest : found.at("manifests")) {
     EXPECT_TRUE(manifest.at("verified")) << manifest;
@@ -78,7 +79,7 @@ TEST_P(OldCheckpoint, GoesOnWithTheSameBits) {
     GTEST_SKIP() << "the plan is for " << wanted << " and here is " << backend;
   }
   const TemporaryFolder folder;
-  std::filesystem::copy(kCheckpoints + GetParam(), folder.file("run"));
+  std::filesystem::copy(checkpoint_, folder.file("run"));
   const auto steps = training_.at("steps").get<int>() + table_.at("more_steps").get<int>();
 
   const json summary =

@@ -6,19 +6,22 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <regex>
 #include <set>
 #include <sstream>
 #include <string>
 
 #include "tests/expect_text.h"
+#include "tests/src/cli/golden/checkpoints.h"
 #include "tests/src/cli/program.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway::test {
 namespace {
 
-const std::string kHelpFolder = "src/cli/golden/help/";
+constexpr const char* kHelps = "src/cli/golden/help.txt";
+constexpr const char* kRefusals = "src/cli/golden/refusals.txt";
 
 // Skips the test where other versions of CLI11 print the same flags in other words.
 class Words : public testing::Test {
@@ -41,39 +44,64 @@ Arguments subcommands_in(const std::string& help) {
   return names;
 }
 
-// Compares the help of `command` and of its subcommands with files, and adds the names of these.
-void expect_help(const Arguments& command, const std::string& name, std::set<std::string>& files) {
-  const std::string help = succeed({command, "--help"}).output;
-  expect_text(kHelpFolder + name + ".txt", help);
-  files.insert(name + ".txt");
+// Adds the help of `command` and of its subcommands, by their names.
+void add_helps(const Arguments& command, const std::string& name,
+               std::map<std::string, std::string>& helps) {
+  const std::string& help = helps[name] = succeed({command, "--help"}).output;
   for (const std::string& subcommand : subcommands_in(help)) {
-    const std::string of = command.empty() ? subcommand : name + "_" + subcommand;
-    expect_help({command, subcommand}, of, files);
+    add_helps({command, subcommand}, (name + " ").append(subcommand), helps);
   }
+}
+
+std::map<std::string, std::string> all_helps() {
+  std::map<std::string, std::string> helps;
+  add_helps({}, "spillway", helps);
+  EXPECT_GE(helps.size(), 20U) << "subcommands are missing in spillway --help";
+  return helps;
 }
 
 TEST_F(Words, OfTheHelpOfEverySubcommandAreAsTheyWere) {
-  std::set<std::string> files;
-  expect_help({}, "spillway", files);
-  EXPECT_GE(files.size(), 20U) << "subcommands are missing in spillway --help";
+  std::set<std::string> names;
+  for (const auto& [name, help] : all_helps()) {
+    expect_text(kHelps, name, help);
+    names.insert(name);
+  }
+  expect_only_sections(kHelps, names);
+}
 
-  for (const auto& file : std::filesystem::directory_iterator{std::string{SPILLWAY_TESTS_FOLDER} +
-                                                              "/" + kHelpFolder}) {
-    EXPECT_TRUE(files.contains(file.path().filename()))
-        << file.path() << " is the help of no subcommand; delete it";
+// Returns what stands in `text` behind `begin` and before the next `end`.
+std::string part_of(const std::string& text, const std::string& begin, const std::string& end) {
+  const std::size_t at = text.find(begin);
+  EXPECT_NE(at, std::string::npos) << "no '" << begin << "'";
+  if (at == std::string::npos) return "";
+  const std::size_t from = at + begin.size();
+  return text.substr(from, text.find(end, from) - from);
+}
+
+TEST_F(Words, OfTheManualPageAndCompletionsNameEveryFlagOfEverySubcommand) {
+  const std::string manual =
+      with_all_replaced(with_all_replaced(succeed("document man").output, "\\-", "-"), "\n", " \n");
+  const std::string bash = succeed("document bash").output;
+  const std::string zsh = succeed("document zsh").output;
+  static const std::regex flags{R"(\n  (?:-\w,)?(--[\w-]+))"};
+  for (const auto& [name, help] : all_helps()) {
+    const std::size_t blank = name.find(' ');
+    const std::string subcommand = blank == std::string::npos ? "" : name.substr(blank + 1);
+    const std::string choices = "\n    '" + subcommand + "') choices='";
+    const std::string completed = " " + part_of(bash, choices, "'") + " ";
+    EXPECT_EQ(completed, " " + part_of(zsh, choices, "'") + " ");
+    // The page has no section for the flags of the program itself.
+    const std::string page =
+        subcommand.empty() ? "" : part_of(manual, "\n.SS " + subcommand + " \n", "\n.S");
+    for (std::sregex_iterator flag{help.begin(), help.end(), flags}, end; flag != end; ++flag) {
+      expect_parts(completed, {" " + flag->str(1) + " "});
+      if (page.empty() || flag->str(1) == "--help") continue;
+      expect_parts(page, {"\n.B " + flag->str(1) + " "});
+    }
   }
 }
 
-TEST_F(Words, OfTheManualPageAreAsTheyWere) {
-  expect_text("src/cli/golden/manual_page.txt", succeed("document man").output);
-}
-
-TEST_F(Words, OfCompletionsAreAsTheyWere) {
-  expect_text("src/cli/golden/completions.bash.txt", succeed("document bash").output);
-  expect_text("src/cli/golden/completions.zsh.txt", succeed("document zsh").output);
-}
-
-// TRAIN is a short training, FOLDER a temporary folder, and GOLDEN tests/golden/checkpoints.
+// TRAIN is a short training, FOLDER a temporary folder, and GOLDEN that of golden_checkpoints().
 constexpr auto kRefused = std::to_array<const char*>({
     // what is not known, or missing
     "",
@@ -205,7 +233,7 @@ TEST_F(Words, OfRefusalsAreAsTheyWere) {
   std::ofstream{folder.file("file")} << "neither JSON nor a picture\n";
   std::ofstream{folder.file("file.net")} << "spillway-network 1\nname x\ninput 1x8x8\nconv cake\n";
   const std::string here = folder.path().string();
-  const std::string golden = SPILLWAY_GOLDEN_FILES "/checkpoints";
+  const std::string& golden = golden_checkpoints();
   std::filesystem::copy(golden + "/sgd", here + "/sgd");
   std::filesystem::create_directory(here + "/none");
   std::string text;
@@ -223,7 +251,8 @@ TEST_F(Words, OfRefusalsAreAsTheyWere) {
     text += "$ spillway " + std::string{shown} + "\nexit " + std::to_string(outcome.exit_code) +
             "\n" + without_sizes(said) + "\n";
   }
-  expect_text("src/cli/golden/refusals.txt", text);
+  expect_text(kRefusals, "refusals", text);
+  expect_only_sections(kRefusals, {"refusals"});
 }
 
 }  // namespace
