@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kFile = "src/cli/golden/report_pages.txt";
+constexpr const char* kPages = "src/cli/golden/report_pages.txt";
 
 // Returns what the page draws and says.
 json figures_in(const std::string& page) {
@@ -39,9 +39,9 @@ TEST(ReportPages, OfBenchFilesHaveTheFiguresTheyHad) {
     figures["version"] = "VERSION";
     std::string text;
     for (const auto& [key, part] : figures.items()) text += key + ": " + part.dump() + "\n";
-    expect_text(kFile, name, with_all_replaced(text, folder, "FOLDER/"));
+    expect_text(kPages, name, with_all_replaced(text, folder, "FOLDER/"));
   }
-  expect_only_sections(kFile, names);
+  expect_only_sections(kPages, names);
 }
 
 }  // namespace
