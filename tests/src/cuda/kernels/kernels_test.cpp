@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/cuda/kernels/sequences/attention_kernels.h"
 #include "src/cuda/kernels/number_sums.h"
+#include "src/cuda/kernels/sequences/attention_kernels.h"
 #include "src/ranks/communicator.h"
 #include "tests/refusal.h"
 #include "tests/src/ops/kernel_runner.h"
