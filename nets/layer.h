@@ -126,9 +126,9 @@ struct Embedding {
 };
 
 /// Adds row i of a table to token i of each sequence: (positions, channels) weights. Sequences have
-/// at most `positions` tokens; 0 requires exactly as many as the network's input has. Segments add
-/// (segments, channels) weights; the first row is added to all tokens. These are BERT's token types
-/// for text of one segment.
+/// at most `positions` tokens. With 0, the table has one row for each token of the sequences that
+/// the layer reads, and they have exactly that many. Segments add (segments, channels) weights; the
+/// first row is added to all tokens. These are BERT's token types for text of one segment.
 struct PositionEmbedding {
   std::size_t positions = 0;  ///< 0: as many as a sequence has tokens
   std::size_t segments = 0;

@@ -13,9 +13,8 @@ namespace spillway::prefetch {
 /// moves:
 /// - far: the page's first move is a prefetch that waits for no offload of the page;
 /// - near with a valid far copy: the page's first move is a clean offload. The previous step made
-///   the copy by an offload after the last write, or no task writes the state. The executor of the
-///   plan makes the copy before the first step;
-/// - near without a far copy: all other pages.
+///   the copy by an offload after the last write and brought the page back, or no task writes the
+///   state. The executor of the plan makes the copy before the first step;
 /// - near without a far copy: all other pages.
 ///
 /// A sent block (DataBlock::is_sent) is far, regardless of moves. A step must end as it began.

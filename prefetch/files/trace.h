@@ -43,7 +43,6 @@ struct TraceOptions {
 /// the backward pass consumes, so the step turns at the first maximum of live bytes between tasks.
 /// Tasks up to there are forward; later tasks are updates if they write state, otherwise backward.
 /// A step without live tensors between tasks is all forward.
-/// forward.
 ///
 /// A wrong guess never makes a plan wrong: phases only guide strategies.
 /// Complexity: O(accesses).

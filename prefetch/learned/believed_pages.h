@@ -46,12 +46,13 @@ class NearPages {
   [[nodiscard]] bool are_leaving(const PageRange& range) const;
   /// Returns the bytes that a prefetch of the range would add to near().
   [[nodiscard]] um::Bytes far(const PageRange& range) const;
-  /// Issues a prefetch of the range: returns the part from its first to its last far page; nullopt
-  /// when all are near.
+  /// Notes that a prefetch of the range is issued. Returns the part from its first to its last far
+  /// page; nullopt when all are near.
   std::optional<PageRange> bring(const PageRange& range);
-  /// Issues an offload of the range: returns the part that is near; nullopt when no page is near.
+  /// Notes that an offload of the range is issued. Returns the part from its first to its last near
+  /// or arriving page; nullopt when there is none.
   std::optional<PageRange> send(const PageRange& range);
-  /// Note that a prefetch or an offload of the range has ended.
+  /// Notes that a prefetch or an offload of the range has ended.
   void arrive(const PageRange& range);
   void leave(const PageRange& range);
 

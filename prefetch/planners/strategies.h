@@ -71,16 +71,16 @@ namespace spillway::prefetch {
 /// the backward pass; nothing is moved. Searches a set of droppable blocks (find_recomputable(),
 /// cheapest per byte first) with which every run fits:
 /// 1. prefixes of the list, on a grid of 32, recomputed once, or otherwise for each use; the
-/// fastest fit;
+///    fastest fit;
 /// 2. if none fits, continues from the one that needs least, block by block: a block that is live
-/// at the peak is dropped, or recomputed for each use if it was dropped already, while the need
-/// decreases;
+///    at the peak is dropped, or recomputed for each use if it was dropped already, while the need
+///    decreases;
 /// 3. blocks that need not be dropped are kept, or recomputed once instead of for each use, the
-/// most expensive first, while that shortens the step.
+///    most expensive first, while that shortens the step.
 /// Steps 1 and 2 depend on the budget only for stopping, so a fit remains one in every larger
 /// budget. At most 64 + 512 + 256 sequences are tried. Each has at most 2^17 runs, or 8 times the
-/// tasks of the step; all have at most 2^24 runs together, which is some 160 sequences for 10^5
-/// tasks.
+/// tasks of the step; all have at most 3 * 2^22 runs together, which is some 125 sequences for
+/// 10^5 tasks.
 ///
 /// Algorithms are the first ones; then each task gets the fastest with a workspace that fits beside
 /// the live blocks at all its runs. Nothing is recomputed if the step fits, or the problem forbids

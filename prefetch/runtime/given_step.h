@@ -41,7 +41,7 @@ struct StepProgram {
 /// The device waits for dependencies; the host does not. A submitted step can be captured and
 /// replayed.
 ///
-/// To be used by the thread that submits to the lanes' stream. All arguments must outlive it.
+/// To be used by work of the lanes' stream. All arguments must outlive it.
 class GivenStep {
  public:
   /// Enqueues the kernel of a run.

@@ -1,4 +1,4 @@
-// The default space for PyTorch and CuPy.
+// The default space, and its C functions for PyTorch and CuPy.
 #include "src/dropin/default_space.h"
 
 #include <pthread.h>

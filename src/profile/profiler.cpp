@@ -108,8 +108,8 @@ double most_time(double step) {
 }
 
 // Runs the tasks of a step in order, in rounds, and records how long each takes. Each task has one
-// of its algorithms per round. To be made and used by the thread that submits to `stream`; times
-// are complete when the stream is synchronized.
+// of its algorithms per round. To be made and used by work of `stream`; times are complete when
+// that work has ended.
 class TaskTimer {
  public:
   TaskTimer(const Step& step, const Backend& backend, um::Range scratch, um::Stream& stream)

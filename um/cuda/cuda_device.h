@@ -38,8 +38,8 @@ class DeviceMemory final : public Memory {
   std::unordered_map<std::byte*, std::byte*> begins_;  // the driver's address, if different
 };
 
-/// RAM that the GPU can copy to and from directly. Pinning is slow, so freed blocks are kept for
-/// later allocations of the same size.
+/// RAM that the GPU can copy to and from directly. Pinning is slow, so freed blocks are kept until
+/// destruction, for later allocations of the same size.
 class PinnedMemory final : public Memory {
  public:
   explicit PinnedMemory(CudaApi& api) : api_{api} {}

@@ -33,8 +33,8 @@ class Engine {
   void enqueue(std::function<void()> job);
 
   /// Blocks until all jobs enqueued so far have ended. Allocates nothing, so that a caller that
-  /// unwinds from OutOfMemory can wait before it frees what the jobs use. Requires: not called from
-  /// a job of this engine.
+  /// unwinds for lack of memory (std::bad_alloc, too) can wait before it frees what the jobs use.
+  /// Requires: not called from a job of this engine.
   void drain() noexcept;
 
   /// True when called from a job.

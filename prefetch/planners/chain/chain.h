@@ -67,7 +67,7 @@ struct ForwardLife {
   Position last_forward = 0;        ///< the last run of the forward pass that uses it
   Position last_forward_write = 0;  ///< the last run of the forward pass that writes it
   Position first_backward = 0;  ///< the first run after it that uses it; the number of runs if none
-  Position last = 0;            ///< the first backward run that uses it; else the number of runs
+  Position last = 0;            ///< the last run that uses it
 };
 
 /// Returns those of `lives`, with `runs` runs, that begin in the forward pass, in order.

@@ -7,7 +7,7 @@ namespace spillway::prefetch {
 /// vDNN's static policy vDNN_all (Rhu et al., MICRO 2016, section III.C): offloads the input of
 /// every layer; see vdnn.cpp for the rules. The paper evaluates it with performance-optimal and
 /// with memory-optimal algorithms for the whole network; here the former are taken if they keep the
-/// budget.
+/// budget, otherwise the latter.
 [[nodiscard]] std::variant<Plan, Infeasible> plan_vdnn_all(const Problem& problem);
 
 /// vDNN's static policy vDNN_conv (Rhu et al., MICRO 2016, section III.C): offloads only the inputs

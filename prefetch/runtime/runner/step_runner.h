@@ -75,8 +75,8 @@ class StepRunner {
   StepRunner(const Plan& plan, StepMemory& memory, um::Stream& stream);
 
   /// Runs one step; `launch` enqueues the run at a position. Returns the times by the stream's
-  /// clock when all runs, moves, far updates and exchanges have ended. Requires: called by the
-  /// stream's thread. Throws: what `launch` and `beside` throw; the error of a failed move. After
+  /// clock when all runs, moves, far updates and exchanges have ended. Requires: called by work
+  /// of the stream. Throws: what `launch` and `beside` throw; the error of a failed move. After
   /// that only destruction is allowed.
   [[nodiscard]] Timeline run(const Launch& launch, const Beside& beside);
   [[nodiscard]] Timeline run(const Launch& launch) { return run(launch, {}); }

@@ -1,4 +1,5 @@
-// The preloaded library's messages at the start and end of a process.
+// Memory served from the default space, the real CUDA runtime behind it, and the messages at the
+// start and end of a process.
 #include "src/dropin/preload/served_memory.h"
 
 #include <dlfcn.h>

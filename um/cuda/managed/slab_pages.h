@@ -33,8 +33,8 @@ class SlabPages {
   [[nodiscard]] std::vector<Range> bring(Range range);
   /// Makes live pages retired. One end_life() must follow for each.
   void retire(Range range);
-  /// Ends a life of each near page and retires live pages. The launches in flight before have
-  /// ended.
+  /// Ends a life of each near page, and retires live pages that were not retired. Requires: the
+  /// launches that were in flight have ended.
   void end_life(Range range);
   /// Makes retired pages away if no launch needs them. Returns them for the driver to drop.
   [[nodiscard]] std::vector<Range> drop(Range range);
