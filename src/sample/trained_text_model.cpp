@@ -32,7 +32,8 @@ ChosenCheckpoint find_checkpoint(const fs::path& folder) {
   return choose_checkpoint(folder);
 }
 
-// Refuses with "reads images" if the checkpoint names another kind of network.
+// Returns the network that the checkpoint kept. Throws: um::Error if it reads images, or was saved
+// without its network.
 const KeptTextModel& text_model_in(const fs::path& folder, const Checkpoint& checkpoint) {
   if (checkpoint.text_model) return *checkpoint.text_model;
   const std::string& network = checkpoint.key.network;  // "gpt2 256 tokens, 50257 classes"

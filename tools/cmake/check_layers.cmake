@@ -185,7 +185,7 @@ foreach(top um prefetch nets src tools tests)
   endforeach()
 endforeach()
 
-# A folder is one concept: at most 22 units, a header with its source being one.
+# A folder has at most 22 units; a header with its source is one.
 list(REMOVE_DUPLICATES units)
 foreach(folder IN LISTS folders)
   set(of_folder ${units})

@@ -2,7 +2,8 @@
 # find_package(spillway COMPONENTS um_dropin): the drop-in allocator alone, which needs no package.
 # find_package(spillway COMPONENTS plan_dropin): the planners in a C function, which need none either,
 # but oneTBB's library when they run.
-# find_package(spillway): all, and a target for each folder: spillway::um_host, spillway::plan, ...
+# find_package(spillway): all libraries: spillway::um, nets, prefetch, src, host, onnx and cli; with CUDA
+# also um_cuda and cuda_backend.
 foreach(spillway_component IN LISTS spillway_FIND_COMPONENTS)
   if(NOT spillway_component MATCHES "^(um_dropin|plan_dropin|trainer)$"
       AND spillway_FIND_REQUIRED_${spillway_component})

@@ -16,15 +16,15 @@ namespace spillway::cli {
 /// about.
 void tell(std::string_view text) noexcept;
 
-/// Silences tell() from now on, as another rank prints the same.
-void be_silent() noexcept;
-
-/// Does the same with fmt's format strings.
+/// Formats with fmt and writes the result as tell(text) does.
 template <typename First, typename... Others>
 void tell(fmt::format_string<First, Others...> format, First&& first, Others&&... others) {
   tell(std::string_view{
       fmt::format(format, std::forward<First>(first), std::forward<Others>(others)...)});
 }
+
+/// Silences tell() from now on, as another rank prints the same.
+void be_silent() noexcept;
 
 /// Opens each missing descriptor of 0 to 2 as a stream that cannot be read or written. Otherwise a
 /// file could get its number. main() calls it first.

@@ -31,8 +31,8 @@ class ShardFlags {
   /// Makes `device` this rank's device, device_of_rank(). Throws: um::Error. Requires: join().
   void choose_device(std::string& device) const;
 
-  /// Joins the other ranks, if there are any. Call once, before all ranks print the same. Throws:
-  /// um::Error, one sentence for the user.
+  /// Joins the other ranks, if there are any. Call once, before anything that every rank would
+  /// print. Throws: um::Error, one sentence for the user.
   void join(std::size_t batch);
 
   [[nodiscard]] Communicator* communicator() const { return communicator_.get(); }

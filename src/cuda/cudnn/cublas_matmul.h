@@ -24,8 +24,8 @@ struct MatmulProblem {
   std::string purpose;           ///< for messages: "the linear layer's forward pass"
 };
 
-/// A matrix product, prepared for the algorithm that cuBLASLt's heuristics rank first. The
-/// algorithm needs at most 32 MiB and the machine's max_workspace. Sums are float. On a
+/// A matrix product, prepared for one algorithm of cuBLASLt: the first in its heuristics' order
+/// that needs at most 32 MiB and at most the machine's max_workspace. Sums are float. On a
 /// deterministic machine no sum is split between blocks.
 class Matmul {
  public:

@@ -55,7 +55,7 @@ class StepNumbers {
   std::vector<std::byte> values_;  // of all slots ever taken
 };
 
-/// One of the values; its lifetime is that of the slot.
+/// One of the values. Owns its slot; the destructor gives it back.
 template <class T>
 class StepNumber {
  public:

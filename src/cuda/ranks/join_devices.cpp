@@ -7,18 +7,11 @@
 
 #include "src/cuda/ranks/cuda_number_kernels.h"
 #include "src/cuda/ranks/device_communicator.h"
-#include "src/cuda/ranks/nccl_communicator.h"
 #include "src/ranks/agreement.h"
 #include "src/ranks/rank_names.h"
 #include "um/error.h"
 
 namespace spillway::cuda {
-
-std::unique_ptr<Communicator> join_nccl(Communicator& ranks, DeviceCommunicator::Device device,
-                                        const CommunicatorOptions& options,
-                                        const std::string& library) {
-  return std::make_unique<NcclCommunicator>(ranks, std::move(device), options, load_nccl(library));
-}
 
 namespace {
 

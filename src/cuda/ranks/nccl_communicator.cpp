@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "src/cuda/ranks/device_communicator.h"
+#include "src/cuda/ranks/join_devices.h"
 #include "src/ranks/agreement.h"
 #include "um/error.h"
 
@@ -214,6 +215,12 @@ void NcclCommunicator::give_up() {
       "NCCL has not ended an exchange for {:g} s, although all ranks answer: their GPUs do not "
       "reach each other; NCCL_DEBUG=INFO has it say more",
       static_cast<double>(time_limit().count()) * 1e-3)};
+}
+
+std::unique_ptr<Communicator> join_nccl(Communicator& ranks, DeviceCommunicator::Device device,
+                                        const CommunicatorOptions& options,
+                                        const std::string& library) {
+  return std::make_unique<NcclCommunicator>(ranks, std::move(device), options, load_nccl(library));
 }
 
 }  // namespace spillway::cuda

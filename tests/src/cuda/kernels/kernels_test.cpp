@@ -1,4 +1,5 @@
-// Layers that our GPU kernels do not support are reported before anything is launched.
+// Our GPU kernels beyond the tests of operations: limits, sums of ranks, staged batches, several
+// updates in a launch.
 #include <cmath>
 #include <cstddef>
 #include <memory>
@@ -16,6 +17,7 @@
 namespace spillway::cuda {
 namespace {
 
+// Layers that our GPU kernels do not support are reported before anything is launched.
 class KernelLimits : public KernelRunner {
  protected:
   template <class Op>

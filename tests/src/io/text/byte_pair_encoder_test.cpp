@@ -1,4 +1,3 @@
-// Damaged text files: each can be opened and read to its end, or gives an error.
 #include "src/io/text/byte_pair_encoder.h"
 
 #include <gtest/gtest.h>
@@ -135,6 +134,7 @@ TEST_F(EncodedFile, ThatIsNoTextIsRefused) {
 
 constexpr int kCases = 300;
 
+// Damaged text files: each can be opened and read to its end, or gives an error.
 class SpoiltText : public testing::Test {
  protected:
   SpoiltText() {
