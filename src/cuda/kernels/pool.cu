@@ -302,16 +302,22 @@ __device__ float base_of(const float* squares, int c, const Norm& norm) {
   return norm.k + norm.scale * window_sum(squares, c, norm);
 }
 
+// Writes the squares of a pixel's channels, the first of which is number `begin` of `x`.
+template <class T>
+__device__ void load_squares(const T* x, std::size_t begin, float* squares, const Norm& norm) {
+  for (int c = threadIdx.x; c < norm.channels; c += blockDim.x) {
+    const float value = load_one(x, begin + c);
+    squares[norm.border + c] = value * value;
+  }
+}
+
 template <class T>
 __global__ void lrn_forward(const T* x, T* y, Norm norm) {
   float* const squares = shared_floats();
   clear_border(squares, norm);
   for (std::size_t pixel = blockIdx.x; pixel < norm.pixels; pixel += gridDim.x) {
     const std::size_t begin = pixel * norm.channels;
-    for (int c = threadIdx.x; c < norm.channels; c += blockDim.x) {
-      const float value = load_one(x, begin + c);
-      squares[norm.border + c] = value * value;
-    }
+    load_squares(x, begin, squares, norm);
     __syncthreads();
     for (int c = threadIdx.x; c < norm.channels; c += blockDim.x) {
       const float value = load_one(x, begin + c);
@@ -332,10 +338,7 @@ __global__ void lrn_backward(const T* x, const T* y, const T* dy, T* dx, Norm no
   clear_border(terms, norm);
   for (std::size_t pixel = blockIdx.x; pixel < norm.pixels; pixel += gridDim.x) {
     const std::size_t begin = pixel * norm.channels;
-    for (int c = threadIdx.x; c < norm.channels; c += blockDim.x) {
-      const float value = load_one(x, begin + c);
-      squares[norm.border + c] = value * value;
-    }
+    load_squares(x, begin, squares, norm);
     __syncthreads();
     for (int c = threadIdx.x; c < norm.channels; c += blockDim.x) {
       bases[c] = base_of(squares, c, norm);
