@@ -312,7 +312,7 @@ TEST_P(SubBatchAdam, CountsBatches) {
   }
 }
 
-// Where a gradient is all but zero, its rounding decides where Adam moves a weight to; such a
+// The rounding of a gradient near zero decides in which direction Adam moves its weight. Such a
 // weight hardly changes the loss.
 TEST_P(SubBatchAdam, HasTheLossesOfTheWholeBatchUpToRounding) {
   const AdamTrained whole = train(in_memory(kBatch), 10);

@@ -6,8 +6,8 @@
 
 namespace spillway::cuda {
 
-// What ranks compute with numbers in a device's memory, as src/ranks/communicator.h says. Each
-// enqueues, and needs no alignment but a float's.
+// Sums of ranks over numbers in a device's memory: NumberKernels of src/ranks/communicator.h. Each
+// function enqueues, and requires only the alignment of a float.
 
 /// to[i] += numbers[i]
 void add_numbers(cudaStream_t stream, float* to, const float* numbers, std::size_t count);

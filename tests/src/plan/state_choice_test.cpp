@@ -184,7 +184,7 @@ TEST(Budget, MinGoesFromTheSmallestToTheResidentNeed) {
   EXPECT_EQ(resolve("min+100%"), 300_B);
 }
 
-// Of 2^56 bytes, ten thousand times as much is more than 64 bits hold.
+// Ten thousand times 2^56 bytes do not fit into 64 bits.
 TEST(Budget, OfHugeNeedsEndsAtWhatNoMemoryHas) {
   const prefetch::NearNeed huge{.resident = um::Bytes{1ULL << 56U},
                                 .peak_with_workspace = um::Bytes{1ULL << 56U},

@@ -245,7 +245,7 @@ TEST_F(DividedUpdates, LeaveSmallBlocksWhole) {
   EXPECT_EQ(place_of(step, "fc2.take"), step.graph.tasks.size());
 }
 
-// So that all of them have the same plans.
+// All ranks then have the same plans.
 TEST_F(DividedUpdates, HaveTheSameGraphOnAllRanks) {
   for (const std::size_t rank : {1U, 2U}) {
     EXPECT_EQ(prefetch::fingerprint(divided(rank, 3).graph),

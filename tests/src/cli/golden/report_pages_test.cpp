@@ -1,4 +1,4 @@
-// What `spillway report` makes of bench files that are kept from earlier.
+// Pages of `spillway report` for bench files of earlier versions.
 
 #include <gtest/gtest.h>
 

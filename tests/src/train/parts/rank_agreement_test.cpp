@@ -1,5 +1,5 @@
-// What ranks must have alike before they train together. One that differs is told on all of them.
-// What ranks warn of that nobody hears but the first one.
+// Settings that ranks must share before they train together: all ranks report a difference. The
+// first rank prints the warnings of the others.
 #include "src/train/parts/rank_agreement.h"
 
 #include <gtest/gtest.h>
