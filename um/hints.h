@@ -1,16 +1,53 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <span>
 
 #include "um/bytes.h"
+#include "um/error.h"
 #include "um/memory.h"
 #include "um/stream.h"
 
 namespace spillway::um {
 
-class FarSide;
+/// Far memory as a processor beside it accesses it: without the link and without near memory.
+///
+/// Thread safety: calls on ranges that do not overlap may run concurrently, also beside moves of
+/// other ranges.
+class FarSide {
+ public:
+  virtual ~FarSide() = default;
+
+  /// Returns the addresses of the bytes if they are in RAM; otherwise an empty range.
+  [[nodiscard]] virtual Range addresses(Bytes /*offset*/, Bytes /*size*/) { return {}; }
+  /// Return when the bytes have been copied. Requires: address, offset and size are multiples of
+  /// 4096. Throw: Error when a file cannot be read or written, or its content is corrupt.
+  virtual void read(Bytes offset, Range to) = 0;
+  virtual void write(Bytes offset, std::span<const std::byte> from) = 0;
+};
+
+/// Far memory in RAM with addresses, independent of who moves its content.
+class FarRange final : public FarSide {
+ public:
+  explicit FarRange(Range memory) : memory_{memory} {}
+
+  [[nodiscard]] Range addresses(Bytes offset, Bytes size) override {
+    expects(offset.count() <= memory_.size() && size.count() <= memory_.size() - offset.count(),
+            "a range of the far memory");
+    return memory_.subspan(offset.count(), size.count());
+  }
+  void read(Bytes offset, Range to) override {
+    std::ranges::copy(addresses(offset, Bytes{to.size()}), to.begin());
+  }
+  void write(Bytes offset, std::span<const std::byte> from) override {
+    std::ranges::copy(from, addresses(offset, Bytes{from.size()}).begin());
+  }
+
+ private:
+  Range memory_;
+};
 
 /// Standing advice on a range; the latest holds. Advice changes only times if every write is
 /// declared by a use. An undeclared write is kept if it faults on a page that is not near. With
@@ -87,8 +124,6 @@ class Hints {
   /// Error when a move or page fault failed, like begin_use().
   virtual void check() = 0;
 };
-
-class FarSide;
 
 /// Explicit swapping: copies between near memory and a far store that offsets address.
 ///

@@ -3,13 +3,13 @@
 #include <utility>
 #include <vector>
 
-#include "nets/families/alexnet.h"
 #include "nets/families/bert.h"
 #include "nets/families/densenet.h"
 #include "nets/families/fcn.h"
 #include "nets/families/gpt.h"
 #include "nets/families/inception.h"
 #include "nets/families/network_family.h"
+#include "nets/families/plain_networks.h"
 #include "nets/families/resnet.h"
 #include "nets/families/vgg.h"
 #include "nets/families/vit.h"

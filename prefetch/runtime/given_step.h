@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "prefetch/plan.h"
-#include "prefetch/runtime/copy_arena.h"
+#include "prefetch/runtime/step_memory.h"
 #include "prefetch/simulate/timeline.h"
 #include "um/stream.h"
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "prefetch/placement/placed_step.h"
-#include "prefetch/runtime/copy_arena.h"
 #include "prefetch/runtime/step_layout.h"
+#include "prefetch/runtime/step_memory.h"
 #include "um/hints.h"
 #include "um/memory.h"
 

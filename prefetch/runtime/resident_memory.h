@@ -4,7 +4,6 @@
 #include <exception>
 #include <utility>
 
-#include "prefetch/runtime/copy_arena.h"
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_memory.h"
 

@@ -12,20 +12,41 @@
 
 #include "prefetch/liveness.h"
 #include "prefetch/plan.h"
-#include "prefetch/runtime/copy_arena.h"
 #include "prefetch/simulate/timeline.h"
 #include "prefetch/task_graph.h"
 #include "um/bytes.h"
 #include "um/hints.h"
 #include "um/stream.h"
 
-namespace spillway::um {
-
-class FarSide;
-
-}  // namespace spillway::um
-
 namespace spillway::prefetch {
+
+/// Fixed addresses of everything that each run and each move of a step touches. Such a step can be
+/// submitted ahead, as a StepProgram.
+///
+/// Thread safety: none.
+class FixedPlaces {
+ public:
+  /// The source and target of a move; null and empty when no bytes need to move.
+  struct Copy {
+    std::span<const std::byte> from;
+    std::byte* to = nullptr;
+  };
+
+  virtual ~FixedPlaces() = default;
+
+  /// Returns the address of an operand of the run at `position`.
+  [[nodiscard]] virtual std::byte* address(Position position, DataId id) const = 0;
+  /// Returns the workspace of that run; null when its algorithm needs none.
+  [[nodiscard]] virtual std::byte* workspace(Position position) const = 0;
+  [[nodiscard]] virtual Copy offload(std::uint32_t index) const = 0;
+  [[nodiscard]] virtual Copy prefetch(std::uint32_t index) const = 0;
+
+  /// Prepares the places for a step. Blocks until state is at its initial places. Throws:
+  /// um::OutOfMemory; what moves throw.
+  virtual void begin_step() = 0;
+  /// Ends the use of the places by the step.
+  virtual void end_step() noexcept = 0;
+};
 
 /// The memory of a running step: executes a plan's moves in one of the memory modes (resident,
 /// managed, copy).

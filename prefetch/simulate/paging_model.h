@@ -1,7 +1,6 @@
 #pragma once
 
-#include <cstdint>
-#include <vector>
+#include <cstddef>
 
 #include "prefetch/plan.h"
 #include "prefetch/profile.h"
@@ -10,17 +9,6 @@
 #include "um/bytes.h"
 
 namespace spillway::prefetch {
-
-/// Variation of a simulation.
-struct SimulateOptions {
-  double noise =
-      0;  ///< each run's time is multiplied by a number drawn from [1 - noise, 1 + noise]
-  std::uint64_t seed = 0;
-};
-
-/// Returns the compute time of each run of `plan` in nanoseconds, with the options' noise.
-[[nodiscard]] std::vector<double> run_times(const Plan& plan, const Profile& profile,
-                                            const SimulateOptions& options);
 
 /// The page faults of one step.
 struct PagedStep {

@@ -2,7 +2,6 @@
 
 #include "prefetch/plan.h"
 #include "prefetch/profile.h"
-#include "prefetch/simulate/paging_model.h"
 #include "prefetch/simulate/timeline.h"
 #include "prefetch/task_graph.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <random>
 
 #include "prefetch/simulate/near_use.h"
 
@@ -31,6 +32,19 @@ std::vector<MemorySample> memory_curve(const TaskGraph& graph, const Plan& plan,
         {change.time, um::Bytes{static_cast<std::uint64_t>(std::max<std::int64_t>(0, near))}});
   }
   return curve;
+}
+
+std::vector<double> run_times(const Plan& plan, const Profile& profile,
+                              const SimulateOptions& options) {
+  std::vector<double> times;
+  times.reserve(plan.runs.size());
+  std::mt19937_64 random{options.seed};
+  for (const TaskRun& run : plan.runs) {
+    const double draw = static_cast<double>(random() >> 11U) * 0x1p-53;  // uniform in [0, 1)
+    times.push_back(static_cast<double>(profile(run).count()) *
+                    (1 + options.noise * (2 * draw - 1)));
+  }
+  return times;
 }
 
 }  // namespace spillway::prefetch

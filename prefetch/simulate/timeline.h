@@ -1,9 +1,11 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "prefetch/plan.h"
+#include "prefetch/profile.h"
 #include "prefetch/task_graph.h"
 #include "um/bytes.h"
 
@@ -54,5 +56,16 @@ struct MemorySample {
 /// Requires: `timeline` has an interval for each of the plan's runs.
 [[nodiscard]] std::vector<MemorySample> memory_curve(const TaskGraph& graph, const Plan& plan,
                                                      const Timeline& timeline);
+
+/// Variation of a simulation.
+struct SimulateOptions {
+  double noise =
+      0;  ///< each run's time is multiplied by a number drawn from [1 - noise, 1 + noise]
+  std::uint64_t seed = 0;
+};
+
+/// Returns the compute time of each run of `plan` in nanoseconds, with the options' noise.
+[[nodiscard]] std::vector<double> run_times(const Plan& plan, const Profile& profile,
+                                            const SimulateOptions& options);
 
 }  // namespace spillway::prefetch

@@ -15,7 +15,7 @@
 #include "prefetch/files/json.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/terminal/tell.h"
-#include "src/evaluate/trained_network.h"
+#include "src/evaluate/evaluator.h"
 #include "src/io/onnx/export_onnx.h"
 #include "src/io/onnx/onnx_model.h"
 #include "src/io/safetensors.h"

@@ -311,7 +311,6 @@ void LiveFar::end(std::uint64_t id) {
 
 namespace {
 
-namespace um = spillway::um;
 using spillway::dropin::guarded;
 using spillway::dropin::live_far;
 

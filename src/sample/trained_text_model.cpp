@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "nets/text/network_file.h"
-#include "src/evaluate/trained_network.h"
+#include "src/evaluate/evaluator.h"
 #include "src/execute/executor.h"
 #include "src/io/text/byte_pairs.h"
 #include "src/sample/next_token_model.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/cli/train/training_flags.h"
-#include "src/evaluate/trained_network.h"
+#include "src/evaluate/evaluator.h"
 #include "src/host/host_backend.h"
 #include "src/io/data/dataset.h"
 #include "src/io/data/open_dataset.h"

@@ -12,7 +12,7 @@
 #include "src/cli/flags/memory_flags.h"
 #include "src/cli/flags/plan_flags.h"
 #include "src/cli/terminal/progress_line.h"
-#include "src/evaluate/trained_network.h"
+#include "src/evaluate/evaluator.h"
 #include "src/io/data/dataset.h"
 #include "src/io/data/image_files.h"
 

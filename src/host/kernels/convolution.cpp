@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "src/host/kernels/channel_strips.h"
 #include "src/host/kernels/depthwise_loops.h"
 #include "src/host/kernels/kernels.h"
 #include "src/host/kernels/window_products.h"

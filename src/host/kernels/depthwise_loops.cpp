@@ -7,11 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "src/host/kernels/channel_strips.h"
 #include "src/host/kernels/kernels.h"
 #include "src/host/kernels/window_products.h"
 #include "src/host/layout/parameter_layout.h"
 #include "src/host/layout/threads.h"
-#include "um/machine/mapping.h"
+#include "um/machine/wide.h"
 
 namespace spillway::host {
 namespace {

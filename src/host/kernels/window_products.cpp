@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/host/kernels/channel_strips.h"
 #include "src/host/kernels/kernels.h"
 #include "src/host/layout/onednn.h"
 #include "src/host/layout/parameter_layout.h"

@@ -5,8 +5,8 @@
 
 #include "src/io/images/augmentation.h"
 #include "src/io/images/crop.h"
+#include "src/io/images/decode_crop.h"
 #include "src/io/images/image_decoder.h"
-#include "src/io/images/resampler.h"
 #include "src/numbers/narrow_floats.h"
 #include "um/error.h"
 

@@ -8,6 +8,7 @@
 
 #include "um/bytes.h"
 #include "um/error.h"
+#include "um/hints.h"
 #include "um/options.h"
 
 namespace spillway::um {

@@ -11,7 +11,7 @@
 #include "src/host/layout/onednn.h"
 #include "src/ops/dropout_mask.h"
 #include "src/ops/tensor.h"
-#include "um/machine/mapping.h"
+#include "um/machine/wide.h"
 
 namespace spillway::host {
 namespace {

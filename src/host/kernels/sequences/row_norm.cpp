@@ -3,7 +3,7 @@
 
 #include "src/host/kernels/kernels.h"
 #include "src/host/kernels/sequences/token_rows.h"
-#include "um/machine/mapping.h"
+#include "um/machine/wide.h"
 
 namespace spillway::host {
 namespace {

@@ -12,7 +12,7 @@
 #include "src/host/layout/host_kernel.h"
 #include "src/ops/backend.h"
 #include "src/ops/operation.h"
-#include "um/machine/mapping.h"
+#include "um/machine/wide.h"
 
 namespace spillway::host {
 namespace {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "src/io/images/augmentation.h"
+#include "src/io/images/decode_crop.h"
 #include "src/io/images/image_decoder.h"
 #include "src/io/images/image_pipeline.h"
-#include "src/io/images/resampler.h"
 #include "tests/src/io/images/golden_images.h"
 
 namespace spillway::test {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "src/io/images/decode_crop.h"
 #include "src/io/images/image_decoder.h"
 #include "src/io/images/orientation.h"
-#include "src/io/images/resampler.h"
 #include "tests/src/io/images/exif_file.h"
 #include "tests/src/io/images/golden_images.h"
 

@@ -1,4 +1,4 @@
-#include "src/evaluate/trained_network.h"
+#include "src/evaluate/evaluator.h"
 
 #include <optional>
 #include <span>

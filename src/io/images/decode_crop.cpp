@@ -1,4 +1,4 @@
-#include "src/io/images/resampler.h"
+#include "src/io/images/decode_crop.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 #include "src/io/images/image_decoder.h"
 #include "src/io/images/orientation.h"
 #include "um/error.h"
-#include "um/machine/mapping.h"
+#include "um/machine/wide.h"
 
 namespace spillway {
 namespace {

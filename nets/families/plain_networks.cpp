@@ -1,4 +1,4 @@
-#include "nets/families/alexnet.h"
+#include "nets/families/plain_networks.h"
 
 #include <string>
 
