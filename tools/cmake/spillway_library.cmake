@@ -36,8 +36,7 @@ function(spillway_library name)
     PRIVATE $<BUILD_INTERFACE:spillway_flags> ${lib_LINK_PRIVATE})
   target_compile_features(spillway_${name} PUBLIC cxx_std_20)
   set_target_properties(spillway_${name} PROPERTIES
-    VERIFY_INTERFACE_HEADER_SETS ON POSITION_INDEPENDENT_CODE ON LINKER_LANGUAGE CXX
-    EXPORT_NAME ${name})
+    POSITION_INDEPENDENT_CODE ON LINKER_LANGUAGE CXX EXPORT_NAME ${name})
   spillway_unity_by_folder(spillway_${name} ${sources})
   install(TARGETS spillway_${name} EXPORT spillway FILE_SET HEADERS DESTINATION include/spillway)
 endfunction()

@@ -31,8 +31,8 @@ def trained_shapes(layer, x):
         "position-embedding": lambda: [(rows, x[1]) for rows in (f["positions"] or x[2], f["segments"])
                                        if rows],
         "image-tokens": lambda: [(x[1],)] if f["class-token"] else [],
-        "vocabulary-loss": lambda: ([(f["vocabulary"], x[1])] if len(layer.inputs) == 1 else [])
-                                   + ([(f["vocabulary"],)] if f["bias"] else []),
+        "vocabulary-loss": lambda: (([(f["vocabulary"], x[1])] if len(layer.inputs) == 1 else []) +
+                                    ([(f["vocabulary"],)] if f["bias"] else [])),
     }
     if layer.kind in tables:
         return tables[layer.kind]()

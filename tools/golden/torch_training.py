@@ -92,7 +92,9 @@ class Training:
     def parameter_groups(self):
         """Weights decay, the first part of what a layer has; vectors do not: biases, and gamma and
         beta of norms; nor does a second table."""
-        decays = lambda place, part: place == 0 and part.dim() > 1
+        def decays(place, part):
+            return place == 0 and part.dim() > 1
+
         all_parts = [pair for parts in self.trained.values() for pair in enumerate(parts)]
         return [{"params": [p for i, p in all_parts if decays(i, p)], "weight_decay": WEIGHT_DECAY},
                 {"params": [p for i, p in all_parts if not decays(i, p)], "weight_decay": 0}]

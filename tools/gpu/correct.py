@@ -207,4 +207,3 @@ def steady(bench, check):
         check.row(f"{what} in steady steps at 40 %, managed", str(count), count == 0)
     if any(counts.values()) or not is_within_budget(run):
         raise Failure("a steady step has page faults or evictions, or is beyond its budget")
-

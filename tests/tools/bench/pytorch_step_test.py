@@ -48,7 +48,8 @@ class Steps(unittest.TestCase):
     def options(self, **more):
         return argparse.Namespace(**{"net": "small", "batch": 2, "classes": 10, "threads": 1,
                                      "steps": STEPS, "lr": 0.01, "weight_decay": 5e-4,
-                                     "optimizer": "sgd", "image_size": 64, "channels_last": False, "device": "cpu",
+                                     "optimizer": "sgd", "image_size": 64,
+                                     "channels_last": False, "device": "cpu",
                                      "way": "resident", "folder": self.folder, **more})
 
     def plain(self, **more):

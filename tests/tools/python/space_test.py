@@ -268,7 +268,6 @@ class Arrays(unittest.TestCase):
                 self.assertEqual(self.space.read_into(file, array), 4)  # the file has no more
 
 
-
 class CountersText(unittest.TestCase):
     def test_has_a_line_each_with_units(self):
         self.assertEqual(str(Counters(faults=3, near_bytes=2048, fault_nanoseconds=5 * 10**8)),

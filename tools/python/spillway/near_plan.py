@@ -60,8 +60,10 @@ class NearPlan:
         """Whether `size` fits now; gives up nothing that is used before `limit`."""
         if self.held + size <= self.budget:
             return True
+
         def place(entry):
             return places_of.get(entry, NEVER)
+
         last_first = sorted((e for e in self.near if e is not in_hand), key=place, reverse=True)
         freed = 0
         for count, entry in enumerate(last_first, 1):
