@@ -101,35 +101,19 @@ void LayerRoles::expect(const Node& node) const {
   std::visit(Role{network_, node, is_read_, is_trained_}, node.layer);
 }
 
-namespace {
-
-std::size_t index_of(NodeId node) { return static_cast<std::size_t>(node); }
-
-// Returns, per node, the number of layers on the longest path from the image.
-std::vector<std::size_t> depths_of(const Network& network) {
+std::vector<std::string> residual_norms(const Network& network) {
+  const auto index_of = [](NodeId node) { return static_cast<std::size_t>(node); };
+  // By node: layers on the longest path from the image, and how often layers read it.
   std::vector<std::size_t> depths;
-  for (const Node& node : network.nodes) {
-    std::size_t depth = 0;
-    for (const NodeId input : node.inputs) depth = std::max(depth, depths[index_of(input)] + 1);
-    depths.push_back(depth);
-  }
-  return depths;
-}
-
-// Returns, per node, how often layers read it.
-std::vector<std::size_t> readers_of(const Network& network) {
   std::vector<std::size_t> readers(network.nodes.size());
   for (const Node& node : network.nodes) {
-    for (const NodeId input : node.inputs) ++readers[index_of(input)];
+    std::size_t depth = 0;
+    for (const NodeId input : node.inputs) {
+      depth = std::max(depth, depths[index_of(input)] + 1);
+      ++readers[index_of(input)];
+    }
+    depths.push_back(depth);
   }
-  return readers;
-}
-
-}  // namespace
-
-std::vector<std::string> residual_norms(const Network& network) {
-  const std::vector<std::size_t> depths = depths_of(network);
-  const std::vector<std::size_t> readers = readers_of(network);
   std::vector<std::string> names;
   for (const Node& node : network.nodes) {
     if (!std::holds_alternative<Add>(node.layer)) continue;

@@ -116,6 +116,37 @@ class Candidates {
   std::vector<std::optional<FarUpdate>> found_;
 };
 
+// Returns by block how many moves have ended when its last move has.
+std::vector<std::uint32_t> ends_of(const std::vector<Move>& moves) {
+  std::vector<std::uint32_t> ends;
+  for (std::uint32_t i = 0; i < moves.size(); ++i) {
+    const auto data = static_cast<std::size_t>(moves[i].data);
+    if (data >= ends.size()) ends.resize(data + 1);
+    ends[data] = i + 1;
+  }
+  return ends;
+}
+
+class LastMoves {
+ public:
+  explicit LastMoves(const Plan& plan)
+      : offloads_{ends_of(plan.offloads)}, prefetches_{ends_of(plan.prefetches)} {}
+
+  [[nodiscard]] Progress after(const FarUpdate& update) const {
+    const auto end = [](const std::vector<std::uint32_t>& ends, DataId id) {
+      const auto data = static_cast<std::size_t>(id);
+      return data < ends.size() ? ends[data] : 0U;
+    };
+    return {
+        .offloads = std::max(end(offloads_, update.gradient), end(offloads_, update.parameters)),
+        .prefetches = end(prefetches_, update.parameters)};
+  }
+
+ private:
+  std::vector<std::uint32_t> offloads_;
+  std::vector<std::uint32_t> prefetches_;
+};
+
 }  // namespace
 
 std::vector<TaskId> far_updatable(const TaskGraph& graph, um::Bytes page) {
@@ -170,41 +201,6 @@ std::vector<um::Nanoseconds> far_update_times(const TaskGraph& graph, const Link
   }
   return times;
 }
-
-namespace {
-
-// Returns by block how many moves have ended when its last move has.
-std::vector<std::uint32_t> ends_of(const std::vector<Move>& moves) {
-  std::vector<std::uint32_t> ends;
-  for (std::uint32_t i = 0; i < moves.size(); ++i) {
-    const auto data = static_cast<std::size_t>(moves[i].data);
-    if (data >= ends.size()) ends.resize(data + 1);
-    ends[data] = i + 1;
-  }
-  return ends;
-}
-
-class LastMoves {
- public:
-  explicit LastMoves(const Plan& plan)
-      : offloads_{ends_of(plan.offloads)}, prefetches_{ends_of(plan.prefetches)} {}
-
-  [[nodiscard]] Progress after(const FarUpdate& update) const {
-    const auto end = [](const std::vector<std::uint32_t>& ends, DataId id) {
-      const auto data = static_cast<std::size_t>(id);
-      return data < ends.size() ? ends[data] : 0U;
-    };
-    return {
-        .offloads = std::max(end(offloads_, update.gradient), end(offloads_, update.parameters)),
-        .prefetches = end(prefetches_, update.parameters)};
-  }
-
- private:
-  std::vector<std::uint32_t> offloads_;
-  std::vector<std::uint32_t> prefetches_;
-};
-
-}  // namespace
 
 std::vector<Progress> far_run_conditions(const TaskGraph& graph, const Plan& plan) {
   const LastMoves last{plan};

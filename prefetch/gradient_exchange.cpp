@@ -80,14 +80,6 @@ std::vector<GradientExchange> fill_buckets(const TaskGraph& graph, const BucketR
   return buckets;
 }
 
-void divide(const std::vector<bool>& is_divided, GradientExchange& bucket) {
-  const auto divided =
-      std::stable_partition(bucket.blocks.begin(), bucket.blocks.end(),
-                            [&](DataId id) { return !is_divided[static_cast<std::size_t>(id)]; });
-  bucket.divided.assign(divided, bucket.blocks.end());
-  if (!bucket.divided.empty()) bucket.collective = Collective::kReduceScatter;
-}
-
 // Returns an all-gather for the parameters in each bucket of gradients, ready when the last slice
 // is updated.
 std::vector<GradientExchange> gather_parameters(const TaskGraph& graph,
@@ -133,7 +125,13 @@ TaskGraph with_exchanges(TaskGraph graph, const BucketRule& rule) {
         "ranks; leave out --ranks"};
   }
   const std::vector<bool> is_divided = find_divided(graph);
-  for (GradientExchange& bucket : graph.exchanges) divide(is_divided, bucket);
+  for (GradientExchange& bucket : graph.exchanges) {
+    const auto divided =
+        std::stable_partition(bucket.blocks.begin(), bucket.blocks.end(),
+                              [&](DataId id) { return !is_divided[static_cast<std::size_t>(id)]; });
+    bucket.divided.assign(divided, bucket.blocks.end());
+    if (!bucket.divided.empty()) bucket.collective = Collective::kReduceScatter;
+  }
   const std::vector<GradientExchange> gathers = gather_parameters(graph, graph.exchanges);
   graph.exchanges.insert(graph.exchanges.end(), gathers.begin(), gathers.end());
   const std::vector<std::uint32_t> exchange = exchange_of_blocks(graph);

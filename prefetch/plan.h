@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -95,9 +96,20 @@ struct Plan {
 
 /// Returns the runs of a step without recomputation: every task once, in order, with its first
 /// algorithm.
-[[nodiscard]] std::vector<TaskRun> runs_in_order(const TaskGraph& graph);
+[[nodiscard]] inline std::vector<TaskRun> runs_in_order(const TaskGraph& graph) {
+  std::vector<TaskRun> runs;
+  runs.reserve(graph.tasks.size());
+  for (std::size_t i = 0; i < graph.tasks.size(); ++i) runs.push_back({.task = TaskId(i)});
+  return runs;
+}
 
 /// Returns true when every move of the plan takes a whole block, as the copy mode requires.
-[[nodiscard]] bool moves_whole_blocks(const Plan& plan, const TaskGraph& graph);
+[[nodiscard]] inline bool moves_whole_blocks(const Plan& plan, const TaskGraph& graph) {
+  const auto is_whole = [&](const Move& move) {
+    return move.offset == um::Bytes{} && move.size >= graph[move.data].size;
+  };
+  return std::ranges::all_of(plan.offloads, is_whole) &&
+         std::ranges::all_of(plan.prefetches, is_whole);
+}
 
 }  // namespace spillway::prefetch

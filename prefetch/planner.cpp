@@ -13,20 +13,6 @@ namespace spillway::prefetch {
 
 using um::Bytes;
 
-namespace {
-
-Bytes largest_workspace(const TaskGraph& graph, const BlockSizes& block_sizes) {
-  Bytes largest;
-  for (const Task& task : graph.tasks) {
-    for (const Algorithm& algorithm : task.algorithms) {
-      largest = std::max(largest, block_sizes.workspace_size(algorithm.workspace));
-    }
-  }
-  return largest;
-}
-
-}  // namespace
-
 NearNeed near_need(const TaskGraph& graph, const BlockSizes& block_sizes) {
   NearNeed need{.resident = block_sizes.pinned(), .smallest = block_sizes.pinned()};
   if (graph.tasks.empty()) return need;
@@ -35,7 +21,13 @@ NearNeed near_need(const TaskGraph& graph, const BlockSizes& block_sizes) {
   const std::vector<Bytes> sets = working_sets(graph, block_sizes, runs);
   const auto largest = std::ranges::max_element(sets);
   need.resident += *std::ranges::max_element(live);
-  need.peak_with_workspace = need.resident + largest_workspace(graph, block_sizes);
+  Bytes workspace;
+  for (const Task& task : graph.tasks) {
+    for (const Algorithm& algorithm : task.algorithms) {
+      workspace = std::max(workspace, block_sizes.workspace_size(algorithm.workspace));
+    }
+  }
+  need.peak_with_workspace = need.resident + workspace;
   need.smallest += *largest;
   need.largest_task = TaskId(largest - sets.begin());
   return need;

@@ -62,7 +62,11 @@ struct Profile {
 };
 
 /// Returns the sum of the durations of `runs`: the length of a step that never waits.
-[[nodiscard]] um::Nanoseconds compute_time(const Profile& profile,
-                                           const std::vector<TaskRun>& runs);
+[[nodiscard]] inline um::Nanoseconds compute_time(const Profile& profile,
+                                                  const std::vector<TaskRun>& runs) {
+  um::Nanoseconds total{0};
+  for (const TaskRun& run : runs) total += profile(run);
+  return total;
+}
 
 }  // namespace spillway::prefetch

@@ -143,13 +143,6 @@ bool keeps_dependencies(const TaskGraph& graph, std::span<const TaskId> order) {
   });
 }
 
-bool updates_movable_state(const TaskGraph& graph) {
-  return std::ranges::any_of(graph.tasks, [&](const Task& task) {
-    return is_update(task) &&
-           std::ranges::any_of(task.writes, [&](DataId id) { return graph[id].is_offloadable; });
-  });
-}
-
 // Builds the order of update_order() task by task.
 class OrderBuilder {
  public:
@@ -162,7 +155,11 @@ class OrderBuilder {
       }
     }
     find_makers();
-    is_early_ = !gathers_.empty() || updates_movable_state(graph);
+    const auto updates_movable_state = [&](const Task& task) {
+      const auto is_movable = [&](DataId id) { return graph[id].is_offloadable; };
+      return is_update(task) && std::ranges::any_of(task.writes, is_movable);
+    };
+    is_early_ = !gathers_.empty() || std::ranges::any_of(graph.tasks, updates_movable_state);
   }
 
   std::vector<TaskId> build() {
@@ -233,17 +230,6 @@ class OrderBuilder {
   std::vector<TaskId> order_;
 };
 
-// An all-gather becomes ready with the last task, in this order, that writes one of its blocks.
-void find_ready_gathers(TaskGraph& graph) {
-  const std::vector<std::uint32_t> exchange = exchange_of_blocks(graph);
-  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
-    for (const DataId id : graph.tasks[t].writes) {
-      const std::uint32_t e = exchange[static_cast<std::size_t>(id)];
-      if (graph[id].lies_in && e > 0) graph.exchanges[e - 1].ready = TaskId(t);
-    }
-  }
-}
-
 }  // namespace
 
 std::vector<TaskId> update_order(const TaskGraph& graph) { return OrderBuilder{graph}.build(); }
@@ -262,7 +248,14 @@ TaskGraph in_order(TaskGraph graph, std::span<const TaskId> order) {
   for (GradientExchange& exchange : graph.exchanges) {
     exchange.ready = place[static_cast<std::size_t>(exchange.ready)];
   }
-  find_ready_gathers(graph);
+  // An all-gather becomes ready with the last task, in this order, that writes one of its blocks.
+  const std::vector<std::uint32_t> exchange_of = exchange_of_blocks(graph);
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    for (const DataId id : graph.tasks[t].writes) {
+      const std::uint32_t e = exchange_of[static_cast<std::size_t>(id)];
+      if (graph[id].lies_in && e > 0) graph.exchanges[e - 1].ready = TaskId(t);
+    }
+  }
   std::ranges::stable_sort(graph.exchanges, {}, &GradientExchange::ready);
   return graph;
 }

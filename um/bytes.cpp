@@ -22,11 +22,6 @@ constexpr std::array<std::pair<std::string_view, double>, 12> kUnits{{{"", 1.0},
                                                                       {"TiB", 1099511627776.0},
                                                                       {"kiB", 1024.0}}};
 
-std::string_view without_leading_spaces(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  return text;
-}
-
 }  // namespace
 
 std::string to_string(Bytes size) {
@@ -48,8 +43,8 @@ std::optional<double> parse_amount(std::string_view text) {
   const auto [end, status] =
       std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
   if (status != std::errc{} || !std::isfinite(number) || number < 0) return std::nullopt;
-  const std::string_view unit =
-      without_leading_spaces(text.substr(static_cast<std::size_t>(end - text.data())));
+  std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
   for (const auto& [name, factor] : kUnits) {
     if (unit == name) return number * factor;
   }
@@ -62,13 +57,8 @@ std::optional<Bytes> parse_bytes(std::string_view text) {
   return Bytes{static_cast<std::uint64_t>(std::round(*amount))};
 }
 
-namespace {
-
-constexpr double kSlowest = 1000;  // 9 TB then take 292 years, the maximum of Nanoseconds
-
-}  // namespace
-
 std::optional<Bandwidth> parse_bandwidth(std::string_view text) {
+  constexpr double kSlowest = 1000;  // 9 TB then take 292 years, the maximum of Nanoseconds
   if (!text.ends_with("/s")) return std::nullopt;
   text.remove_suffix(2);
   const std::optional<double> amount = parse_amount(text);

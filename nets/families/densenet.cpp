@@ -1,11 +1,10 @@
-#include "nets/families/densenet.h"
-
 #include <array>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "nets/builder.h"
+#include "nets/families/published_networks.h"
 
 namespace spillway::nets {
 namespace {
@@ -42,12 +41,6 @@ NodeId add_block(Builder& net, NodeId x, const std::string& name, std::size_t la
   return x;
 }
 
-// Halves the channels, the height and the width.
-NodeId add_transition(Builder& net, NodeId x, const std::string& name) {
-  x = add_dense_unit(net, x, name, "", {.channels = net.shape(x).channels / 2});
-  return net.pool(name + ".pool", x, {.kind = PoolKind::kAverage});
-}
-
 Network densenet(std::string name, const Design& design, const Shape& image, std::size_t classes) {
   Builder net{std::move(name), image};
   NodeId x = net.convolution("conv0", net.input(),
@@ -60,7 +53,11 @@ Network densenet(std::string name, const Design& design, const Shape& image, std
   x = net.pool("pool0", x, {.kernel = square(3), .stride = square(2), .padding = square(1)});
   for (std::size_t i = 0; i < design.layers.size(); ++i) {
     const std::string number = std::to_string(i + 1);
-    if (i > 0) x = add_transition(net, x, "transition" + std::to_string(i));
+    if (i > 0) {  // halves the channels, the height and the width
+      const std::string transition = "transition" + std::to_string(i);
+      x = add_dense_unit(net, x, transition, "", {.channels = net.shape(x).channels / 2});
+      x = net.pool(transition + ".pool", x, {.kind = PoolKind::kAverage});
+    }
     x = add_block(net, x, "denseblock" + number, design.layers[i], design.growth);
   }
   x = net.relu("relu5", net.batch_norm("norm5", x));

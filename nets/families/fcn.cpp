@@ -1,8 +1,7 @@
-#include "nets/families/fcn.h"
-
 #include <utility>
 
 #include "nets/builder.h"
+#include "nets/families/published_networks.h"
 
 namespace spillway::nets {
 namespace {

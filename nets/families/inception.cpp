@@ -1,10 +1,9 @@
-#include "nets/families/inception.h"
-
 #include <cstddef>
 #include <string>
 #include <vector>
 
 #include "nets/builder.h"
+#include "nets/families/published_networks.h"
 
 namespace spillway::nets {
 namespace {
@@ -213,35 +212,6 @@ Network build_v3(const std::string& name, const Shape& image, std::size_t classe
   return net.build(add_head(net, x, 0.5F, classes));
 }
 
-}  // namespace
-
-Network inception_v3(const Shape& image, std::size_t classes) {
-  return build_v3("inception-v3", image, classes, /*has_head=*/false);
-}
-
-Network inception_v3_with_head(const Shape& image, std::size_t classes) {
-  return build_v3("inception-v3+aux-heads", image, classes, /*has_head=*/true);
-}
-
-Network inception_v4(const Shape& image, std::size_t classes) {
-  Builder net{"inception-v4", image};
-  NodeId x = add_v4_stem(net, net.input());
-  for (const char* const number : {"1", "2", "3", "4"}) {
-    x = add_v4_a(net, x, std::string{"a"} + number);
-  }
-  x = add_v4_reduction_a(net, x, "reduction_a");
-  for (const char* const number : {"1", "2", "3", "4", "5", "6", "7"}) {
-    x = add_v4_b(net, x, std::string{"b"} + number);
-  }
-  x = add_v4_reduction_b(net, x, "reduction_b");
-  for (const char* const number : {"1", "2", "3"}) {
-    x = add_v4_c(net, x, std::string{"c"} + number);
-  }
-  return net.build(add_head(net, x, 0.2F, classes));
-}
-
-namespace {
-
 constexpr Pool kHalving{.kernel = square(3), .stride = square(2), .rounds_up = true};
 constexpr Pool kKeeping{.kernel = square(3), .stride = square(1), .padding = square(1)};
 
@@ -297,6 +267,31 @@ Network build(const std::string& name, const Shape& image, std::size_t classes, 
 }
 
 }  // namespace
+
+Network inception_v3(const Shape& image, std::size_t classes) {
+  return build_v3("inception-v3", image, classes, /*has_head=*/false);
+}
+
+Network inception_v3_with_head(const Shape& image, std::size_t classes) {
+  return build_v3("inception-v3+aux-heads", image, classes, /*has_head=*/true);
+}
+
+Network inception_v4(const Shape& image, std::size_t classes) {
+  Builder net{"inception-v4", image};
+  NodeId x = add_v4_stem(net, net.input());
+  for (const char* const number : {"1", "2", "3", "4"}) {
+    x = add_v4_a(net, x, std::string{"a"} + number);
+  }
+  x = add_v4_reduction_a(net, x, "reduction_a");
+  for (const char* const number : {"1", "2", "3", "4", "5", "6", "7"}) {
+    x = add_v4_b(net, x, std::string{"b"} + number);
+  }
+  x = add_v4_reduction_b(net, x, "reduction_b");
+  for (const char* const number : {"1", "2", "3"}) {
+    x = add_v4_c(net, x, std::string{"c"} + number);
+  }
+  return net.build(add_head(net, x, 0.2F, classes));
+}
 
 Network googlenet(const Shape& image, std::size_t classes) {
   return build("googlenet", image, classes, /*has_heads=*/false);

@@ -1,7 +1,5 @@
-#include "nets/families/llama.h"
-
 #include "nets/builder.h"
-#include "nets/families/gpt.h"
+#include "nets/families/published_networks.h"
 #include "um/error.h"
 
 namespace spillway::nets {

@@ -1,8 +1,7 @@
-#include "nets/families/plain_networks.h"
-
 #include <string>
 
 #include "nets/builder.h"
+#include "nets/families/published_networks.h"
 
 namespace spillway::nets {
 namespace {
@@ -15,6 +14,21 @@ constexpr LocalResponseNorm kNorm{.size = 5, .alpha = 5e-4F, .beta = 0.75F, .k =
 NodeId add_convolution(Builder& net, NodeId x, const std::string& number,
                        const Convolution& layer) {
   return net.relu("relu" + number, net.convolution("conv" + number, x, layer));
+}
+
+constexpr Pool kCeilPool{.kernel = square(3), .stride = square(2), .rounds_up = true};
+
+NodeId add_with_relu(Builder& net, NodeId x, const std::string& name, const Convolution& layer) {
+  return net.relu(name + ".relu", net.convolution(name, x, layer));
+}
+
+NodeId add_fire(Builder& net, NodeId x, const std::string& name, std::size_t squeezed,
+                std::size_t expanded) {
+  x = add_with_relu(net, x, name + ".squeeze", {.channels = squeezed});
+  return net.concat(
+      name, {add_with_relu(net, x, name + ".expand1x1", {.channels = expanded}),
+             add_with_relu(net, x, name + ".expand3x3",
+                           {.channels = expanded, .kernel = square(3), .padding = square(1)})});
 }
 
 }  // namespace
@@ -70,25 +84,6 @@ Network overfeat(const Shape& image, std::size_t classes) {
   x = net.dropout("drop7", x, {});
   return net.build(net.linear("fc8", x, {.features = classes}));
 }
-
-namespace {
-
-constexpr Pool kCeilPool{.kernel = square(3), .stride = square(2), .rounds_up = true};
-
-NodeId add_with_relu(Builder& net, NodeId x, const std::string& name, const Convolution& layer) {
-  return net.relu(name + ".relu", net.convolution(name, x, layer));
-}
-
-NodeId add_fire(Builder& net, NodeId x, const std::string& name, std::size_t squeezed,
-                std::size_t expanded) {
-  x = add_with_relu(net, x, name + ".squeeze", {.channels = squeezed});
-  return net.concat(
-      name, {add_with_relu(net, x, name + ".expand1x1", {.channels = expanded}),
-             add_with_relu(net, x, name + ".expand3x3",
-                           {.channels = expanded, .kernel = square(3), .padding = square(1)})});
-}
-
-}  // namespace
 
 Network squeezenet(const Shape& image, std::size_t classes) {
   Builder net{"squeezenet", image};

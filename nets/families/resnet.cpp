@@ -1,8 +1,7 @@
-#include "nets/families/resnet.h"
-
 #include <utility>
 
 #include "nets/builder.h"
+#include "nets/families/published_networks.h"
 #include "um/error.h"
 
 namespace spillway::nets {

@@ -1,6 +1,5 @@
-#include "nets/families/vit.h"
-
 #include "nets/builder.h"
+#include "nets/families/published_networks.h"
 
 namespace spillway::nets {
 namespace {

@@ -42,7 +42,6 @@ class TextLines {
  private:
   bool read_line();
   void expect_text() const;
-  void cut_comment();
   [[nodiscard]] um::Error error(const std::string& complaint) const;
 
   std::istream& text_;

@@ -1,16 +1,20 @@
 #include "nets/text/network_file.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <sstream>
 #include <system_error>
 #include <utility>
 #include <variant>
+#include <vector>
 
-#include "nets/families/network_family.h"
+#include "nets/families/network_catalogue.h"
 #include "nets/layer_role.h"
 #include "nets/shape.h"
 #include "nets/shape_inference.h"
+#include "nets/text/layer_text.h"
 #include "nets/text/network_declaration.h"
 #include "um/error.h"
 #include "um/files/input_file.h"
@@ -117,6 +121,63 @@ bool is_built_in(const std::string& name) {
   return false;
 }
 
+// A line, split into columns.
+struct Row {
+  std::string name;
+  std::string kind;
+  std::string rest;  // inputs, unless the node reads just the one before it, and parameters
+  std::string shape;
+};
+
+// Returns `network` with one more class; itself if the number of classes is fixed, as in a user's
+// file without the word `classes`.
+Network twin_of(const Network& network, const CatalogueEntry& entry,
+                const NetworkOptions& options) {
+  NetworkOptions more = options;
+  more.classes = network.classes() + 1;
+  try {
+    return build_network(entry, more);
+  } catch (const um::Error&) {
+    return network;
+  }
+}
+
+std::vector<Row> rows_of(const Network& network, const Network& twin) {
+  um::expects(network.nodes.size() == twin.nodes.size(), "layers do not depend on the classes");
+  std::vector<Row> rows;
+  for (std::size_t i = 1; i < network.nodes.size(); ++i) {
+    const Node& node = network.nodes[i];
+    const LayerText text = to_text(node.layer, twin.nodes[i].layer);
+    std::string rest;
+    const auto append = [&](const std::string& word) { rest += (rest.empty() ? "" : " ") + word; };
+    if (node.inputs.size() != 1 || static_cast<std::size_t>(node.inputs[0]) + 1 != i) {
+      for (const NodeId input : node.inputs) append(network[input].name);
+    }
+    for (const LayerParameter& parameter : text.parameters) {
+      append(parameter.word + "=" + parameter.value);
+    }
+    rows.push_back({.name = node.name,
+                    .kind = text.kind,
+                    .rest = std::move(rest),
+                    .shape = to_string(node.output)});
+  }
+  return rows;
+}
+
+// Returns the width of a column: its longest text, up to a limit that longer texts may exceed.
+std::size_t width_of(const std::vector<Row>& rows, std::string Row::*column) {
+  constexpr std::size_t kWidest = 48;
+  std::size_t width = 0;
+  for (const Row& row : rows) width = std::max(width, (row.*column).size());
+  return std::min(width, kWidest);
+}
+
+void append_column(std::string& line, const std::string& text, std::size_t width) {
+  line += text;
+  line.append(text.size() < width ? width - text.size() : 0, ' ');
+  line += "  ";
+}
+
 }  // namespace
 
 CatalogueEntry read_network(std::istream& text, const std::string& file) {
@@ -153,6 +214,38 @@ bool is_network_file(const std::string& name_or_path) {
 CatalogueEntry open_network(const std::string& name_or_path) {
   return is_network_file(name_or_path) ? read_network_file(name_or_path)
                                        : find_network(name_or_path);
+}
+
+std::string to_text(const CatalogueEntry& entry, const NetworkOptions& options) {
+  const Network network = build_network(entry, options);
+  const std::vector<Row> rows = rows_of(network, twin_of(network, entry, options));
+  std::string text = std::string{kNetworkFileFormat} + "\nname " + network.name + "\ndescription " +
+                     entry.description + "\ninput " + to_string(network.input()) + "\nclasses " +
+                     std::to_string(network.classes()) + "\n\n";
+  const std::size_t name_width = width_of(rows, &Row::name);
+  const std::size_t kind_width = width_of(rows, &Row::kind);
+  const std::size_t rest_width = width_of(rows, &Row::rest);
+  for (const Row& row : rows) {
+    append_column(text, row.name, name_width);
+    append_column(text, row.kind, kind_width);
+    append_column(text, row.rest, rest_width);
+    text += "# " + row.shape + "\n";
+  }
+  return text;
+}
+
+std::string to_text(const Network& network) {
+  return std::string{kNetworkFileFormat} + "\nname " + network.name + "\ninput " +
+         to_string(network.input()) + "\nclasses " + std::to_string(network.classes()) + "\n\n" +
+         layers_text(network);
+}
+
+std::string layers_text(const Network& network) {
+  std::string text;
+  for (const Row& row : rows_of(network, network)) {
+    text += row.name + " " + row.kind + " " + row.rest + " # " + row.shape + "\n";
+  }
+  return text;
 }
 
 }  // namespace spillway::nets

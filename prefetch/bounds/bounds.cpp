@@ -4,15 +4,16 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "prefetch/block_sizes.h"
-#include "prefetch/bounds/bound_curves.h"
 #include "prefetch/bounds/timed_intervals.h"
-#include "prefetch/bounds/transition_bound.h"
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/liveness.h"
+#include "prefetch/profile.h"
 #include "prefetch/task_graph.h"
 #include "um/bytes.h"
 
@@ -20,6 +21,317 @@ namespace spillway::prefetch {
 namespace {
 
 using um::Nanoseconds;
+
+// The end time of an event that never happens.
+inline constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// Lower bound of the time until a number of bytes have crossed a link, where parts become
+// available one after another.
+class TransferCurve {
+ public:
+  explicit TransferCurve(double bytes_per_second) : rate_{bytes_per_second} {}
+
+  void add(double available, double size) {
+    parts_.push_back({.available = available, .size = size});
+  }
+
+  // Adds bytes that need not cross.
+  void add_free(double size) { free_ += size; }
+
+  // Requires: called once, after all add().
+  void finish() {
+    std::ranges::stable_sort(parts_, {}, &Part::available);
+    double bytes = free_;
+    double now = 0;
+    for (Part& part : parts_) {
+      now = std::max(now, part.available) + part.size / rate_;
+      bytes += part.size;
+      totals_.push_back(bytes);
+      ends_.push_back(now);
+    }
+  }
+
+  // Returns the time for `bytes`: increasing, with jumps where the next part is not yet available.
+  [[nodiscard]] double time(double bytes) const {
+    if (bytes <= free_) return 0;
+    const auto part = std::ranges::lower_bound(totals_, bytes);
+    if (part == totals_.end()) return kNever;
+    return ends_[static_cast<std::size_t>(part - totals_.begin())] - (*part - bytes) / rate_;
+  }
+  [[nodiscard]] const std::vector<double>& totals() const { return totals_; }
+
+ private:
+  struct Part {
+    double available;
+    double size;
+  };
+  double rate_;
+  double free_ = 0;
+  std::vector<Part> parts_;
+  std::vector<double> totals_;  // bytes of the first parts together, plus free ones
+  std::vector<double> ends_;    // when these have crossed
+};
+
+// Lower bound of the time to recompute a number of discarded bytes.
+//
+// A block costs the time of all its tasks, and of those of its inputs that are not kept; a kept
+// input takes room instead. A task's time is divided among its blocks by size, and so is a
+// block's. Any choice of blocks thus costs at least its tasks' time. Inputs are kept if that
+// minimizes the cost per byte of room.
+class RecomputationCurve {
+ public:
+  // `times`: by task; must outlive this object.
+  explicit RecomputationCurve(std::span<const double> times) : times_{times} {}
+
+  // `producers`: the tasks that make the block, each once; must outlive this object.
+  void add(std::span<const Position> producers, double size) {
+    blocks_.push_back(
+        {.producers = producers, .size = size, .first_recompute_input = recompute_inputs_.size()});
+    note(producers, size);
+  }
+  // Adds an input of the last added block; must outlive this object.
+  void add_recompute_input(RecomputeInput&&) = delete;
+  void add_recompute_input(const RecomputeInput& recompute_input) {
+    recompute_inputs_.push_back(&recompute_input);
+    note(recompute_input.producers, recompute_input.size);
+  }
+
+  // Requires: called once, after all add().
+  void finish() {
+    sum_up_made();
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      const std::size_t end =
+          i + 1 < blocks_.size() ? blocks_[i + 1].first_recompute_input : recompute_inputs_.size();
+      Block& block = blocks_[i];
+      const auto all = std::span{recompute_inputs_};
+      block.price =
+          price(block, all.subspan(block.first_recompute_input, end - block.first_recompute_input));
+    }
+    std::erase_if(blocks_, [](const Block& block) { return block.price == kNever; });
+    std::ranges::stable_sort(blocks_, {}, &Block::price);
+    for (const Block& block : blocks_) {
+      totals_.push_back(total() + block.size);
+      ends_.push_back((ends_.empty() ? 0 : ends_.back()) + block.price * block.size);
+    }
+  }
+
+  [[nodiscard]] double total() const { return totals_.empty() ? 0 : totals_.back(); }
+  [[nodiscard]] const std::vector<double>& totals() const { return totals_; }
+
+  [[nodiscard]] double time(double bytes) const {
+    if (bytes <= 0) return 0;
+    const auto found = std::ranges::lower_bound(totals_, bytes);
+    if (found == totals_.end()) return kNever;
+    const auto i = static_cast<std::size_t>(found - totals_.begin());
+    const double total_before = i == 0 ? 0 : totals_[i - 1];
+    const double time_before = i == 0 ? 0 : ends_[i - 1];
+    return time_before +
+           (ends_[i] - time_before) * (bytes - total_before) / (totals_[i] - total_before);
+  }
+
+ private:
+  struct Block {
+    std::span<const Position> producers;
+    double size = 0;
+    std::size_t first_recompute_input = 0;
+    double price = 0;  // seconds per byte
+  };
+  struct Made {
+    Position task;
+    double size;
+  };
+
+  void note(std::span<const Position> producers, double size) {
+    for (const Position producer : producers) made_.push_back({.task = producer, .size = size});
+  }
+
+  // Merges the entries of each task into one, in order.
+  void sum_up_made() {
+    std::ranges::sort(made_, {}, [](const Made& made) { return std::pair{made.task, made.size}; });
+    std::size_t count = 0;
+    for (const Made& made : made_) {
+      if (count > 0 && made_[count - 1].task == made.task) {
+        made_[count - 1].size += made.size;
+      } else {
+        made_[count++] = made;
+      }
+    }
+    made_.resize(count);
+  }
+
+  [[nodiscard]] double share(std::span<const Position> producers, double size) const {
+    double time = 0;
+    for (const Position producer : producers) {
+      time += times_[producer] * size /
+              std::ranges::lower_bound(made_, producer, {}, &Made::task)->size;
+    }
+    return time;
+  }
+
+  // Returns the least price over all choices of kept inputs. Considers inputs in order of cost per
+  // byte, the most expensive first.
+  [[nodiscard]] double price(const Block& block,
+                             std::span<const RecomputeInput* const> recompute_inputs) const {
+    double time = share(block.producers, block.size);
+    double room = block.size;
+    std::vector<std::pair<double, double>> made;  // seconds per byte, bytes
+    for (const RecomputeInput* recompute_input : recompute_inputs) {
+      if (recompute_input->producers.empty()) {
+        room -= recompute_input->size;
+        continue;
+      }
+      const double again = share(recompute_input->producers, recompute_input->size);
+      time += again;
+      made.emplace_back(again / recompute_input->size, recompute_input->size);
+    }
+    constexpr double kNoRoom = 1e-9;  // of a byte
+    if (room <= kNoRoom) return kNever;
+    std::ranges::sort(made, std::ranges::greater{});
+    double min = time / room;
+    for (const auto& [again, size] : made) {
+      room -= size;
+      time -= again * size;
+      if (room <= kNoRoom) break;
+      min = std::min(min, time / room);
+    }
+    return min;
+  }
+
+  std::span<const double> times_;
+  std::vector<Block> blocks_;
+  std::vector<const RecomputeInput*> recompute_inputs_;
+  std::vector<Made> made_;      // the bytes that each task makes
+  std::vector<double> totals_;  // bytes of the first blocks together
+  std::vector<double> ends_;    // the time for these
+};
+
+// Lower bounds of the time between two tasks that fill near memory, from the room of each beside
+// its own operands and least workspace.
+//
+// **Incoming blocks.** Consider two tasks and the blocks that are idle during the first and next
+// used by a later task, up to and including the second. During the first task, their near bytes
+// are limited by its room. All others cross the link, or are recomputed, before the second task
+// starts. Transfers take the link's time per byte. Recomputation takes processor time in addition
+// to the tasks in between (RecomputationCurve): its inputs were near instead, come in, or are
+// recomputed, too. Link and processor work concurrently, so the longer time counts, for the
+// cheapest division. A block that was recomputed before or during the first task is near
+// meanwhile, or crosses the link: this cannot beat the bound.
+//
+// **Outgoing blocks.** Consider blocks written since the first task began and needed after the
+// second. During the second task, their near bytes are limited by its room. No block leaves before
+// it is written, so the others leave in between. Blocks that may be discarded need not.
+//
+// The bounds of disjoint stretches of a step add up.
+class TransitionBound {
+ public:
+  // `rooms`: by task, bytes of near memory beside its operands and least workspace. `times`: by
+  // task. All arguments must outlive it. Complexity: O(tasks * kWindow * blocks of a window).
+  TransitionBound(std::span<const TimedInterval> idle_intervals, std::span<const double> rooms,
+                  std::span<const double> times, const LinkProfile& link, bool may_recompute);
+
+  // The largest distance between two considered tasks: a block of layers of common networks.
+  static constexpr Position kWindow = 32;
+
+  // Returns the least time between the end of `first` and the start of `later`, which is at most
+  // kWindow tasks after it. Never less than the tasks in between take.
+  [[nodiscard]] double between(Position first, Position later) const {
+    return least_[place(first, later)];
+  }
+
+ private:
+  static std::size_t place(Position first, Position later) {
+    return static_cast<std::size_t>(first) * kWindow + (later - first - 1);
+  }
+  void add_arrivals(Position first);
+  void add_departures(Position later);
+  [[nodiscard]] double arrival(std::span<const TimedInterval* const> coming, Position first,
+                               double bytes, double computing) const;
+
+  std::span<const double> rooms_;
+  std::span<const double> times_;
+  double out_;  // bytes per second
+  double in_;   // bytes per second
+  bool may_recompute_;
+  std::vector<std::vector<const TimedInterval*>> by_next_;     // by task
+  std::vector<std::vector<const TimedInterval*>> by_written_;  // by task
+  std::vector<double> least_;                                  // by place()
+};
+
+TransitionBound::TransitionBound(std::span<const TimedInterval> idle_intervals,
+                                 std::span<const double> rooms, std::span<const double> times,
+                                 const LinkProfile& link, bool may_recompute)
+    : rooms_{rooms},
+      times_{times},
+      out_{link.offload.bytes_per_second()},
+      in_{link.prefetch.bytes_per_second()},
+      may_recompute_{may_recompute},
+      by_next_(times.size()),
+      by_written_(times.size()),
+      least_(times.size() * kWindow) {
+  for (const TimedInterval& idle : idle_intervals) {
+    if (!idle.to_end) by_next_[idle.next].push_back(&idle);
+    if (idle.is_written) by_written_[idle.written].push_back(&idle);
+  }
+  const auto count = static_cast<Position>(times.size());
+  for (Position t = 0; t < count; ++t) add_arrivals(t);
+  for (Position t = 0; t < count; ++t) add_departures(t);
+}
+
+void TransitionBound::add_arrivals(Position first) {
+  const auto count = static_cast<Position>(times_.size());
+  std::vector<const TimedInterval*> coming;
+  double bytes = -rooms_[first];
+  double computing = 0;
+  for (Position later = first + 1; later < count && later <= first + kWindow; ++later) {
+    for (const TimedInterval* idle : by_next_[later]) {
+      if (!idle->holds(first)) continue;
+      bytes += idle->size;
+      coming.push_back(idle);
+    }
+    double& least = least_[place(first, later)];
+    least = computing;
+    if (bytes > computing * in_) least = arrival(coming, first, bytes, computing);
+    computing += times_[later];
+  }
+}
+
+// Bounds the time for those of the blocks `coming` after `first` that have no room during it:
+// `bytes`.
+double TransitionBound::arrival(std::span<const TimedInterval* const> coming, Position first,
+                                double bytes, double computing) const {
+  RecomputationCurve again{times_};
+  for (const TimedInterval* idle : coming) {
+    if (!may_recompute_ || idle->producers.empty()) continue;
+    again.add(idle->producers, idle->size);
+    for (const RecomputeInput& recompute_input : idle->recompute_inputs) {
+      // an input that is needed later is a block of its own
+      if (recompute_input.last < first) again.add_recompute_input(recompute_input);
+    }
+  }
+  again.finish();
+  // The link moves some and the processor recomputes the others, concurrently: the longer time
+  // counts.
+  double low = 0;
+  double high = std::min(bytes, again.total());
+  for (int i = 0; i < 50; ++i) {
+    const double made = low + (high - low) / 2;
+    ((bytes - made) / in_ > computing + again.time(made) ? low : high) = made;
+  }
+  return std::max(computing, (bytes - high) / in_);
+}
+
+void TransitionBound::add_departures(Position later) {
+  double bytes = -rooms_[later];
+  const Position window = std::min(later, kWindow);
+  for (Position first = later; first-- > later - window;) {
+    for (const TimedInterval* idle : by_written_[first]) {
+      if (!idle->holds(later)) continue;
+      if (!may_recompute_ || idle->producers.empty()) bytes += idle->size;
+    }
+    double& least = least_[place(first, later)];
+    least = std::max(least, bytes / out_);
+  }
+}
 
 // Returns by exchange the time of the tasks that use its gradients afterwards.
 std::vector<Nanoseconds> times_of_users(const TaskGraph& graph,
@@ -40,31 +352,6 @@ std::vector<Nanoseconds> times_of_users(const TaskGraph& graph,
   }
   return users;
 }
-
-}  // namespace
-
-Nanoseconds exchange_bound(const TaskGraph& graph, const Profile& profile) {
-  if (graph.exchanges.empty()) return Nanoseconds{0};
-  std::vector<Nanoseconds> times;
-  std::vector<Nanoseconds> ended{Nanoseconds{0}};  // by k: when the first k tasks have ended
-  for (const std::vector<Nanoseconds>& durations : profile.durations) {
-    times.push_back(*std::ranges::min_element(durations));
-    ended.push_back(ended.back() + times.back());
-  }
-  const std::vector<Nanoseconds> users = times_of_users(graph, times);
-  Nanoseconds bound{0};
-  Nanoseconds lane{0};
-  Nanoseconds least_after = Nanoseconds::max();
-  for (std::size_t e = graph.exchanges.size(); e-- > 0;) {
-    lane += profile.exchanges[e].alone;
-    least_after = std::min(least_after, users[e]);
-    const auto ready = static_cast<std::size_t>(graph.exchanges[e].ready);
-    bound = std::max(bound, ended[ready + 1] + lane + least_after);
-  }
-  return bound;
-}
-
-namespace {
 
 double to_double(um::Bytes size) { return static_cast<double>(size.count()); }
 
@@ -326,6 +613,27 @@ class StepModel {
 };
 
 }  // namespace
+
+Nanoseconds exchange_bound(const TaskGraph& graph, const Profile& profile) {
+  if (graph.exchanges.empty()) return Nanoseconds{0};
+  std::vector<Nanoseconds> times;
+  std::vector<Nanoseconds> ended{Nanoseconds{0}};  // by k: when the first k tasks have ended
+  for (const std::vector<Nanoseconds>& durations : profile.durations) {
+    times.push_back(*std::ranges::min_element(durations));
+    ended.push_back(ended.back() + times.back());
+  }
+  const std::vector<Nanoseconds> users = times_of_users(graph, times);
+  Nanoseconds bound{0};
+  Nanoseconds lane{0};
+  Nanoseconds least_after = Nanoseconds::max();
+  for (std::size_t e = graph.exchanges.size(); e-- > 0;) {
+    lane += profile.exchanges[e].alone;
+    least_after = std::min(least_after, users[e]);
+    const auto ready = static_cast<std::size_t>(graph.exchanges[e].ready);
+    bound = std::max(bound, ended[ready + 1] + lane + least_after);
+  }
+  return bound;
+}
 
 Bounds lower_bounds(const Problem& problem) {
   const StepModel step{problem};

@@ -24,6 +24,14 @@ nlohmann::json parse(const std::string& text, const std::string& name) {
   }
 }
 
+bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
+
+// Returns true if a message may quote the key.
+bool is_readable(const std::string& key) {
+  constexpr std::size_t kLongest = 64;
+  return !key.empty() && key.size() <= kLongest && std::ranges::none_of(key, is_control);
+}
+
 }  // namespace
 
 bool JsonView::has(const std::string& key) const {
@@ -50,7 +58,6 @@ std::size_t JsonView::size() const {
 std::string JsonView::string() const {
   if (!value_->is_string()) throw error("is no string");
   auto text = value_->get<std::string>();
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
   if (std::ranges::any_of(text, is_control)) throw error("holds a control character");
   return text;
 }
@@ -114,17 +121,6 @@ void write_json(const nlohmann::json& value, const std::string& path) {
   }
   um::write_output(path, value.dump(1) + '\n');
 }
-
-namespace {
-
-// Returns true if a message may quote the key.
-bool is_readable(const std::string& key) {
-  constexpr std::size_t kLongest = 64;
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
-  return !key.empty() && key.size() <= kLongest && std::ranges::none_of(key, is_control);
-}
-
-}  // namespace
 
 void expect_known_keys(const nlohmann::json& object, const JsonView& place,
                        std::span<const std::string> known) {

@@ -112,17 +112,6 @@ Machine read_machine(const JsonFile& file) {
           .bf16_flops_per_second = read_peak(root, "bf16_flops_per_second")};
 }
 
-struct Peak {
-  std::string_view precision;
-  std::optional<double> flops_per_second;
-};
-
-std::array<Peak, 3> peaks_of(const Machine& machine) {
-  return {{{"fp32", machine.flops_per_second},
-           {"tf32", machine.tf32_flops_per_second},
-           {"bf16", machine.bf16_flops_per_second}}};
-}
-
 }  // namespace
 
 std::span<const Machine> built_in_machines() { return kMachines; }
@@ -140,8 +129,15 @@ Machine find_machine(const std::string& name_or_path) {
 
 Machine in_precision(Machine machine, std::string_view precision) {
   um::expects(machine.precision == "fp32", "a machine in fp32 has all its peaks");
+  struct Peak {
+    std::string_view precision;
+    std::optional<double> flops_per_second;
+  };
+  const std::array<Peak, 3> peaks{{{"fp32", machine.flops_per_second},
+                                   {"tf32", machine.tf32_flops_per_second},
+                                   {"bf16", machine.bf16_flops_per_second}}};
   std::string has;
-  for (const Peak& peak : peaks_of(machine)) {
+  for (const Peak& peak : peaks) {
     if (!peak.flops_per_second) continue;
     if (peak.precision == precision) {
       machine.flops_per_second = *peak.flops_per_second;

@@ -82,21 +82,19 @@ Progress read_progress(const JsonView& after) {
           .prefetches = read_count(after.at(2))};
 }
 
-std::uint32_t read_algorithm(const JsonView& name, const Task& task) {
-  const auto found = std::ranges::find(task.algorithms, name.string(), &Algorithm::name);
-  if (found == task.algorithms.end()) {
-    throw name.error("is '" + name.string() + "', which " + task.name + " does not have here");
-  }
-  return static_cast<std::uint32_t>(found - task.algorithms.begin());
-}
-
 std::vector<TaskRun> read_runs(const JsonView& entries, const TaskGraph& graph) {
   const Names<TaskId, Task> tasks{graph.tasks};
   std::vector<TaskRun> runs;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const JsonView entry = entries.at(i);
     TaskRun run{.task = tasks.find(entry.at("task"))};
-    run.algorithm = read_algorithm(entry.at("algorithm"), graph[run.task]);
+    const Task& task = graph[run.task];
+    const JsonView name = entry.at("algorithm");
+    const auto found = std::ranges::find(task.algorithms, name.string(), &Algorithm::name);
+    if (found == task.algorithms.end()) {
+      throw name.error("is '" + name.string() + "', which " + task.name + " does not have here");
+    }
+    run.algorithm = static_cast<std::uint32_t>(found - task.algorithms.begin());
     run.is_recomputation = entry.has("recomputation") && entry.at("recomputation").boolean();
     run.after = read_progress(entry.at("after"));
     const bool waits = entry.has("after_exchanges");

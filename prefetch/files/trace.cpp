@@ -20,6 +20,7 @@ namespace spillway::prefetch {
 namespace {
 
 using um::Bytes;
+using um::Nanoseconds;
 
 // Returns by task the bytes of tensors that stay live after it: touched up to it, and again later.
 std::vector<Bytes> live_after(const TaskGraph& graph) {
@@ -49,29 +50,6 @@ std::vector<Bytes> live_after(const TaskGraph& graph) {
   }
   return live;
 }
-
-bool writes_state(const TaskGraph& graph, const Task& task) {
-  return std::ranges::any_of(task.writes,
-                             [&](DataId id) { return graph[id].kind == DataKind::kState; });
-}
-
-}  // namespace
-
-std::vector<Phase> guess_phases(const TaskGraph& graph) {
-  std::vector<Phase> phases(graph.tasks.size(), Phase::kForward);
-  const std::vector<Bytes> live = live_after(graph);
-  const auto max = std::ranges::max_element(live);
-  if (max == live.end() || *max == Bytes{}) return phases;
-  for (auto t = static_cast<std::size_t>(max - live.begin()) + 1; t < phases.size(); ++t) {
-    phases[t] = writes_state(graph, graph.tasks[t]) ? Phase::kUpdate : Phase::kBackward;
-  }
-  return phases;
-}
-
-namespace {
-
-using um::Bytes;
-using um::Nanoseconds;
 
 // Limits that keep sums of sizes and times, and tables of pages and moves, in range.
 constexpr std::uint64_t kMaxEntries = 1ULL << 20U;   // tasks, blocks
@@ -114,12 +92,6 @@ std::size_t count_of(const JsonView& array, std::uint64_t max) {
                       std::to_string(max));
   }
   return array.size();
-}
-
-bool read_offloadable(const JsonView& block, DataKind kind) {
-  const JsonView value = block.at("offloadable");
-  if (kind != DataKind::kState) throw value.error("is only for weights: tensors always are");
-  return value.boolean();
 }
 
 // Adds numbers up to a limit.
@@ -194,7 +166,13 @@ class TraceReader {
                      .size = Bytes{bytes.add(block.at("bytes"), kLargestBlock)},
                      .kind = read_choice(kind, kDataKinds)};
       if (read.kind == DataKind::kState) read.is_offloadable = options_.offload_weights;
-      if (block.has("offloadable")) read.is_offloadable = read_offloadable(block, read.kind);
+      if (block.has("offloadable")) {
+        const JsonView value = block.at("offloadable");
+        if (read.kind != DataKind::kState) {
+          throw value.error("is only for weights: tensors always are");
+        }
+        read.is_offloadable = value.boolean();
+      }
       trace_.graph.add(std::move(read));
     }
     is_written_.resize(data.size(), false);
@@ -305,6 +283,19 @@ class TraceReader {
 };
 
 }  // namespace
+
+std::vector<Phase> guess_phases(const TaskGraph& graph) {
+  std::vector<Phase> phases(graph.tasks.size(), Phase::kForward);
+  const std::vector<Bytes> live = live_after(graph);
+  const auto max = std::ranges::max_element(live);
+  if (max == live.end() || *max == Bytes{}) return phases;
+  const auto is_state = [&](DataId id) { return graph[id].kind == DataKind::kState; };
+  for (auto t = static_cast<std::size_t>(max - live.begin()) + 1; t < phases.size(); ++t) {
+    const bool is_update = std::ranges::any_of(graph.tasks[t].writes, is_state);
+    phases[t] = is_update ? Phase::kUpdate : Phase::kBackward;
+  }
+  return phases;
+}
 
 Trace read_trace(const JsonFile& file, const TraceOptions& options) {
   return TraceReader{file, options}.read();

@@ -34,10 +34,6 @@ std::vector<Position> suspects(const Problem& problem, const std::vector<TaskRun
   return result;
 }
 
-bool is_shorter(const std::optional<EvaluatedPlan>& a, const std::optional<EvaluatedPlan>& b) {
-  return a && (!b || a->makespan < b->makespan);
-}
-
 }  // namespace
 
 std::uint32_t fastest_within(const Problem& problem, const BlockSizes& block_sizes, TaskId task,
@@ -61,18 +57,23 @@ std::vector<TaskRun> fastest_runs(const TaskGraph& graph, const Profile& profile
   return runs;
 }
 
-std::vector<TaskRun> fastest_that_fit(const Problem& problem) {
-  const BlockSizes block_sizes{problem.graph, problem.page};
+std::vector<TaskRun> fastest_beside(const Problem& problem, const BlockSizes& block_sizes,
+                                    std::span<const Bytes> near) {
   const Bytes pool = block_sizes.pool(problem.budget);
   std::vector<TaskRun> runs = runs_in_order(problem.graph);
-  const std::vector<Bytes> sets = working_sets(problem.graph, block_sizes, runs);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const Bytes first =
         block_sizes.workspace_size(problem.graph[runs[i].task].algorithms[0].workspace);
-    const Bytes room = um::saturating_difference(pool + first, sets[i]);
+    const Bytes room = um::saturating_difference(pool + first, near[i]);
     runs[i].algorithm = fastest_within(problem, block_sizes, runs[i].task, room);
   }
   return runs;
+}
+
+std::vector<TaskRun> fastest_that_fit(const Problem& problem) {
+  const BlockSizes block_sizes{problem.graph, problem.page};
+  return fastest_beside(problem, block_sizes,
+                        working_sets(problem.graph, block_sizes, runs_in_order(problem.graph)));
 }
 
 std::optional<EvaluatedPlan> choose_algorithms(const Problem& problem, const Evaluate& evaluate,
@@ -85,7 +86,7 @@ std::optional<EvaluatedPlan> choose_algorithms(const Problem& problem, const Eva
   const auto consider = [&](std::vector<TaskRun> other) {
     --evaluations;
     auto plan = evaluate(other);
-    if (!is_shorter(plan, best)) return;
+    if (!plan || (best && plan->makespan >= best->makespan)) return;
     best = std::move(plan);
     runs = std::move(other);
   };

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "prefetch/block_sizes.h"
@@ -18,6 +19,13 @@ namespace spillway::prefetch {
 
 /// Returns every task once, each with its fastest algorithm, regardless of workspace.
 [[nodiscard]] std::vector<TaskRun> fastest_runs(const TaskGraph& graph, const Profile& profile);
+
+/// Returns every task once, in order, with the fastest algorithm that has room for its workspace
+/// beside `near`; the first one if none fits. `near`: by run, the movable bytes near during it,
+/// with the first algorithm's workspace.
+[[nodiscard]] std::vector<TaskRun> fastest_beside(const Problem& problem,
+                                                  const BlockSizes& block_sizes,
+                                                  std::span<const um::Bytes> near);
 
 /// Returns every task once, each with its fastest algorithm for which operands and workspace fit in
 /// near memory when everything else is far.

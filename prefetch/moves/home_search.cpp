@@ -8,8 +8,28 @@
 #include <utility>
 
 namespace spillway::prefetch {
+namespace {
 
 using um::Bytes;
+
+// Returns the interval up to the first use of state.
+IdleInterval at_start(const Life& life) {
+  return {.data = life.data,
+          .next = life.accesses.front().position,
+          .is_written = false,
+          .from_start = true};
+}
+
+constexpr int kAll = 256;
+constexpr int kMostFree = 40;  // 64ths of the pool
+
+Bytes part_of(Bytes all, int share, int of) {
+  const auto parts = static_cast<std::uint64_t>(of);
+  return Bytes{all.count() / parts * static_cast<std::uint64_t>(share) +
+               all.count() % parts * static_cast<std::uint64_t>(share) / parts};
+}
+
+}  // namespace
 
 std::vector<DataId> by_idle_time(const BlockSizes& block_sizes, std::span<const Life> lives) {
   std::vector<std::pair<Position, DataId>> idle;
@@ -37,18 +57,6 @@ std::vector<HomeBytes> homes_for_far_updates(const TaskGraph& graph,
   }
   return homes;
 }
-
-namespace {
-
-// Returns the interval up to the first use of state.
-IdleInterval at_start(const Life& life) {
-  return {.data = life.data,
-          .next = life.accesses.front().position,
-          .is_written = false,
-          .from_start = true};
-}
-
-}  // namespace
 
 std::vector<FarInterval> far_intervals_from_start(const BlockSizes& block_sizes,
                                                   std::span<const Life> lives,
@@ -105,21 +113,6 @@ std::vector<Swap> renewals(std::span<const FarInterval> far_intervals, std::span
   }
   return result;
 }
-
-namespace {
-
-using um::Bytes;
-
-constexpr int kAll = 256;
-constexpr int kMostFree = 40;  // 64ths of the pool
-
-Bytes part_of(Bytes all, int share, int of) {
-  const auto parts = static_cast<std::uint64_t>(of);
-  return Bytes{all.count() / parts * static_cast<std::uint64_t>(share) +
-               all.count() % parts * static_cast<std::uint64_t>(share) / parts};
-}
-
-}  // namespace
 
 HomeSearch::HomeSearch(const BlockSizes& block_sizes, std::span<const Life> lives, Bytes pool,
                        const CoverOptions& start)

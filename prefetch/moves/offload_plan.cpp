@@ -16,18 +16,6 @@
 
 namespace spillway::prefetch {
 
-namespace {
-
-// Returns by run, and for the end, the seconds of all runs before it.
-std::vector<double> time_before(const Profile& profile, std::span<const TaskRun> runs) {
-  std::vector<double> before{0};
-  before.reserve(runs.size() + 1);
-  for (const TaskRun& run : runs) before.push_back(before.back() + um::seconds(profile(run)));
-  return before;
-}
-
-}  // namespace
-
 Plan empty_plan(const Problem& problem, std::vector<TaskRun> runs) {
   Plan plan{.planner = {},
             .graph = problem.profile.graph,
@@ -159,7 +147,12 @@ EvaluatedPlan OffloadPlanner::by_runs(const Sequence& sequence,
 std::vector<Swap> OffloadPlanner::renewals_of(const Sequence& sequence,
                                               std::span<const FarInterval> far_intervals,
                                               const CoverOptions& options) const {
-  return renewals(far_intervals, sequence.lives, time_before(problem_.profile, sequence.runs),
+  std::vector<double> before{0};  // by run, and for the end: the seconds of all runs before it
+  before.reserve(sequence.runs.size() + 1);
+  for (const TaskRun& run : sequence.runs) {
+    before.push_back(before.back() + um::seconds(problem_.profile(run)));
+  }
+  return renewals(far_intervals, sequence.lives, before,
                   problem_.profile.link.offload.bytes_per_second(), options);
 }
 

@@ -14,6 +14,8 @@
 namespace spillway::prefetch {
 namespace {
 
+using um::Bytes;
+
 bool is_forward(const Task& task) { return task.phase == Phase::kForward; }
 
 // Returns the forward tasks that write each block, in order.
@@ -251,6 +253,23 @@ class Rerun {
   std::vector<std::vector<TaskId>> readers_;      // by block: its forward readers
 };
 
+// Returns the bytes left at each task without its workspace, at its run with the least left.
+std::vector<Bytes> find_room(const Problem& problem, const BlockSizes& block_sizes,
+                             const std::vector<TaskRun>& runs) {
+  const Bytes pool = block_sizes.pool(problem.budget);
+  const std::vector<Bytes> live =
+      demand(problem.graph, block_sizes, runs, find_lives(problem.graph, runs));
+  std::vector<Bytes> room(problem.graph.tasks.size(), pool);
+  for (Position p = 0; p < runs.size(); ++p) {
+    const Task& task = problem.graph[runs[p].task];
+    const Bytes workspace =
+        block_sizes.workspace_size(task.algorithms[runs[p].algorithm].workspace);
+    Bytes& min = room[static_cast<std::size_t>(runs[p].task)];
+    min = std::min(min, um::saturating_difference(pool + workspace, live[p]));
+  }
+  return room;
+}
+
 }  // namespace
 
 std::vector<Recomputable> find_recomputable(const TaskGraph& graph, const Profile& profile,
@@ -287,29 +306,6 @@ std::optional<std::vector<TaskRun>> RecomputationInserter::insert_within(
     std::size_t max, const std::vector<TaskRun>& runs, std::span<const Dropped> dropped) const {
   return Insertion{graph_, writers_, runs, dropped}.insert(max);
 }
-
-namespace {
-
-using um::Bytes;
-
-// Returns the bytes left at each task without its workspace, at its run with the least left.
-std::vector<Bytes> find_room(const Problem& problem, const BlockSizes& block_sizes,
-                             const std::vector<TaskRun>& runs) {
-  const Bytes pool = block_sizes.pool(problem.budget);
-  const std::vector<Bytes> live =
-      demand(problem.graph, block_sizes, runs, find_lives(problem.graph, runs));
-  std::vector<Bytes> room(problem.graph.tasks.size(), pool);
-  for (Position p = 0; p < runs.size(); ++p) {
-    const Task& task = problem.graph[runs[p].task];
-    const Bytes workspace =
-        block_sizes.workspace_size(task.algorithms[runs[p].algorithm].workspace);
-    Bytes& min = room[static_cast<std::size_t>(runs[p].task)];
-    min = std::min(min, um::saturating_difference(pool + workspace, live[p]));
-  }
-  return room;
-}
-
-}  // namespace
 
 Infeasible need_of(const Problem& problem, const std::vector<TaskRun>& runs) {
   const BlockSizes block_sizes{problem.graph, problem.page};

@@ -24,16 +24,7 @@ std::vector<TaskRun> SwapPlanner::fastest() const {
 }
 
 std::vector<TaskRun> SwapPlanner::fastest_beside(std::span<const Swap> swaps) const {
-  const std::vector<Bytes> near = near_during(frugal_, swaps);
-  const Bytes pool = block_sizes_.pool(problem_.budget);
-  std::vector<TaskRun> runs = frugal_;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const Bytes first =
-        block_sizes_.workspace_size(problem_.graph[runs[i].task].algorithms[0].workspace);
-    const Bytes room = um::saturating_difference(pool + first, near[i]);
-    runs[i].algorithm = fastest_within(problem_, block_sizes_, runs[i].task, room);
-  }
-  return runs;
+  return prefetch::fastest_beside(problem_, block_sizes_, near_during(frugal_, swaps));
 }
 
 std::vector<Bytes> SwapPlanner::near_during(std::span<const TaskRun> runs,

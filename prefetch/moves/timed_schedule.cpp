@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "prefetch/moves/run_conditions.h"
 #include "prefetch/moves/schedule.h"
 #include "prefetch/simulate/exchange_lane.h"
 #include "um/error.h"

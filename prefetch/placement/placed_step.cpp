@@ -24,8 +24,8 @@ class Withheld {
         without_run_{furthest(&Progress::runs, plan.runs.size())},
         without_offload_{furthest(&Progress::offloads, plan.offloads.size())} {}
 
-  /// Returns true when both may be near at once. An interval that spans steps ends and begins
-  /// again.
+  // Returns true when both may be near at once. An interval that spans steps ends and begins
+  // again.
   [[nodiscard]] bool may_meet(const NearInterval& one, const NearInterval& other) const {
     if (one.spans_steps && other.spans_steps) return true;  // between steps
     const bool is_one_first = may_begin_beside(other, one);
@@ -34,7 +34,7 @@ class Withheld {
                                                 : is_one_first && is_other_first;
   }
 
-  /// Returns true when `other` can begin before `interval` has ended.
+  // Returns true when `other` can begin before `interval` has ended.
   [[nodiscard]] bool may_begin_beside(const NearInterval& other,
                                       const NearInterval& interval) const {
     if (interval.spans_steps && !interval.is_offloaded) return true;
@@ -200,6 +200,16 @@ std::optional<Violation> check_bounds(const TaskGraph& graph, const Plan& plan,
   return std::nullopt;
 }
 
+// Returns how many of the sorted `intervals` begin before entry `first` of the queue.
+std::size_t begun_before(std::span<const NearInterval> intervals, bool is_prefetched,
+                         std::uint32_t first) {
+  const auto is_before = [&](const NearInterval& interval) {
+    return interval.is_prefetched != is_prefetched ? is_prefetched : interval.first < first;
+  };
+  return static_cast<std::size_t>(std::ranges::partition_point(intervals, is_before) -
+                                  intervals.begin());
+}
+
 }  // namespace
 
 std::optional<Violation> check_placement(const TaskGraph& graph, const Plan& plan,
@@ -213,20 +223,6 @@ std::optional<Violation> check_placement(const TaskGraph& graph, const Plan& pla
                    name_of(intervals[other], graph, plan) +
                    " share addresses and may be near at the same time"};
 }
-
-namespace {
-
-// Returns how many of the sorted `intervals` begin before entry `first` of the queue.
-std::size_t begun_before(std::span<const NearInterval> intervals, bool is_prefetched,
-                         std::uint32_t first) {
-  const auto is_before = [&](const NearInterval& interval) {
-    return interval.is_prefetched != is_prefetched ? is_prefetched : interval.first < first;
-  };
-  return static_cast<std::size_t>(std::ranges::partition_point(intervals, is_before) -
-                                  intervals.begin());
-}
-
-}  // namespace
 
 PlacedStep::Range PlacedStep::begun_by_run(Position position) const {
   return {.begin = begun_before(intervals, false, position),

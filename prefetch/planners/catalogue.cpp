@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "prefetch/block_sizes.h"
-#include "prefetch/planners/chain/chain_planners.h"
+#include "prefetch/planners/chain/dynprog.h"
+#include "prefetch/planners/chain/rotor.h"
 #include "prefetch/planners/joint/joint_search.h"
 #include "prefetch/planners/modnn/modnn.h"
 #include "prefetch/planners/strategies.h"
-#include "prefetch/planners/superneurons/superneurons.h"
-#include "prefetch/planners/vdnn/vdnn.h"
+#include "prefetch/planners/superneurons.h"
 #include "um/error.h"
 #include "um/text/wording.h"
 
@@ -193,25 +193,24 @@ std::variant<Plan, Infeasible> plan_joint_beside_all(const Problem& problem) {
   return plan_joint(problem, others);
 }
 
-std::vector<NamedStrategy> make_superneurons_variants() {
-  std::vector<NamedStrategy> all;
-  for (unsigned parts = 0; parts < 16; ++parts) {
-    const SuperNeuronsOptions options{.offload = (parts & 1U) != 0,
-                                      .tensor_cache = (parts & 2U) != 0,
-                                      .recompute = (parts & 4U) != 0,
-                                      .workspace = (parts & 8U) != 0};
-    all.emplace_back(superneurons_name(options), kSuperNeurons,
-                     [=](const Problem& problem) { return plan_superneurons(problem, options); });
-  }
-  return all;
-}
-
 const Planner& find_variant(std::string_view name, std::string_view switches) {
   if (name != "superneurons") {
     throw um::Error{"planner " + std::string{name} +
                     " has no switches: write its name without a colon"};
   }
-  static const auto all = make_superneurons_variants();  // constant data
+  static const std::vector<NamedStrategy> all = [] {  // constant data
+    std::vector<NamedStrategy> variants;
+    for (unsigned parts = 0; parts < 16; ++parts) {
+      const SuperNeuronsOptions options{.offload = (parts & 1U) != 0,
+                                        .tensor_cache = (parts & 2U) != 0,
+                                        .recompute = (parts & 4U) != 0,
+                                        .workspace = (parts & 8U) != 0};
+      variants.emplace_back(superneurons_name(options), kSuperNeurons, [=](const Problem& problem) {
+        return plan_superneurons(problem, options);
+      });
+    }
+    return variants;
+  }();
   return *std::ranges::find(all, superneurons_name(parse_superneurons_switches(switches)),
                             &Planner::name);
 }

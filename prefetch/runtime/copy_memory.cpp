@@ -14,18 +14,6 @@ namespace {
 
 using um::Bytes;
 
-// Returns by DataId whether the step writes the block.
-std::vector<bool> written_blocks(const StepLayout& layout) {
-  std::vector<bool> written(layout.graph.data.size(), false);
-  for (const RunLayout& run : layout.runs) {
-    for (const Operand& operand : run.operands) {
-      if (operand.access != um::Access::kRead)
-        written[static_cast<std::size_t>(operand.data)] = true;
-    }
-  }
-  return written;
-}
-
 // Charges a ledger from construction to destruction.
 class Charge {
  public:
@@ -39,6 +27,22 @@ class Charge {
   Bytes size_;
 };
 
+// Calls `end` with the exception if a copy cannot even start.
+template <class Start>
+void end_if_it_throws(const um::Completion& end, const Start& start) {
+  try {
+    start();
+  } catch (...) {
+    end(std::current_exception());
+  }
+}
+
+std::unique_ptr<CopyArena> make_arena(const StepLayout& layout, const PlacedStep& placed,
+                                      Bytes size, CopySegments& segments, um::Ledger& ledger) {
+  if (placed.fits) return std::make_unique<FixedArena>(placed, segments, ledger);
+  return std::make_unique<CompactedArena>(layout, size, segments, ledger);
+}
+
 }  // namespace
 
 CopiedState::CopiedState(const StepLayout& layout, const FarPlacement& far, um::Range near,
@@ -51,7 +55,13 @@ CopiedState::CopiedState(const StepLayout& layout, const FarPlacement& far, um::
       segments_{segments},
       arena_{arena},
       ledger_{ledger} {
-  const std::vector<bool> written = written_blocks(layout);
+  std::vector<bool> written(layout.graph.data.size(), false);  // by the step
+  for (const RunLayout& run : layout.runs) {
+    for (const Operand& operand : run.operands) {
+      if (operand.access != um::Access::kRead)
+        written[static_cast<std::size_t>(operand.data)] = true;
+    }
+  }
   for (const DataId id : layout.used_state()) {
     if (layout.home.far_pages(id).front()) continue;
     const bool is_renewed = layout.home.copied_pages(id).front();
@@ -136,28 +146,6 @@ void CopiedState::use_at(std::span<const DataId> ids, std::span<const um::Range>
   }
   moves.wait();
 }
-
-namespace {
-
-using um::Bytes;
-
-// Calls `end` with the exception if a copy cannot even start.
-template <class Start>
-void end_if_it_throws(const um::Completion& end, const Start& start) {
-  try {
-    start();
-  } catch (...) {
-    end(std::current_exception());
-  }
-}
-
-std::unique_ptr<CopyArena> make_arena(const StepLayout& layout, const PlacedStep& placed,
-                                      Bytes size, CopySegments& segments, um::Ledger& ledger) {
-  if (placed.fits) return std::make_unique<FixedArena>(placed, segments, ledger);
-  return std::make_unique<CompactedArena>(layout, size, segments, ledger);
-}
-
-}  // namespace
 
 CopyMemory::CopyMemory(const StepLayout& layout, const PinnedBlocks& pinned, um::Range near,
                        um::Copies& copies, um::Ledger& ledger)

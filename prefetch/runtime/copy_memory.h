@@ -13,7 +13,6 @@
 
 #include "prefetch/placement/placed_step.h"
 #include "prefetch/runtime/copy_arena.h"
-#include "prefetch/runtime/placed_blocks.h"
 #include "prefetch/runtime/plan_walker.h"
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_memory.h"

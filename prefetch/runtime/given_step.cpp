@@ -126,16 +126,6 @@ class ProgramMaker {
   StepProgram program_;
 };
 
-}  // namespace
-
-StepProgram make_program(const Plan& plan, std::uint32_t first) {
-  return ProgramMaker{plan, first}.make();
-}
-
-namespace {
-
-using um::Lane;
-
 // Charges near memory from when submission of the step begins until it is complete.
 class PlacesInUse {
  public:
@@ -149,6 +139,10 @@ class PlacesInUse {
 };
 
 }  // namespace
+
+StepProgram make_program(const Plan& plan, std::uint32_t first) {
+  return ProgramMaker{plan, first}.make();
+}
 
 GivenStep::GivenStep(const Plan& plan, FixedPlaces& places, um::Lanes& lanes)
     : plan_{plan}, places_{places}, lanes_{lanes}, whole_{make_program(plan)} {}

@@ -11,19 +11,6 @@ namespace {
 
 using um::MemoryTier;
 
-// Returns for each page of the state region whether it is near between steps. Pages that the step
-// does not use are far.
-std::vector<bool> near_pages(const StepLayout& layout) {
-  const um::Bytes page = layout.block_sizes.page();
-  std::vector<bool> near(layout.state.extent / page, false);
-  for (const DataId id : layout.used_state()) {
-    const std::uint64_t first = layout.state.offsets[static_cast<std::size_t>(id)] / page;
-    const std::vector<bool>& far = layout.home.far_pages(id);
-    for (std::size_t i = 0; i < far.size(); ++i) near[first + i] = !far[i];
-  }
-  return near;
-}
-
 std::vector<um::Range> ranges_where(const std::vector<bool>& pages, bool value, um::Range region,
                                     std::size_t page) {
   std::vector<um::Range> ranges;
@@ -53,12 +40,31 @@ class DeclaredUse {
   std::vector<um::Use> uses_;
 };
 
+std::vector<std::vector<um::Use>> find_uses(const StepLayout& layout, const SlabAddress& address) {
+  std::vector<std::vector<um::Use>> uses(layout.runs.size());
+  for (Position p = 0; p < layout.runs.size(); ++p) {
+    for (const Operand& operand : layout.runs[p].operands) {
+      uses[p].push_back({.range = address.pages(operand.data), .access = operand.access});
+    }
+    const um::Range workspace = address.workspace_pages(p);
+    if (!workspace.empty()) uses[p].push_back({.range = workspace, .access = um::Access::kWrite});
+  }
+  return uses;
+}
+
 }  // namespace
 
 ManagedState::ManagedState(const StepLayout& layout, const SlabAddress& address, um::Hints& hints)
     : layout_{layout}, address_{address}, hints_{hints} {
   if (layout.plan.residency == Residency::kOnDemand) return;
-  const std::vector<bool> near = near_pages(layout);
+  // By page of the state region: near between steps. Pages that the step does not use are far.
+  const um::Bytes page = layout.block_sizes.page();
+  std::vector<bool> near(layout.state.extent / page, false);
+  for (const DataId id : layout.used_state()) {
+    const std::uint64_t first = layout.state.offsets[static_cast<std::size_t>(id)] / page;
+    const std::vector<bool>& far = layout.home.far_pages(id);
+    for (std::size_t i = 0; i < far.size(); ++i) near[first + i] = !far[i];
+  }
   near_ = ranges_where(near, true, address_.state(), layout.plan.page.count());
   far_ = ranges_where(near, false, address_.state(), layout.plan.page.count());
 }
@@ -106,22 +112,6 @@ bool ManagedState::are_near(std::span<const um::Range> blocks) const {
   };
   return is_home_ && std::ranges::all_of(blocks, is_near);
 }
-
-namespace {
-
-std::vector<std::vector<um::Use>> find_uses(const StepLayout& layout, const SlabAddress& address) {
-  std::vector<std::vector<um::Use>> uses(layout.runs.size());
-  for (Position p = 0; p < layout.runs.size(); ++p) {
-    for (const Operand& operand : layout.runs[p].operands) {
-      uses[p].push_back({.range = address.pages(operand.data), .access = operand.access});
-    }
-    const um::Range workspace = address.workspace_pages(p);
-    if (!workspace.empty()) uses[p].push_back({.range = workspace, .access = um::Access::kWrite});
-  }
-  return uses;
-}
-
-}  // namespace
 
 ManagedMemory::ManagedMemory(const StepLayout& layout, const SlabAddress& address, um::Hints& hints)
     : layout_{layout},

@@ -7,6 +7,8 @@
 namespace spillway::prefetch {
 namespace {
 
+using um::Bytes;
+
 um::Access access_of(const BlockAccess& access) {
   if (!access.writes) return um::Access::kRead;
   return access.reads ? um::Access::kReadWrite : um::Access::kWrite;
@@ -20,6 +22,10 @@ void expect_sound(const StatePlaces& state, const TaskGraph& graph, const BlockS
                     state.offsets[i] + block_sizes.size(DataId(i)) <= state.extent,
                 "state in whole pages, within its extent");
   }
+}
+
+bool is_small_tensor(const TaskGraph& graph, const BlockSizes& block_sizes, DataId id) {
+  return graph[id].kind == DataKind::kTensor && !block_sizes.is_movable(id);
 }
 
 }  // namespace
@@ -58,16 +64,6 @@ StepLayout::StepLayout(const TaskGraph& task_graph, const Plan& step_plan, State
     runs[p].has_small_workspace = workspace > um::Bytes{} && runs[p].workspace == um::Bytes{};
   }
 }
-
-namespace {
-
-using um::Bytes;
-
-bool is_small_tensor(const TaskGraph& graph, const BlockSizes& block_sizes, DataId id) {
-  return graph[id].kind == DataKind::kTensor && !block_sizes.is_movable(id);
-}
-
-}  // namespace
 
 Bytes PinnedBlocks::buffer_size(const TaskGraph& graph, const BlockSizes& block_sizes) {
   Bytes size = um::round_up(block_sizes.small_workspace(), kNearAlignment);

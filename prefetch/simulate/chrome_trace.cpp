@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "prefetch/interconnect.h"
-#include "prefetch/simulate/near_use.h"
+#include "prefetch/simulate/timeline.h"
 
 namespace spillway::prefetch {
 namespace {

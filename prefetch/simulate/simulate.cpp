@@ -41,14 +41,6 @@ struct Queue {
 
 double nanoseconds_of(Nanoseconds duration) { return static_cast<double>(duration.count()); }
 
-// Returns the start condition of a move as in the runtime: beside its readers if the link copies
-// while tasks read, otherwise after them.
-Progress start_of(const Move& move, const LinkProfile& link) {
-  Progress start = move.after;
-  if (!link.copies_while_read) start.runs = move.frees_after();
-  return start;
-}
-
 Queue move_queue(const std::vector<Move>& moves, um::Bandwidth bandwidth, const LinkProfile& link,
                  std::vector<Interval>& intervals) {
   Queue queue{.work = {}, .after = {}, .intervals = &intervals};
@@ -56,7 +48,9 @@ Queue move_queue(const std::vector<Move>& moves, um::Bandwidth bandwidth, const 
   queue.after.reserve(moves.size());
   for (const Move& move : moves) {
     queue.work.push_back(move.is_clean ? 0 : nanoseconds_of(link.latency + move.size / bandwidth));
-    queue.after.push_back(start_of(move, link));
+    // As in the runtime: beside its readers if the link copies while tasks read, else after them.
+    queue.after.push_back(move.after);
+    if (!link.copies_while_read) queue.after.back().runs = move.frees_after();
   }
   intervals.resize(moves.size());
   return queue;

@@ -11,6 +11,7 @@ namespace spillway::prefetch {
 namespace {
 
 using um::Bytes;
+using Signed = std::int64_t;
 
 // Reasons besides offloads in `away_`.
 constexpr std::uint32_t kNear = ~0U;       // not away
@@ -192,47 +193,6 @@ class BlockResidency {
   std::size_t next_prefetch_ = 0;
 };
 
-}  // namespace
-
-std::optional<Violation> check_residency(const TaskGraph& graph, const BlockSizes& block_sizes,
-                                         const Plan& plan, std::span<const Life> lives) {
-  std::vector<BlockResidency> blocks;
-  blocks.reserve(graph.data.size());
-  for (std::size_t i = 0; i < graph.data.size(); ++i) {
-    blocks.emplace_back(graph, block_sizes, plan, DataId(i));
-  }
-  const auto assign = [&](const std::vector<Move>& moves, auto member) {
-    for (std::uint32_t i = 0; i < moves.size(); ++i) {
-      const auto data = static_cast<std::size_t>(moves[i].data);
-      if (data >= blocks.size()) return false;
-      (blocks[data].*member).push_back(i);
-    }
-    return true;
-  };
-  if (!assign(plan.offloads, &BlockResidency::offloads) ||
-      !assign(plan.prefetches, &BlockResidency::prefetches)) {
-    return Violation{"a move names a block that is not there"};
-  }
-  const StateHome home{graph, block_sizes, plan};
-  std::vector<std::uint32_t> prefetched;  // by run, see BlockResidency::follow
-  std::uint32_t max = 0;
-  for (const TaskRun& run : plan.runs)
-    prefetched.push_back(max = std::max(max, run.after.prefetches));
-  for (const Life& life : lives) {
-    auto& block = blocks[static_cast<std::size_t>(life.data)];
-    if (auto violation = block.follow(life, prefetched, home)) return violation;
-  }
-  for (const BlockResidency& block : blocks) {
-    if (auto violation = block.finish()) return violation;
-  }
-  return std::nullopt;
-}
-
-namespace {
-
-using um::Bytes;
-using Signed = std::int64_t;
-
 Signed signed_count(Bytes size) { return static_cast<Signed>(size.count()); }
 
 // Returns the bytes of the first k moves, for every k.
@@ -305,6 +265,40 @@ std::vector<Bytes> live_between(const BlockSizes& block_sizes, std::size_t runs,
 }
 
 }  // namespace
+
+std::optional<Violation> check_residency(const TaskGraph& graph, const BlockSizes& block_sizes,
+                                         const Plan& plan, std::span<const Life> lives) {
+  std::vector<BlockResidency> blocks;
+  blocks.reserve(graph.data.size());
+  for (std::size_t i = 0; i < graph.data.size(); ++i) {
+    blocks.emplace_back(graph, block_sizes, plan, DataId(i));
+  }
+  const auto assign = [&](const std::vector<Move>& moves, auto member) {
+    for (std::uint32_t i = 0; i < moves.size(); ++i) {
+      const auto data = static_cast<std::size_t>(moves[i].data);
+      if (data >= blocks.size()) return false;
+      (blocks[data].*member).push_back(i);
+    }
+    return true;
+  };
+  if (!assign(plan.offloads, &BlockResidency::offloads) ||
+      !assign(plan.prefetches, &BlockResidency::prefetches)) {
+    return Violation{"a move names a block that is not there"};
+  }
+  const StateHome home{graph, block_sizes, plan};
+  std::vector<std::uint32_t> prefetched;  // by run, see BlockResidency::follow
+  std::uint32_t max = 0;
+  for (const TaskRun& run : plan.runs)
+    prefetched.push_back(max = std::max(max, run.after.prefetches));
+  for (const Life& life : lives) {
+    auto& block = blocks[static_cast<std::size_t>(life.data)];
+    if (auto violation = block.follow(life, prefetched, home)) return violation;
+  }
+  for (const BlockResidency& block : blocks) {
+    if (auto violation = block.finish()) return violation;
+  }
+  return std::nullopt;
+}
 
 Bytes worst_case_peak(const TaskGraph& graph, const BlockSizes& block_sizes, const Plan& plan,
                       std::span<const Life> lives) {

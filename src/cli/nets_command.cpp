@@ -15,9 +15,7 @@
 #include <vector>
 
 #include "nets/families/network_catalogue.h"
-#include "nets/families/network_family.h"
 #include "nets/text/network_file.h"
-#include "nets/text/network_text.h"
 #include "prefetch/files/json.h"
 #include "prefetch/planners/catalogue.h"
 #include "src/cli/flags/cli11.h"

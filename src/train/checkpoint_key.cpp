@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "nets/text/network_text.h"
+#include "nets/text/network_file.h"
 #include "src/io/file_digest.h"
 
 namespace spillway {

@@ -1,6 +1,6 @@
 #include "src/train/text_model.h"
 
-#include "nets/text/network_text.h"
+#include "nets/text/network_file.h"
 #include "src/io/text/byte_pairs.h"
 
 namespace spillway {

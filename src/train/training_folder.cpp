@@ -1,6 +1,6 @@
 #include "src/train/training_folder.h"
 
-#include "nets/text/network_text.h"
+#include "nets/text/network_file.h"
 #include "src/train/checkpoint_key.h"
 #include "src/train/parts/state_tensors.h"
 #include "src/train/text_model.h"

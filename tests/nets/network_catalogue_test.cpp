@@ -10,7 +10,7 @@
 #include <sstream>
 #include <string>
 
-#include "nets/families/fcn.h"
+#include "nets/families/published_networks.h"
 #include "tests/nets/layers_of.h"
 #include "tests/refusal.h"
 #include "um/error.h"

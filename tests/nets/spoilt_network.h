@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "nets/families/network_catalogue.h"
-#include "nets/text/network_text.h"
+#include "nets/text/network_file.h"
 
 namespace spillway::test {
 

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "nets/families/network_catalogue.h"
-#include "nets/families/network_family.h"
 #include "src/host/host_backend.h"
 #include "src/plan/budget.h"
 #include "tests/src/drawn_batch.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "nets/families/gpt.h"
+#include "nets/families/published_networks.h"
 #include "src/sample/next_token_model.h"
 #include "tests/src/gpu_training.h"
 

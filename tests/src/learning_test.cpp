@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "nets/families/fcn.h"
 #include "nets/families/network_catalogue.h"
+#include "nets/families/published_networks.h"
 #include "src/io/data/prepared_dataset.h"
 #include "src/io/data/synthetic.h"
 #include "src/train/train.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "nets/families/fcn.h"
 #include "nets/families/network_catalogue.h"
+#include "nets/families/published_networks.h"
 #include "tests/src/drawn_batch.h"
 #include "tests/src/network_in_memory.h"
 

@@ -8,10 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "nets/families/bert.h"
-#include "nets/families/gpt.h"
-#include "nets/families/llama.h"
-#include "nets/families/vit.h"
+#include "nets/families/published_networks.h"
 #include "tests/src/drawn_batch.h"
 #include "tests/src/network_in_memory.h"
 #include "tests/src/state_numbers.h"

@@ -4,11 +4,9 @@
 #include <array>
 #include <cstddef>
 
-#include "nets/families/bert.h"
-#include "nets/families/fcn.h"
 #include "nets/families/network_catalogue.h"
-#include "nets/families/vit.h"
-#include "nets/text/network_text.h"
+#include "nets/families/published_networks.h"
+#include "nets/text/network_file.h"
 #include "um/error.h"
 
 namespace spillway::golden {

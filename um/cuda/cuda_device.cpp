@@ -24,6 +24,22 @@ std::uint64_t misalignment(const std::byte* address) {
   return reinterpret_cast<std::uintptr_t>(address) % kAlignment;
 }
 
+std::unique_ptr<CudaApi> open_api(int ordinal) {
+  if (const auto reason = why_unusable(ask_driver(), ordinal)) {
+    throw Error{*reason};
+  }
+  return open_runtime_api(ordinal);
+}
+
+std::unique_ptr<CudaDevice> make_device(std::unique_ptr<CudaApi> api, const CudaOptions& options) {
+  CudaOptions chosen = options;
+  if (options.is_shared) {
+    const Bytes max = shared_gpu_limit(api->memory().free);
+    chosen.managed_limit = std::min(chosen.managed_limit.value_or(max), max);
+  }
+  return std::make_unique<CudaDevice>(std::move(api), chosen);
+}
+
 }  // namespace
 
 std::byte* DeviceMemory::allocate(Bytes size) {
@@ -51,25 +67,20 @@ void DeviceMemory::free(std::byte* address, Bytes /*size*/) noexcept {
   api_.free_device(begin);
 }
 
-namespace {
-
-std::string first_line(const std::filesystem::path& path) {
-  std::ifstream file{path};
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-}  // namespace
-
 std::optional<std::string> pcie_link(const std::string& bus, const std::filesystem::path& devices) {
   std::string folder = bus;
   std::ranges::transform(folder, folder.begin(), [](unsigned char letter) {
     return static_cast<char>(std::tolower(letter));
   });
+  const auto first_line = [&](const std::string& name) {
+    std::ifstream file{devices / folder / name};
+    std::string line;
+    std::getline(file, line);
+    return line;
+  };
   const auto link = [&](const std::string& which) {
-    const std::string speed = first_line(devices / folder / (which + "_link_speed"));
-    const std::string width = first_line(devices / folder / (which + "_link_width"));
+    const std::string speed = first_line(which + "_link_speed");
+    const std::string width = first_line(which + "_link_width");
     return speed.empty() || width.empty() ? std::string{} : speed + " x" + width;
   };
   const std::string now = link("current");
@@ -153,26 +164,6 @@ std::unique_ptr<ManagedSpace> CudaDevice::make_managed_space(const ManagedOption
 std::unique_ptr<CopySpace> CudaDevice::make_copy_space(const CopyOptions& options) {
   return std::make_unique<CudaCopySpace>(*api_, memory_, pinned_, options);
 }
-
-namespace {
-
-std::unique_ptr<CudaApi> open_api(int ordinal) {
-  if (const auto reason = why_unusable(ask_driver(), ordinal)) {
-    throw Error{*reason};
-  }
-  return open_runtime_api(ordinal);
-}
-
-std::unique_ptr<CudaDevice> make_device(std::unique_ptr<CudaApi> api, const CudaOptions& options) {
-  CudaOptions chosen = options;
-  if (options.is_shared) {
-    const Bytes max = shared_gpu_limit(api->memory().free);
-    chosen.managed_limit = std::min(chosen.managed_limit.value_or(max), max);
-  }
-  return std::make_unique<CudaDevice>(std::move(api), chosen);
-}
-
-}  // namespace
 
 std::unique_ptr<CudaDevice> open_cuda_device(int ordinal, const CudaOptions& options) {
   return make_device(open_api(ordinal), options);

@@ -42,6 +42,35 @@ std::unique_ptr<Folder> folder_of(const std::filesystem::path& path) {
   return std::make_unique<Folder>(folder);
 }
 
+namespace fs = std::filesystem;
+
+// Overwrites the file at `path`.
+void write_into(const std::string& path, std::string_view text) {
+  const auto failed = [&](int error) { return system_error("cannot write " + path, error); };
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY);
+  if (descriptor < 0) throw failed(errno);
+  int error = 0;
+  while (!text.empty() && error == 0) {
+    const ssize_t count = ::write(descriptor, text.data(), text.size());
+    if (count >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(count));
+    } else if (errno != EINTR) {
+      error = errno;
+    }
+  }
+  if (::close(descriptor) != 0 && error == 0) error = errno;
+  if (error != 0) throw failed(error);
+}
+
+// Returns whether a new file can replace the file at `path`. Replacing opens the folder, which
+// needs the right to read it.
+bool is_replaceable(const fs::path& path) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  if (!fs::exists(status)) return true;
+  return fs::is_regular_file(status) && ::access(parent_of(path).c_str(), R_OK | W_OK | X_OK) == 0;
+}
+
 }  // namespace
 
 ReplacedFile::ReplacedFile(const std::filesystem::path& path)
@@ -121,39 +150,6 @@ std::string_view replaced_by(std::string_view partial) {
   const bool is_ours = partial[name.size()] == '.' && std::ranges::all_of(digits, is_digit);
   return is_ours ? name : std::string_view{};
 }
-
-namespace {
-
-namespace fs = std::filesystem;
-
-// Overwrites the file at `path`.
-void write_into(const std::string& path, std::string_view text) {
-  const auto failed = [&](int error) { return system_error("cannot write " + path, error); };
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY);
-  if (descriptor < 0) throw failed(errno);
-  int error = 0;
-  while (!text.empty() && error == 0) {
-    const ssize_t count = ::write(descriptor, text.data(), text.size());
-    if (count >= 0) {
-      text.remove_prefix(static_cast<std::size_t>(count));
-    } else if (errno != EINTR) {
-      error = errno;
-    }
-  }
-  if (::close(descriptor) != 0 && error == 0) error = errno;
-  if (error != 0) throw failed(error);
-}
-
-// Returns whether a new file can replace the file at `path`. Replacing opens the folder, which
-// needs the right to read it.
-bool is_replaceable(const fs::path& path) {
-  std::error_code ignored;
-  const fs::file_status status = fs::status(path, ignored);
-  if (!fs::exists(status)) return true;
-  return fs::is_regular_file(status) && ::access(parent_of(path).c_str(), R_OK | W_OK | X_OK) == 0;
-}
-
-}  // namespace
 
 fs::path place_of(const fs::path& path) {
   constexpr int kLinksFollowed = 40;  // the same limit as Linux

@@ -89,34 +89,6 @@ Bytes room_in_all_cgroups(const fs::path& root) {
   return room;
 }
 
-}  // namespace
-
-Bytes available_memory(const fs::path& root) {
-  const fs::path path = root / "proc/meminfo";
-  if (!std::ifstream{path}) throw system_error("cannot see how much memory is available", errno);
-  const auto kibibytes = number_after(path, "MemAvailable:");
-  if (!kibibytes) throw Error{"cannot read the available memory from " + path.string()};
-  return std::min(*kibibytes * 1_KiB, room_in_all_cgroups(root));
-}
-
-Bytes usable_memory(const fs::path& root) {
-  return saturating_difference(available_memory(root), kBesideTraining);
-}
-
-void expect_available(Bytes size, const std::string& deed, const std::string& advice,
-                      Bytes beside) {
-  const auto for_this = [&](Bytes all) { return saturating_difference(all, beside); };
-  Bytes available = for_this(available_memory());
-  if (size <= available) return;
-  if (size <= for_this(room_in_all_cgroups("/"))) {  // a cgroup does not grow with its use
-    available = for_this(available_when_touched(size + beside));
-    if (size <= available) return;
-  }
-  throw OutOfMemory{"cannot " + deed + ": " + to_string(available) + " are available; " + advice};
-}
-
-namespace {
-
 constexpr Bytes kMostLost = 4_GiB;
 constexpr Bytes kSmallestStep = 16_MiB;
 constexpr Bytes kLargestStep = 256_MiB;
@@ -149,6 +121,30 @@ class Touched {
 };
 
 }  // namespace
+
+Bytes available_memory(const fs::path& root) {
+  const fs::path path = root / "proc/meminfo";
+  if (!std::ifstream{path}) throw system_error("cannot see how much memory is available", errno);
+  const auto kibibytes = number_after(path, "MemAvailable:");
+  if (!kibibytes) throw Error{"cannot read the available memory from " + path.string()};
+  return std::min(*kibibytes * 1_KiB, room_in_all_cgroups(root));
+}
+
+Bytes usable_memory(const fs::path& root) {
+  return saturating_difference(available_memory(root), kBesideTraining);
+}
+
+void expect_available(Bytes size, const std::string& deed, const std::string& advice,
+                      Bytes beside) {
+  const auto for_this = [&](Bytes all) { return saturating_difference(all, beside); };
+  Bytes available = for_this(available_memory());
+  if (size <= available) return;
+  if (size <= for_this(room_in_all_cgroups("/"))) {  // a cgroup does not grow with its use
+    available = for_this(available_when_touched(size + beside));
+    if (size <= available) return;
+  }
+  throw OutOfMemory{"cannot " + deed + ": " + to_string(available) + " are available; " + advice};
+}
 
 Bytes available_when_touched(Bytes wanted, const MemoryToTouch& memory) {
   const Bytes at_first = memory.available();

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <ctime>
 #include <optional>
 
 #include "um/bytes.h"
@@ -39,9 +41,18 @@ class BackOff {
 
 /// Sleeps until `time`, to the microsecond if the thread's timer allows it. Returns at once when
 /// `time` has passed. May be called from a page-fault handler.
-void sleep_until(std::chrono::steady_clock::time_point time) noexcept;
+inline void sleep_until(std::chrono::steady_clock::time_point time) noexcept {
+  if (time <= std::chrono::steady_clock::now()) return;
+  // steady_clock is CLOCK_MONOTONIC; clock_nanosleep is safe in a signal handler.
+  const auto since_boot = std::chrono::nanoseconds{time.time_since_epoch()}.count();
+  const timespec until{.tv_sec = since_boot / 1'000'000'000, .tv_nsec = since_boot % 1'000'000'000};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
+  }
+}
 
 /// Sleeps for `time`, like sleep_until().
-void sleep_for(std::chrono::nanoseconds time) noexcept;
+inline void sleep_for(std::chrono::nanoseconds time) noexcept {
+  sleep_until(std::chrono::steady_clock::now() + time);
+}
 
 }  // namespace spillway::um

@@ -78,38 +78,6 @@ class CutFinder {
   std::vector<Position> last_read_;
 };
 
-}  // namespace
-
-std::vector<ForwardLife> find_forward_lives(const BlockSizes& block_sizes, Position forward_end,
-                                            Position runs, const std::vector<Life>& lives) {
-  std::vector<ForwardLife> result;
-  for (const Life& life : lives) {
-    if (life.begin() >= forward_end) continue;
-    ForwardLife use{.size = block_sizes.size(life.data),
-                    .begin = life.begin(),
-                    .first_backward = runs,
-                    .last = life.last()};
-    for (const BlockAccess& access : life.accesses) {
-      if (access.position >= forward_end) {
-        use.first_backward = access.position;
-        break;
-      }
-      use.last_forward = access.position;
-      if (access.writes) use.last_forward_write = access.position;
-    }
-    result.push_back(use);
-  }
-  return result;
-}
-
-std::vector<Position> find_chain_cuts(const std::vector<ForwardLife>& lives, Position forward_end) {
-  return CutFinder{lives, forward_end}.ends();
-}
-
-namespace {
-
-using um::Bytes;
-
 um::Nanoseconds time_of(const Profile& profile, const std::vector<TaskRun>& runs, TaskRange range) {
   um::Nanoseconds time{0};
   for (Position p = range.begin; p < range.end; ++p) time += profile(runs[p]);
@@ -272,6 +240,32 @@ class StageFiller {
 };
 
 }  // namespace
+
+std::vector<ForwardLife> find_forward_lives(const BlockSizes& block_sizes, Position forward_end,
+                                            Position runs, const std::vector<Life>& lives) {
+  std::vector<ForwardLife> result;
+  for (const Life& life : lives) {
+    if (life.begin() >= forward_end) continue;
+    ForwardLife use{.size = block_sizes.size(life.data),
+                    .begin = life.begin(),
+                    .first_backward = runs,
+                    .last = life.last()};
+    for (const BlockAccess& access : life.accesses) {
+      if (access.position >= forward_end) {
+        use.first_backward = access.position;
+        break;
+      }
+      use.last_forward = access.position;
+      if (access.writes) use.last_forward_write = access.position;
+    }
+    result.push_back(use);
+  }
+  return result;
+}
+
+std::vector<Position> find_chain_cuts(const std::vector<ForwardLife>& lives, Position forward_end) {
+  return CutFinder{lives, forward_end}.ends();
+}
 
 Chain linearise(const TaskGraph& graph, const Profile& profile, const BlockSizes& block_sizes,
                 const std::vector<TaskRun>& runs, std::size_t max) {

@@ -3,20 +3,160 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "prefetch/liveness.h"
 #include "prefetch/moves/algorithm_choice.h"
-#include "prefetch/moves/ordered_offload.h"
+#include "prefetch/moves/cover.h"
+#include "prefetch/moves/offload_plan.h"
+#include "prefetch/moves/saved_blocks.h"
+#include "prefetch/moves/schedule.h"
+#include "prefetch/planner.h"
 #include "prefetch/planners/chain/chain.h"
-#include "prefetch/planners/chain/chain_planners.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {
 namespace {
+
+using um::Bytes;
+
+// The no-wait, ordered schedules of Beaumont et al. (sections 3.2 and 4) for one sequence of runs.
+// The chosen saved blocks go far as a whole. They leave in the order of their last forward use and
+// return in the order in which the backward pass reads them; on a chain, the first produced leaves
+// first and returns last. Each run waits only for the offloads that make its room; each prefetch
+// starts when every run from then on has room for it.
+//
+// As in the paper, a block may be copied out while the last forward task still reads it, if the
+// link allows that (LinkProfile::copies_while_read). A chosen block stays if no run needs its
+// room: moving it could only cost time.
+class OrderedOffload {
+ public:
+  // `runs`: every task once, in order; `problem` must outlive this.
+  OrderedOffload(const Problem& problem, std::vector<TaskRun> runs);
+
+  // Returns the blocks that may go far, in order of production.
+  [[nodiscard]] const std::vector<IdleInterval>& saved() const { return saved_; }
+
+  // Returns the plan that offloads the saved blocks with a set flag; nullopt when some run does
+  // not fit. Requires: `chosen` has a flag for each saved block.
+  [[nodiscard]] std::optional<EvaluatedPlan> plan(const std::vector<bool>& chosen) const;
+
+  // Returns `chosen` plus the fewest further blocks, in order of production, that make every run
+  // fit; nullopt when even all saved blocks do not make enough room.
+  [[nodiscard]] std::optional<std::vector<bool>> extended(std::vector<bool> chosen) const;
+
+  // Returns the least budget for these runs with all saved blocks far, and the task that decides
+  // it.
+  [[nodiscard]] Infeasible smallest_budget() const;
+
+ private:
+  [[nodiscard]] std::vector<FarInterval> far_intervals(const std::vector<bool>& chosen) const;
+  [[nodiscard]] bool fits(const std::vector<bool>& chosen) const;
+  [[nodiscard]] std::vector<um::Bytes> demand_without(const std::vector<bool>& chosen) const;
+
+  const Problem& problem_;
+  BlockSizes block_sizes_;
+  um::Bytes pool_;
+  std::vector<TaskRun> runs_;
+  std::vector<um::Bytes> demand_;
+  std::vector<IdleInterval> saved_;
+};
+
+OrderedOffload::OrderedOffload(const Problem& problem, std::vector<TaskRun> runs)
+    : problem_{problem},
+      block_sizes_{problem.graph, problem.page},
+      pool_{block_sizes_.pool(problem.budget)},
+      runs_{std::move(runs)} {
+  const std::vector<Life> lives = find_lives(problem.graph, runs_);
+  demand_ = demand(problem.graph, block_sizes_, runs_, lives);
+  saved_ = find_activations(problem.graph, block_sizes_, lives);
+}
+
+std::vector<Bytes> OrderedOffload::demand_without(const std::vector<bool>& chosen) const {
+  std::vector<Swap> swaps;
+  for (std::size_t i = 0; i < saved_.size(); ++i) {
+    if (!chosen[i]) continue;
+    const FarInterval away{saved_[i], {}, block_sizes_.size(saved_[i].data), saved_[i].last + 1};
+    swaps.push_back({away, away.next});
+  }
+  return near_during(swaps, demand_);
+}
+
+bool OrderedOffload::fits(const std::vector<bool>& chosen) const {
+  return block_sizes_.pinned() <= problem_.budget &&
+         std::ranges::all_of(demand_without(chosen), [&](Bytes size) { return size <= pool_; });
+}
+
+std::optional<std::vector<bool>> OrderedOffload::extended(std::vector<bool> chosen) const {
+  const auto with = [&](std::size_t further) {
+    std::vector<bool> result = chosen;
+    for (std::size_t i = 0; i < result.size() && further > 0; ++i) {
+      if (result[i]) continue;
+      result[i] = true;
+      --further;
+    }
+    return result;
+  };
+  std::size_t enough = saved_.size();
+  if (!fits(with(enough))) return std::nullopt;
+  for (std::size_t low = 0; low < enough;) {  // more far blocks never need more near memory: bisect
+    const std::size_t middle = low + (enough - low) / 2;
+    if (fits(with(middle))) {
+      enough = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return with(enough);
+}
+
+// Each run that exceeds near memory waits for the next blocks in the queue.
+std::vector<FarInterval> OrderedOffload::far_intervals(const std::vector<bool>& chosen) const {
+  std::vector<IdleInterval> queue;  // in order of leaving: the forward pass is done with them
+  for (std::size_t i = 0; i < saved_.size(); ++i) {
+    if (chosen[i]) queue.push_back(saved_[i]);
+  }
+  std::ranges::stable_sort(queue, {}, &IdleInterval::last);
+  std::vector<FarInterval> result;
+  std::vector<Bytes> come_back(demand_.size() + 1);
+  std::size_t front = 0;
+  Bytes away;
+  for (Position p = 0; p < demand_.size(); ++p) {
+    away -= come_back[p];
+    for (; demand_[p] > pool_ + away; ++front) {
+      const IdleInterval& block = queue[front];
+      if (block.next <= p) continue;  // back without being missed
+      const Bytes size = block_sizes_.size(block.data);
+      result.push_back({block, {}, size, p});
+      away += size;
+      come_back[block.next] += size;
+    }
+  }
+  return result;
+}
+
+std::optional<EvaluatedPlan> OrderedOffload::plan(const std::vector<bool>& chosen) const {
+  um::expects(chosen.size() == saved_.size(), "a choice for each saved block");
+  if (!fits(chosen)) return std::nullopt;
+  Plan plan = empty_plan(problem_, runs_);
+  add_moves(return_early(far_intervals(chosen), demand_, pool_), problem_.profile.link, plan);
+  return evaluated(problem_, std::move(plan));
+}
+
+Infeasible OrderedOffload::smallest_budget() const {
+  return need_max(block_sizes_, runs_, demand_without(std::vector<bool>(saved_.size(), true)));
+}
+
+// Returns the answer of a planner that only offloads saved blocks when no plan fits: the least
+// budget with each task's first algorithm, which needs least.
+Infeasible infeasible_for_activations(const Problem& problem) {
+  return OrderedOffload{problem, runs_in_order(problem.graph)}.smallest_budget();
+}
 
 double to_double(um::Bytes size) { return static_cast<double>(size.count()); }
 
@@ -209,18 +349,6 @@ class Algorithm1 {
   std::vector<std::vector<State>> tables_;
 };
 
-}  // namespace
-
-std::optional<ChainOffload> best_chain_offload(const Chain& chain, um::Bytes memory,
-                                               const LinkProfile& link,
-                                               const ChainOffloadOptions& options) {
-  um::expects(!chain.stages.empty(), "a chain has a stage at least");
-  um::expects(options.entries > 0 && options.grid_cells > 0, "room for one state at least");
-  return Algorithm1{chain, memory, link, options}.solve();
-}
-
-namespace {
-
 // Returns flags for the saved blocks of the offloaded x_i: those that stage i - 1 produces.
 std::vector<bool> choose(const Problem& problem, const std::vector<TaskRun>& runs,
                          const std::vector<IdleInterval>& saved) {
@@ -240,6 +368,14 @@ std::vector<bool> choose(const Problem& problem, const std::vector<TaskRun>& run
 }
 
 }  // namespace
+
+std::optional<ChainOffload> best_chain_offload(const Chain& chain, um::Bytes memory,
+                                               const LinkProfile& link,
+                                               const ChainOffloadOptions& options) {
+  um::expects(!chain.stages.empty(), "a chain has a stage at least");
+  um::expects(options.entries > 0 && options.grid_cells > 0, "room for one state at least");
+  return Algorithm1{chain, memory, link, options}.solve();
+}
 
 std::variant<Plan, Infeasible> plan_dynprog(const Problem& problem) {
   constexpr int kEvaluations = 2;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "prefetch/planner.h"
 #include "prefetch/planners/chain/chain.h"
 #include "prefetch/profile.h"
 #include "um/bytes.h"
@@ -45,5 +46,28 @@ struct ChainOffloadOptions {
 [[nodiscard]] std::optional<ChainOffload> best_chain_offload(
     const Chain& chain, um::Bytes memory, const LinkProfile& link,
     const ChainOffloadOptions& options = {});
+
+/// DYNPROG of Beaumont et al. (section 5.3): offloads the activations that Algorithm 1 chooses for
+/// the linearised step (see linearise() and best_chain_offload()), by the no-wait, ordered schedule
+/// (OrderedOffload). All saved blocks of a virtual layer are offloaded, or none.
+///
+/// The chain is a model of the step. If the chosen blocks do not make every run fit, or Algorithm 1
+/// finds nothing, further blocks are offloaded in order of production, as by greedy. Algorithms:
+/// the fastest that fit, or the first ones if memory is short, whichever is shorter. Moves are
+/// whole blocks; nothing is recomputed.
+[[nodiscard]] std::variant<Plan, Infeasible> plan_dynprog(const Problem& problem);
+
+/// GREEDY of Beaumont et al. (section 4): the no-wait, eager, ordered schedule that offloads the
+/// first k activations, whole, where k is the smallest with
+///   |x_1| + ... + |x_k| >= M_peak - M_GPU.
+///
+/// The paper is for chains. On a DAG the activations are the blocks saved for the backward pass, in
+/// order of production, and k is raised until every run fits. Blocks are away only between their
+/// last forward and their first backward use, so at the peak fewer than the first k may be away. On
+/// a chain with its peak between the passes, k is the paper's.
+///
+/// The paper does not consider algorithms; here each task gets its fastest if its workspace pays,
+/// as in choose_algorithms(). Moves are whole blocks; nothing is recomputed.
+[[nodiscard]] std::variant<Plan, Infeasible> plan_greedy(const Problem& problem);
 
 }  // namespace spillway::prefetch

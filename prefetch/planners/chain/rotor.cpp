@@ -9,7 +9,6 @@
 #include "prefetch/liveness.h"
 #include "prefetch/moves/recomputation.h"
 #include "prefetch/planners/chain/chain.h"
-#include "prefetch/planners/chain/chain_planners.h"
 #include "prefetch/verify/dataflow.h"
 #include "um/error.h"
 

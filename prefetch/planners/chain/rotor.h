@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "prefetch/planner.h"
 #include "prefetch/planners/chain/chain.h"
 #include "um/bytes.h"
 
@@ -87,5 +88,15 @@ class RotorTable {
   std::size_t slots_ = 1;    // memories 0 ... slots_ - 1 beside x_0
   std::vector<Cell> cells_;  // by s, t and memory
 };
+
+/// Optimal checkpointing of the linearised step (see linearise() and RotorTable), without moves.
+///
+/// At most 100 stages, and memory in 256 units of the step's whole demand: the paper leaves both to
+/// the implementation. The table's memory models the step's. The planner searches the largest table
+/// memory with a sequence of runs that really fits the budget: by bisection, or if that fails by
+/// trying all. Algorithms are the first ones; then each task gets the fastest with a workspace that
+/// fits beside the live blocks at all its runs. Nothing is recomputed if the step fits, or the
+/// problem forbids it.
+[[nodiscard]] std::variant<Plan, Infeasible> plan_rotor(const Problem& problem);
 
 }  // namespace spillway::prefetch

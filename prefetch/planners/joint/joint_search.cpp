@@ -1,10 +1,14 @@
 #include "prefetch/planners/joint/joint_search.h"
 
+#include <tbb/enumerable_thread_specific.h>
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <optional>
 #include <random>
 #include <span>
 #include <utility>
@@ -12,59 +16,134 @@
 
 #include "prefetch/block_sizes.h"
 #include "prefetch/bounds/bounds.h"
+#include "prefetch/liveness.h"
+#include "prefetch/moves/offload_plan.h"
 #include "prefetch/moves/swap_planner.h"
 #include "prefetch/planner.h"
 #include "prefetch/planners/joint/decisions.h"
-#include "prefetch/planners/joint/move_neighbourhood.h"
 #include "prefetch/planners/joint/neighbourhood.h"
-#include "prefetch/planners/joint/step_evaluator.h"
+#include "prefetch/profile.h"
 #include "prefetch/simulate/simulate.h"
+#include "um/bytes.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {
-
-Portfolio::Portfolio(const Problem& problem, std::span<const StartingStrategy> strategies)
-    : problem_{problem}, strategies_{strategies} {}
-
-bool Portfolio::is_allowed(const Plan& plan) const {
-  if (plan.residency != Residency::kPlanned) return false;
-  if (problem_.whole_blocks && !moves_whole_blocks(plan, problem_.graph)) return false;
-  return problem_.may_recompute || std::ranges::none_of(plan.runs, &TaskRun::is_recomputation);
-}
-
-std::optional<EvaluatedPlan> Portfolio::shorter(um::Nanoseconds limit) const {
-  if (!problem_.graph.far_updates.empty()) return std::nullopt;  // most planners refuse these
-  const std::size_t tasks = problem_.graph.tasks.size();
-  const auto is_asked = [tasks](const StartingStrategy& each) { return tasks <= each.max_tasks; };
-  if (std::ranges::none_of(strategies_, is_asked)) return std::nullopt;
-  const Bounds bounds = lower_bounds(problem_);
-  std::vector<std::optional<EvaluatedPlan>> found(strategies_.size());
-  tbb::parallel_for(std::size_t{0}, strategies_.size(), [&](std::size_t i) {
-    const StartingStrategy& strategy = strategies_[i];
-    const bool recomputes = strategy.recomputes && problem_.may_recompute;
-    const um::Nanoseconds least = recomputes ? bounds.mixed_transition : bounds.offload_transition;
-    if (least < limit && is_asked(strategy)) found[i] = plan_by(strategy);
-  });
-  std::optional<EvaluatedPlan> shortest;
-  for (std::optional<EvaluatedPlan>& each : found) {
-    if (!each || each->makespan >= (shortest ? shortest->makespan : limit)) continue;
-    shortest = std::move(each);
-  }
-  return shortest;
-}
-
-std::optional<EvaluatedPlan> Portfolio::plan_by(const StartingStrategy& strategy) const {
-  try {
-    auto result = strategy.plan(problem_);
-    auto* const plan = std::get_if<Plan>(&result);
-    if (plan == nullptr || !is_allowed(*plan)) return std::nullopt;
-    return evaluated(problem_, std::move(*plan));
-  } catch (const um::ContractError&) {
-    return std::nullopt;  // a bug of that strategy, which must not affect joint
-  }
-}
-
 namespace {
+
+// An edit of given decisions, and its plan.
+struct Attempt {
+  CandidateEdit edit;
+  std::size_t index = 0;  // among those evaluated together
+  std::optional<EvaluatedPlan> result;
+};
+
+// Judges edits by the simulated length of their plans, many at once, and counts the plans. The
+// results and the count do not depend on the number of threads. `problem` and `space` must outlive
+// it.
+class StepEvaluator {
+ public:
+  StepEvaluator(const Problem& problem, const DecisionSpace& space, int evaluations);
+
+  // Returns how many plans may still be made; negative if the last batch exceeded the limit.
+  [[nodiscard]] int left() const { return left_; }
+
+  // Returns the plan of `decisions`; nullopt when some run does not fit.
+  [[nodiscard]] std::optional<EvaluatedPlan> plan(const Decisions& decisions);
+
+  // Returns the edits of `from` with plans shorter than `limit`, the best first. Skips planning if
+  // the runs alone take as long.
+  [[nodiscard]] std::vector<Attempt> shorter(const Decisions& from, um::Nanoseconds limit,
+                                             std::vector<CandidateEdit> edits);
+
+  // Returns by droppable block the cost of its recomputation per byte beside the blocks that
+  // `from` drops; if that takes too long, the cost with all inputs present.
+  [[nodiscard]] std::vector<double> prices(const Decisions& from);
+
+ private:
+  [[nodiscard]] double compute_seconds(const Decisions& decisions) const;
+  void count(std::size_t planned, std::size_t unplanned);
+
+  const Problem& problem_;
+  const DecisionSpace& space_;
+  OffloadPlanner offload_;
+  tbb::enumerable_thread_specific<LifeFinder> finders_;
+  int left_;
+  std::size_t unplanned_ = 0;  // sequences made but not counted yet
+};
+
+// Building a sequence of runs takes an eighth of the time of planning its moves.
+constexpr std::size_t kSequencesForOnePlan = 8;
+
+// Sorts the shortest plans first. Requires: each attempt has a plan.
+void sort_by_makespan(std::vector<Attempt>& attempts) {
+  std::ranges::stable_sort(attempts, {}, [](const Attempt& a) { return a.result->makespan; });
+}
+
+StepEvaluator::StepEvaluator(const Problem& problem, const DecisionSpace& space, int evaluations)
+    : problem_{problem},
+      space_{space},
+      offload_{problem},
+      finders_{[&problem] { return LifeFinder{problem.graph}; }},
+      left_{evaluations} {}
+
+std::optional<EvaluatedPlan> StepEvaluator::plan(const Decisions& decisions) {
+  count(1, 0);
+  return offload_.plan(space_.runs(decisions), finders_.local(), space_.moves(decisions));
+}
+
+std::vector<Attempt> StepEvaluator::shorter(const Decisions& from, um::Nanoseconds limit,
+                                            std::vector<CandidateEdit> edits) {
+  if (left_ <= 0) return {};
+  edits.resize(std::min(edits.size(), static_cast<std::size_t>(left_)));
+  std::vector<Attempt> attempts(edits.size());
+  std::atomic<std::size_t> planned = 0;
+  tbb::parallel_for(std::size_t{0}, edits.size(), [&](std::size_t i) {
+    Decisions decisions = from;
+    decisions.apply(edits[i]);
+    std::vector<TaskRun> runs = space_.runs(decisions);
+    if (compute_time(problem_.profile, runs) >= limit) return;
+    ++planned;
+    auto result = offload_.plan(std::move(runs), finders_.local(), space_.moves(decisions));
+    if (!result || result->makespan >= limit) return;
+    attempts[i] = {.edit = std::move(edits[i]), .index = i, .result = std::move(result)};
+  });
+  count(planned, attempts.size() - planned);
+  std::erase_if(attempts, [](const Attempt& attempt) { return !attempt.result; });
+  sort_by_makespan(attempts);
+  return attempts;
+}
+
+std::vector<double> StepEvaluator::prices(const Decisions& from) {
+  constexpr std::size_t kMany = 20;  // at most a 20th of the evaluations left goes into prices
+  const std::vector<Recomputable>& blocks = space_.droppable();
+  std::vector<double> prices;
+  prices.reserve(blocks.size());
+  for (const Recomputable& block : blocks) {
+    prices.push_back(um::seconds(block.cost) / static_cast<double>(block.size.count()));
+  }
+  const auto left = static_cast<std::size_t>(std::max(0, left_));
+  if (kMany * blocks.size() > kSequencesForOnePlan * left) return prices;
+  const double now = compute_seconds(from);
+  tbb::parallel_for(std::size_t{0}, blocks.size(), [&](std::size_t i) {
+    Decisions other = from;
+    other.policies[i] = from.policies[i] == RetentionPolicy::kKeep ? RetentionPolicy::kDrop
+                                                                   : RetentionPolicy::kKeep;
+    prices[i] =
+        std::abs(compute_seconds(other) - now) / static_cast<double>(blocks[i].size.count());
+  });
+  count(0, blocks.size());
+  return prices;
+}
+
+double StepEvaluator::compute_seconds(const Decisions& decisions) const {
+  return um::seconds(compute_time(problem_.profile, space_.runs(decisions)));
+}
+
+void StepEvaluator::count(std::size_t planned, std::size_t unplanned) {
+  unplanned_ += unplanned;
+  left_ -= static_cast<int>(planned + unplanned_ / kSequencesForOnePlan);
+  unplanned_ %= kSequencesForOnePlan;
+}
 
 int max_evaluations(const DecisionSpace& space) {
   constexpr std::size_t kForEach = 100;
@@ -329,23 +408,6 @@ std::optional<EvaluatedPlan> joint_search(const Problem& problem, SearchLimits l
   return best;
 }
 
-}  // namespace
-
-SearchLimits limits_for(const Problem& problem) {
-  const NearNeed need = near_need(problem.graph, BlockSizes{problem.graph, problem.page});
-  const um::Bytes missing = um::saturating_difference(need.resident, problem.budget);
-  const auto moves =
-      static_cast<double>(missing.count()) / static_cast<double>(problem.chunk.count());
-  const double entries = std::max(1.0, static_cast<double>(problem.graph.tasks.size()) + moves);
-  return {.evaluations = static_cast<int>(std::clamp(7e6 / entries, 40.0, 20000.0))};
-}
-
-std::optional<EvaluatedPlan> joint_search(const Problem& problem, const SearchLimits& limits) {
-  return JointSearch{problem, limits}.search();
-}
-
-namespace {
-
 // Returns the plan without moves and with the fastest algorithms, if that keeps the budget and no
 // task waits: no plan is shorter.
 std::optional<Plan> plan_unhindered(const Problem& problem) {
@@ -436,6 +498,60 @@ class SmallerBudgets {
 };
 
 }  // namespace
+
+Portfolio::Portfolio(const Problem& problem, std::span<const StartingStrategy> strategies)
+    : problem_{problem}, strategies_{strategies} {}
+
+bool Portfolio::is_allowed(const Plan& plan) const {
+  if (plan.residency != Residency::kPlanned) return false;
+  if (problem_.whole_blocks && !moves_whole_blocks(plan, problem_.graph)) return false;
+  return problem_.may_recompute || std::ranges::none_of(plan.runs, &TaskRun::is_recomputation);
+}
+
+std::optional<EvaluatedPlan> Portfolio::shorter(um::Nanoseconds limit) const {
+  if (!problem_.graph.far_updates.empty()) return std::nullopt;  // most planners refuse these
+  const std::size_t tasks = problem_.graph.tasks.size();
+  const auto is_asked = [tasks](const StartingStrategy& each) { return tasks <= each.max_tasks; };
+  if (std::ranges::none_of(strategies_, is_asked)) return std::nullopt;
+  const Bounds bounds = lower_bounds(problem_);
+  std::vector<std::optional<EvaluatedPlan>> found(strategies_.size());
+  tbb::parallel_for(std::size_t{0}, strategies_.size(), [&](std::size_t i) {
+    const StartingStrategy& strategy = strategies_[i];
+    const bool recomputes = strategy.recomputes && problem_.may_recompute;
+    const um::Nanoseconds least = recomputes ? bounds.mixed_transition : bounds.offload_transition;
+    if (least < limit && is_asked(strategy)) found[i] = plan_by(strategy);
+  });
+  std::optional<EvaluatedPlan> shortest;
+  for (std::optional<EvaluatedPlan>& each : found) {
+    if (!each || each->makespan >= (shortest ? shortest->makespan : limit)) continue;
+    shortest = std::move(each);
+  }
+  return shortest;
+}
+
+std::optional<EvaluatedPlan> Portfolio::plan_by(const StartingStrategy& strategy) const {
+  try {
+    auto result = strategy.plan(problem_);
+    auto* const plan = std::get_if<Plan>(&result);
+    if (plan == nullptr || !is_allowed(*plan)) return std::nullopt;
+    return evaluated(problem_, std::move(*plan));
+  } catch (const um::ContractError&) {
+    return std::nullopt;  // a bug of that strategy, which must not affect joint
+  }
+}
+
+SearchLimits limits_for(const Problem& problem) {
+  const NearNeed need = near_need(problem.graph, BlockSizes{problem.graph, problem.page});
+  const um::Bytes missing = um::saturating_difference(need.resident, problem.budget);
+  const auto moves =
+      static_cast<double>(missing.count()) / static_cast<double>(problem.chunk.count());
+  const double entries = std::max(1.0, static_cast<double>(problem.graph.tasks.size()) + moves);
+  return {.evaluations = static_cast<int>(std::clamp(7e6 / entries, 40.0, 20000.0))};
+}
+
+std::optional<EvaluatedPlan> joint_search(const Problem& problem, const SearchLimits& limits) {
+  return JointSearch{problem, limits}.search();
+}
 
 std::variant<Plan, Infeasible> plan_joint(const Problem& problem,
                                           std::span<const StartingStrategy> strategies) {

@@ -1,6 +1,7 @@
 #include "prefetch/planners/joint/neighbourhood.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -13,6 +14,8 @@
 
 namespace spillway::prefetch {
 namespace {
+
+using um::Nanoseconds;
 
 // Returns the values of `groups` with at least two members, in order of their first member.
 template <typename Key>
@@ -37,48 +40,6 @@ std::vector<int> amid(const Problem& problem, std::size_t task) {
   return result;
 }
 
-}  // namespace
-
-int magnitude(double value) {
-  constexpr int kClasses = 8;  // per power of two
-  int exponent = 0;
-  const double mantissa = std::frexp(value, &exponent);  // in [1/2, 1)
-  return kClasses * exponent + static_cast<int>(2 * kClasses * (mantissa - 0.5));
-}
-
-std::vector<Group> alike_blocks(const DecisionSpace& space, const Problem& problem) {
-  std::vector<std::size_t> made(problem.graph.data.size());  // by block: the last forward task
-  for (std::size_t t = 0; t < problem.graph.tasks.size(); ++t) {
-    const Task& task = problem.graph.tasks[t];
-    if (task.phase != Phase::kForward) continue;
-    for (const DataId id : task.writes) made[static_cast<std::size_t>(id)] = t;
-  }
-  std::map<std::pair<um::Bytes, std::vector<int>>, Group> groups;
-  const std::vector<Recomputable>& blocks = space.droppable();
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    groups[{blocks[i].size, amid(problem, made[static_cast<std::size_t>(blocks[i].data)])}]
-        .push_back(static_cast<std::uint32_t>(i));
-  }
-  return repeated(std::move(groups));
-}
-
-std::vector<Group> alike_intervals(const DecisionSpace& space, const Problem& problem) {
-  std::map<std::pair<um::Bytes, std::vector<int>>, Group> groups;
-  const std::vector<DecisionSpace::Interval>& intervals = space.intervals();
-  for (std::size_t i = 0; i < intervals.size(); ++i) {
-    const DecisionSpace::Interval& each = intervals[i];
-    std::vector<int> key = amid(problem, each.last);
-    std::ranges::copy(amid(problem, each.next), std::back_inserter(key));
-    groups[{problem.graph[each.data].size, std::move(key)}].push_back(
-        static_cast<std::uint32_t>(i));
-  }
-  return repeated(std::move(groups));
-}
-
-namespace {
-
-using um::Nanoseconds;
-
 // Adds the bytes of moves in flight during `when`, and of moves directly before them: the queue's
 // uninterrupted work up to the stall.
 void add_moving(const std::vector<Move>& moves, const std::vector<Interval>& intervals,
@@ -93,36 +54,6 @@ void add_moving(const std::vector<Move>& moves, const std::vector<Interval>& int
   while (begin > 0 && intervals[begin - 1].end >= intervals[begin].begin) --begin;
   for (std::size_t i = begin; i < end; ++i) bytes[moves[i].data] += moves[i].size;
 }
-
-}  // namespace
-
-std::vector<Stall> longest_stalls(const Plan& plan, const Timeline& timeline, std::size_t count) {
-  std::vector<Stall> stalls;
-  Nanoseconds free{0};
-  for (Position p = 0; p < plan.runs.size(); ++p) {
-    if (timeline.runs[p].begin > free) {
-      stalls.push_back({.before = p, .length = timeline.runs[p].begin - free, .moving = {}});
-    }
-    free = timeline.runs[p].end;
-  }
-  std::ranges::stable_sort(stalls, std::ranges::greater{}, &Stall::length);
-  if (stalls.size() > count) stalls.resize(count);
-  for (Stall& stall : stalls) {
-    const Nanoseconds end = timeline.runs[stall.before].begin;
-    const Interval when{.begin = end - stall.length, .end = end};
-    std::map<DataId, um::Bytes> bytes;
-    add_moving(plan.offloads, timeline.offloads, when, bytes);
-    add_moving(plan.prefetches, timeline.prefetches, when, bytes);
-    std::vector<std::pair<um::Bytes, DataId>> by_size;
-    by_size.reserve(bytes.size());
-    for (const auto& [data, size] : bytes) by_size.emplace_back(size, data);
-    std::ranges::stable_sort(by_size, std::ranges::greater{}, &std::pair<um::Bytes, DataId>::first);
-    for (const auto& [size, data] : by_size) stall.moving.push_back(data);
-  }
-  return stalls;
-}
-
-namespace {
 
 constexpr std::uint32_t kNone = ~0U;
 
@@ -172,7 +103,78 @@ Change policy_change(std::uint32_t index, RetentionPolicy policy) {
       .what = Change::What::kPolicy, .index = index, .value = static_cast<std::uint32_t>(policy)};
 }
 
+constexpr std::size_t kFew = 24;  // number of intervals up to which all are tried
+constexpr std::uint32_t kOrders = 3;
+
+Change preference_change(std::uint32_t interval, Preference preference) {
+  return {.what = Change::What::kPreference,
+          .index = interval,
+          .value = static_cast<std::uint32_t>(preference)};
+}
+
 }  // namespace
+
+int magnitude(double value) {
+  constexpr int kClasses = 8;  // per power of two
+  int exponent = 0;
+  const double mantissa = std::frexp(value, &exponent);  // in [1/2, 1)
+  return kClasses * exponent + static_cast<int>(2 * kClasses * (mantissa - 0.5));
+}
+
+std::vector<Group> alike_blocks(const DecisionSpace& space, const Problem& problem) {
+  std::vector<std::size_t> made(problem.graph.data.size());  // by block: the last forward task
+  for (std::size_t t = 0; t < problem.graph.tasks.size(); ++t) {
+    const Task& task = problem.graph.tasks[t];
+    if (task.phase != Phase::kForward) continue;
+    for (const DataId id : task.writes) made[static_cast<std::size_t>(id)] = t;
+  }
+  std::map<std::pair<um::Bytes, std::vector<int>>, Group> groups;
+  const std::vector<Recomputable>& blocks = space.droppable();
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    groups[{blocks[i].size, amid(problem, made[static_cast<std::size_t>(blocks[i].data)])}]
+        .push_back(static_cast<std::uint32_t>(i));
+  }
+  return repeated(std::move(groups));
+}
+
+std::vector<Group> alike_intervals(const DecisionSpace& space, const Problem& problem) {
+  std::map<std::pair<um::Bytes, std::vector<int>>, Group> groups;
+  const std::vector<DecisionSpace::Interval>& intervals = space.intervals();
+  for (std::size_t i = 0; i < intervals.size(); ++i) {
+    const DecisionSpace::Interval& each = intervals[i];
+    std::vector<int> key = amid(problem, each.last);
+    std::ranges::copy(amid(problem, each.next), std::back_inserter(key));
+    groups[{problem.graph[each.data].size, std::move(key)}].push_back(
+        static_cast<std::uint32_t>(i));
+  }
+  return repeated(std::move(groups));
+}
+
+std::vector<Stall> longest_stalls(const Plan& plan, const Timeline& timeline, std::size_t count) {
+  std::vector<Stall> stalls;
+  Nanoseconds free{0};
+  for (Position p = 0; p < plan.runs.size(); ++p) {
+    if (timeline.runs[p].begin > free) {
+      stalls.push_back({.before = p, .length = timeline.runs[p].begin - free, .moving = {}});
+    }
+    free = timeline.runs[p].end;
+  }
+  std::ranges::stable_sort(stalls, std::ranges::greater{}, &Stall::length);
+  if (stalls.size() > count) stalls.resize(count);
+  for (Stall& stall : stalls) {
+    const Nanoseconds end = timeline.runs[stall.before].begin;
+    const Interval when{.begin = end - stall.length, .end = end};
+    std::map<DataId, um::Bytes> bytes;
+    add_moving(plan.offloads, timeline.offloads, when, bytes);
+    add_moving(plan.prefetches, timeline.prefetches, when, bytes);
+    std::vector<std::pair<um::Bytes, DataId>> by_size;
+    by_size.reserve(bytes.size());
+    for (const auto& [data, size] : bytes) by_size.emplace_back(size, data);
+    std::ranges::stable_sort(by_size, std::ranges::greater{}, &std::pair<um::Bytes, DataId>::first);
+    for (const auto& [size, data] : by_size) stall.moving.push_back(data);
+  }
+  return stalls;
+}
 
 Neighbourhood::Neighbourhood(const DecisionSpace& space, const Problem& problem)
     : space_{space}, alike_{alike_blocks(space, problem)} {
@@ -403,6 +405,119 @@ CandidateEdit Neighbourhood::random(const Decisions& from, std::size_t max,
       const auto task = static_cast<std::uint32_t>(space_.choosable()[drawn - blocks]);
       const std::uint32_t other = from.algorithms[task] == 0 ? space_.start().algorithms[task] : 0;
       edit.push_back({.what = Change::What::kAlgorithm, .index = task, .value = other});
+    }
+  }
+  return edit;
+}
+
+MoveNeighbourhood::MoveNeighbourhood(const DecisionSpace& space, const Problem& problem)
+    : space_{space},
+      may_cut_{!problem.whole_blocks},
+      is_duplex_{problem.profile.link.is_duplex},
+      alike_{alike_intervals(space, problem)},
+      choices_{Preference::kInOrder, Preference::kFirst, Preference::kLast, Preference::kAlways} {
+  if (may_cut_) choices_.push_back(Preference::kFirstWhole);
+}
+
+std::vector<CandidateEdit> MoveNeighbourhood::orders(const Decisions& from) const {
+  CandidateEdit forget;
+  for (std::uint32_t i = 0; i < from.preferences.size(); ++i) {
+    if (from.preferences[i] != Preference::kInOrder) {
+      forget.push_back(preference_change(i, Preference::kInOrder));
+    }
+  }
+  std::vector<CandidateEdit> edits;
+  for (std::uint32_t choice = 0; choice < kOrders << 3U; ++choice) {
+    const std::uint32_t order = choice >> 3U;
+    const std::uint32_t whole = choice >> 2U & 1U;
+    const std::uint32_t eager = choice >> 1U & 1U;
+    const std::uint32_t prefetches_first = choice & 1U;
+    if ((whole != 0 && !may_cut_) || (prefetches_first != 0 && is_duplex_)) continue;
+    CandidateEdit edit = forget;
+    edit.push_back({.what = Change::What::kCoverOrder, .value = order});
+    edit.push_back({.what = Change::What::kWholeBlocks, .value = whole});
+    edit.push_back({.what = Change::What::kEager, .value = eager});
+    edit.push_back({.what = Change::What::kPrefetchesFirst, .value = prefetches_first});
+    edits.push_back(std::move(edit));
+  }
+  return edits;
+}
+
+std::vector<CandidateEdit> MoveNeighbourhood::looking_ahead(const Decisions& from) const {
+  constexpr std::array<std::uint32_t, 5> kSpares = {0, 1, 2, 4, 8};
+  std::vector<CandidateEdit> edits;
+  if (may_cut_) {
+    const std::uint32_t other = from.move_order.in_parts ? 0 : 1;
+    edits.push_back({{.what = Change::What::kInParts, .value = other}});
+  }
+  for (const std::uint32_t spare : kSpares) {
+    if (spare != from.spare) edits.push_back({{.what = Change::What::kSpare, .value = spare}});
+  }
+  return edits;
+}
+
+std::vector<std::uint32_t> MoveNeighbourhood::near_stalls(const Plan& plan,
+                                                          const Timeline& timeline) const {
+  constexpr std::size_t kStalls = 4;
+  const std::vector<DecisionSpace::Interval>& intervals = space_.intervals();
+  std::vector<std::uint32_t> found(intervals.size());
+  std::iota(found.begin(), found.end(), 0U);
+  if (found.size() <= kFew) return found;
+  std::vector<DataId> moving;
+  for (const Stall& stall : longest_stalls(plan, timeline, kStalls)) {
+    const auto most = std::min(stall.moving.size(), kFew / kStalls);
+    moving.insert(moving.end(), stall.moving.begin(),
+                  stall.moving.begin() + static_cast<std::ptrdiff_t>(most));
+  }
+  std::ranges::sort(moving);
+  std::erase_if(found, [&](std::uint32_t i) {
+    return !std::ranges::binary_search(moving, intervals[i].data);
+  });
+  if (found.size() > kFew) found.resize(kFew);
+  return found;
+}
+
+std::vector<CandidateEdit> MoveNeighbourhood::preferences(const Decisions& from, const Plan& plan,
+                                                          const Timeline& timeline) const {
+  std::vector<CandidateEdit> edits;
+  for (const std::uint32_t i : near_stalls(plan, timeline)) {
+    for (const Preference preference : choices_) {
+      if (preference != from.preferences[i]) edits.push_back({preference_change(i, preference)});
+    }
+  }
+  return edits;
+}
+
+std::vector<CandidateEdit> MoveNeighbourhood::alike(const Decisions& from) const {
+  std::vector<CandidateEdit> edits;
+  for (const Group& group : alike_) {
+    for (const Preference preference : choices_) {
+      CandidateEdit edit;
+      for (const std::uint32_t i : group) {
+        if (preference != from.preferences[i]) edit.push_back(preference_change(i, preference));
+      }
+      if (!edit.empty()) edits.push_back(std::move(edit));
+    }
+  }
+  return edits;
+}
+
+CandidateEdit MoveNeighbourhood::random(const Decisions& from, std::size_t max,
+                                        std::mt19937_64& generator) const {
+  CandidateEdit edit;
+  if (from.preferences.empty()) return edit;
+  for (std::uint64_t left = generator() % max + 1; left > 0; --left) {
+    const auto interval = static_cast<std::uint32_t>(generator() % from.preferences.size());
+    edit.push_back(preference_change(interval, choices_[generator() % choices_.size()]));
+  }
+  if (generator() % 4 == 0) {
+    edit.push_back({.what = Change::What::kCoverOrder,
+                    .value = static_cast<std::uint32_t>(generator() % kOrders)});
+    edit.push_back(
+        {.what = Change::What::kEager, .value = static_cast<std::uint32_t>(generator() % 2)});
+    if (!is_duplex_) {
+      edit.push_back({.what = Change::What::kPrefetchesFirst,
+                      .value = static_cast<std::uint32_t>(generator() % 2)});
     }
   }
   return edit;

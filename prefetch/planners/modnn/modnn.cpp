@@ -127,7 +127,7 @@ class VirtualExecution {
 
 // Returns the smallest budget that works: all state, and the largest sum of a task's operands and
 // first workspace.
-Infeasible min(const Problem& problem) {
+Infeasible smallest_need(const Problem& problem) {
   const BlockSizes block_sizes{problem.graph, problem.page};
   const std::vector<TaskRun> runs = runs_in_order(problem.graph);
   std::vector<Bytes> sets = working_sets(problem.graph, block_sizes, runs);
@@ -145,7 +145,7 @@ Infeasible min(const Problem& problem) {
 }  // namespace
 
 std::variant<Plan, Infeasible> plan_modnn(const Problem& problem) {
-  const Infeasible need = min(problem);
+  const Infeasible need = smallest_need(problem);
   if (need.smallest_budget > problem.budget) return need;
   Plan plan = VirtualExecution{problem}.execute();
   return plan;

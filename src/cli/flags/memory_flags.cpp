@@ -9,7 +9,7 @@
 
 #include "src/cli/flags/duration.h"
 #include "um/error.h"
-#include "um/host/far/unnamed_file.h"
+#include "um/host/far/far_file.h"
 
 namespace spillway::cli {
 namespace {

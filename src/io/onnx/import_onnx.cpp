@@ -11,7 +11,6 @@
 
 #include "nets/builder.h"
 #include "nets/text/network_file.h"
-#include "nets/text/network_text.h"
 #include "src/io/onnx/graph_import.h"
 #include "src/io/onnx/graph_reader.h"
 #include "um/error.h"

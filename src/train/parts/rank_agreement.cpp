@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "nets/text/network_text.h"
+#include "nets/text/network_file.h"
 #include "src/io/file_digest.h"
 #include "src/ranks/agreement.h"
 #include "src/train/parts/gather_lists.h"

@@ -10,7 +10,6 @@
 
 #include "nets/shape_inference.h"
 #include "nets/text/network_file.h"
-#include "nets/text/network_text.h"
 #include "tests/nets/same_network.h"
 #include "tests/nets/spoilt_network.h"
 #include "um/error.h"

@@ -1,5 +1,3 @@
-#include "nets/text/network_text.h"
-
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -7,7 +5,7 @@
 #include <string_view>
 
 #include "nets/builder.h"
-#include "nets/families/network_family.h"
+#include "nets/families/network_catalogue.h"
 #include "nets/text/network_file.h"
 #include "tests/nets/same_network.h"
 

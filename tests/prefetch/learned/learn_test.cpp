@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "prefetch/block_sizes.h"
-#include "prefetch/learned/learned_step.h"
 #include "prefetch/learned/recording.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/state_home.h"

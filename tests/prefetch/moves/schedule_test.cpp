@@ -9,7 +9,6 @@
 #include "prefetch/block_sizes.h"
 #include "prefetch/liveness.h"
 #include "prefetch/moves/offload_plan.h"
-#include "prefetch/moves/run_conditions.h"
 #include "prefetch/moves/timed_schedule.h"
 #include "tests/prefetch/planned.h"
 #include "tests/prefetch/random_chain.h"

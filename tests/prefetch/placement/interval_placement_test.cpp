@@ -11,7 +11,6 @@
 #include <string>
 #include <utility>
 
-#include "prefetch/placement/interval_packer.h"
 #include "prefetch/placement/placed_step.h"
 #include "tests/prefetch/drawn_walk.h"
 #include "tests/prefetch/planned.h"

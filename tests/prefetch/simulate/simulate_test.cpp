@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "prefetch/simulate/near_use.h"
+#include "prefetch/simulate/timeline.h"
 #include "tests/prefetch/toy_graph.h"
 #include "um/error.h"
 

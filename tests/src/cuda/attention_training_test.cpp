@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "nets/families/llama.h"
+#include "nets/families/published_networks.h"
 #include "src/cuda/cuda_backend.h"
 #include "tests/gpu.h"
 #include "tests/src/drawn_batch.h"

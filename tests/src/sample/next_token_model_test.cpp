@@ -13,9 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "nets/families/bert.h"
-#include "nets/families/gpt.h"
-#include "nets/families/llama.h"
+#include "nets/families/published_networks.h"
 #include "src/execute/executor.h"
 #include "src/io/text/text_codec.h"
 #include "src/sample/token_sampler.h"

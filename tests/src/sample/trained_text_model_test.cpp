@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "nets/families/gpt.h"
-#include "nets/text/network_text.h"
+#include "nets/families/published_networks.h"
+#include "nets/text/network_file.h"
 #include "tests/src/io/text/small_vocabulary.h"
 #include "tests/src/train/checkpoint_fixture.h"
 

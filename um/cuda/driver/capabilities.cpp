@@ -15,9 +15,17 @@ Capability capability(std::string name, bool available, std::string with, std::s
           .comment = available ? std::move(with) : std::move(without)};
 }
 
-std::string page_tables(const CudaFacts& facts) {
-  if (facts.uses_host_page_tables) return "memory from malloc(), by the processor's page tables";
-  return "memory from malloc(), by page tables of its own";
+// The driver moves and allocates memory in units of 2 MiB.
+constexpr Bytes kUnit = 2_MiB;
+
+void expect_far_ram(const FarOptions& far) {
+  if (!far.file.empty()) throw Error{"a GPU keeps far memory in RAM; leave out --far file"};
+}
+
+void expect_own_link(const LinkOptions& link) {
+  if (link.bandwidth || link.latency > Nanoseconds{0}) {
+    throw Error{"a GPU's link cannot be slowed down; leave out --link-bandwidth and its latency"};
+  }
 }
 
 }  // namespace
@@ -35,7 +43,10 @@ std::vector<Capability> describe(const CudaFacts& facts, const std::optional<std
                  "concurrentManagedAccess is 0, as on WSL, Windows and Jetson: use --memory copy"),
       capability("discard", facts.has_discard, "dead pages are dropped, not moved",
                  "the driver has no discard; one for CUDA 13.0 or newer has it"),
-      capability("pageable", facts.has_pageable_access, page_tables(facts),
+      capability("pageable", facts.has_pageable_access,
+                 facts.uses_host_page_tables
+                     ? "memory from malloc(), by the processor's page tables"
+                     : "memory from malloc(), by page tables of its own",
                  "the GPU does not read memory from malloc()"),
       capability("duplex", facts.copy_engines > 1, engines + " copy engines: both ways at once",
                  engines + " copy engine: one way at a time"),
@@ -46,33 +57,10 @@ std::vector<Capability> describe(const CudaFacts& facts, const std::optional<std
   };
 }
 
-namespace {
-
-// The RAM that far memory leaves to other uses.
-constexpr Bytes kRamMargin = 1_GiB;
-
-}  // namespace
-
 void expect_far_room(Bytes size, const std::string& deed) {
+  constexpr Bytes kRamMargin = 1_GiB;  // the RAM that far memory leaves to other uses
   expect_available(size + kRamMargin, deed, kFarAdvice);
 }
-
-namespace {
-
-// The driver moves and allocates memory in units of 2 MiB.
-constexpr Bytes kUnit = 2_MiB;
-
-void expect_far_ram(const FarOptions& far) {
-  if (!far.file.empty()) throw Error{"a GPU keeps far memory in RAM; leave out --far file"};
-}
-
-void expect_own_link(const LinkOptions& link) {
-  if (link.bandwidth || link.latency > Nanoseconds{0}) {
-    throw Error{"a GPU's link cannot be slowed down; leave out --link-bandwidth and its latency"};
-  }
-}
-
-}  // namespace
 
 const ManagedOptions& checked(const ManagedOptions& options, const CudaFacts& facts) {
   if (!facts.has_concurrent_managed_access) {

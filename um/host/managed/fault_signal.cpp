@@ -135,31 +135,6 @@ void uninstall() {
   }
 }
 
-}  // namespace
-
-FaultRegistration::FaultRegistration(Range range, FaultTarget& target) {
-  const std::lock_guard lock{handlers.mutex};
-  while (entry_ < kMaxRanges && handlers.entries[entry_].target != nullptr) ++entry_;
-  if (entry_ == kMaxRanges) {
-    throw Error{"64 managed memories are in use already; end one before another is made"};
-  }
-  forget_in_children();
-  if (handlers.registrations == 0) install();
-  ++handlers.registrations;
-  Entry& entry = handlers.entries[entry_];
-  entry.begin = reinterpret_cast<std::uintptr_t>(range.data());
-  entry.end = reinterpret_cast<std::uintptr_t>(range.data() + range.size());
-  entry.target = &target;
-}
-
-FaultRegistration::~FaultRegistration() {
-  const std::lock_guard lock{handlers.mutex};
-  handlers.entries[entry_].target = nullptr;
-  if (--handlers.registrations == 0) uninstall();
-}
-
-namespace {
-
 constexpr std::size_t kGuard = 64U << 10U;         // at least the page size of any Linux
 constexpr std::size_t kForHandlers = 256U << 10U;  // beside the registers that the kernel saves
 
@@ -206,6 +181,27 @@ class FaultStack {
 };
 
 }  // namespace
+
+FaultRegistration::FaultRegistration(Range range, FaultTarget& target) {
+  const std::lock_guard lock{handlers.mutex};
+  while (entry_ < kMaxRanges && handlers.entries[entry_].target != nullptr) ++entry_;
+  if (entry_ == kMaxRanges) {
+    throw Error{"64 managed memories are in use already; end one before another is made"};
+  }
+  forget_in_children();
+  if (handlers.registrations == 0) install();
+  ++handlers.registrations;
+  Entry& entry = handlers.entries[entry_];
+  entry.begin = reinterpret_cast<std::uintptr_t>(range.data());
+  entry.end = reinterpret_cast<std::uintptr_t>(range.data() + range.size());
+  entry.target = &target;
+}
+
+FaultRegistration::~FaultRegistration() {
+  const std::lock_guard lock{handlers.mutex};
+  handlers.entries[entry_].target = nullptr;
+  if (--handlers.registrations == 0) uninstall();
+}
 
 void make_fault_stack() { static thread_local const FaultStack stack; }
 

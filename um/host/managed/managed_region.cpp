@@ -18,7 +18,7 @@
 namespace spillway::um {
 namespace {
 
-void expect_sound(const ManagedOptions& options) {
+PageGeometry geometry_of(const ManagedOptions& options) {
   expects(
       std::has_single_bit(options.page.count()) && options.page >= 4_KiB && options.page <= 2_MiB,
       "a page is a power of two from 4 KiB to 2 MiB");
@@ -27,10 +27,6 @@ void expect_sound(const ManagedOptions& options) {
           "a managed space and its near memory consist of whole pages");
   expects(options.size / options.page < std::numeric_limits<PageIndex>::max(),
           "a managed space has less than 2^32 pages");
-}
-
-PageGeometry geometry_of(const ManagedOptions& options) {
-  expect_sound(options);
   const Bytes near = std::min(options.near, options.size);
   // An instruction may touch two pages: with room for only one it would fault for ever.
   if (near < std::min(2 * options.page, options.size)) {

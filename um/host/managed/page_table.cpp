@@ -13,6 +13,8 @@ std::uint64_t ring_of(Advice advice) {
   return advice == Advice::kPreferNear ? 2 : 1;
 }
 
+std::atomic<std::uint64_t> stays = 0;  // counts over all pages of the process
+
 }  // namespace
 
 EvictionOrder::EvictionOrder(PageIndex pages) : pages_{pages}, links_(pages_ + kRings) {
@@ -75,12 +77,6 @@ void NearPool::give_aside(SlotIndex slot) noexcept {
   --aside_;
   free_.push_back(slot);  // never exceeds the reserved capacity
 }
-
-namespace {
-
-std::atomic<std::uint64_t> stays = 0;  // counts over all pages of the process
-
-}  // namespace
 
 PageTable::PageTable(const PageGeometry& geometry, PageMapper& mapper, Ledger& ledger)
     : mapper_{mapper},

@@ -13,9 +13,59 @@ namespace spillway::um {
 namespace {
 
 using Clock = Link::Clock;
+using Lock = PageTable::Lock;
+using Move = PageMoves::Move;
+using Origin = PageMoves::Origin;
+using Cause = PageMoves::Cause;
 
 /// The time that a fault waits for other launches to end.
 constexpr std::chrono::seconds kPatience{10};
+
+constexpr std::size_t kMaxDepth = 32;
+
+/// Moves many small pages at once: sleeping for the link takes longer than one transfer.
+std::size_t depth_for(Bytes page) { return std::clamp<std::size_t>(2_MiB / page, 1, kMaxDepth); }
+
+void expect_unused(const Page& page) {
+  expects(page.pins == 0, "a discarded page is not an operand of a launch under way");
+}
+
+Origin origin_of(const Page& page) {
+  return page.content == Content::kFar ? Origin::kTransfer : Origin::kBlank;
+}
+
+/// Moves in flight of one engine, in the order of issue. A fixed ring, since this code must not
+/// throw or allocate. `finish` ends a move.
+template <class Finish>
+class Batch {
+ public:
+  explicit Batch(Finish finish) : finish_{std::move(finish)} {}
+
+  /// Requires: at most kMaxDepth moves are in flight.
+  void add(Move move) { moves_.at((first_ + size_++) % moves_.size()) = std::move(move); }
+  void finish_down_to(std::size_t count) {
+    while (size_ > count) {
+      const Move move = std::move(moves_.at(first_));
+      first_ = (first_ + 1) % moves_.size();
+      --size_;
+      note_failure(move.failure);
+      finish_(move);
+    }
+  }
+  void note_failure(const std::exception_ptr& failure) {
+    if (failure_ == nullptr) failure_ = failure;
+  }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  /// Returns the first failure.
+  [[nodiscard]] std::exception_ptr failure() const { return failure_; }
+
+ private:
+  Finish finish_;
+  std::array<Move, kMaxDepth + 1> moves_{};
+  std::size_t first_ = 0;
+  std::size_t size_ = 0;
+  std::exception_ptr failure_;
+};
 
 }  // namespace
 
@@ -72,62 +122,6 @@ std::optional<SlotIndex> NearRoom::evict_unsaved(PageTable::Lock& lock) {
   if (page.content == Content::kNear) page.content = Content::kNone;
   return evict(lock, *victim).slot;
 }
-
-namespace {
-
-using Clock = Link::Clock;
-using Lock = PageTable::Lock;
-using Move = PageMoves::Move;
-using Origin = PageMoves::Origin;
-using Cause = PageMoves::Cause;
-
-constexpr std::size_t kMaxDepth = 32;
-
-/// Moves many small pages at once: sleeping for the link takes longer than one transfer.
-std::size_t depth_for(Bytes page) { return std::clamp<std::size_t>(2_MiB / page, 1, kMaxDepth); }
-
-void expect_unused(const Page& page) {
-  expects(page.pins == 0, "a discarded page is not an operand of a launch under way");
-}
-
-Origin origin_of(const Page& page) {
-  return page.content == Content::kFar ? Origin::kTransfer : Origin::kBlank;
-}
-
-/// Moves in flight of one engine, in the order of issue. A fixed ring, since this code must not
-/// throw or allocate. `finish` ends a move.
-template <class Finish>
-class Batch {
- public:
-  explicit Batch(Finish finish) : finish_{std::move(finish)} {}
-
-  /// Requires: at most kMaxDepth moves are in flight.
-  void add(Move move) { moves_.at((first_ + size_++) % moves_.size()) = std::move(move); }
-  void finish_down_to(std::size_t count) {
-    while (size_ > count) {
-      const Move move = std::move(moves_.at(first_));
-      first_ = (first_ + 1) % moves_.size();
-      --size_;
-      note_failure(move.failure);
-      finish_(move);
-    }
-  }
-  void note_failure(const std::exception_ptr& failure) {
-    if (failure_ == nullptr) failure_ = failure;
-  }
-  [[nodiscard]] bool empty() const { return size_ == 0; }
-  /// Returns the first failure.
-  [[nodiscard]] std::exception_ptr failure() const { return failure_; }
-
- private:
-  Finish finish_;
-  std::array<Move, kMaxDepth + 1> moves_{};
-  std::size_t first_ = 0;
-  std::size_t size_ = 0;
-  std::exception_ptr failure_;
-};
-
-}  // namespace
 
 Residency::Residency(const ManagedOptions& options, const PageGeometry& geometry,
                      PageMapper& mapper, PageTransfer& transfer, Ledger& ledger)

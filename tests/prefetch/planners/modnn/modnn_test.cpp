@@ -4,7 +4,6 @@
 #include <map>
 #include <tuple>
 
-#include "prefetch/planners/modnn/offload_scheme.h"
 #include "prefetch/planners/modnn/virtual_memory.h"
 #include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/planned.h"

@@ -5,9 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "prefetch/planners/superneurons/cost_aware_recomputation.h"
-#include "prefetch/planners/superneurons/superneurons.h"
-#include "prefetch/planners/superneurons/tensor_pool.h"
+#include "prefetch/planners/superneurons.h"
 #include "prefetch/verify/residency_check.h"
 #include "tests/prefetch/planners/superneurons/superneurons_networks.h"
 #include "tests/prefetch/toy.h"

@@ -1,8 +1,7 @@
-#include "prefetch/planners/superneurons/superneurons.h"
+#include "prefetch/planners/superneurons.h"
 
 #include <gtest/gtest.h>
 
-#include "prefetch/planners/superneurons/tensor_pool.h"
 #include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/planned.h"
 #include "tests/prefetch/planners/superneurons/superneurons_networks.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "nets/text/network_text.h"
+#include "nets/text/network_file.h"
 #include "tests/src/io/onnx/small_graph.h"
 
 namespace spillway::test {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "nets/text/network_text.h"
+#include "nets/text/network_file.h"
 #include "src/io/onnx/import_onnx.h"
 #include "tests/src/io/onnx/small_graph.h"
 

@@ -4,10 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "nets/families/bert.h"
-#include "nets/families/gpt.h"
-#include "nets/families/llama.h"
-#include "nets/families/vit.h"
+#include "nets/families/published_networks.h"
 #include "nets/network.h"
 #include "nets/text/network_file.h"
 #include "src/io/weights/weight_file.h"

@@ -1,5 +1,3 @@
-#include "um/cuda/managed/slab_pages.h"
-
 #include <gtest/gtest.h>
 
 #include <future>
@@ -10,6 +8,7 @@
 
 #include "tests/sleeping_threads.h"
 #include "tests/um/cuda/managed/small_space.h"
+#include "um/cuda/managed/cuda_managed_space.h"
 #include "um/error.h"
 
 // The life of pages with dead content, and the waits for them.

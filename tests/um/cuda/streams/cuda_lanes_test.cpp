@@ -1,5 +1,3 @@
-#include "um/cuda/streams/cuda_lanes.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
@@ -7,6 +5,7 @@
 
 #include "tests/um/cuda/recording_api.h"
 #include "um/cuda/cuda_device.h"
+#include "um/cuda/streams/cuda_stream.h"
 #include "um/memory.h"
 
 namespace spillway::um {

@@ -20,7 +20,6 @@
 #include "tests/um/host/far/pages.h"
 #include "um/error.h"
 #include "um/host/far/far_file.h"
-#include "um/host/far/unnamed_file.h"
 
 namespace spillway::um {
 namespace {

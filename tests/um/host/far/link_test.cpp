@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "um/error.h"
-#include "um/host/far/crc32c.h"
+#include "um/host/far/far_store.h"
 #include "um/threads/back_off.h"
 
 namespace spillway::um {

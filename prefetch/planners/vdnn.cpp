@@ -1,5 +1,3 @@
-#include "prefetch/planners/vdnn/vdnn.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -10,6 +8,7 @@
 #include "prefetch/moves/saved_blocks.h"
 #include "prefetch/moves/schedule.h"
 #include "prefetch/moves/swap_planner.h"
+#include "prefetch/planners/strategies.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -21,21 +20,15 @@ bool is_convolution(const TaskGraph& graph, const TaskRun& run) {
   return graph[run.task].kind == TaskKind::kConvolution;
 }
 
-// Returns by block whether some forward convolution reads it.
-std::vector<bool> convolution_inputs(const TaskGraph& graph) {
-  std::vector<bool> result(graph.data.size(), false);
-  for (const Task& task : graph.tasks) {
-    if (task.phase != Phase::kForward || task.kind != TaskKind::kConvolution) continue;
-    for (const DataId id : task.reads) result[static_cast<std::size_t>(id)] = true;
-  }
-  return result;
-}
-
 // Returns the swaps. If the link copies while tasks read, an offload may start with the layer
 // itself: after the previous run, even if the block was written long before.
 std::vector<Swap> offloaded(const TaskGraph& graph, std::span<const FarInterval> saved,
                             VdnnPolicy policy) {
-  const std::vector<bool> of_convolution = convolution_inputs(graph);
+  std::vector<bool> of_convolution(graph.data.size(), false);  // read by a forward one
+  for (const Task& task : graph.tasks) {
+    if (task.phase != Phase::kForward || task.kind != TaskKind::kConvolution) continue;
+    for (const DataId id : task.reads) of_convolution[static_cast<std::size_t>(id)] = true;
+  }
   std::vector<Swap> swaps;
   for (const FarInterval& block : saved) {
     const bool is_chosen =
