@@ -1,5 +1,3 @@
-#include "src/cli/plan/plan_command.h"
-
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -21,15 +19,16 @@
 #include "prefetch/simulate/chrome_trace.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/task_graph.h"
+#include "src/cli/commands.h"
 #include "src/cli/flags/cli11.h"
 #include "src/cli/flags/memory_flags.h"
 #include "src/cli/flags/number_checks.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/flags/plan_flags.h"
 #include "src/cli/flags/sub_batch_flag.h"
-#include "src/cli/plan/plan_figures.h"
-#include "src/cli/plan/plan_subject.h"
-#include "src/cli/plan/rank_flags.h"
+#include "src/cli/plan_figures.h"
+#include "src/cli/plan_subject.h"
+#include "src/cli/rank_flags.h"
 #include "src/cli/terminal/tell.h"
 #include "src/plan/arena_use.h"
 #include "src/plan/bucket_choice.h"
@@ -42,15 +41,10 @@
 #include "um/bytes.h"
 #include "um/error.h"
 
-namespace CLI {
-
-class App;
-
-}  // namespace CLI
-
 namespace spillway::cli {
+namespace {
 
-/// The flags --noise and --seed: simulate a plan with varying task times.
+// The flags --noise and --seed: simulate a plan with varying task times.
 struct NoiseFlags {
   std::string noise;
   std::uint64_t seed = 0;
@@ -58,17 +52,13 @@ struct NoiseFlags {
   void add_to(CLI::App& app);
 
   [[nodiscard]] bool is_wanted() const { return !noise.empty(); }
-  /// Simulates the plan five times, with each task's time multiplied by a random number around 1.
-  /// Returns mean and worst makespan. Requires: is_wanted().
+  // Simulates the plan five times, with each task's time multiplied by a random number around 1.
+  // Returns mean and worst makespan. Requires: is_wanted().
   [[nodiscard]] nlohmann::json try_out(const prefetch::TaskGraph& graph, const prefetch::Plan& plan,
                                        const prefetch::Profile& profile) const;
 };
 
-namespace {
-
 constexpr int kDraws = 5;
-
-}  // namespace
 
 void NoiseFlags::add_to(CLI::App& app) {
   auto* const fraction =
@@ -100,8 +90,6 @@ nlohmann::json NoiseFlags::try_out(const prefetch::TaskGraph& graph, const prefe
           {"mean_makespan_seconds", sum / kDraws},
           {"worst_makespan_seconds", worst}};
 }
-
-namespace {
 
 // Returns choose_buckets() for several ranks; `one` is the step of a single processor. Plans the
 // step of each rule within `budget`, as plan_best() does.
@@ -136,17 +124,6 @@ struct PlanCommandFlags {
   std::string json;
   std::string model = "simulate";
 };
-
-void write_infeasible(const PlanCommandFlags& options, const PlanSubject& subject, Bytes budget,
-                      Bytes smallest) {
-  if (options.json.empty()) return;
-  prefetch::write_json({{"feasible", false},
-                        {"planner", options.plan.planner},
-                        {"budget_bytes", budget.count()},
-                        {"min_budget_bytes", smallest.count()},
-                        {"resident_bytes", subject.need().resident.count()}},
-                       options.json);
-}
 
 // Adds the places of blocks in the copy mode. `use` computes them, which takes longer than
 // planning.
@@ -317,7 +294,14 @@ void plan(const PlanCommandFlags& options) {
     const std::size_t batch = std::max<std::size_t>(1, options.subject.workload.batch);
     report(options, subject, prefetch::cut(batch, batch), std::move(figures));
   } catch (const BudgetTooSmall& complaint) {
-    write_infeasible(options, subject, budget, complaint.smallest());
+    if (!options.json.empty()) {
+      prefetch::write_json({{"feasible", false},
+                            {"planner", options.plan.planner},
+                            {"budget_bytes", budget.count()},
+                            {"min_budget_bytes", complaint.smallest().count()},
+                            {"resident_bytes", subject.need().resident.count()}},
+                           options.json);
+    }
     throw;
   }
 }

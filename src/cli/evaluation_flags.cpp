@@ -1,4 +1,4 @@
-#include "src/cli/evaluate/evaluation_flags.h"
+#include "src/cli/evaluation_flags.h"
 
 #include <fmt/format.h>
 

@@ -11,11 +11,6 @@
 #include "src/plan/plans.h"
 #include "src/step/divided_updates.h"
 
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
-
 namespace spillway::cli {
 
 /// Flags for a plan of one of several ranks: their number, and the interconnect for gradients.

@@ -1,4 +1,4 @@
-#include "src/cli/plan/plan_figures.h"
+#include "src/cli/plan_figures.h"
 
 #include <fmt/core.h>
 
@@ -24,7 +24,6 @@
 #include "prefetch/verify/verify.h"
 #include "src/cli/flags/bucket_flag.h"
 #include "src/cli/flags/duration.h"
-#include "src/cli/terminal/tell.h"
 #include "src/plan/best_state.h"
 #include "src/plan/budget_too_small.h"
 #include "src/sweep/soundness.h"
@@ -32,9 +31,106 @@
 #include "um/text/wording.h"
 
 namespace spillway::cli {
+namespace {
 
 using nlohmann::json;
+using prefetch::Interval;
 using um::Bytes;
+using um::Nanoseconds;
+
+// Sums over the sub-batches of a batch.
+struct Totals {
+  Bytes peak;
+  Nanoseconds fastest{0};
+  Nanoseconds arithmetic{0};
+  Nanoseconds makespan{0};
+  prefetch::Bounds bounds{};
+  std::uint64_t offloaded = 0;
+  std::uint64_t prefetched = 0;
+  std::uint64_t recomputed = 0;
+  std::map<std::string, std::size_t> algorithms;
+
+  void add(const PlannedSubStep& step, const SubBatchPlanner& planner, const std::string& subject) {
+    const auto verdict = prefetch::verify(*step.graph, step.plan);
+    if (const auto* violation = std::get_if<prefetch::Violation>(&verdict)) {
+      throw unsound_plan(step.plan.planner, subject, step.plan.budget, violation->reason);
+    }
+    peak = std::max(peak, std::get<prefetch::Verified>(verdict).peak);
+    add_times(step, planner);
+    const prefetch::PlanFacts facts = facts_of(step.plan, *step.graph);
+    offloaded += step.times * facts.offloaded.count();
+    prefetched += step.times * facts.prefetched.count();
+    recomputed += step.times * facts.recomputed_tasks;
+    for (const auto& [name, runs] : facts.algorithms) algorithms[name] += step.times * runs;
+  }
+
+  void add_times(const PlannedSubStep& step, const SubBatchPlanner& planner) {
+    const auto times = static_cast<std::int64_t>(step.times);
+    fastest += times * prefetch::fastest_step(*step.profile);
+    arithmetic += times * prefetch::compute_time(*step.profile, step.plan.runs);
+    makespan += times * prefetch::simulate(*step.graph, step.plan, *step.profile).makespan();
+    const prefetch::Bounds own = prefetch::lower_bounds(planner.problem(step));
+    bounds.beaumont += times * own.beaumont;
+    bounds.offload += times * own.offload;
+    bounds.mixed += times * own.mixed;
+    bounds.offload_transition += times * own.offload_transition;
+    bounds.mixed_transition += times * own.mixed_transition;
+  }
+};
+
+Planned make_plan(const PlanSubject& subject, Bytes budget, const PlanRequest& request) {
+  Planned planned;
+  const auto begin = std::chrono::steady_clock::now();
+  planned.plan = plan_step(*subject.step, subject.profile, budget, request);
+  planned.planning = std::chrono::steady_clock::now() - begin;
+  const auto verdict = prefetch::verify(subject.step->graph, planned.plan);
+  if (const auto* violation = std::get_if<prefetch::Violation>(&verdict)) {
+    throw unsound_plan(planned.plan.planner, description(subject), budget, violation->reason);
+  }
+  planned.peak = std::get<prefetch::Verified>(verdict).peak;
+  planned.timeline = prefetch::simulate(subject.step->graph, planned.plan, subject.profile);
+  planned.bounds = step_bounds(*subject.step, subject.profile, budget, request);
+  return planned;
+}
+
+// Returns the time that `a` and `b` overlap; each is sorted and has no overlaps itself.
+Nanoseconds overlap(const std::vector<Interval>& a, const std::vector<Interval>& b) {
+  Nanoseconds sum{0};
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const Nanoseconds both = std::min(a[i].end, b[j].end) - std::max(a[i].begin, b[j].begin);
+    sum += std::max(both, Nanoseconds{0});
+    (a[i].end < b[j].end ? i : j) += 1;
+  }
+  return sum;
+}
+
+struct OneRank {
+  Nanoseconds time;
+  Bytes budget;
+};
+
+// Plans one rank's step. Gradients move in whole pages, so it may need slightly more than the
+// budget of several ranks.
+OneRank plan_one_rank(const SubjectFlags& flags, Bytes budget, const PlanRequest& request) {
+  PlanSubject one = flags.open();
+  one.choose_state(request);
+  try {
+    return {plan_best(one, budget, request).timeline.makespan(), budget};
+  } catch (const BudgetTooSmall& complaint) {
+    const Bytes smallest = complaint.smallest();
+    return {plan_best(one, smallest, request).timeline.makespan(), smallest};
+  }
+}
+
+// Returns the time of a plan that was made as if exchanges were free.
+Nanoseconds time_of_unaware(const PlanSubject& subject, Bytes budget, const PlanRequest& request) {
+  prefetch::Profile unaware = subject.profile;
+  std::ranges::fill(unaware.exchanges, prefetch::ExchangeTime{});
+  const prefetch::Plan plan = plan_step(*subject.step, unaware, budget, request);
+  return prefetch::simulate(subject.step->graph, plan, subject.profile).makespan();
+}
+
+}  // namespace
 
 json figures_of(const Planned& planned, const PlanSubject& subject, Bytes budget) {
   const prefetch::PlanFacts facts = facts_of(planned.plan, subject.step->graph);
@@ -67,6 +163,23 @@ void add_paleo(const Planned& planned, const PlanSubject& subject, json& figures
       prefetch::paleo_step(subject.step->graph, subject.profile, planned.plan, strategy);
   figures["paleo_seconds"] = um::seconds(step.makespan);
   figures["paleo_strategy"] = prefetch::to_string(strategy);
+}
+
+json places_json(const ArenaUse& use) {
+  return {{"extent_bytes", use.extent.count()},
+          {"arena_bytes", use.room.count()},
+          {"fits", use.fits()}};
+}
+
+std::string describe_places(const json& use) {
+  const auto bytes = [&](const char* key) {
+    return um::to_string(Bytes{use.at(key).get<std::uint64_t>()});
+  };
+  if (use.at("fits").get<bool>()) {
+    return fmt::format("fixed places in {} of {}", bytes("extent_bytes"), bytes("arena_bytes"));
+  }
+  return fmt::format("places as blocks come, compacted where needed: fixed ones take {}, not {}",
+                     bytes("extent_bytes"), bytes("arena_bytes"));
 }
 
 void print_figures(const json& figures) {
@@ -113,54 +226,6 @@ void print_figures(const json& figures) {
              figures.at("planner").get<std::string>());
 }
 
-namespace {
-
-using nlohmann::json;
-using um::Bytes;
-using um::Nanoseconds;
-
-// Sums over the sub-batches of a batch.
-struct Totals {
-  Bytes peak;
-  Nanoseconds fastest{0};
-  Nanoseconds arithmetic{0};
-  Nanoseconds makespan{0};
-  prefetch::Bounds bounds{};
-  std::uint64_t offloaded = 0;
-  std::uint64_t prefetched = 0;
-  std::uint64_t recomputed = 0;
-  std::map<std::string, std::size_t> algorithms;
-
-  void add(const PlannedSubStep& step, const SubBatchPlanner& planner, const std::string& subject) {
-    const auto verdict = prefetch::verify(*step.graph, step.plan);
-    if (const auto* violation = std::get_if<prefetch::Violation>(&verdict)) {
-      throw unsound_plan(step.plan.planner, subject, step.plan.budget, violation->reason);
-    }
-    peak = std::max(peak, std::get<prefetch::Verified>(verdict).peak);
-    add_times(step, planner);
-    const prefetch::PlanFacts facts = facts_of(step.plan, *step.graph);
-    offloaded += step.times * facts.offloaded.count();
-    prefetched += step.times * facts.prefetched.count();
-    recomputed += step.times * facts.recomputed_tasks;
-    for (const auto& [name, runs] : facts.algorithms) algorithms[name] += step.times * runs;
-  }
-
-  void add_times(const PlannedSubStep& step, const SubBatchPlanner& planner) {
-    const auto times = static_cast<std::int64_t>(step.times);
-    fastest += times * prefetch::fastest_step(*step.profile);
-    arithmetic += times * prefetch::compute_time(*step.profile, step.plan.runs);
-    makespan += times * prefetch::simulate(*step.graph, step.plan, *step.profile).makespan();
-    const prefetch::Bounds own = prefetch::lower_bounds(planner.problem(step));
-    bounds.beaumont += times * own.beaumont;
-    bounds.offload += times * own.offload;
-    bounds.mixed += times * own.mixed;
-    bounds.offload_transition += times * own.offload_transition;
-    bounds.mixed_transition += times * own.mixed_transition;
-  }
-};
-
-}  // namespace
-
 json figures_of(std::span<const PlannedSubStep> steps, const SubBatchPlanner& planner,
                 const prefetch::NearNeed& need, const std::string& subject, Nanoseconds planning) {
   Totals totals;
@@ -185,28 +250,6 @@ json figures_of(std::span<const PlannedSubStep> steps, const SubBatchPlanner& pl
           {"verified", true}};
 }
 
-namespace {
-
-using um::Bytes;
-using um::Nanoseconds;
-
-Planned make_plan(const PlanSubject& subject, Bytes budget, const PlanRequest& request) {
-  Planned planned;
-  const auto begin = std::chrono::steady_clock::now();
-  planned.plan = plan_step(*subject.step, subject.profile, budget, request);
-  planned.planning = std::chrono::steady_clock::now() - begin;
-  const auto verdict = prefetch::verify(subject.step->graph, planned.plan);
-  if (const auto* violation = std::get_if<prefetch::Violation>(&verdict)) {
-    throw unsound_plan(planned.plan.planner, description(subject), budget, violation->reason);
-  }
-  planned.peak = std::get<prefetch::Verified>(verdict).peak;
-  planned.timeline = prefetch::simulate(subject.step->graph, planned.plan, subject.profile);
-  planned.bounds = step_bounds(*subject.step, subject.profile, budget, request);
-  return planned;
-}
-
-}  // namespace
-
 std::string description(const PlanSubject& subject) {
   return subject.title + (subject.machine ? " on " + subject.machine->name : "");
 }
@@ -229,64 +272,13 @@ Planned plan_best(PlanSubject& subject, Bytes budget, const PlanRequest& request
   return std::move(best.plans);
 }
 
-namespace {
-
-using nlohmann::json;
-using prefetch::Interval;
-using um::Bytes;
-using um::Nanoseconds;
-
-Nanoseconds length(const std::vector<Interval>& intervals) {
-  Nanoseconds sum{0};
-  for (const Interval& each : intervals) sum += each.end - each.begin;
-  return sum;
-}
-
-// Returns the time that `a` and `b` overlap; each is sorted and has no overlaps itself.
-Nanoseconds overlap(const std::vector<Interval>& a, const std::vector<Interval>& b) {
-  Nanoseconds sum{0};
-  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-    const Nanoseconds both = std::min(a[i].end, b[j].end) - std::max(a[i].begin, b[j].begin);
-    sum += std::max(both, Nanoseconds{0});
-    (a[i].end < b[j].end ? i : j) += 1;
-  }
-  return sum;
-}
-
-struct OneRank {
-  Nanoseconds time;
-  Bytes budget;
-};
-
-// Plans one rank's step. Gradients move in whole pages, so it may need slightly more than the
-// budget of several ranks.
-OneRank plan_one_rank(const SubjectFlags& flags, Bytes budget, const PlanRequest& request) {
-  PlanSubject one = flags.open();
-  one.choose_state(request);
-  try {
-    return {plan_best(one, budget, request).timeline.makespan(), budget};
-  } catch (const BudgetTooSmall& complaint) {
-    const Bytes smallest = complaint.smallest();
-    return {plan_best(one, smallest, request).timeline.makespan(), smallest};
-  }
-}
-
-// Returns the time of a plan that was made as if exchanges were free.
-Nanoseconds time_of_unaware(const PlanSubject& subject, Bytes budget, const PlanRequest& request) {
-  prefetch::Profile unaware = subject.profile;
-  std::ranges::fill(unaware.exchanges, prefetch::ExchangeTime{});
-  const prefetch::Plan plan = plan_step(*subject.step, unaware, budget, request);
-  return prefetch::simulate(subject.step->graph, plan, subject.profile).makespan();
-}
-
-}  // namespace
-
 json rank_figures(const RankFlags& ranks, const SubjectFlags& flags, const Planned& planned,
                   const PlanSubject& subject, Bytes budget, const PlanRequest& request,
                   std::size_t samples) {
   const prefetch::Interconnect interconnect = ranks.interconnect();
   const prefetch::Timeline& timeline = planned.timeline;
-  const Nanoseconds exchange = length(timeline.exchanges);
+  Nanoseconds exchange{0};
+  for (const Interval& each : timeline.exchanges) exchange += each.end - each.begin;
   const Nanoseconds hidden = overlap(timeline.exchanges, timeline.runs);
   const double step = um::seconds(timeline.makespan());
   const OneRank one_rank = plan_one_rank(flags, budget, request);

@@ -1,5 +1,3 @@
-#include "src/cli/evaluate/predict_command.h"
-
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -20,7 +18,8 @@
 #include <vector>
 
 #include "prefetch/files/json.h"
-#include "src/cli/evaluate/evaluation_flags.h"
+#include "src/cli/commands.h"
+#include "src/cli/evaluation_flags.h"
 #include "src/cli/flags/number_checks.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/terminal/interrupt.h"
@@ -189,17 +188,13 @@ ImageTask image_task(const TrainedNetwork& trained) {
           .options = *checkpoint.settings.images};
 }
 
-void expect_fitting(const TrainedNetwork& trained, const PredictCommandFlags& flags) {
-  expect_classes_of_images(trained.network);
-  if (!flags.files.empty()) static_cast<void>(image_task(trained));
-}
-
 // One run of the command.
 class Predicting {
  public:
   Predicting(const PredictCommandFlags& flags, const Interrupt& interrupt)
       : flags_{flags}, interrupt_{interrupt}, trained_{flags.common.open_network()} {
-    expect_fitting(trained_, flags);
+    expect_classes_of_images(trained_.network);
+    if (!flags.files.empty()) static_cast<void>(image_task(trained_));
     options_ = {.top = flags.top,
                 .has_logits = flags.has_logits,
                 .class_names = trained_.checkpoint.manifest.checkpoint.class_names};

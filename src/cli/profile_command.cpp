@@ -1,5 +1,3 @@
-#include "src/cli/plan/profile_command.h"
-
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +9,7 @@
 #include "prefetch/files/json.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/files/profile_file.h"
+#include "src/cli/commands.h"
 #include "src/cli/flags/device_flags.h"
 #include "src/cli/flags/machine_check.h"
 #include "src/cli/flags/memory_flags.h"

@@ -9,8 +9,9 @@
 #include "prefetch/plan.h"
 #include "prefetch/planner.h"
 #include "prefetch/simulate/timeline.h"
-#include "src/cli/plan/plan_subject.h"
-#include "src/cli/plan/rank_flags.h"
+#include "src/cli/plan_subject.h"
+#include "src/cli/rank_flags.h"
+#include "src/plan/arena_use.h"
 #include "src/plan/plans.h"
 #include "src/plan/sub_batch_plans.h"
 #include "um/bytes.h"
@@ -32,6 +33,12 @@ struct Planned {
 
 /// Adds OOC-Paleo's prediction for the same step.
 void add_paleo(const Planned& planned, const PlanSubject& subject, nlohmann::json& figures);
+
+/// Returns {"extent_bytes":…,"arena_bytes":…,"fits":…}.
+[[nodiscard]] nlohmann::json places_json(const ArenaUse& use);
+
+/// Returns "fixed places in 1.20 GiB of 1.25 GiB" for people. `use` comes from places_json().
+[[nodiscard]] std::string describe_places(const nlohmann::json& use);
 
 /// Prints the figures for people, one per line; for sub-batches also their number.
 void print_figures(const nlohmann::json& figures);

@@ -21,10 +21,6 @@
 #include "src/plan/workload.h"
 #include "um/bytes.h"
 
-namespace CLI {
-class App;
-}  // namespace CLI
-
 namespace spillway::cli {
 
 /// A step to plan, with its times and its source: a network or a trace.

@@ -1,5 +1,3 @@
-#include "src/cli/sweep/sweep_command.h"
-
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -15,6 +13,7 @@
 
 #include "prefetch/files/json.h"
 #include "prefetch/files/plan_file.h"
+#include "src/cli/commands.h"
 #include "src/cli/flags/cli11.h"
 #include "src/cli/flags/comparison_flags.h"
 #include "src/cli/flags/device_flags.h"
@@ -23,10 +22,10 @@
 #include "src/cli/flags/output_path.h"
 #include "src/cli/flags/sweep_lists.h"
 #include "src/cli/flags/workload_flags.h"
-#include "src/cli/sweep/plot_script.h"
+#include "src/cli/plot_script.h"
 #include "src/cli/terminal/interrupt.h"
 #include "src/cli/terminal/progress_line.h"
-#include "src/cli/terminal/tell.h"
+#include "src/cli/terminal/text_table.h"
 #include "src/execute/executor.h"
 #include "src/plan/percent.h"
 #include "src/step/machine_size_model.h"
@@ -206,12 +205,6 @@ void expect_updates_far(const std::vector<Strategy>& strategies) {
   }
 }
 
-void expect_consistent(const SweepFlags& options) {
-  if (options.update != "far" || options.state != "near") return;
-  throw um::Error{
-      "updates on the far side are of state that is far; leave out --state near, or --update far"};
-}
-
 std::shared_ptr<const Workload> planned_step(const std::shared_ptr<const Workload>& near,
                                              const SweepFlags& options,
                                              const SizeModel& size_model) {
@@ -274,15 +267,14 @@ Grid make_grid(const SweepFlags& options) {
   return grid;
 }
 
-void expect_finished(const Interrupt& interrupt) {
-  if (interrupt.token().stop_requested())
-    throw Interrupted{"points that were not reached are left out"};
-}
-
 void sweep(const SweepFlags& options) {
   expect_budgets(options.comparison.budgets);
   options.output.expect_possible();
-  expect_consistent(options);
+  if (options.update == "far" && options.state == "near") {
+    throw um::Error{
+        "updates on the far side are of state that is far; leave out --state near, or --update "
+        "far"};
+  }
   const Grid grid = make_grid(options);
   std::vector<Strategy> strategies = options.comparison.strategies();
   const auto updates_far = [](const Scenario& scenario) {
@@ -309,7 +301,9 @@ void sweep(const SweepFlags& options) {
                         {"update", options.update},
                         {"points", to_json(std::span<const Point>{points})}});
   expect_sound(points);
-  expect_finished(interrupt);
+  if (interrupt.token().stop_requested()) {
+    throw Interrupted{"points that were not reached are left out"};
+  }
 }
 
 }  // namespace

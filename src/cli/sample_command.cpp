@@ -1,5 +1,3 @@
-#include "src/cli/sample/sample_command.h"
-
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -16,6 +14,7 @@
 
 #include "nets/network.h"
 #include "prefetch/files/json.h"
+#include "src/cli/commands.h"
 #include "src/cli/flags/cli11.h"
 #include "src/cli/flags/device_flags.h"
 #include "src/cli/flags/number_checks.h"
@@ -28,19 +27,14 @@
 #include "um/error.h"
 #include "um/text/wording.h"
 
-namespace CLI {
-
-class App;
-
-}  // namespace CLI
-
 namespace spillway::cli {
+namespace {
 
-/// Flags of `spillway sample`.
+// Flags of `spillway sample`.
 struct SampleFlags {
   std::string checkpoint;
-  std::string tokenizer;      ///< empty: bytes are tokens
-  bool uses_weights = false;  ///< even if the checkpoint has averages
+  std::string tokenizer;      // empty: bytes are tokens
+  bool uses_weights = false;  // even if the checkpoint has averages
   std::string prompt;
   std::size_t tokens = 200;
   SamplingOptions sampling;
@@ -54,11 +48,7 @@ struct SampleFlags {
   void add_sampling_to(CLI::App& command);
 };
 
-namespace {
-
 constexpr const char* kText = "Text";
-
-}  // namespace
 
 void SampleFlags::add_to(CLI::App& command) {
   command
@@ -119,8 +109,6 @@ void SampleFlags::add_sampling_to(CLI::App& command) {
       ->capture_default_str()
       ->group(kText);
 }
-
-namespace {
 
 using nlohmann::json;
 

@@ -16,10 +16,6 @@
 #include "src/io/data/dataset.h"
 #include "src/io/data/image_files.h"
 
-namespace CLI {
-class App;
-}  // namespace CLI
-
 namespace spillway::cli {
 
 /// The samples of a split and, for data sets of files, its broken files.

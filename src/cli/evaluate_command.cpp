@@ -1,5 +1,3 @@
-#include "src/cli/evaluate/evaluate_command.h"
-
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -11,7 +9,8 @@
 #include <utility>
 
 #include "prefetch/files/json.h"
-#include "src/cli/evaluate/evaluation_flags.h"
+#include "src/cli/commands.h"
+#include "src/cli/evaluation_flags.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/terminal/interrupt.h"
 #include "src/cli/terminal/tell.h"

@@ -1,4 +1,4 @@
-#include "src/cli/plan/rank_flags.h"
+#include "src/cli/rank_flags.h"
 
 #include <CLI/CLI.hpp>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "src/cli/plan/plan_subject.h"
+#include "src/cli/plan_subject.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "src/cli/sweep/plot_script.h"
+#include "src/cli/plot_script.h"
 
 #include <fcntl.h>
 #include <spawn.h>
