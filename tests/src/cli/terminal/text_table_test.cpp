@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
-
 #include "src/cli/terminal/text_table.h"
+
+#include <gtest/gtest.h>
 
 namespace spillway::cli {
 namespace {
