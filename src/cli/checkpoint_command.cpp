@@ -1,5 +1,3 @@
-#include "src/cli/checkpoint_command.h"
-
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -7,9 +5,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "prefetch/files/json.h"
+#include "src/cli/commands.h"
 #include "src/cli/flags/output_path.h"
 #include "src/train/checkpoint_check.h"
 #include "um/bytes.h"
@@ -23,17 +23,6 @@ struct CheckpointVerifyFlags {
   std::string folder;
   std::string json;
 };
-
-nlohmann::json to_json(const CheckpointFinding& finding) {
-  nlohmann::json object{{"manifest", finding.manifest},
-                        {"step", nullptr},
-                        {"tensors", finding.tensors},
-                        {"bytes", finding.bytes},
-                        {"verified", !finding.problem}};
-  if (finding.step) object["step"] = *finding.step;
-  if (finding.problem) object["problem"] = *finding.problem;
-  return object;
-}
 
 void print(const CheckpointFinding& finding) {
   if (finding.problem) {
@@ -50,7 +39,14 @@ void verify(const CheckpointVerifyFlags& flags) {
   nlohmann::json list = nlohmann::json::array();
   for (const CheckpointFinding& finding : findings) {
     if (flags.json != "-") print(finding);
-    list.push_back(to_json(finding));
+    nlohmann::json object{{"manifest", finding.manifest},
+                          {"step", nullptr},
+                          {"tensors", finding.tensors},
+                          {"bytes", finding.bytes},
+                          {"verified", !finding.problem}};
+    if (finding.step) object["step"] = *finding.step;
+    if (finding.problem) object["problem"] = *finding.problem;
+    list.push_back(std::move(object));
   }
   if (!flags.json.empty()) {
     prefetch::write_json({{"folder", flags.folder}, {"manifests", list}}, flags.json);

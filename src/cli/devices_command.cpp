@@ -1,5 +1,3 @@
-#include "src/cli/devices_command.h"
-
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "prefetch/files/json.h"
+#include "src/cli/commands.h"
 #include "src/cli/flags/cuda_side.h"
 #include "src/host/host_backend.h"
 #include "um/error.h"
@@ -53,7 +52,7 @@ Found unusable(std::string name, const um::Error& error) {
   return found;
 }
 
-void describe(const um::Device& device, Found& found) {
+void describe_device(const um::Device& device, Found& found) {
   found.description = device.name();
   found.available = device.available_memory();
   found.capabilities = device.capabilities();
@@ -77,7 +76,7 @@ um::Capability bf16_capability() {
 Found find_host() {
   Found found;
   found.name = "host";
-  describe(um::HostDevice{}, found);
+  describe_device(um::HostDevice{}, found);
   found.capabilities.push_back(bf16_capability());
   try {
     found.kernels = host::HostBackend{}.description();
@@ -93,7 +92,7 @@ Found find_gpu(const CudaPlugin& cuda, std::size_t ordinal) {
     const ExecutionContext context = cuda.open({.ordinal = ordinal});
     Found found;
     found.name = name;
-    describe(*context.device, found);
+    describe_device(*context.device, found);
     found.kernels = context.backend->description();
     return found;
   } catch (const um::Error& error) {

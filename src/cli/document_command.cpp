@@ -1,5 +1,3 @@
-#include "src/cli/document_command.h"
-
 #include <fmt/core.h>
 #include <fmt/format.h>
 
@@ -15,6 +13,7 @@
 #include "nets/families/network_catalogue.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/planners/catalogue.h"
+#include "src/cli/commands.h"
 
 namespace spillway::cli {
 namespace {
@@ -32,12 +31,6 @@ void add_contexts(const CLI::App& command, const std::string& path, std::vector<
   for (const CLI::App* const inner : command.get_subcommands({})) {
     add_contexts(*inner, path.empty() ? inner->get_name() : path + " " + inner->get_name(), all);
   }
-}
-
-std::vector<Context> contexts_of(const CLI::App& app) {
-  std::vector<Context> all;
-  add_contexts(app, "", all);
-  return all;
 }
 
 // Returns the members in "TEXT:{copy,managed,resident}".
@@ -127,7 +120,8 @@ std::string groups(const std::vector<Context>& contexts) {
 // the last word before the cursor and the first two words after "spillway". It prints nothing after
 // an option with unknown values: files complete.
 std::string choose_words(const CLI::App& app) {
-  const std::vector<Context> contexts = contexts_of(app);
+  std::vector<Context> contexts;
+  add_contexts(app, "", contexts);
   return fmt::format(
       "_spillway_words() {{\n  local previous=$1 typed=$2 choices=\n"
       "  case \"$2\" in {}) typed=\"$2 $3\" ;; esac\n  typed=${{typed% }}\n"
@@ -173,9 +167,6 @@ std::string roff(std::string_view text) {
   return escaped;
 }
 
-// Keeps the line breaks of `text`.
-std::string roff_lines(const std::string& text) { return ".nf\n" + roff(text) + "\n.fi\n"; }
-
 std::string entry(const CLI::Option& option) {
   const std::string name = option.get_positional() ? option.get_name(true) : option.get_name();
   const bool is_flag = option.get_expected_max() == 0;
@@ -196,7 +187,9 @@ std::string section(const CLI::App& command, const std::string& name) {
   for (const CLI::Option* const option : command.get_options()) {
     if (option != command.get_help_ptr()) text += entry(*option);
   }
-  if (!command.get_footer().empty()) text += ".PP\n" + roff_lines(command.get_footer());
+  if (!command.get_footer().empty()) {  // keeps its line breaks
+    text += ".PP\n.nf\n" + roff(command.get_footer()) + "\n.fi\n";
+  }
   for (const CLI::App* const inner : command.get_subcommands({})) {
     text += section(*inner, name + " " + inner->get_name());
   }

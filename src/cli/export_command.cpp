@@ -1,5 +1,3 @@
-#include "src/cli/export_command.h"
-
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -13,6 +11,7 @@
 #include <utility>
 
 #include "prefetch/files/json.h"
+#include "src/cli/commands.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/terminal/tell.h"
 #include "src/evaluate/evaluator.h"
@@ -135,12 +134,6 @@ void write_network(const ExportFlags& flags) {
                  .place = place});
 }
 
-void write_file(const ExportFlags& flags) {
-  expect_writable(flags.json);
-  if (flags.to == kOnnx) return write_network(flags);
-  write_weights(flags);
-}
-
 }  // namespace
 
 void add_export_command(CLI::App& app) {
@@ -177,7 +170,11 @@ void add_export_command(CLI::App& app) {
       "train --weights starts from such a file. An ONNX file, which train --net reads, holds the\n"
       "network as it predicts, without the normalization of its images.\n"
       "Example: spillway export run1 --to hf model.safetensors");
-  command->callback([flags] { write_file(*flags); });
+  command->callback([flags] {
+    expect_writable(flags->json);
+    if (flags->to == kOnnx) return write_network(*flags);
+    write_weights(*flags);
+  });
 }
 
 }  // namespace spillway::cli

@@ -18,23 +18,11 @@
 
 #include "src/bench/build.h"
 #include "src/cli/bench/bench_command.h"
-#include "src/cli/checkpoint_command.h"
-#include "src/cli/devices_command.h"
-#include "src/cli/document_command.h"
-#include "src/cli/evaluate/evaluate_command.h"
-#include "src/cli/evaluate/predict_command.h"
-#include "src/cli/export_command.h"
+#include "src/cli/commands.h"
 #include "src/cli/flags/suggest_name.h"
-#include "src/cli/nets_command.h"
-#include "src/cli/plan/plan_command.h"
-#include "src/cli/plan/profile_command.h"
-#include "src/cli/report_command.h"
-#include "src/cli/sample/sample_command.h"
-#include "src/cli/sweep/sweep_command.h"
 #include "src/cli/terminal/interrupt.h"
 #include "src/cli/terminal/tell.h"
 #include "src/cli/train/recipe.h"
-#include "src/cli/train/train_command.h"
 #include "src/execute/executor.h"
 #include "src/host/host_backend.h"
 #include "src/ranks/mpi/open_mpi.h"
@@ -101,29 +89,16 @@ std::string version_text() {
                      *kCuda == '\0' ? "built without CUDA" : "built with CUDA ", kCuda);
 }
 
-}  // namespace
-
-}  // namespace spillway::cli
-
-namespace {
-
 constexpr int kFailure = 1;
 constexpr int kBadUsage = 2;
-
-// Returns the arguments of a training with those of its recipe.
-std::vector<std::string> with_recipe(const CLI::App& app, std::vector<std::string> arguments) {
-  if (arguments.empty() || arguments.front() != "train") return arguments;
-  return spillway::cli::expand_recipe(*app.get_subcommand("train"), std::move(arguments));
-}
 
 // Waits on all ranks except the first. Ranks usually fail alike before they have joined. Rank 0
 // reports the failure and exits, and the launcher ends the others: each message appears once.
 void let_first_rank_tell() noexcept {
-  if (!spillway::is_started_first()) std::this_thread::sleep_for(std::chrono::seconds{2});
+  if (!is_started_first()) std::this_thread::sleep_for(std::chrono::seconds{2});
 }
 
 int run(int argc, char** argv) {
-  using namespace spillway::cli;
   CLI::App app{"Trains neural networks whose activations do not fit in near memory."};
   app.name("spillway");
   app.set_version_flag("--version", version_text,
@@ -147,20 +122,22 @@ int run(int argc, char** argv) {
       "Each subcommand explains itself: spillway train --help\n"
       "Example: spillway train --net resnet50 --batch 32 --steps 20 --budget 40%");
   try {
-    // CLI11 takes arguments in reverse.
-    std::vector<std::string> arguments = with_recipe(app, {argv + 1, argv + argc});
-    std::ranges::reverse(arguments);
+    std::vector<std::string> arguments{argv + 1, argv + argc};
+    if (!arguments.empty() && arguments.front() == "train") {
+      arguments = expand_recipe(*app.get_subcommand("train"), std::move(arguments));
+    }
+    std::ranges::reverse(arguments);  // as CLI11 takes them
     app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
     let_first_rank_tell();
     if (const auto sentence = misspelling(app)) {
-      tell("{}\n", spillway::um::shortened(*sentence));
+      tell("{}\n", um::shortened(*sentence));
     } else {
       std::stringstream text;
       app.exit(error, text, text);
       for (std::string line; std::getline(text, line);) {
-        tell("{}\n", spillway::um::shortened(line));
+        tell("{}\n", um::shortened(line));
       }
     }
     return kBadUsage;
@@ -184,7 +161,7 @@ std::string sentence_of(const std::system_error& error) {
 template <typename Sentence>
 void explain(const Sentence& sentence) noexcept {
   try {
-    spillway::cli::tell("spillway: {}\n", sentence());
+    tell("spillway: {}\n", sentence());
   } catch (...) {
     std::fputs("spillway: this machine has no more memory\n", stderr);
   }
@@ -199,12 +176,12 @@ void explain_failure(const Sentence& sentence) noexcept {
 int run_and_explain(int argc, char** argv) {
   try {
     const int code = run(argc, argv);
-    if (code == 0) spillway::cli::expect_output_written();
+    if (code == 0) expect_output_written();
     return code;
-  } catch (const spillway::Interrupted& interrupted) {
+  } catch (const Interrupted& interrupted) {
     explain([&] { return std::string{"interrupted; "} + interrupted.what(); });
-    return spillway::cli::exit_code_of_interrupt();
-  } catch (const spillway::um::Error& error) {
+    return exit_code_of_interrupt();
+  } catch (const um::Error& error) {
     explain_failure([&] { return error.what(); });
   } catch (const std::bad_alloc&) {
     explain_failure([] { return "this machine has no more memory"; });
@@ -219,9 +196,11 @@ int run_and_explain(int argc, char** argv) {
 
 }  // namespace
 
+}  // namespace spillway::cli
+
 int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // writing beyond the size limit fails instead
   std::signal(SIGPIPE, SIG_IGN);  // so does writing to a closed pipe
   spillway::cli::open_missing_streams();
-  return run_and_explain(argc, argv);
+  return spillway::cli::run_and_explain(argc, argv);
 }

@@ -1,5 +1,3 @@
-#include "src/cli/nets_command.h"
-
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -18,6 +16,7 @@
 #include "nets/text/network_file.h"
 #include "prefetch/files/json.h"
 #include "prefetch/planners/catalogue.h"
+#include "src/cli/commands.h"
 #include "src/cli/flags/cli11.h"
 #include "src/cli/flags/device_flags.h"
 #include "src/cli/flags/named_network.h"
@@ -27,24 +26,20 @@
 #include "src/plan/workload.h"
 #include "src/step/machine_size_model.h"
 
-namespace CLI {
-
-class App;
-class Option;
-
-}  // namespace CLI
-
 namespace spillway::cli {
+namespace {
 
-/// The flag --dump: writes a network as a file that --net reads.
+using um::Bytes;
+
+// The flag --dump: writes a network as a file that --net reads.
 struct NetworkDump {
-  std::string path;  ///< empty: write nothing; "-": standard output
+  std::string path;  // empty: write nothing; "-": standard output
 
-  /// Adds the flag and returns it.
+  // Adds the flag and returns it.
   CLI::Option* add_to(CLI::App& app);
 
   [[nodiscard]] bool is_wanted() const { return !path.empty(); }
-  /// Throws: um::Error when the file cannot be written or the network cannot be built.
+  // Throws: um::Error when the file cannot be written or the network cannot be built.
   void write(const nets::CatalogueEntry& entry, const nets::NetworkOptions& options) const;
 };
 
@@ -61,10 +56,6 @@ void NetworkDump::write(const nets::CatalogueEntry& entry,
                         const nets::NetworkOptions& options) const {
   write_text(nets::to_text(entry, options), path);
 }
-
-namespace {
-
-using um::Bytes;
 
 constexpr const char* kClassesNote =
     "These figures are for the published number of classes. Other subcommands use 10 classes by\n"
@@ -151,9 +142,6 @@ void print_list(const std::vector<NetworkFacts>& all) {
                um::to_string(facts.needs.back().need.smallest),
                um::to_string(facts.needs.back().need.resident));
   }
-}
-
-void print_families() {
   fmt::print("\nThe last rows are examples of families, whose names give their sizes:\n");
   for (const nets::NetworkFamily& family : nets::network_families()) {
     fmt::print("{}: {}, as {}\n", family.form, family.what, family.example);
@@ -245,7 +233,6 @@ void list(const NetsFlags& flags) {
   }
   if (flags.name.empty()) {
     print_list(all);
-    print_families();
   } else {
     print_one(all.front());
   }

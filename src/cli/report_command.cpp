@@ -1,7 +1,6 @@
-#include "src/cli/report_command.h"
-
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "src/bench/build.h"
+#include "src/cli/commands.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/terminal/tell.h"
 #include "src/report/report_data.h"
@@ -60,15 +60,6 @@ void expect_no_input_replaced(const ReportFlags& flags) {
   }
 }
 
-void warn_of_several_machines(const nlohmann::json& data) {
-  const std::size_t count = data.at("machines").size();
-  if (count < 2) return;
-  tell(
-      "note: the measurements are of {} machines; each has its own section, and nothing is "
-      "compared between them\n",
-      count);
-}
-
 void tell_left_out(const ReportInputs& inputs) {
   for (const std::string& complaint : inputs.left_out) {
     tell("warning: left out: {}\n", complaint);
@@ -83,7 +74,12 @@ void report(const ReportFlags& flags) {
   if (!flags.csv.empty()) write_text(step_table(inputs), flags.csv);
   if (!flags.has_page) return tell_left_out(inputs);
   const nlohmann::json data = report_data(inputs, build_version());
-  warn_of_several_machines(data);
+  if (const std::size_t count = data.at("machines").size(); count > 1) {
+    tell(
+        "note: the measurements are of {} machines; each has its own section, and nothing is "
+        "compared between them\n",
+        count);
+  }
   tell_left_out(inputs);
   write_page(make_page(data), flags.output);
   if (flags.output != "-" && flags.csv != "-") fmt::print("{}\n", flags.output);

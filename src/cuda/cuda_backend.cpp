@@ -6,7 +6,6 @@
 #include <variant>
 #include <vector>
 
-#include "src/cuda/cudnn/attention.h"
 #include "src/cuda/cudnn/attention_engines.h"
 #include "src/cuda/cudnn/convolution.h"
 #include "src/cuda/cudnn/cudnn_descriptor.h"
@@ -40,21 +39,6 @@ cublasLtHandle_t make_cublas() {
   cublasLtHandle_t handle = nullptr;
   check(cublasLtCreate(&handle));
   return handle;
-}
-
-std::string device_name() {
-  int device = 0;
-  um::check(cudaGetDevice(&device));
-  cudaDeviceProp properties{};
-  um::check(cudaGetDeviceProperties(&properties, device));
-  return properties.name;
-}
-
-// cuDNN 9 encodes its version as major * 10000 + minor * 100 + patch.
-std::string cudnn_version() {
-  const std::size_t version = cudnnGetVersion();
-  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
-         std::to_string(version % 100);
 }
 
 // Returns where a part begins in its block, in bytes.
@@ -143,7 +127,13 @@ std::vector<AlgorithmInfo> CudaBackend::algorithms(const Operation& operation) c
 }
 
 std::string CudaBackend::description() const {
-  return "cuDNN " + cudnn_version() + ", cuBLASLt, " + device_name() + ", " +
+  const std::size_t version = cudnnGetVersion();  // major * 10000 + minor * 100 + patch, in cuDNN 9
+  int device = 0;
+  um::check(cudaGetDevice(&device));
+  cudaDeviceProp properties{};
+  um::check(cudaGetDeviceProperties(&properties, device));
+  return "cuDNN " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) +
+         "." + std::to_string(version % 100) + ", cuBLASLt, " + properties.name + ", " +
          std::string{to_string(machine_.precision)} +
          (machine_.deterministic ? ", deterministic" : "");
 }

@@ -39,7 +39,7 @@ T& given(T* pointer, const char* name) {
   return *pointer;
 }
 
-/// Calls `action` with the open space.
+// Calls `action` with the open space.
 template <class Action>
 spillway_um_status in_space(spillway_um_space space, const Action& action) noexcept {
   return guarded([&] {
@@ -91,6 +91,119 @@ void fill(spillway_um_counters& to, const um::SpaceCounters& from) {
         .discarded_pages = from.moves.discarded_pages,
         .refused_hints = from.moves.refused_hints,
         .touches = from.touches};
+}
+
+// The far memory of the process by handle. Handles are never reused. A child of a fork has none,
+// since parent and child would write to one file.
+//
+// Thread safety: any thread may call every function.
+class LiveFar {
+ public:
+  // Throws: um::Error.
+  [[nodiscard]] std::uint64_t make(const um::FarOptions& options, um::Bytes size);
+  // Returns a shared pointer, which keeps destroyed far memory until the last running call has
+  // returned. Throws: um::Misuse.
+  [[nodiscard]] std::shared_ptr<um::FarStore> at(std::uint64_t id);
+  // Throws: um::Misuse.
+  void end(std::uint64_t id);
+
+ private:
+  using Stores = std::map<std::uint64_t, std::shared_ptr<um::FarStore>>;
+
+  friend LiveFar& live_far();
+  LiveFar();
+
+  // Requires: the caller holds the mutex. Throws: um::Misuse.
+  [[nodiscard]] Stores::iterator found(std::uint64_t id);
+
+  std::mutex mutex_;
+  std::uint64_t last_id_ = 0;
+  Stores stores_;
+  std::vector<Stores> of_parents_;  // never accessed
+};
+
+// Returns the instance of the process, which is never destroyed, like live_spaces().
+LiveFar& live_far() {
+  static auto* const stores = new LiveFar;
+  return *stores;
+}
+
+LiveFar::LiveFar() {
+  const int failure =
+      pthread_atfork([] { live_far().mutex_.lock(); }, [] { live_far().mutex_.unlock(); },
+                     [] {
+                       LiveFar& all = live_far();
+                       all.of_parents_.push_back(std::exchange(all.stores_, {}));
+                       all.mutex_.unlock();
+                     });
+  if (failure != 0) throw um::system_error("cannot prepare far memory for fork", failure);
+}
+
+std::uint64_t LiveFar::make(const um::FarOptions& options, um::Bytes size) {
+  std::shared_ptr<um::FarStore> made = um::make_far_store(options, size);
+  const std::lock_guard lock{mutex_};
+  stores_.emplace(++last_id_, std::move(made));
+  return last_id_;
+}
+
+std::shared_ptr<um::FarStore> LiveFar::at(std::uint64_t id) {
+  const std::lock_guard lock{mutex_};
+  return found(id)->second;
+}
+
+LiveFar::Stores::iterator LiveFar::found(std::uint64_t id) {
+  const auto found = stores_.find(id);
+  if (found != stores_.end()) return found;
+  throw um::Misuse{id > 0 && id <= last_id_
+                       ? "far memory " + std::to_string(id) +
+                             " is not alive here: it was destroyed, or made before a fork"
+                       : "no far memory was ever made with the handle " + std::to_string(id)};
+}
+
+void LiveFar::end(std::uint64_t id) {
+  Stores::node_type ending;  // destroyed after the mutex is released
+  const std::lock_guard lock{mutex_};
+  ending = stores_.extract(found(id));
+}
+
+constexpr std::uint64_t kFarAlignment = SPILLWAY_UM_FAR_ALIGNMENT;
+
+void expect_aligned(std::uint64_t number, const char* what) {
+  if (number % kFarAlignment == 0) return;
+  throw um::Misuse{std::string{what} + " " + std::to_string(number) + " is no multiple of " +
+                   std::to_string(kFarAlignment) + "; far memory moves in such blocks"};
+}
+
+// Throws: um::Misuse unless the copy is valid for `far`.
+void expect_copy(const um::FarStore& far, std::uint64_t offset, const void* address,
+                 std::size_t bytes) {
+  if (address == nullptr) throw um::Misuse{"the address is NULL; pass ordinary memory"};
+  expect_aligned(offset, "offset");
+  expect_aligned(reinterpret_cast<std::uintptr_t>(address), "address");
+  expect_aligned(bytes, "size");
+  const std::uint64_t size = far.size().count();
+  if (offset > size || bytes > size - offset) {
+    throw um::Misuse{"bytes " + std::to_string(offset) + " to " + std::to_string(offset + bytes) +
+                     " are not all in far memory of " + std::to_string(size) + " bytes"};
+  }
+}
+
+void fill(spillway_um_learned_counters& to, const spillway::prefetch::ReplayerCounters& from) {
+  to = {.version = SPILLWAY_UM_LEARNED_COUNTERS_VERSION,
+        .reserved = 0,
+        .iterations = from.iterations,
+        .recorded = from.recorded,
+        .followed = from.followed,
+        .abandoned = from.abandoned,
+        .idle = from.idle,
+        .lessons = from.replay_plans,
+        .touches = from.touches,
+        .hits = from.hits,
+        .misses = from.misses,
+        .unguided = from.unguided,
+        .late = from.late,
+        .prefetches = from.prefetches,
+        .offloads = from.offloads};
 }
 
 }  // namespace
@@ -225,121 +338,6 @@ spillway_um_status spillway_um_default(spillway_um_space* space) {
   });
 }
 
-}  // extern "C"
-
-namespace spillway::dropin {
-namespace {
-
-/// The far memory of the process by handle. Handles are never reused. A child of a fork has none,
-/// since parent and child would write to one file.
-///
-/// Thread safety: any thread may call every function.
-class LiveFar {
- public:
-  /// Throws: um::Error.
-  [[nodiscard]] std::uint64_t make(const um::FarOptions& options, um::Bytes size);
-  /// Returns a shared pointer, which keeps destroyed far memory until the last running call has
-  /// returned. Throws: um::Misuse.
-  [[nodiscard]] std::shared_ptr<um::FarStore> at(std::uint64_t id);
-  /// Throws: um::Misuse.
-  void end(std::uint64_t id);
-
- private:
-  using Stores = std::map<std::uint64_t, std::shared_ptr<um::FarStore>>;
-
-  friend LiveFar& live_far();
-  LiveFar();
-
-  /// Requires: the caller holds the mutex. Throws: um::Misuse.
-  [[nodiscard]] Stores::iterator found(std::uint64_t id);
-
-  std::mutex mutex_;
-  std::uint64_t last_id_ = 0;
-  Stores stores_;
-  std::vector<Stores> of_parents_;  // never accessed
-};
-
-/// Returns the instance of the process, which is never destroyed, like live_spaces().
-[[nodiscard]] LiveFar& live_far();
-
-LiveFar& live_far() {
-  static auto* const stores = new LiveFar;
-  return *stores;
-}
-
-LiveFar::LiveFar() {
-  const int failure =
-      pthread_atfork([] { live_far().mutex_.lock(); }, [] { live_far().mutex_.unlock(); },
-                     [] {
-                       LiveFar& all = live_far();
-                       all.of_parents_.push_back(std::exchange(all.stores_, {}));
-                       all.mutex_.unlock();
-                     });
-  if (failure != 0) throw um::system_error("cannot prepare far memory for fork", failure);
-}
-
-std::uint64_t LiveFar::make(const um::FarOptions& options, um::Bytes size) {
-  std::shared_ptr<um::FarStore> made = um::make_far_store(options, size);
-  const std::lock_guard lock{mutex_};
-  stores_.emplace(++last_id_, std::move(made));
-  return last_id_;
-}
-
-std::shared_ptr<um::FarStore> LiveFar::at(std::uint64_t id) {
-  const std::lock_guard lock{mutex_};
-  return found(id)->second;
-}
-
-LiveFar::Stores::iterator LiveFar::found(std::uint64_t id) {
-  const auto found = stores_.find(id);
-  if (found != stores_.end()) return found;
-  throw um::Misuse{id > 0 && id <= last_id_
-                       ? "far memory " + std::to_string(id) +
-                             " is not alive here: it was destroyed, or made before a fork"
-                       : "no far memory was ever made with the handle " + std::to_string(id)};
-}
-
-void LiveFar::end(std::uint64_t id) {
-  Stores::node_type ending;  // destroyed after the mutex is released
-  const std::lock_guard lock{mutex_};
-  ending = stores_.extract(found(id));
-}
-
-}  // namespace
-
-}  // namespace spillway::dropin
-
-namespace {
-
-using spillway::dropin::guarded;
-using spillway::dropin::live_far;
-
-constexpr std::uint64_t kFarAlignment = SPILLWAY_UM_FAR_ALIGNMENT;
-
-void expect_aligned(std::uint64_t number, const char* what) {
-  if (number % kFarAlignment == 0) return;
-  throw um::Misuse{std::string{what} + " " + std::to_string(number) + " is no multiple of " +
-                   std::to_string(kFarAlignment) + "; far memory moves in such blocks"};
-}
-
-/// Throws: um::Misuse unless the copy is valid for `far`.
-void expect_copy(const um::FarStore& far, std::uint64_t offset, const void* address,
-                 std::size_t bytes) {
-  if (address == nullptr) throw um::Misuse{"the address is NULL; pass ordinary memory"};
-  expect_aligned(offset, "offset");
-  expect_aligned(reinterpret_cast<std::uintptr_t>(address), "address");
-  expect_aligned(bytes, "size");
-  const std::uint64_t size = far.size().count();
-  if (offset > size || bytes > size - offset) {
-    throw um::Misuse{"bytes " + std::to_string(offset) + " to " + std::to_string(offset + bytes) +
-                     " are not all in far memory of " + std::to_string(size) + " bytes"};
-  }
-}
-
-}  // namespace
-
-extern "C" {
-
 spillway_um_status spillway_um_far_create(const char* folder, uint64_t bytes,
                                           spillway_um_far* far) {
   return guarded([&] {
@@ -375,45 +373,15 @@ spillway_um_status spillway_um_far_read(spillway_um_far far, uint64_t offset, vo
   });
 }
 
-}  // extern "C"
-
-namespace {
-
-using spillway::dropin::guarded;
-using spillway::dropin::live_spaces;
-using spillway::um::Misuse;
-
-void fill(spillway_um_learned_counters& to, const spillway::prefetch::ReplayerCounters& from) {
-  to = {.version = SPILLWAY_UM_LEARNED_COUNTERS_VERSION,
-        .reserved = 0,
-        .iterations = from.iterations,
-        .recorded = from.recorded,
-        .followed = from.followed,
-        .abandoned = from.abandoned,
-        .idle = from.idle,
-        .lessons = from.replay_plans,
-        .touches = from.touches,
-        .hits = from.hits,
-        .misses = from.misses,
-        .unguided = from.unguided,
-        .late = from.late,
-        .prefetches = from.prefetches,
-        .offloads = from.offloads};
-}
-
-}  // namespace
-
-extern "C" {
-
 spillway_um_status spillway_um_get_learned_counters(spillway_um_space space,
                                                     spillway_um_learned_counters* counters) {
   return guarded([&] {
     const auto open = live_spaces().at(space.id);
-    if (counters == nullptr) throw Misuse{"counters is NULL; pass where to put it"};
+    if (counters == nullptr) throw um::Misuse{"counters is NULL; pass where to put it"};
     if (counters->version != SPILLWAY_UM_LEARNED_COUNTERS_VERSION) {
-      throw Misuse{"learned counters of version " + std::to_string(counters->version) +
-                   "; set version to SPILLWAY_UM_LEARNED_COUNTERS_VERSION, which is " +
-                   std::to_string(SPILLWAY_UM_LEARNED_COUNTERS_VERSION)};
+      throw um::Misuse{"learned counters of version " + std::to_string(counters->version) +
+                       "; set version to SPILLWAY_UM_LEARNED_COUNTERS_VERSION, which is " +
+                       std::to_string(SPILLWAY_UM_LEARNED_COUNTERS_VERSION)};
     }
     const auto* const learned = open->learned();
     fill(*counters,
@@ -424,7 +392,7 @@ spillway_um_status spillway_um_get_learned_counters(spillway_um_space space,
 spillway_um_status spillway_um_learned_status(spillway_um_space space, char* text, size_t bytes) {
   return guarded([&] {
     const auto open = live_spaces().at(space.id);
-    if (text == nullptr || bytes == 0) throw Misuse{"no room for text; pass where to put it"};
+    if (text == nullptr || bytes == 0) throw um::Misuse{"no room for text; pass where to put it"};
     const auto* const learned = open->learned();
     const std::string status =
         learned != nullptr ? learned->status() : spillway::prefetch::Replayer{}.description();

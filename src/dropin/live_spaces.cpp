@@ -2,19 +2,136 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <charconv>
+#include <chrono>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "prefetch/profile.h"
 #include "src/dropin/um_cuda_plugin.h"
 #include "src/plugin/plug_in.h"
+#include "um/bytes.h"
 #include "um/dropin/allocations.h"
+#include "um/dropin/space.h"
 #include "um/error.h"
 #include "um/host/host_device.h"
+#include "um/memory.h"
 
 namespace spillway::dropin {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Latency of one move, without its transfer: the wake-up of a sleeping thread.
+constexpr um::Nanoseconds kLatency{20'000};
+constexpr um::Bandwidth kGuess{2e9};
+constexpr std::uint64_t kPages = 8;
+constexpr int kTimes = 3;
+
+um::Nanoseconds time_of_move(um::Space& space, const std::byte* pages, um::Bytes size,
+                             um::MemoryTier tier) {
+  const auto begin = Clock::now();
+  space.prefetch(pages, size, tier);
+  space.synchronize();
+  return std::max(um::Nanoseconds{1}, um::Nanoseconds{Clock::now() - begin});
+}
+
+um::Bandwidth speed(um::Bytes size, um::Nanoseconds time) {
+  const um::Nanoseconds moving = std::max(time - kLatency, time / 2);
+  return um::Bandwidth{static_cast<double>(size.count()) / um::seconds(moving)};
+}
+
+// Returns the profile of a link with known bandwidth.
+prefetch::LinkProfile link_of(um::Bandwidth bandwidth) {
+  return {.offload = bandwidth, .prefetch = bandwidth, .latency = kLatency};
+}
+
+// Measures how fast the space moves pages: allocates a few pages briefly and moves them out and in,
+// taking the best of three. Returns a cautious guess when the space has no room. Takes the time of
+// a few dozen page moves; concurrent moves continue and affect the result.
+prefetch::LinkProfile measure_link(um::Space& space) {
+  prefetch::LinkProfile link = link_of(kGuess);
+  const um::Bytes near = space.near_budget();
+  const um::Bytes size = std::max(
+      space.page(),
+      std::min(kPages * space.page(), um::round_down(um::Bytes{near.count() / 4}, space.page())));
+  std::byte* pages = nullptr;
+  try {
+    pages = space.allocate(size, space.page());
+  } catch (const um::OutOfMemory&) {
+    return link;
+  }
+  std::memset(pages, 1, size.count());
+  um::Nanoseconds out{um::Nanoseconds::max()};
+  um::Nanoseconds in{um::Nanoseconds::max()};
+  try {
+    // Brings the pages near: on a GPU they are still far, so a first offload would move nothing.
+    static_cast<void>(time_of_move(space, pages, size, um::MemoryTier::kNear));
+    for (int i = 0; i < kTimes; ++i) {
+      out = std::min(out, time_of_move(space, pages, size, um::MemoryTier::kFar));
+      in = std::min(in, time_of_move(space, pages, size, um::MemoryTier::kNear));
+    }
+  } catch (...) {
+    space.free(pages);
+    throw;
+  }
+  space.free(pages);
+  link.offload = speed(size, out);
+  link.prefetch = speed(size, in);
+  return link;
+}
+
+}  // namespace
+
+OpenSpace::OpenSpace(std::shared_ptr<const DropInDevice> device, const SpaceRequest& request)
+    : device_{std::move(device)},
+      link_{request.options.link.bandwidth},
+      space_{*device_->device, request.options} {}
+
+std::unique_ptr<const um::Event> OpenSpace::record(void* stream) const {
+  if (device_->record) return device_->record(stream);
+  if (stream != nullptr) throw um::Misuse{"the host device has no streams; pass NULL"};
+  return nullptr;
+}
+
+std::byte* OpenSpace::allocate(um::Bytes size, um::Bytes alignment) {
+  std::byte* const address = space_.allocate(size, alignment);
+  if (auto* const learned = this->learned()) learned->allocated(address, size);
+  return address;
+}
+
+void OpenSpace::free(const void* address) { free_after(address, nullptr); }
+
+void OpenSpace::free_after(const void* address, std::unique_ptr<const um::Event> event) {
+  if (auto* const learned = this->learned()) learned->freeing(address);
+  space_.free_after(address, std::move(event));
+}
+
+void OpenSpace::touch(const void* address, um::Bytes size, um::Access access) {
+  if (auto* const learned = this->learned()) learned->touching(address, size, access);
+  space_.touch(address, size, access);
+}
+
+void OpenSpace::synchronize() {
+  if (auto* const learned = this->learned()) learned->wait();
+  space_.synchronize();
+}
+
+void OpenSpace::mark_iteration() {
+  const std::lock_guard lock{first_mark_};  // held while measuring: marks are rare
+  if (owned_ == nullptr) {
+    prefetch::LinkProfile link = link_ ? link_of(*link_) : measure_link(space_);
+    if (device_->ordinal < 0) link.faults = um::kHostFaults;  // otherwise the default, a GPU's
+    owned_ = std::make_unique<LearnedPrefetch>(space_, link);
+    learned_.store(owned_.get(), std::memory_order_release);
+  }
+  owned_->mark();
+}
+
 namespace {
 
 const UmCudaPlugin& load_cuda() {

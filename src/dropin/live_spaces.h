@@ -1,17 +1,66 @@
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
-#include "src/dropin/open_space.h"
+#include "src/dropin/learned_prefetch.h"
 #include "src/dropin/space_request.h"
 #include "src/dropin/um_cuda_plugin.h"
+#include "um/bytes.h"
 #include "um/dropin/allocations.h"
+#include "um/dropin/space.h"
 
 namespace spillway::dropin {
+
+/// A space with its device and, after the first marked iteration, learned prefetch.
+///
+/// Thread safety: any thread may call every function.
+class OpenSpace {
+ public:
+  /// `device` must match the request. Throws: um::Error.
+  OpenSpace(std::shared_ptr<const DropInDevice> device, const SpaceRequest& request);
+
+  /// Gives access for calls that learned prefetch need not see.
+  [[nodiscard]] um::Space& space() { return space_; }
+
+  // Like the functions of the space.
+  [[nodiscard]] std::byte* allocate(um::Bytes size, um::Bytes alignment);
+  void free(const void* address);
+  void free_after(const void* address, std::unique_ptr<const um::Event> event);
+  void touch(const void* address, um::Bytes size, um::Access access);
+  /// Also waits for learned prefetch.
+  void synchronize();
+
+  /// Marks an iteration. The first call measures the link and starts learning. Throws: um::Error.
+  void mark_iteration();
+  /// Returns null before the first mark.
+  [[nodiscard]] LearnedPrefetch* learned() const {
+    return learned_.load(std::memory_order_acquire);
+  }
+
+  /// Returns the GPU's number; -1 for the host.
+  [[nodiscard]] int ordinal() const { return device_->ordinal; }
+  /// Prepares the calling thread for page faults. Throws: um::Error.
+  void prepare_thread() const { device_->device->prepare_kernel_thread(); }
+  /// Returns an event for the work so far of `stream`; null if there is nothing to wait for.
+  /// Throws: um::Misuse when the device has no streams and `stream` is not null.
+  [[nodiscard]] std::unique_ptr<const um::Event> record(void* stream) const;
+
+ private:
+  const std::shared_ptr<const DropInDevice> device_;  // shared by all spaces on a GPU
+  std::optional<um::Bandwidth> link_;                 // as requested
+  um::Space space_;
+
+  std::mutex first_mark_;
+  std::unique_ptr<LearnedPrefetch> owned_;  // after the members it uses
+  std::atomic<LearnedPrefetch*> learned_ = nullptr;
+};
 
 /// A handle without a live space.
 class InvalidSpace final : public um::Misuse {

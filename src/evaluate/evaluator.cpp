@@ -9,7 +9,6 @@
 
 #include "nets/families/network_catalogue.h"
 #include "nets/text/network_file.h"
-#include "src/io/file_digest.h"
 #include "src/io/safetensors.h"
 #include "src/io/weights/tensor_places.h"
 #include "src/train/checkpoint_check.h"
@@ -20,15 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-ChosenCheckpoint find_trained(const fs::path& folder, bool wants_best) {
-  std::error_code ignored;
-  if (!fs::is_directory(folder, ignored) || find_manifests(folder).empty()) {
-    throw um::Error{"there is no checkpoint in " + folder.string() +
-                    "; give the folder of a train --checkpoint"};
-  }
-  return wants_best ? choose_best_checkpoint(folder) : choose_checkpoint(folder);
-}
-
 const std::string& network_text(const fs::path& folder, const Checkpoint& checkpoint) {
   if (checkpoint.text_model) return checkpoint.text_model->network;
   if (!checkpoint.network_file.empty()) return checkpoint.network_file;
@@ -38,6 +28,15 @@ const std::string& network_text(const fs::path& folder, const Checkpoint& checkp
 }
 
 }  // namespace
+
+ChosenCheckpoint find_trained(const fs::path& folder, bool wants_best) {
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored) || find_manifests(folder).empty()) {
+    throw um::Error{"there is no checkpoint in " + folder.string() +
+                    "; give the folder of a train --checkpoint"};
+  }
+  return wants_best ? choose_best_checkpoint(folder) : choose_checkpoint(folder);
+}
 
 TrainedNetwork open_trained_network(const fs::path& folder, bool wants_best) {
   ChosenCheckpoint chosen = find_trained(folder, wants_best);

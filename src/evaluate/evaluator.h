@@ -24,8 +24,12 @@ struct TrainedNetwork {
   bool uses_weights = false;  ///< true: the weights even if the checkpoint has moving averages
 };
 
-/// Reads the newest checkpoint in `folder` that verifies, or the one with the best evaluation.
-/// Throws: um::Error if there is none, it is damaged, or it does not name its network.
+/// Returns the newest checkpoint in `folder` that verifies, or the one with the best evaluation.
+/// Throws: um::Error if there is none, or it is damaged.
+[[nodiscard]] ChosenCheckpoint find_trained(const std::filesystem::path& folder, bool wants_best);
+
+/// Reads the network of find_trained(). Throws: um::Error if there is none, it is damaged, or it
+/// does not name its network.
 [[nodiscard]] TrainedNetwork open_trained_network(const std::filesystem::path& folder,
                                                   bool wants_best);
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -33,12 +31,5 @@ class Sha256 {
   };
   std::unique_ptr<evp_md_ctx_st, Free> context_;
 };
-
-/// Message about a tensor with a number that is not finite.
-inline constexpr const char* kNotFinite = "holds a number that is not finite";
-
-[[nodiscard]] inline bool is_finite(std::span<const float> numbers) {
-  return std::ranges::all_of(numbers, [](float number) { return std::isfinite(number); });
-}
 
 }  // namespace spillway

@@ -25,33 +25,24 @@
 namespace spillway {
 namespace {
 
-/// The header's entry that does not describe a tensor.
-inline constexpr const char* kTensorMetadata = "__metadata__";
+// The header's entry that does not describe a tensor.
+constexpr const char* kTensorMetadata = "__metadata__";
 
-/// A tensor in the header, with the offsets of its values after the header.
+// A tensor in the header, with the offsets of its values after the header.
 struct TensorEntry {
   std::string name;
-  std::string type;  ///< "F32"
+  std::string type;  // "F32"
   std::vector<std::size_t> shape;
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 };
-
-/// The header of a safetensors file.
-struct SafetensorsHeader {
-  std::uint64_t end = 0;             ///< offset of the values in the file
-  std::vector<TensorEntry> entries;  ///< ordered by offset
-};
-
-/// Number of values of a shape; nothing when their bytes exceed 64 bits.
-[[nodiscard]] std::optional<std::uint64_t> count_elements(const std::vector<std::size_t>& shape);
 
 using nlohmann::json;
 
 constexpr std::uint64_t kLongestHeader = 100'000'000;  // the format's own limit
 constexpr std::uint64_t kWidest = 8;                   // bytes of a value
 
-/// Bytes of a value, by type.
+// Bytes of a value, by type.
 struct ValueType {
   std::string_view name;
   std::uint64_t bytes;
@@ -95,15 +86,26 @@ class RepeatedNames {
   std::optional<std::string> found_;
 };
 
-/// Reads the header of a file; each error names the file.
+// Number of values of a shape; nothing when their bytes exceed 64 bits.
+std::optional<std::uint64_t> count_elements(const std::vector<std::size_t>& shape) {
+  if (std::find(shape.begin(), shape.end(), 0U) != shape.end()) return 0;
+  std::uint64_t count = 1;
+  for (const std::size_t extent : shape) {
+    if (extent > std::numeric_limits<std::uint64_t>::max() / kWidest / count) return {};
+    count *= extent;
+  }
+  return count;
+}
+
+// Reads the header of a file; each error names the file.
 class HeaderText {
  public:
   explicit HeaderText(const um::InputFile& file) : file_{file} { read_text(); }
 
-  /// Offset of the values in the file.
+  // Offset of the values in the file.
   [[nodiscard]] std::uint64_t end() const { return end_; }
 
-  /// Tensors ordered by offset.
+  // Tensors ordered by offset.
   [[nodiscard]] std::vector<TensorEntry> entries() const {
     std::vector<TensorEntry> entries;
     for (const auto& [name, value] : json_.items()) {
@@ -199,25 +201,6 @@ class HeaderText {
   std::uint64_t end_ = 0;
   json json_;
 };
-
-std::optional<std::uint64_t> count_elements(const std::vector<std::size_t>& shape) {
-  if (std::find(shape.begin(), shape.end(), 0U) != shape.end()) return 0;
-  std::uint64_t count = 1;
-  for (const std::size_t extent : shape) {
-    if (extent > std::numeric_limits<std::uint64_t>::max() / kWidest / count) return {};
-    count *= extent;
-  }
-  return count;
-}
-
-// Reads the header of a file. Throws: um::Error that names the file when its header is malformed or
-// does not match the file.
-SafetensorsHeader read_safetensors_header(const um::InputFile& file) {
-  const HeaderText header{file};
-  return {.end = header.end(), .entries = header.entries()};
-}
-
-using nlohmann::json;
 
 static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian");
 
@@ -319,13 +302,13 @@ void SafetensorsWriter::commit() {
 }
 
 SafetensorsReader::SafetensorsReader(um::InputFile file) : file_{std::move(file)} {
-  SafetensorsHeader header = read_safetensors_header(file_);
-  offsets_.push_back(header.end);
-  for (TensorEntry& entry : header.entries) {
+  const HeaderText header{file_};
+  offsets_.push_back(header.end());
+  for (TensorEntry& entry : header.entries()) {
     numbers_.emplace(entry.name, tensors_.size());
     tensors_.push_back({.name = std::move(entry.name), .shape = std::move(entry.shape)});
     types_.push_back(std::move(entry.type));
-    offsets_.push_back(header.end + entry.end);
+    offsets_.push_back(header.end() + entry.end);
   }
 }
 

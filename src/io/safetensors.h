@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -100,5 +102,12 @@ class SafetensorsReader {
   std::vector<std::string> types_;                        // "F32"
   std::vector<std::uint64_t> offsets_;  // in the file; one more for the end of the last tensor
 };
+
+/// The message about a tensor with a number that is not finite.
+inline constexpr const char* kNotFinite = "holds a number that is not finite";
+
+[[nodiscard]] inline bool is_finite(std::span<const float> numbers) {
+  return std::ranges::all_of(numbers, [](float number) { return std::isfinite(number); });
+}
 
 }  // namespace spillway

@@ -88,7 +88,6 @@ void measure_far_update(LinkUnderTest& link, const Step& step, const Backend& ba
   link.move_back(whole);
 }
 
-using um::Bytes;
 using um::Nanoseconds;
 
 constexpr int kRounds = 8;
@@ -115,6 +114,15 @@ void time_exchange(LinkUnderTest& link, Bytes page, ExchangeTimes& times) {
   keep_shorter(times.back, link.move_back(second));
 }
 
+constexpr Bytes kMoved{32ULL << 20U};                       // at a time
+constexpr auto kDuration = std::chrono::milliseconds{800};  // of the measurement
+
+// Whole pages: kMoved, or a quarter of `limit` if that is less.
+Bytes moved_size(Bytes page, Bytes limit) {
+  const Bytes quarter = um::round_down(Bytes{limit.count() / 4}, page);
+  return std::max(page, std::min(um::round_up(kMoved, page), quarter));
+}
+
 }  // namespace
 
 Nanoseconds MoveTimes::latency() const {
@@ -139,23 +147,6 @@ IdleLinkTimes measure_idle_link(LinkUnderTest& link, Bytes page, const std::stop
   }
   return times;
 }
-
-namespace {
-
-using um::Bytes;
-using um::Nanoseconds;
-using Clock = std::chrono::steady_clock;
-
-constexpr Bytes kMoved{32ULL << 20U};                       // at a time
-constexpr auto kDuration = std::chrono::milliseconds{800};  // of the measurement
-
-// Whole pages: kMoved, or a quarter of `limit` if that is less.
-Bytes moved_size(Bytes page, Bytes limit) {
-  const Bytes quarter = um::round_down(Bytes{limit.count() / 4}, page);
-  return std::max(page, std::min(um::round_up(kMoved, page), quarter));
-}
-
-}  // namespace
 
 prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
                                    const Backend& backend, const prefetch::Profile& profile,

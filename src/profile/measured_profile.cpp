@@ -24,19 +24,6 @@ um::Bytes max_needed(const prefetch::TaskGraph& graph, um::Bytes page) {
   return prefetch::near_need(graph, block_sizes).smallest - block_sizes.pinned();
 }
 
-}  // namespace
-
-um::Bytes min_slab(const Workload& workload) {
-  const um::Bytes page = workload.page();
-  um::Bytes max = std::max(page, max_needed(workload.evaluation().graph, page));
-  for (const RepeatedStep& part : workload.training_steps()) {
-    max = std::max(max, max_needed(part.step.graph, page));
-  }
-  return max;
-}
-
-namespace {
-
 using prefetch::Profile;
 
 // Returns the times of `part` if `whole`, measured as `profile`, has all its tasks.
@@ -71,6 +58,15 @@ void expect_space(um::Device& device, const Measurement& measurement, um::Manage
 }
 
 }  // namespace
+
+um::Bytes min_slab(const Workload& workload) {
+  const um::Bytes page = workload.page();
+  um::Bytes max = std::max(page, max_needed(workload.evaluation().graph, page));
+  for (const RepeatedStep& part : workload.training_steps()) {
+    max = std::max(max, max_needed(part.step.graph, page));
+  }
+  return max;
+}
 
 bool depends_on_times(const Workload& workload, MemoryMode mode) {
   const auto has_choice = [](const prefetch::TaskGraph& graph) {

@@ -35,14 +35,6 @@ double factor() {
                   " is no factor over 0 and at most 1"};
 }
 
-}  // namespace
-
-std::chrono::nanoseconds measuring_time(std::chrono::nanoseconds usual) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(usual * factor());
-}
-
-namespace {
-
 using prefetch::TaskId;
 using um::Bytes;
 using um::Nanoseconds;
@@ -261,6 +253,10 @@ class TaskTimer {
 };
 
 }  // namespace
+
+std::chrono::nanoseconds measuring_time(std::chrono::nanoseconds usual) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(usual * factor());
+}
 
 prefetch::Profile measure_tasks(const Step& step, const Backend& backend, um::Memory& memory,
                                 Bytes limit, um::Stream& stream, const std::stop_token& stop,

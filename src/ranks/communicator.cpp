@@ -34,18 +34,18 @@ class HostNumberKernels final : public NumberKernels {
   }
 };
 
+constexpr std::size_t kSentWhole = 16384;  // bytes; `root` sends these directly to each rank
+
+constexpr std::size_t kUnit = 16;  // numbers, 64 bytes: the alignment of slices
+
+std::size_t units_of(std::size_t n) { return (n + kUnit - 1) / kUnit; }
+
 }  // namespace
 
 const NumberKernels& host_number_kernels() {
   static const HostNumberKernels kernels;
   return kernels;
 }
-
-namespace {
-
-constexpr std::size_t kSentWhole = 16384;  // bytes; `root` sends these directly to each rank
-
-}  // namespace
 
 Communicator::Communicator(std::vector<std::string> nodes, std::size_t rank)
     : nodes_{std::move(nodes)}, rank_{rank} {
@@ -100,14 +100,6 @@ void wait_for_all(Communicator& communicator) {
   communicator.exchange(std::vector<std::span<const std::byte>>(communicator.ranks()),
                         std::vector<std::span<std::byte>>(communicator.ranks()));
 }
-
-namespace {
-
-constexpr std::size_t kUnit = 16;  // numbers, 64 bytes: the alignment of slices
-
-std::size_t units_of(std::size_t n) { return (n + kUnit - 1) / kUnit; }
-
-}  // namespace
 
 NumberSlice slice_of_rank(std::size_t rank, std::size_t ranks, std::size_t n) {
   um::expects(rank < ranks, "a rank that is one of all");

@@ -11,10 +11,6 @@ namespace {
 // Returns the split point of a node of more than one shard.
 std::size_t middle(const ShardRange& node) { return node.first + std::bit_floor(node.count() - 1); }
 
-bool overlap(const ShardRange& a, const ShardRange& b) {
-  return a.first < b.end && b.first < a.end;
-}
-
 }  // namespace
 
 ShardRange shards_of_rank(std::size_t shards, std::size_t ranks, std::size_t rank) {
@@ -33,7 +29,7 @@ std::vector<ShardRange> ShardTree::cover(const ShardRange& range) const {
   while (!left.empty()) {
     const ShardRange node = left.back();
     left.pop_back();
-    if (!overlap(node, range)) continue;
+    if (node.first >= range.end || range.first >= node.end) continue;
     if (range.contains(node)) {
       nodes.push_back(node);
       continue;

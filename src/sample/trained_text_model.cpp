@@ -11,7 +11,6 @@
 #include "src/execute/executor.h"
 #include "src/io/text/byte_pairs.h"
 #include "src/sample/next_token_model.h"
-#include "src/train/checkpoint_check.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -21,15 +20,6 @@ namespace fs = std::filesystem;
 
 um::Error refusal_of(const fs::path& folder, const std::string& what) {
   return um::Error{"the checkpoint in " + folder.string() + ' ' + what};
-}
-
-ChosenCheckpoint find_checkpoint(const fs::path& folder) {
-  std::error_code ignored;
-  if (!fs::is_directory(folder, ignored) || find_manifests(folder).empty()) {
-    throw um::Error{"there is no checkpoint in " + folder.string() +
-                    "; give the folder of a train --checkpoint"};
-  }
-  return choose_checkpoint(folder);
 }
 
 // Returns the network that the checkpoint kept. Throws: um::Error if it reads images, or was saved
@@ -45,11 +35,6 @@ const KeptTextModel& text_model_in(const fs::path& folder, const Checkpoint& che
   throw refusal_of(folder,
                    "was saved by a spillway that did not write the network into it; train it one "
                    "step more with train --resume");
-}
-
-nets::CatalogueEntry read_entry(const fs::path& manifest, const KeptTextModel& model) {
-  std::istringstream text{model.network};
-  return nets::read_network(text, manifest.string());
 }
 
 // Opens the byte pairs that the network was trained with.
@@ -85,9 +70,10 @@ std::unique_ptr<TextCodec> open_codec(const fs::path& folder, const std::string&
 
 TrainedTextModel open_text_model(const fs::path& folder, const std::string& tokenizer,
                                  bool uses_weights) {
-  ChosenCheckpoint chosen = find_checkpoint(folder);
+  ChosenCheckpoint chosen = find_trained(folder, /*wants_best=*/false);
   const Checkpoint& checkpoint = chosen.manifest.checkpoint;
-  nets::CatalogueEntry entry = read_entry(chosen.path, text_model_in(folder, checkpoint));
+  std::istringstream text{text_model_in(folder, checkpoint).network};
+  nets::CatalogueEntry entry = nets::read_network(text, chosen.path.string());
   const nets::Network network = nets::build_network(entry);
   if (const std::string why = why_no_next_token(network); !why.empty()) {
     throw refusal_of(folder, "is of network '" + checkpoint.key.network + "', which " + why);

@@ -12,8 +12,6 @@
 #include "nets/text/network_file.h"
 #include "prefetch/files/json.h"
 #include "prefetch/files/machine.h"
-#include "src/io/data/cifar10.h"
-#include "src/io/data/idx.h"
 #include "src/io/data/open_dataset.h"
 #include "src/io/safetensors.h"
 #include "src/plan/budget.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "src/cli/flags/duration.h"
-#include "src/cli/terminal/tell.h"
+#include "src/cli/terminal/text_table.h"
 #include "um/bytes.h"
 
 namespace spillway::cli {

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "src/cli/terminal/tell.h"
+#include "src/cli/terminal/text_table.h"
 
 namespace spillway::cli {
 namespace {
@@ -22,20 +23,6 @@ int columns() {
 }
 
 }  // namespace
-
-std::string fitting(const std::vector<std::string>& fields, std::size_t width) {
-  std::string line;
-  for (const std::string& field : fields) {
-    if (line.empty()) {
-      line = field;
-    } else if (line.size() + 2 + field.size() <= width) {
-      line += "  " + field;
-    } else {
-      break;
-    }
-  }
-  return line;
-}
 
 ProgressLine::ProgressLine() : is_terminal_{isatty(STDERR_FILENO) == 1} {}
 

@@ -1,15 +1,11 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace spillway::cli {
-
-/// Joins as many of `fields` as fit `width` letters with two spaces; at least the first.
-[[nodiscard]] std::string fitting(const std::vector<std::string>& fields, std::size_t width);
 
 /// A progress line on standard error. On a terminal it is rewritten in place; elsewhere a new line
 /// appears every few seconds.

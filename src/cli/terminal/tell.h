@@ -2,13 +2,8 @@
 
 #include <fmt/core.h>
 
-#include <nlohmann/json.hpp>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
-
-#include "src/plan/arena_use.h"
 
 namespace spillway::cli {
 
@@ -32,18 +27,5 @@ void open_missing_streams() noexcept;
 
 /// Flushes standard output. Throws: um::Error if any output has been lost.
 void expect_output_written();
-
-/// Returns {"extent_bytes":…,"arena_bytes":…,"fits":…}.
-[[nodiscard]] nlohmann::json places_json(const ArenaUse& use);
-
-/// Returns "fixed places in 1.20 GiB of 1.25 GiB" for people. `use` comes from places_json().
-[[nodiscard]] std::string describe_places(const nlohmann::json& use);
-
-/// One line of a table.
-using TableLine = std::vector<std::string>;
-
-/// Formats a table with columns aligned to the right, the first `left` ones to the left. Lines may
-/// have fewer columns than others.
-[[nodiscard]] std::string text_table(const std::vector<TableLine>& lines, std::size_t left = 1);
 
 }  // namespace spillway::cli

@@ -11,7 +11,6 @@
 
 #include "prefetch/files/json.h"
 #include "src/cli/flags/suggest_name.h"
-#include "src/cli/train/built_in_recipes.h"
 #include "um/error.h"
 
 namespace spillway::cli {

@@ -1,15 +1,22 @@
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/cli/flags/cli11.h"
 
-namespace CLI {
-class App;
-}  // namespace CLI
-
 namespace spillway::cli {
+
+/// A recipe that comes with the program.
+struct BuiltInRecipe {
+  std::string_view name;
+  std::string_view text;  ///< a JSON object of flags
+};
+
+/// Returns the files of src/cli/train/recipes at build time, by name.
+[[nodiscard]] std::span<const BuiltInRecipe> built_in_recipes();
 
 /// Adds --recipe, which expand_recipe() replaces before `command` is parsed.
 void add_recipe_to(CLI::App& command);

@@ -13,10 +13,6 @@
 #include "src/ranks/thread_communicator.h"
 #include "src/train/parts/rank_training.h"
 
-namespace CLI {
-class App;
-}  // namespace CLI
-
 namespace spillway::cli {
 
 /// Flags of a data-parallel training: the ranks that a launcher started, and the shards of a batch.

@@ -20,12 +20,6 @@
 #include "src/train/state.h"
 #include "src/train/trainer.h"
 
-namespace CLI {
-
-class App;
-
-}  // namespace CLI
-
 namespace spillway::cli {
 
 /// Flags for the initial parameters of a training.
@@ -49,16 +43,6 @@ struct InitialFlags {
  private:
   void add_drawing_to(CLI::App& command, const char* group);
 };
-
-}  // namespace spillway::cli
-
-namespace CLI {
-
-class App;
-
-}  // namespace CLI
-
-namespace spillway::cli {
 
 /// Flags of `spillway train`.
 struct TrainingFlags {

@@ -5,8 +5,10 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstddef>
+#include <iostream>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,12 +35,6 @@ json to_json(const um::Counters& counters) {
           {"fault_seconds", um::seconds(counters.fault_time)}};
 }
 
-um::Bytes peak_resident_set() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return um::Bytes{static_cast<std::uint64_t>(usage.ru_maxrss) << 10U};
-}
-
 // Returns "1:02:03" or "2:03".
 std::string clock_text(double seconds) {
   const auto whole = static_cast<std::uint64_t>(std::lround(seconds));
@@ -55,6 +51,21 @@ std::optional<double> error_of(const TrainingSummary& summary) {
 }
 
 }  // namespace
+
+JsonLines::JsonLines(const std::string& path) : path_{path} {
+  if (path.empty() || path == "-") return;
+  file_.open(path);
+  if (!file_) throw um::system_error("cannot write " + path, errno);
+}
+
+void JsonLines::write(const nlohmann::json& object) {
+  if (path_.empty()) return;
+  std::ostream& out = path_ == "-" ? std::cout : file_;
+  out << object.dump() << std::endl;
+  if (!out) {
+    throw um::system_error("cannot write " + (path_ == "-" ? "to standard output" : path_), errno);
+  }
+}
 
 json test_figures(const Evaluation& evaluation, bool is_of_text) {
   json figures{{"test_loss", evaluation.loss}, {"test_accuracy", evaluation.accuracy}};
@@ -159,7 +170,9 @@ void TrainingReport::finish(json line, const TrainingSummary& summary) {
     line["last_loss"] = summary.last_loss;
   }
   if (summary.evaluation) line.update(test_figures(*summary.evaluation, is_of_text()));
-  line["peak_resident_set_bytes"] = peak_resident_set().count();
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  line["peak_resident_set_bytes"] = static_cast<std::uint64_t>(usage.ru_maxrss) << 10U;
   json_.write({{"summary", line}});
 }
 

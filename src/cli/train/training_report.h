@@ -3,13 +3,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 
 #include "nets/network.h"
 #include "src/cli/terminal/progress_line.h"
-#include "src/cli/train/training_json.h"
 #include "src/train/best_evaluation.h"
 #include "src/train/session.h"
 #include "src/train/train.h"
@@ -34,6 +34,21 @@ struct StepSamples {
 struct StepRange {
   std::uint64_t before = 0;
   std::uint64_t last = 0;
+};
+
+/// Writes JSON objects, one per line, to a file or standard output as they come.
+class JsonLines {
+ public:
+  /// Writes nothing if `path` is empty, and to standard output for "-".
+  /// Throws: um::Error when the file cannot be opened.
+  explicit JsonLines(const std::string& path);
+
+  /// Throws: um::Error when the file cannot be written.
+  void write(const nlohmann::json& object);
+
+ private:
+  std::string path_;
+  std::ofstream file_;
 };
 
 /// Reports a training: a progress line on standard error, a JSON line per step, and a summary.

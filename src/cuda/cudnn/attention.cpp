@@ -1,5 +1,3 @@
-#include "src/cuda/cudnn/attention.h"
-
 #include <array>
 #include <cmath>
 #include <limits>

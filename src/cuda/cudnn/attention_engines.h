@@ -8,6 +8,8 @@
 
 #include "src/cuda/cudnn/attention_graph.h"
 #include "src/cuda/cudnn/cudnn_engine.h"
+#include "src/cuda/layout/layout.h"
+#include "src/ops/backend.h"
 #include "um/bytes.h"
 
 namespace spillway::cuda {
@@ -78,5 +80,12 @@ class AttentionEngines {
   um::Bytes max_workspace_;
   std::vector<std::unique_ptr<Offer>> offers_;
 };
+
+/// Return the algorithms of an attention: our kernel, then cuDNN's engines. All save the same
+/// numbers for backward, so the two passes may use different algorithms.
+[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine& machine,
+                                                       const AttentionForward& op);
+[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine& machine,
+                                                       const AttentionBackward& op);
 
 }  // namespace spillway::cuda

@@ -2,8 +2,6 @@
 
 #include <array>
 
-#include "src/cuda/kernels/channel_sums.h"
-#include "src/cuda/kernels/element_wise.h"
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/layout/layout.h"
 #include "src/cuda/layout/parameter_layout.h"

@@ -44,33 +44,6 @@ void fill(Choice& chosen, std::size_t candidates, std::size_t count, const IsWan
   }
 }
 
-}  // namespace
-
-std::vector<std::size_t> choose_engines(std::span<const EngineCandidate> candidates,
-                                        um::Bytes max) {
-  Choice chosen = front_and_fastest(candidates, max);
-  for (const bool slow : {false, true}) {
-    const auto is_wanted = [&](std::size_t i) {
-      return candidates[i].workspace <= max && candidates[i].is_slow == slow;
-    };
-    const auto is_another_engine = [&](std::size_t i) {
-      return is_wanted(i) && std::ranges::none_of(chosen, [&](std::size_t c) {
-               return candidates[c].engine == candidates[i].engine;
-             });
-    };
-    fill(chosen, candidates.size(), slow ? kSettings : kEngines, is_another_engine);
-    fill(chosen, candidates.size(), kSettings, is_wanted);
-  }
-  std::ranges::sort(chosen, [&](std::size_t a, std::size_t b) {
-    const um::Bytes of_a = candidates[a].workspace;
-    const um::Bytes of_b = candidates[b].workspace;
-    return of_a != of_b ? of_a < of_b : a < b;
-  });
-  return chosen;
-}
-
-namespace {
-
 // Returns the engines of `candidates` that are worth a measurement, after checking that they run.
 OfferedEngines choose(const CudnnTarget& target, OfferedEngines candidates,
                       const EngineRules& rules) {
@@ -98,6 +71,29 @@ OfferedEngines choose(const CudnnTarget& target, OfferedEngines candidates,
 }
 
 }  // namespace
+
+std::vector<std::size_t> choose_engines(std::span<const EngineCandidate> candidates,
+                                        um::Bytes max) {
+  Choice chosen = front_and_fastest(candidates, max);
+  for (const bool slow : {false, true}) {
+    const auto is_wanted = [&](std::size_t i) {
+      return candidates[i].workspace <= max && candidates[i].is_slow == slow;
+    };
+    const auto is_another_engine = [&](std::size_t i) {
+      return is_wanted(i) && std::ranges::none_of(chosen, [&](std::size_t c) {
+               return candidates[c].engine == candidates[i].engine;
+             });
+    };
+    fill(chosen, candidates.size(), slow ? kSettings : kEngines, is_another_engine);
+    fill(chosen, candidates.size(), kSettings, is_wanted);
+  }
+  std::ranges::sort(chosen, [&](std::size_t a, std::size_t b) {
+    const um::Bytes of_a = candidates[a].workspace;
+    const um::Bytes of_b = candidates[b].workspace;
+    return of_a != of_b ? of_a < of_b : a < b;
+  });
+  return chosen;
+}
 
 bool is_permitted(const EngineConfig& engine, const EngineRules& rules) {
   if (engine.is_compiled_at_run_time || engine.loses_precision) return false;

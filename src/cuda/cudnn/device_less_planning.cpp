@@ -5,7 +5,6 @@
 #include <utility>
 #include <variant>
 
-#include "src/cuda/cudnn/attention.h"
 #include "src/cuda/cudnn/attention_engines.h"
 #include "src/ops/weighted_operations.h"
 

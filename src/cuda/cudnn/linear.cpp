@@ -1,8 +1,6 @@
 #include <algorithm>
 
 #include "src/cuda/cudnn/cublas_matmul.h"
-#include "src/cuda/kernels/channel_sums.h"
-#include "src/cuda/kernels/element_wise.h"
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/layout/parameter_layout.h"
 #include "src/ops/backend.h"

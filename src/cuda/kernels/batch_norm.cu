@@ -169,34 +169,6 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks)
       });
 }
 
-}  // namespace
-
-um::Bytes norm_workspace(const ChannelMatrix& matrix) {
-  return um::Bytes{2 * tiling_of(matrix).chunks * matrix.channels * sizeof(float)};
-}
-
-void batch_moments(const Machine& machine, const ChannelMatrix& matrix, const std::byte* x,
-                   std::byte* workspace, float* saved, const RunningUpdate& update) {
-  auto* const partials = reinterpret_cast<float*>(workspace);
-  with_element(machine.precision, [&](auto element) {
-    using T = decltype(element);
-    launch_tiles(machine.stream, matrix, chunk_moments<T>, reinterpret_cast<const T*>(x), partials);
-  });
-  launch_over_chunks(machine.stream, matrix, merge_chunks, partials, saved, update);
-}
-
-void normalise(const Machine& machine, const ChannelMatrix& matrix, const NormVectors& vectors,
-               const std::byte* x, std::byte* y, const NormRelu& relu) {
-  with_element(machine.precision, [&](auto element) {
-    using T = decltype(element);
-    launch_tiles(machine.stream, matrix, normalise_rows<T>, reinterpret_cast<const T*>(x),
-                 reinterpret_cast<T*>(y), vectors, relu.applies,
-                 reinterpret_cast<std::uint8_t*>(relu.mask));
-  });
-}
-
-namespace {
-
 __device__ unsigned load_mask(const std::uint8_t* mask, std::size_t at) {
   return mask == nullptr ? 0xFFU : mask[at];
 }
@@ -330,6 +302,30 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks)
 }
 
 }  // namespace
+
+um::Bytes norm_workspace(const ChannelMatrix& matrix) {
+  return um::Bytes{2 * tiling_of(matrix).chunks * matrix.channels * sizeof(float)};
+}
+
+void batch_moments(const Machine& machine, const ChannelMatrix& matrix, const std::byte* x,
+                   std::byte* workspace, float* saved, const RunningUpdate& update) {
+  auto* const partials = reinterpret_cast<float*>(workspace);
+  with_element(machine.precision, [&](auto element) {
+    using T = decltype(element);
+    launch_tiles(machine.stream, matrix, chunk_moments<T>, reinterpret_cast<const T*>(x), partials);
+  });
+  launch_over_chunks(machine.stream, matrix, merge_chunks, partials, saved, update);
+}
+
+void normalise(const Machine& machine, const ChannelMatrix& matrix, const NormVectors& vectors,
+               const std::byte* x, std::byte* y, const NormRelu& relu) {
+  with_element(machine.precision, [&](auto element) {
+    using T = decltype(element);
+    launch_tiles(machine.stream, matrix, normalise_rows<T>, reinterpret_cast<const T*>(x),
+                 reinterpret_cast<T*>(y), vectors, relu.applies,
+                 reinterpret_cast<std::uint8_t*>(relu.mask));
+  });
+}
 
 void batch_slopes(const Machine& machine, const ChannelMatrix& matrix, const NormVectors& vectors,
                   const NormOperands& operands, std::byte* workspace, float* gradient) {

@@ -1,5 +1,5 @@
-#include "src/cuda/kernels/channel_sums.h"
 #include "src/cuda/kernels/channel_tile.cuh"
+#include "src/cuda/kernels/kernels.h"
 #include "src/cuda/kernels/launch.cuh"
 
 namespace spillway::cuda {

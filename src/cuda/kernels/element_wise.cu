@@ -1,5 +1,4 @@
 #include "src/cuda/kernels/channel_tile.cuh"
-#include "src/cuda/kernels/element_wise.h"
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/kernels/launch.cuh"
 #include "src/cuda/kernels/row_walk.cuh"
@@ -199,6 +198,66 @@ std::unique_ptr<Kernel> group_wise(const Machine& machine, const Op& op, Enqueue
   return kernel_of(op, body);
 }
 
+template <class T>
+__global__ void __launch_bounds__(kTileThreads, kTileBlocks)
+    bias_relu_rows(ChannelMatrix matrix, ChannelTiling tiling, T* y, const float* __restrict__ bias,
+                   bool relu) {
+  __shared__ TileChannels<1> channels;
+  fill_channels(channels, matrix, [&](std::size_t channel) {
+    return ChannelNumbers<1>{{bias != nullptr ? bias[channel] : 0.F}};
+  });
+  for_each_row<kRowsAhead<T>>(
+      row_walk(matrix, tiling), [&](std::size_t at) { return load_raw(y, at); },
+      [&](auto& rows) {
+#pragma unroll
+        for (int q = 0; q < kQuads; ++q) {
+          const Quad added = channels.quad(0, q);
+#pragma unroll
+          for (RawGroup<T>& row : rows) {
+            Quad values = get_quad(row, q);
+#pragma unroll
+            for (int l = 0; l < 4; ++l) {
+              const float sum = values.lanes[l] + added.lanes[l];
+              values.lanes[l] = relu && sum < 0.F ? 0.F : sum;  // a NaN stays a NaN
+            }
+            set_quad(row, q, values);
+          }
+        }
+      },
+      [&](std::size_t at, const RawGroup<T>& row) { store_raw(y, at, row); });
+}
+
+__global__ void widen_groups(const __nv_bfloat16* __restrict__ from, float* __restrict__ to,
+                             std::size_t groups) {
+  for (std::size_t i = first_item(); i < groups; i += item_stride()) {
+    store_group(to, i, load_group(from, i));
+  }
+}
+
+// Forward and backward are the same: x times the mask. Padding is zero and stays zero, whatever is
+// drawn for it. y may be x.
+template <class T>
+__global__ void dropout(const T* x, T* y, const DropoutMask* step_mask,
+                        std::uint32_t packs_of_pixel, std::size_t packs) {
+  const DropoutMask mask = *step_mask;
+  constexpr int kGroups = Pack<T>::kLanes / DropoutMask::kGroup;  // 2 for bfloat16, 1 for float
+  for (std::size_t i = first_item(); i < packs; i += item_stride()) {
+    const std::size_t pixel = i / packs_of_pixel;
+    const std::size_t group = i % packs_of_pixel * kGroups;
+    Pack<T> pack = load(x, i);
+#pragma unroll
+    for (int g = 0; g < kGroups; ++g) {
+      const PhiloxCounter words = mask.words(pixel, group + g);
+#pragma unroll
+      for (int c = 0; c < static_cast<int>(DropoutMask::kGroup); ++c) {
+        float& lane = pack.lanes[g * static_cast<int>(DropoutMask::kGroup) + c];
+        lane = mask.apply(words[c], lane);
+      }
+    }
+    store(y, i, pack);
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluForward& op) {
@@ -276,46 +335,6 @@ um::Bytes saved_bytes(const Machine& /*machine*/, const AddForward& op) {
   return um::Bytes{op.saves_mask ? group_count(op.x) : 0};
 }
 
-namespace {
-
-template <class T>
-__global__ void __launch_bounds__(kTileThreads, kTileBlocks)
-    bias_relu_rows(ChannelMatrix matrix, ChannelTiling tiling, T* y, const float* __restrict__ bias,
-                   bool relu) {
-  __shared__ TileChannels<1> channels;
-  fill_channels(channels, matrix, [&](std::size_t channel) {
-    return ChannelNumbers<1>{{bias != nullptr ? bias[channel] : 0.F}};
-  });
-  for_each_row<kRowsAhead<T>>(
-      row_walk(matrix, tiling), [&](std::size_t at) { return load_raw(y, at); },
-      [&](auto& rows) {
-#pragma unroll
-        for (int q = 0; q < kQuads; ++q) {
-          const Quad added = channels.quad(0, q);
-#pragma unroll
-          for (RawGroup<T>& row : rows) {
-            Quad values = get_quad(row, q);
-#pragma unroll
-            for (int l = 0; l < 4; ++l) {
-              const float sum = values.lanes[l] + added.lanes[l];
-              values.lanes[l] = relu && sum < 0.F ? 0.F : sum;  // a NaN stays a NaN
-            }
-            set_quad(row, q, values);
-          }
-        }
-      },
-      [&](std::size_t at, const RawGroup<T>& row) { store_raw(y, at, row); });
-}
-
-__global__ void widen_groups(const __nv_bfloat16* __restrict__ from, float* __restrict__ to,
-                             std::size_t groups) {
-  for (std::size_t i = first_item(); i < groups; i += item_stride()) {
-    store_group(to, i, load_group(from, i));
-  }
-}
-
-}  // namespace
-
 void add_bias_relu(const Machine& machine, const ChannelMatrix& matrix, std::byte* y,
                    const float* bias, bool relu) {
   if (bias == nullptr && !relu) return;
@@ -330,34 +349,6 @@ void widen(const Machine& machine, std::size_t count, const std::byte* from, flo
   launch(machine.stream, groups, widen_groups, reinterpret_cast<const __nv_bfloat16*>(from), to,
          groups);
 }
-
-namespace {
-
-// Forward and backward are the same: x times the mask. Padding is zero and stays zero, whatever is
-// drawn for it. y may be x.
-template <class T>
-__global__ void dropout(const T* x, T* y, const DropoutMask* step_mask,
-                        std::uint32_t packs_of_pixel, std::size_t packs) {
-  const DropoutMask mask = *step_mask;
-  constexpr int kGroups = Pack<T>::kLanes / DropoutMask::kGroup;  // 2 for bfloat16, 1 for float
-  for (std::size_t i = first_item(); i < packs; i += item_stride()) {
-    const std::size_t pixel = i / packs_of_pixel;
-    const std::size_t group = i % packs_of_pixel * kGroups;
-    Pack<T> pack = load(x, i);
-#pragma unroll
-    for (int g = 0; g < kGroups; ++g) {
-      const PhiloxCounter words = mask.words(pixel, group + g);
-#pragma unroll
-      for (int c = 0; c < static_cast<int>(DropoutMask::kGroup); ++c) {
-        float& lane = pack.lanes[g * static_cast<int>(DropoutMask::kGroup) + c];
-        lane = mask.apply(words[c], lane);
-      }
-    }
-    store(y, i, pack);
-  }
-}
-
-}  // namespace
 
 // Forward and backward are the same: x (or dy) times the mask.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutForward& op) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -29,7 +30,7 @@ namespace spillway::cuda {
                                                   const TransposedConvolutionBackwardWeights&,
                                                   std::string_view algorithm);
 
-/// Requires: `algorithm` is one of algorithms_of(machine, op) (src/cuda/cudnn/attention.h).
+/// Requires: `algorithm` is one of algorithms_of(machine, op) (src/cuda/cudnn/attention_engines.h).
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AttentionForward&,
                                                   std::string_view algorithm);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AttentionBackward&,
@@ -117,5 +118,21 @@ namespace spillway::cuda {
 [[nodiscard]] um::Bytes saved_bytes(const Machine&, const AddForward&);
 [[nodiscard]] um::Bytes saved_bytes(const Machine&, const RowNormForward&);
 [[nodiscard]] um::Bytes saved_bytes(const Machine&, const AttentionForward&);
+
+/// Returns the workspace of channel_sums().
+[[nodiscard]] um::Bytes channel_sums_workspace(const ChannelMatrix& matrix);
+
+/// Enqueues: sums[c] = float sum of column c of `x`, always added in the same order.
+void channel_sums(const Machine& machine, const ChannelMatrix& matrix, const std::byte* x,
+                  std::byte* workspace, float* sums);
+
+/// Enqueues y = y + bias, with one float per padded channel, unless `bias` is null; then, with
+/// `relu`, y = max(0, y). For operations without an engine that fuses both.
+void add_bias_relu(const Machine& machine, const ChannelMatrix& matrix, std::byte* y,
+                   const float* bias, bool relu);
+
+/// Enqueues the conversion of `count` bfloat16 numbers to floats. Requires: both pointers are
+/// aligned to 16 bytes; `count` is a multiple of 8.
+void widen(const Machine& machine, std::size_t count, const std::byte* from, float* to);
 
 }  // namespace spillway::cuda

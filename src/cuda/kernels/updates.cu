@@ -16,18 +16,19 @@
 #include "src/ops/update_elements.h"
 
 namespace spillway::cuda {
+namespace {
 
-/// The packs of floats that an update covers: a part of a block, padding included. Weights, biases
-/// and parts consist of whole packs.
+// The packs of floats that an update covers: a part of a block, padding included. Weights, biases
+// and parts consist of whole packs.
 struct UpdateRange {
-  std::size_t first;  ///< first float in the whole parameter block
+  std::size_t first;  // first float in the whole parameter block
   std::size_t packs;
-  std::size_t decayed;    ///< packs at the front that weight decay applies to
-  std::size_t gradient;   ///< first float in the gradient
-  std::size_t written;    ///< first float in the block of new parameters
-  __nv_bfloat16* w_copy;  ///< bfloat16 copy of the part's parameters, also updated; may be null
+  std::size_t decayed;    // packs at the front that weight decay applies to
+  std::size_t gradient;   // first float in the gradient
+  std::size_t written;    // first float in the block of new parameters
+  __nv_bfloat16* w_copy;  // bfloat16 copy of the part's parameters, also updated; may be null
 
-  /// `block` holds the parameters that are written.
+  // `block` holds the parameters that are written.
   static UpdateRange of(const ParameterLayout& layout, const ParameterSpec& spec,
                         const ParameterPart& part, std::byte* block, bool decays_all) {
     constexpr std::size_t kLanes = Pack<float>::kLanes;
@@ -52,7 +53,7 @@ struct UpdateRange {
     return of(layout, op.parameters, op.part, operands.out.parameters, op.options.decays_all);
   }
 
-  /// Writes pack `i` of the updated parameters to the copy.
+  // Writes pack `i` of the updated parameters to the copy.
   __device__ void store_copy(std::size_t i, const Pack<float>& w) const {
     if (w_copy == nullptr) return;
     auto* const pairs = reinterpret_cast<__nv_bfloat162*>(w_copy) + 2 * i;
@@ -61,21 +62,21 @@ struct UpdateRange {
   }
 };
 
-/// Updates per launch, limited by its 4 KiB of arguments.
+// Updates per launch, limited by its 4 KiB of arguments.
 constexpr unsigned kPartsOfLaunch = 32;
 
-/// Most blocks of threads per update in a launch of several updates.
+// Most blocks of threads per update in a launch of several updates.
 constexpr std::size_t kMaxPartBlocks = 64;
 
-/// The updates of one launch; block (x, y) of threads works on update y.
+// The updates of one launch; block (x, y) of threads works on update y.
 template <class Blocks>
 struct UpdateParts {
   Blocks blocks[kPartsOfLaunch];
   UpdateRange ranges[kPartsOfLaunch];
 };
 
-/// Returns the blocks, from `blocks_of`, and the range of update `i`. `operands` are those of all
-/// updates. The blocks' pointers point to the first float of the range.
+// Returns the blocks, from `blocks_of`, and the range of update `i`. `operands` are those of all
+// updates. The blocks' pointers point to the first float of the range.
 template <class Op, class BlocksOf>
 auto part_of(Precision precision, const std::vector<Op>& ops, std::span<std::byte* const> operands,
              std::size_t i, const BlocksOf& blocks_of) {
@@ -86,8 +87,8 @@ auto part_of(Precision precision, const std::vector<Op>& ops, std::span<std::byt
   return std::tuple{blocks_of(own, range), range};
 }
 
-/// Enqueues `kernel(parts, arguments...)` as often as `count` updates need. `part_of(i)` returns
-/// blocks and range of update i.
+// Enqueues `kernel(parts, arguments...)` as often as `count` updates need. `part_of(i)` returns
+// blocks and range of update i.
 template <class Blocks, class Part, class... Parameters, class... Arguments>
 void launch_updates(cudaStream_t stream, std::size_t count, const Part& part_of,
                     void (*kernel)(UpdateParts<Blocks>, Parameters...),
@@ -107,8 +108,6 @@ void launch_updates(cudaStream_t stream, std::size_t count, const Part& part_of,
   }
 }
 
-namespace {
-
 // Runs over the whole part: padding is zero in both and stays zero. `sum` may be `old_sum`.
 __global__ void accumulate_gradients(const float* old_sum, const float* part, float* sum,
                                      std::size_t packs) {
@@ -120,20 +119,6 @@ __global__ void accumulate_gradients(const float* old_sum, const float* part, fl
     store(sum, i, total);
   }
 }
-
-}  // namespace
-
-// Parameter gradients are a multiple of 8 floats in every precision.
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AccumulateGradients& op) {
-  const ParameterLayout layout{machine.precision, op.parameters};
-  const std::size_t packs = layout.cuts().range(op.part).count() / Pack<float>::kLanes;
-  return kernel_of(op, [stream = machine.stream, packs](const auto& operands) {
-    launch(stream, packs, accumulate_gradients, tensor<float>(operands.in.sum),
-           tensor<float>(operands.in.dparameters), tensor<float>(operands.out.sum), packs);
-  });
-}
-
-namespace {
 
 struct AdamBlocks {
   const float* old_w;
@@ -212,32 +197,6 @@ auto rates_of_step(const Machine& machine, const AdamOptions& options) {
       [options](const StepContext& context) { return adam_rates(options, context); });
 }
 
-}  // namespace
-
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AdamUpdate& op) {
-  const ParameterLayout layout{machine.precision, op.parameters};
-  auto update = [stream = machine.stream, layout, op,
-                 rates = rates_of_step(machine, op.options)](const auto& operands) {
-    const UpdateRange range = UpdateRange::of(layout, op, operands);
-    launch(stream, range.packs, adam_update, adam_blocks_of(operands, range), rates.get(), range);
-  };
-  return kernel_of(op, std::move(update));
-}
-
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, std::vector<AdamUpdate> ops) {
-  auto rates = rates_of_step(machine, ops.front().options);
-  auto update = [stream = machine.stream, precision = machine.precision, ops = std::move(ops),
-                 rates = std::move(rates)](std::span<std::byte* const> operands) {
-    const auto part = [&](std::size_t i) {
-      return part_of(precision, ops, operands, i, adam_blocks_of);
-    };
-    launch_updates<AdamBlocks>(stream, ops.size(), part, adam_updates, rates.get());
-  };
-  return std::make_unique<OperandsKernel<decltype(update)>>(std::move(update));
-}
-
-namespace {
-
 // Rounds after each operation, like the host. Runs over the whole part: padding is zero in both and
 // stays zero. `average` may be `old_average`.
 __global__ void average_parameters(const float* w, const float* old_average, float* average,
@@ -253,23 +212,6 @@ __global__ void average_parameters(const float* w, const float* old_average, flo
     store(average, i, mean);
   }
 }
-
-}  // namespace
-
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AverageParameters& op) {
-  const ParameterLayout layout{machine.precision, op.parameters};
-  const FloatRange range = layout.cuts().range(op.part);
-  const std::size_t packs = range.count() / Pack<float>::kLanes;
-  const auto part = static_cast<float>(1 - op.decay);
-  return kernel_of(op, [stream = machine.stream, first = range.begin, packs,
-                        part](const auto& operands) {
-    launch(stream, packs, average_parameters, tensor<const float>(operands.in.parameters) + first,
-           tensor<const float>(operands.in.average), tensor<float>(operands.out.average), part,
-           packs);
-  });
-}
-
-namespace {
 
 // Number of warps that sum squares, on every device.
 constexpr std::size_t kSums = 1024;
@@ -319,33 +261,6 @@ std::size_t packs_of(const Machine& machine, const Op& op) {
   const ParameterLayout layout{machine.precision, op.parameters};
   return layout.cuts().range(op.part).count() / Pack<float>::kLanes;
 }
-
-}  // namespace
-
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddSquares& op) {
-  return kernel_of(op, [stream = machine.stream, packs = packs_of(machine, op), op](
-                           const auto& operands, const auto& arguments) {
-    double* const sums = tensor<double>(arguments.workspace);
-    launch(stream, kSums * kWarp, sum_squares, tensor<const float>(operands.in.dparameters), packs,
-           sums);
-    launch(stream, 1, add_sums, sums, op.accumulates, tensor<double>(operands.out.squares));
-  });
-}
-
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ClipGradient& op) {
-  return kernel_of(
-      op, [stream = machine.stream, packs = packs_of(machine, op), op](const auto& operands) {
-        launch(stream, packs, clip, tensor<const double>(operands.in.squares), op.largest_norm,
-               tensor<const float>(operands.in.dparameters),
-               tensor<float>(operands.out.dparameters), packs);
-      });
-}
-
-um::Bytes workspace_of(const Machine& /*machine*/, const AddSquares& /*op*/) {
-  return um::Bytes{kSums * sizeof(double)};
-}
-
-namespace {
 
 struct RmspropBlocks {
   const float* old_w;
@@ -412,33 +327,6 @@ auto rates_of_step(const Machine& machine, const RmspropOptions& options) {
       [options](const StepContext& context) { return rmsprop_rates(options, context); });
 }
 
-}  // namespace
-
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RmspropUpdate& op) {
-  const ParameterLayout layout{machine.precision, op.parameters};
-  auto update = [stream = machine.stream, layout, op,
-                 rates = rates_of_step(machine, op.options)](const auto& operands) {
-    const UpdateRange range = UpdateRange::of(layout, op, operands);
-    launch(stream, range.packs, rmsprop_update, rmsprop_blocks_of(operands, range), rates.get(),
-           range);
-  };
-  return kernel_of(op, std::move(update));
-}
-
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, std::vector<RmspropUpdate> ops) {
-  auto rates = rates_of_step(machine, ops.front().options);
-  auto update = [stream = machine.stream, precision = machine.precision, ops = std::move(ops),
-                 rates = std::move(rates)](std::span<std::byte* const> operands) {
-    const auto part = [&](std::size_t i) {
-      return part_of(precision, ops, operands, i, rmsprop_blocks_of);
-    };
-    launch_updates<RmspropBlocks>(stream, ops.size(), part, rmsprop_updates, rates.get());
-  };
-  return std::make_unique<OperandsKernel<decltype(update)>>(std::move(update));
-}
-
-namespace {
-
 struct SgdBlocks {
   const float* old_w;
   const float* old_v;
@@ -494,7 +382,106 @@ auto rate_of_step(const Machine& machine) {
   return machine.numbers->add([](const StepContext& context) { return context.learning_rate; });
 }
 
+__global__ void take_parameters(const float* taken, float* parameters, UpdateRange range) {
+  for (std::size_t i = first_item(); i < range.packs; i += item_stride()) {
+    const Pack<float> w = load(taken, i);
+    store(parameters, i, w);
+    range.store_copy(i, w);
+  }
+}
+
 }  // namespace
+
+// Parameter gradients are a multiple of 8 floats in every precision.
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AccumulateGradients& op) {
+  const ParameterLayout layout{machine.precision, op.parameters};
+  const std::size_t packs = layout.cuts().range(op.part).count() / Pack<float>::kLanes;
+  return kernel_of(op, [stream = machine.stream, packs](const auto& operands) {
+    launch(stream, packs, accumulate_gradients, tensor<float>(operands.in.sum),
+           tensor<float>(operands.in.dparameters), tensor<float>(operands.out.sum), packs);
+  });
+}
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AdamUpdate& op) {
+  const ParameterLayout layout{machine.precision, op.parameters};
+  auto update = [stream = machine.stream, layout, op,
+                 rates = rates_of_step(machine, op.options)](const auto& operands) {
+    const UpdateRange range = UpdateRange::of(layout, op, operands);
+    launch(stream, range.packs, adam_update, adam_blocks_of(operands, range), rates.get(), range);
+  };
+  return kernel_of(op, std::move(update));
+}
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, std::vector<AdamUpdate> ops) {
+  auto rates = rates_of_step(machine, ops.front().options);
+  auto update = [stream = machine.stream, precision = machine.precision, ops = std::move(ops),
+                 rates = std::move(rates)](std::span<std::byte* const> operands) {
+    const auto part = [&](std::size_t i) {
+      return part_of(precision, ops, operands, i, adam_blocks_of);
+    };
+    launch_updates<AdamBlocks>(stream, ops.size(), part, adam_updates, rates.get());
+  };
+  return std::make_unique<OperandsKernel<decltype(update)>>(std::move(update));
+}
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AverageParameters& op) {
+  const ParameterLayout layout{machine.precision, op.parameters};
+  const FloatRange range = layout.cuts().range(op.part);
+  const std::size_t packs = range.count() / Pack<float>::kLanes;
+  const auto part = static_cast<float>(1 - op.decay);
+  return kernel_of(op, [stream = machine.stream, first = range.begin, packs,
+                        part](const auto& operands) {
+    launch(stream, packs, average_parameters, tensor<const float>(operands.in.parameters) + first,
+           tensor<const float>(operands.in.average), tensor<float>(operands.out.average), part,
+           packs);
+  });
+}
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddSquares& op) {
+  return kernel_of(op, [stream = machine.stream, packs = packs_of(machine, op), op](
+                           const auto& operands, const auto& arguments) {
+    double* const sums = tensor<double>(arguments.workspace);
+    launch(stream, kSums * kWarp, sum_squares, tensor<const float>(operands.in.dparameters), packs,
+           sums);
+    launch(stream, 1, add_sums, sums, op.accumulates, tensor<double>(operands.out.squares));
+  });
+}
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ClipGradient& op) {
+  return kernel_of(
+      op, [stream = machine.stream, packs = packs_of(machine, op), op](const auto& operands) {
+        launch(stream, packs, clip, tensor<const double>(operands.in.squares), op.largest_norm,
+               tensor<const float>(operands.in.dparameters),
+               tensor<float>(operands.out.dparameters), packs);
+      });
+}
+
+um::Bytes workspace_of(const Machine& /*machine*/, const AddSquares& /*op*/) {
+  return um::Bytes{kSums * sizeof(double)};
+}
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RmspropUpdate& op) {
+  const ParameterLayout layout{machine.precision, op.parameters};
+  auto update = [stream = machine.stream, layout, op,
+                 rates = rates_of_step(machine, op.options)](const auto& operands) {
+    const UpdateRange range = UpdateRange::of(layout, op, operands);
+    launch(stream, range.packs, rmsprop_update, rmsprop_blocks_of(operands, range), rates.get(),
+           range);
+  };
+  return kernel_of(op, std::move(update));
+}
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, std::vector<RmspropUpdate> ops) {
+  auto rates = rates_of_step(machine, ops.front().options);
+  auto update = [stream = machine.stream, precision = machine.precision, ops = std::move(ops),
+                 rates = std::move(rates)](std::span<std::byte* const> operands) {
+    const auto part = [&](std::size_t i) {
+      return part_of(precision, ops, operands, i, rmsprop_blocks_of);
+    };
+    launch_updates<RmspropBlocks>(stream, ops.size(), part, rmsprop_updates, rates.get());
+  };
+  return std::make_unique<OperandsKernel<decltype(update)>>(std::move(update));
+}
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op) {
   const ParameterLayout layout{machine.precision, op.parameters};
@@ -518,18 +505,6 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, std::vector<SgdUpdat
   };
   return std::make_unique<OperandsKernel<decltype(update)>>(std::move(update));
 }
-
-namespace {
-
-__global__ void take_parameters(const float* taken, float* parameters, UpdateRange range) {
-  for (std::size_t i = first_item(); i < range.packs; i += item_stride()) {
-    const Pack<float> w = load(taken, i);
-    store(parameters, i, w);
-    range.store_copy(i, w);
-  }
-}
-
-}  // namespace
 
 // Copies the whole part: both have the same padding.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const TakeParameters& op) {

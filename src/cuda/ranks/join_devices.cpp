@@ -2,18 +2,50 @@
 
 #include <fmt/format.h>
 
+#include <span>
 #include <utility>
 #include <vector>
 
-#include "src/cuda/ranks/cuda_number_kernels.h"
+#include "src/cuda/kernels/number_sums.h"
 #include "src/cuda/ranks/device_communicator.h"
 #include "src/ranks/agreement.h"
+#include "src/ranks/communicator.h"
 #include "src/ranks/rank_names.h"
 #include "um/error.h"
 
 namespace spillway::cuda {
-
 namespace {
+
+// NumberKernels for GPU memory, enqueued on a stream.
+class CudaNumberKernels final : public NumberKernels {
+ public:
+  // Requires: `stream` outlives this object.
+  explicit CudaNumberKernels(const ExchangeStream& stream) : stream_{stream} {}
+
+  void add(std::span<float> to, std::span<const float> numbers) const override;
+  void copy(std::span<float> to, std::span<const float> from) const override;
+  void divide(std::span<float> numbers, float by) const override;
+  void fill(std::span<float> numbers, float value) const override;
+
+ private:
+  const ExchangeStream& stream_;
+};
+
+void CudaNumberKernels::add(std::span<float> to, std::span<const float> numbers) const {
+  add_numbers(stream_.enter(), to.data(), numbers.data(), to.size());
+}
+
+void CudaNumberKernels::copy(std::span<float> to, std::span<const float> from) const {
+  stream_.copy(std::as_bytes(from), reinterpret_cast<std::byte*>(to.data()));
+}
+
+void CudaNumberKernels::divide(std::span<float> numbers, float by) const {
+  divide_numbers(stream_.enter(), numbers.data(), by, numbers.size());
+}
+
+void CudaNumberKernels::fill(std::span<float> numbers, float value) const {
+  fill_numbers(stream_.enter(), numbers.data(), value, numbers.size());
+}
 
 // Exchanges a number between all ranks, because NCCL connects two ranks, and allocates memory for
 // that, at their first exchange.

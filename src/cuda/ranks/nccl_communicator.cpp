@@ -32,6 +32,24 @@ void find(void* library, const char* name, Function*& function) {
   throw um::Error{fmt::format("the NCCL that was found has no {}; {}", name, kAdvice)};
 }
 
+constexpr std::chrono::seconds kLeaving{10};  // time for other ranks to leave, too
+
+// Returns a place with rank zero's id on all ranks.
+NcclComm::Place place_of(Communicator& ranks, const NcclFunctions& nccl) {
+  const std::array texts{NamedText{.name = "version of NCCL", .text = nccl.version}};
+  expect_agreement(ranks, texts);
+  NcclComm::Place place{
+      .id = {}, .ranks = static_cast<int>(ranks.ranks()), .rank = static_cast<int>(ranks.rank())};
+  if (ranks.rank() == 0) {
+    const ncclResult_t result = nccl.get_unique_id(&place.id);
+    if (result != ncclSuccess) {
+      throw um::Error{fmt::format("NCCL: {}", nccl.get_error_string(result))};
+    }
+  }
+  ranks.broadcast(std::as_writable_bytes(std::span{&place.id, std::size_t{1}}), 0);
+  return place;
+}
+
 }  // namespace
 
 NcclFunctions load_nccl(const std::string& library) {
@@ -64,12 +82,6 @@ NcclFunctions load_nccl(const std::string& library) {
   find(nccl, "ncclAllReduce", all.all_reduce);
   return all;
 }
-
-namespace {
-
-constexpr std::chrono::seconds kLeaving{10};  // time for other ranks to leave, too
-
-}  // namespace
 
 NcclComm::NcclComm(const NcclFunctions& nccl, const Place& place)
     : nccl_{nccl}, exceptions_{std::uncaught_exceptions()} {
@@ -124,26 +136,6 @@ void NcclComm::check(ncclResult_t result) const {
   throw um::Error{fmt::format("NCCL: {}{}{}{}", nccl_.get_error_string(result),
                               last.empty() ? "" : " (", last, last.empty() ? "" : ")")};
 }
-
-namespace {
-
-// Returns a place with rank zero's id on all ranks.
-NcclComm::Place place_of(Communicator& ranks, const NcclFunctions& nccl) {
-  const std::array texts{NamedText{.name = "version of NCCL", .text = nccl.version}};
-  expect_agreement(ranks, texts);
-  NcclComm::Place place{
-      .id = {}, .ranks = static_cast<int>(ranks.ranks()), .rank = static_cast<int>(ranks.rank())};
-  if (ranks.rank() == 0) {
-    const ncclResult_t result = nccl.get_unique_id(&place.id);
-    if (result != ncclSuccess) {
-      throw um::Error{fmt::format("NCCL: {}", nccl.get_error_string(result))};
-    }
-  }
-  ranks.broadcast(std::as_writable_bytes(std::span{&place.id, std::size_t{1}}), 0);
-  return place;
-}
-
-}  // namespace
 
 NcclCommunicator::NcclCommunicator(Communicator& ranks, Device device,
                                    const CommunicatorOptions& options, NcclFunctions nccl)

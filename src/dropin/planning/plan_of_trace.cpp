@@ -51,27 +51,19 @@ using prefetch::Plan;
 using prefetch::Profile;
 using prefetch::TaskGraph;
 
-json needs_json(const prefetch::NearNeed& need) {
-  return {{"resident_bytes", need.resident.count()}, {"smallest_bytes", need.smallest.count()}};
-}
-
 json refused(const prefetch::Infeasible& why, const TaskGraph& graph, um::Bytes budget) {
   return {{"sentence", prefetch::to_string(why, graph, budget)},
           {"task", graph[why.task].name},
           {"smallest_bytes", why.smallest_budget.count()}};
 }
 
-json moved(const Plan& plan, const TaskGraph& graph) {
-  const prefetch::PlanFacts facts = prefetch::facts_of(plan, graph);
-  return {{"offloaded_bytes", facts.offloaded.count()},
-          {"prefetched_bytes", facts.prefetched.count()},
-          {"recomputed_tasks", facts.recomputed_tasks}};
-}
-
 json figures_of(const prefetch::Problem& problem, const Plan& plan,
                 const prefetch::Timeline& timeline) {
   const Profile& profile = problem.profile;
-  json figures = moved(plan, problem.graph);
+  const prefetch::PlanFacts facts = prefetch::facts_of(plan, problem.graph);
+  json figures{{"offloaded_bytes", facts.offloaded.count()},
+               {"prefetched_bytes", facts.prefetched.count()},
+               {"recomputed_tasks", facts.recomputed_tasks}};
   figures["planner"] = plan.planner;
   figures["budget_bytes"] = problem.budget.count();
   figures["compute_seconds"] = um::seconds(prefetch::fastest_step(profile));
@@ -125,7 +117,9 @@ json plan_trace(const std::string& trace, const PlanOfTraceRequest& request) {
   const Profile profile = prefetch::trace_profile(read, request.link);
   const prefetch::NearNeed need =
       prefetch::near_need(read.graph, prefetch::BlockSizes{read.graph, page});
-  json answer{{"needs", needs_json(need)}};
+  json answer{
+      {"needs",
+       {{"resident_bytes", need.resident.count()}, {"smallest_bytes", need.smallest.count()}}}};
   if (!request.budget) return answer;
   const prefetch::Problem problem{.graph = read.graph,
                                   .profile = profile,

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/dropin/preload/real_runtime.h"
 #include "src/dropin/preload/served_memory.h"
 
 namespace {

@@ -1,19 +1,9 @@
-// Memory served from the default space, the real CUDA runtime behind it, and the messages at the
-// start and end of a process.
 #include "src/dropin/preload/served_memory.h"
 
-#include <dlfcn.h>
-#include <elf.h>
-#include <fcntl.h>
-#include <link.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <cerrno>
-#include <climits>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -45,56 +35,6 @@ std::optional<um::Bytes> read_min() noexcept {
     return std::nullopt;
   }
 }
-
-}  // namespace
-
-PreloadOptions read_preload_options() noexcept {
-  const std::optional<um::Bytes> min = read_min();
-  return {.min = min.value_or(um::Bytes{}),
-          .is_quiet = is_on("SPILLWAY_UM_PRELOAD_QUIET"),
-          .has_report = is_on("SPILLWAY_UM_PRELOAD_REPORT"),
-          .is_understood = min.has_value()};
-}
-
-namespace {
-
-/// A path, or "".
-using LoadedPath = std::array<char, PATH_MAX>;
-
-struct Search {
-  std::string_view name;
-  LoadedPath found{};
-};
-
-int visit(dl_phdr_info* info, std::size_t /*size*/, void* data) {
-  Search& search = *static_cast<Search*>(data);
-  const std::string_view path = info->dlpi_name == nullptr ? "" : info->dlpi_name;
-  const std::string_view file = path.substr(path.rfind('/') + 1);
-  if (!file.starts_with(search.name) || path.size() >= search.found.size()) return 0;
-  std::memcpy(search.found.data(), path.data(), path.size());
-  return 1;
-}
-
-// Returns the path of the first loaded library with a file name that begins with `name`:
-// "libcudart.so" finds libcudart.so.13. Complexity: O(loaded libraries).
-LoadedPath loaded_library(const char* name) noexcept {
-  Search search{.name = name};
-  dl_iterate_phdr(&visit, &search);
-  return search.found;
-}
-
-}  // namespace
-
-void* find_real_function(const char* name) noexcept {
-  void* const next = dlsym(RTLD_NEXT, name);
-  if (next != nullptr) return next;
-  const LoadedPath path = loaded_library("libcudart.so");
-  if (path.front() == '\0') return nullptr;
-  void* const runtime = dlopen(path.data(), RTLD_LAZY | RTLD_NOLOAD);
-  return runtime == nullptr ? nullptr : dlsym(runtime, name);
-}
-
-namespace {
 
 // Writes "spillway_um_preload: PROGRAM: TEXT" and a newline to standard error.
 void write_line(std::string_view text) noexcept {
@@ -130,7 +70,38 @@ CudaStatus cuda_status_of(spillway_um_status status) noexcept {
   return status == SPILLWAY_UM_NOT_ALLOCATED ? kCudaInvalidValue : kCudaUnknown;
 }
 
+constinit std::atomic<bool> has_warned{false};
+
+void warn_of_bypass() noexcept {
+  if (has_warned || served_memory().options().is_quiet || !is_bypassed()) return;
+  has_warned = true;
+  write_line(
+      "its CUDA runtime is linked into it, so its allocations are not seen here; link it with "
+      "nvcc -cudart shared");
+}
+
+[[gnu::constructor]] void start() { warn_of_bypass(); }
+
+/// Warns again for programs that loaded the driver in the meantime.
+[[gnu::destructor]] void end() {
+  warn_of_bypass();
+  if (!served_memory().options().has_report) return;
+  try {
+    write_line(served_memory().report());
+  } catch (const std::bad_alloc&) {
+    write_line("no memory for a report");
+  }
+}
+
 }  // namespace
+
+PreloadOptions read_preload_options() noexcept {
+  const std::optional<um::Bytes> min = read_min();
+  return {.min = min.value_or(um::Bytes{}),
+          .is_quiet = is_on("SPILLWAY_UM_PRELOAD_QUIET"),
+          .has_report = is_on("SPILLWAY_UM_PRELOAD_REPORT"),
+          .is_understood = min.has_value()};
+}
 
 ServedMemory& served_memory() noexcept {
   static constinit ServedMemory memory;
@@ -254,94 +225,5 @@ std::string ServedMemory::report() const {
          " of the CUDA runtime's; moved: " + um::to_string(um::Bytes{of_space.bytes_prefetched}) +
          " near, " + um::to_string(um::Bytes{of_space.bytes_offloaded}) + " far";
 }
-
-namespace {
-
-/// The bytes of a file, or none.
-class MappedFile {
- public:
-  explicit MappedFile(const char* path) noexcept {
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return;
-    struct stat facts {};
-    if (fstat(file, &facts) == 0 && facts.st_size > 0) {
-      const auto size = static_cast<std::size_t>(facts.st_size);
-      void* const mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
-      if (mapped != MAP_FAILED) bytes_ = {static_cast<const char*>(mapped), size};
-    }
-    close(file);
-  }
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
-  ~MappedFile() {
-    if (!bytes_.empty()) munmap(const_cast<char*>(bytes_.data()), bytes_.size());
-  }
-
-  /// Returns `count` elements at `offset`; null when the file is too short.
-  template <class T>
-  [[nodiscard]] const T* at(std::size_t offset, std::size_t count) const noexcept {
-    const bool fits = offset <= bytes_.size() && count <= (bytes_.size() - offset) / sizeof(T);
-    return fits ? reinterpret_cast<const T*>(bytes_.data() + offset) : nullptr;
-  }
-
- private:
-  std::string_view bytes_;
-};
-
-/// Returns whether the executable has the section `name`.
-bool has_section(std::string_view name) noexcept {
-  const MappedFile file{"/proc/self/exe"};
-  const auto* const header = file.at<ElfW(Ehdr)>(0, 1);
-  if (header == nullptr || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return false;
-  const auto* const sections = file.at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
-  if (sections == nullptr || header->e_shstrndx >= header->e_shnum) return false;
-  const ElfW(Shdr)& table = sections[header->e_shstrndx];
-  const char* const names = file.at<char>(table.sh_offset, table.sh_size);
-  if (names == nullptr) return false;
-  for (std::size_t i = 0; i < header->e_shnum; ++i) {
-    const std::size_t begin = sections[i].sh_name;
-    const bool fits = begin < table.sh_size && name.size() < table.sh_size - begin;
-    if (fits && std::string_view{names + begin, name.size()} == name &&
-        names[begin + name.size()] == '\0') {
-      return true;
-    }
-  }
-  return false;
-}
-
-bool is_loaded(const char* name) noexcept { return loaded_library(name).front() != '\0'; }
-
-// Returns whether the program's CUDA runtime is statically linked, so that its calls bypass this
-// library. This is so if no shared runtime is loaded, but the driver is, or the executable has GPU
-// code. A program without both at its start is checked again at its end.
-bool is_bypassed() noexcept {
-  if (is_loaded("libcudart.so")) return false;
-  return is_loaded("libcuda.so") || has_section(".nv_fatbin");
-}
-
-constinit std::atomic<bool> has_warned{false};
-
-void warn_of_bypass() noexcept {
-  if (has_warned || served_memory().options().is_quiet || !is_bypassed()) return;
-  has_warned = true;
-  write_line(
-      "its CUDA runtime is linked into it, so its allocations are not seen here; link it with "
-      "nvcc -cudart shared");
-}
-
-[[gnu::constructor]] void start() { warn_of_bypass(); }
-
-/// Warns again for programs that loaded the driver in the meantime.
-[[gnu::destructor]] void end() {
-  warn_of_bypass();
-  if (!served_memory().options().has_report) return;
-  try {
-    write_line(served_memory().report());
-  } catch (const std::bad_alloc&) {
-    write_line("no memory for a report");
-  }
-}
-
-}  // namespace
 
 }  // namespace spillway::dropin

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include "src/dropin/preload/real_runtime.h"
 #include "um/bytes.h"
 #include "um/dropin/spillway_um.h"
 
@@ -22,18 +23,6 @@ struct PreloadOptions {
 /// Reads SPILLWAY_UM_PRELOAD_LEAST (default 1 MiB), SPILLWAY_UM_PRELOAD_QUIET=1 and
 /// SPILLWAY_UM_PRELOAD_REPORT=1.
 [[nodiscard]] PreloadOptions read_preload_options() noexcept;
-
-/// cudaError_t, cudaStream_t and cudaStreamCaptureStatus in the ABI of the CUDA runtime, because
-/// this library is built without CUDA.
-using CudaStatus = int;
-using CudaStream = void*;
-using CudaCapture = int;
-
-inline constexpr CudaStatus kCudaSuccess = 0;
-inline constexpr CudaStatus kCudaInvalidValue = 1;
-inline constexpr CudaStatus kCudaNoSuchFunction = 302;  // cudaErrorSharedObjectSymbolNotFound
-inline constexpr CudaStatus kCudaUnknown = 999;
-inline constexpr CudaCapture kCudaCapturesNothing = 0;
 
 /// Serves the program's CUDA allocations from the default space, which the first large enough
 /// allocation makes. When that fails, nothing is served in this process, and a warning says why.
@@ -93,37 +82,5 @@ class ServedMemory {
 
 /// Returns the instance of the process, since C functions have no object to hold it.
 [[nodiscard]] ServedMemory& served_memory() noexcept;
-
-/// A function of the process's shared CUDA runtime that this library replaces.
-/// Constant-initialised, so that it can be called before main and at exit.
-///
-/// Thread safety: any thread may call every function.
-template <class... Arguments>
-class RealFunction {
- public:
-  explicit constexpr RealFunction(const char* name) : name_{name} {}
-
-  /// Returns kCudaNoSuchFunction when no loaded runtime has the function.
-  CudaStatus operator()(Arguments... arguments) const noexcept;
-
- private:
-  const char* name_;
-  mutable std::atomic<void*> address_{nullptr};
-};
-
-/// Returns the next `name` after this library. If the program loaded its runtime privately, as
-/// Python modules do, returns that runtime's function. Returns null when no runtime is loaded.
-[[nodiscard]] void* find_real_function(const char* name) noexcept;
-
-template <class... Arguments>
-CudaStatus RealFunction<Arguments...>::operator()(Arguments... arguments) const noexcept {
-  void* address = address_.load(std::memory_order_relaxed);
-  if (address == nullptr) {
-    address = find_real_function(name_);
-    address_.store(address, std::memory_order_relaxed);
-  }
-  if (address == nullptr) return kCudaNoSuchFunction;
-  return reinterpret_cast<CudaStatus (*)(Arguments...)>(address)(arguments...);
-}
 
 }  // namespace spillway::dropin

@@ -53,6 +53,39 @@ um::Bytes workspace(const Machine& machine, const ConvolutionGeometry& geometry,
   return products_workspace(machine, geometry, weighted);
 }
 
+// Transposed convolutions run passes of the adjoint, the convolution from y to x. Their forward
+// pass is its backward-data pass, their backward-data pass its forward pass.
+
+// y = y + bias; with kRelu, then max(0, y).
+template <bool kRelu, class T>
+void finish(const Strips& strips, const float* bias, T* y) {
+#pragma omp parallel for collapse(2) schedule(static)
+  for (std::size_t n = 0; n < strips.batch; ++n) {
+    for (std::size_t block = 0; block < strips.blocks; ++block) {
+      T* const strip = y + strips.begin(n, block);
+      for (std::size_t pixel = 0; pixel < strips.pixels; ++pixel) {
+        for (std::size_t lane = 0; lane < strips.lanes; ++lane) {
+          T& place = strip[pixel * strips.lanes + lane];
+          float value = place;
+          if (bias != nullptr) value += bias[block * strips.lanes + lane];
+          place = kRelu && value < 0.F ? 0.F : value;
+        }
+      }
+    }
+  }
+}
+
+// Returns the adjoint's equivalent operation, without bias and ReLU.
+ConvolutionBackwardData adjoint_of(const TransposedConvolutionForward& op) {
+  return {.geometry = op.geometry.adjoint()};
+}
+ConvolutionForward adjoint_of(const TransposedConvolutionBackwardData& op) {
+  return {.geometry = op.geometry.adjoint()};
+}
+ConvolutionBackwardWeights adjoint_of(const TransposedConvolutionBackwardWeights& op) {
+  return {.geometry = op.geometry.adjoint()};
+}
+
 }  // namespace
 
 std::optional<WeightedPrimitive> make_primitive(const Machine& machine,
@@ -115,43 +148,6 @@ um::Bytes workspace_of(const Machine& machine, const ConvolutionBackwardWeights&
                        const WeightedPrimitive& weighted) {
   return workspace(machine, operation.geometry, weighted);
 }
-
-namespace {
-
-// Transposed convolutions run passes of the adjoint, the convolution from y to x. Their forward
-// pass is its backward-data pass, their backward-data pass its forward pass.
-
-// y = y + bias; with kRelu, then max(0, y).
-template <bool kRelu, class T>
-void finish(const Strips& strips, const float* bias, T* y) {
-#pragma omp parallel for collapse(2) schedule(static)
-  for (std::size_t n = 0; n < strips.batch; ++n) {
-    for (std::size_t block = 0; block < strips.blocks; ++block) {
-      T* const strip = y + strips.begin(n, block);
-      for (std::size_t pixel = 0; pixel < strips.pixels; ++pixel) {
-        for (std::size_t lane = 0; lane < strips.lanes; ++lane) {
-          T& place = strip[pixel * strips.lanes + lane];
-          float value = place;
-          if (bias != nullptr) value += bias[block * strips.lanes + lane];
-          place = kRelu && value < 0.F ? 0.F : value;
-        }
-      }
-    }
-  }
-}
-
-// Returns the adjoint's equivalent operation, without bias and ReLU.
-ConvolutionBackwardData adjoint_of(const TransposedConvolutionForward& op) {
-  return {.geometry = op.geometry.adjoint()};
-}
-ConvolutionForward adjoint_of(const TransposedConvolutionBackwardData& op) {
-  return {.geometry = op.geometry.adjoint()};
-}
-ConvolutionBackwardWeights adjoint_of(const TransposedConvolutionBackwardWeights& op) {
-  return {.geometry = op.geometry.adjoint()};
-}
-
-}  // namespace
 
 std::optional<WeightedPrimitive> make_primitive(const Machine& machine,
                                                 const TransposedConvolutionForward& operation,

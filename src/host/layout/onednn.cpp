@@ -18,6 +18,54 @@ namespace {
 #endif
 }
 
+using dnnl::engine;
+using dnnl::primitive_attr;
+using dnnl::prop_kind;
+
+primitive_attr attributes(bool relu = false) {
+  primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (relu) {
+    dnnl::post_ops ops;
+#if DNNL_VERSION_MAJOR >= 3
+    ops.append_eltwise(dnnl::algorithm::eltwise_relu, 0.F, 0.F);
+#else
+    ops.append_eltwise(1.F, dnnl::algorithm::eltwise_relu, 0.F, 0.F);
+#endif
+    attr.set_post_ops(ops);
+  }
+  return attr;
+}
+
+// Returns the attributes of a primitive that adds its result to the old value if `adds`.
+primitive_attr sum_attributes(bool adds) {
+  primitive_attr attr = attributes();
+  if (!adds) return attr;
+  dnnl::post_ops ops;
+  ops.append_sum(1.F);
+  attr.set_post_ops(ops);
+  return attr;
+}
+
+dnnl::normalization_flags norm_flags(NormMode mode, bool relu) {
+  using Flags = dnnl::normalization_flags;
+  Flags flags = Flags::use_scale | Flags::use_shift;
+  if (mode == NormMode::kInference) flags = flags | Flags::use_global_stats;
+  if (relu) flags = flags | Flags::fuse_norm_relu;
+  return flags;
+}
+
+// oneDNN 2 describes an operation first and then asks for an implementation; oneDNN 3 does both in
+// one constructor.
+#if DNNL_VERSION_MAJOR < 3
+template <class Primitive, class... Hint>
+typename Primitive::primitive_desc implement(const engine& engine,
+                                             const typename Primitive::desc& desc,
+                                             const primitive_attr& attr, const Hint&... hint) {
+  return typename Primitive::primitive_desc(desc, attr, engine, hint..., /*allow_empty=*/true);
+}
+#endif
+
 }  // namespace
 
 std::string onednn_version() {
@@ -101,58 +149,6 @@ void Call::run(std::initializer_list<std::pair<int, std::byte*>> addresses) {
 #pragma omp parallel
   release_upper_registers();
 }
-
-namespace {
-
-using dnnl::engine;
-using dnnl::primitive_attr;
-using dnnl::prop_kind;
-
-primitive_attr attributes(bool relu = false) {
-  primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (relu) {
-    dnnl::post_ops ops;
-#if DNNL_VERSION_MAJOR >= 3
-    ops.append_eltwise(dnnl::algorithm::eltwise_relu, 0.F, 0.F);
-#else
-    ops.append_eltwise(1.F, dnnl::algorithm::eltwise_relu, 0.F, 0.F);
-#endif
-    attr.set_post_ops(ops);
-  }
-  return attr;
-}
-
-// Returns the attributes of a primitive that adds its result to the old value if `adds`.
-primitive_attr sum_attributes(bool adds) {
-  primitive_attr attr = attributes();
-  if (!adds) return attr;
-  dnnl::post_ops ops;
-  ops.append_sum(1.F);
-  attr.set_post_ops(ops);
-  return attr;
-}
-
-dnnl::normalization_flags norm_flags(NormMode mode, bool relu) {
-  using Flags = dnnl::normalization_flags;
-  Flags flags = Flags::use_scale | Flags::use_shift;
-  if (mode == NormMode::kInference) flags = flags | Flags::use_global_stats;
-  if (relu) flags = flags | Flags::fuse_norm_relu;
-  return flags;
-}
-
-// oneDNN 2 describes an operation first and then asks for an implementation; oneDNN 3 does both in
-// one constructor.
-#if DNNL_VERSION_MAJOR < 3
-template <class Primitive, class... Hint>
-typename Primitive::primitive_desc implement(const engine& engine,
-                                             const typename Primitive::desc& desc,
-                                             const primitive_attr& attr, const Hint&... hint) {
-  return typename Primitive::primitive_desc(desc, attr, engine, hint..., /*allow_empty=*/true);
-}
-#endif
-
-}  // namespace
 
 #if DNNL_VERSION_MAJOR >= 3
 

@@ -61,6 +61,8 @@ void expect_threads(std::size_t count) {
                   "threads"};
 }
 
+constexpr std::size_t kFloatsOfALine = 16;
+
 }  // namespace
 
 std::size_t usable_cpus() {
@@ -107,12 +109,6 @@ TeamSize::~TeamSize() {
   omp_set_num_threads(threads_before_);
   omp_set_dynamic(dynamic_before_);
 }
-
-namespace {
-
-constexpr std::size_t kFloatsOfALine = 16;
-
-}  // namespace
 
 ThreadFloats::ThreadFloats(std::size_t count)
     : count_{count},

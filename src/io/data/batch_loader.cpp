@@ -61,11 +61,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostUsualThreads = 16;
 
-std::uint64_t next_batch_number() {
-  static std::atomic<std::uint64_t> last = 0;
-  return ++last;
-}
-
 BatchPart part_or_all(const LoaderOptions& options, std::size_t batch) {
   return options.part.value_or(BatchPart{.first = 0, .count = batch});
 }
@@ -203,7 +198,8 @@ void BatchLoader::open(Slot& slot) {
   slot.step = next_step_++;
   slot.begun = 0;
   slot.done = 0;
-  slot.batch.number = next_batch_number();
+  static std::atomic<std::uint64_t> last_number = 0;
+  slot.batch.number = ++last_number;
   const std::size_t elements = batch_ * dataset_.image().elements();
   if (bytes_ != nullptr) {
     slot.batch.bytes.resize(elements);

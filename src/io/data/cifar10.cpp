@@ -1,11 +1,10 @@
-#include "src/io/data/cifar10.h"
-
 #include <algorithm>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "src/io/data/open_dataset.h"
 #include "src/io/file_digest.h"
 #include "src/numbers/narrow_floats.h"
 #include "um/error.h"

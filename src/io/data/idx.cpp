@@ -1,5 +1,3 @@
-#include "src/io/data/idx.h"
-
 #include <zlib.h>
 
 #include <algorithm>
@@ -17,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/io/data/open_dataset.h"
 #include "src/io/file_digest.h"
 #include "src/numbers/narrow_floats.h"
 #include "um/error.h"

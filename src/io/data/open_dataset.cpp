@@ -10,8 +10,6 @@
 #include <utility>
 
 #include "src/io/data/batch_loader.h"
-#include "src/io/data/cifar10.h"
-#include "src/io/data/idx.h"
 #include "src/io/data/prepared_dataset.h"
 #include "src/io/data/synthetic.h"
 #include "src/io/data/token_dataset.h"
@@ -54,36 +52,7 @@ void expect_vocabulary(const TokenTask& task, std::size_t tokens, const std::str
                   "; use --vocabulary " + std::to_string(needed) + " or more"};
 }
 
-}  // namespace
-
-DatasetPair open_text(std::string_view files, const std::string& tokenizer, TokenTask task) {
-  task.mask = static_cast<std::int32_t>(task.vocabulary - 1);
-  if (!tokenizer.empty()) {
-    BytePairEncoder encoder{read_byte_pairs(tokenizer)};
-    expect_vocabulary(task, encoder.pairs().size, "the tokenizer in " + tokenizer);
-    return open_files(
-        files, [&](const auto& path) { return encode_file(path, encoder); }, task);
-  }
-  if (task.objective == Objective::kMaskedTokens) {
-    expect_vocabulary(task, kByteValues, "a text of bytes");
-  }
-  return open_files(files, open_bytes, task);
-}
-
-DatasetPair open_tokens(std::string_view files, const TokenTask& task) {
-  return open_files(files, open_token_file, task);
-}
-
-namespace {
-
 constexpr std::string_view kSynthetic = "synthetic";
-
-// Close to the statistics of synthetic images of any size, seed and number of classes.
-ChannelStatistics synthetic_statistics(std::size_t channels) {
-  const bool is_grey = channels == 1;
-  return {.mean = std::vector<float>(channels, is_grey ? 0.3F : 0.25F),
-          .deviation = std::vector<float>(channels, is_grey ? 0.23F : 0.18F)};
-}
 
 DatasetPair prepare(DatasetPair stored, const ChannelStatistics& statistics,
                     const DatasetOptions& options) {
@@ -231,11 +200,34 @@ void expect_windows(const DatasetPair& data, const DatasetOptions& options) {
 DatasetPair open_synthetic(const DatasetOptions& options) {
   if (reads_text(options)) return make_synthetic_text(token_task(options));
   const auto& make = options.labels == nets::square(1) ? make_synthetic : make_synthetic_masks;
+  // close to the statistics for any size, seed and number of classes
+  const std::size_t channels = options.image.channels;
+  const bool is_grey = channels == 1;
   return prepare(make(options.image, options.classes, options.seed),
-                 synthetic_statistics(options.image.channels), options);
+                 {.mean = std::vector<float>(channels, is_grey ? 0.3F : 0.25F),
+                  .deviation = std::vector<float>(channels, is_grey ? 0.23F : 0.18F)},
+                 options);
 }
 
 }  // namespace
+
+DatasetPair open_text(std::string_view files, const std::string& tokenizer, TokenTask task) {
+  task.mask = static_cast<std::int32_t>(task.vocabulary - 1);
+  if (!tokenizer.empty()) {
+    BytePairEncoder encoder{read_byte_pairs(tokenizer)};
+    expect_vocabulary(task, encoder.pairs().size, "the tokenizer in " + tokenizer);
+    return open_files(
+        files, [&](const auto& path) { return encode_file(path, encoder); }, task);
+  }
+  if (task.objective == Objective::kMaskedTokens) {
+    expect_vocabulary(task, kByteValues, "a text of bytes");
+  }
+  return open_files(files, open_bytes, task);
+}
+
+DatasetPair open_tokens(std::string_view files, const TokenTask& task) {
+  return open_files(files, open_token_file, task);
+}
 
 DatasetOptions dataset_options(const nets::Network& network, std::size_t batch,
                                std::uint64_t seed) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,5 +59,16 @@ void expect_data_set(std::string_view spec);
 
 /// Opens `files` of token numbers, one or two as in open_text(). Throws: as open_text().
 [[nodiscard]] DatasetPair open_tokens(std::string_view files, const TokenTask& task);
+
+/// Opens the four files of MNIST's format in `folder`, plain or packed with gzip (.gz). Images are
+/// grey and all of one size. Packed files are unpacked into memory.
+/// `classes` is the network's.
+/// Throws: um::Error that names the missing or wrong file and says what is wrong.
+[[nodiscard]] DatasetPair open_idx(const std::filesystem::path& folder, std::size_t classes);
+
+/// Opens the binary version of CIFAR-10 (Krizhevsky, 2009): data_batch_1.bin to data_batch_5.bin
+/// and test_batch.bin in `folder`. `classes` is the network's, at least ten. Throws: um::Error that
+/// names the missing or wrong file and says what is wrong.
+[[nodiscard]] DatasetPair open_cifar10(const std::filesystem::path& folder, std::size_t classes);
 
 }  // namespace spillway

@@ -5,11 +5,13 @@
 #include <string>
 
 #include "src/io/data/dataset.h"
-#include "src/io/data/scene.h"
 #include "src/io/data/token_dataset.h"
 #include "src/io/random.h"
 
 namespace spillway {
+
+/// The content of a synthetic image.
+struct Scene;
 
 enum class Split : std::uint8_t { kTrain, kTest };
 

@@ -25,78 +25,7 @@ void for_each_hidden(const Masking& masking, std::size_t index, std::size_t leng
   for (std::size_t i = 0; i < count; ++i) visit(places(i));
 }
 
-}  // namespace
-
-std::int32_t mask_of(std::size_t vocabulary) {
-  return vocabulary == kVocabularyOfBert ? kMaskOfBert : static_cast<std::int32_t>(vocabulary - 1);
-}
-
-void hide_tokens(const Masking& masking, std::size_t index, std::span<std::int32_t> tokens) {
-  Random random{masking.seed, index, kKinds};
-  for_each_hidden(masking, index, tokens.size(), [&](std::size_t place) {
-    const std::uint64_t kind = random.next() % 10;
-    const std::uint64_t drawn = random.next() % masking.vocabulary;
-    if (kind < 8) tokens[place] = masking.mask;
-    if (kind == 8) tokens[place] = static_cast<std::int32_t>(drawn);
-  });
-}
-
-void keep_hidden(const Masking& masking, std::size_t index, std::span<std::int32_t> tokens) {
-  std::vector<std::int32_t> labels(tokens.size(), -1);
-  for_each_hidden(masking, index, tokens.size(),
-                  [&](std::size_t place) { labels[place] = tokens[place]; });
-  std::ranges::copy(labels, tokens.begin());
-}
-
-namespace {
-
 constexpr std::size_t kLargestVocabulary = 1ULL << 24U;  // a float represents each token exactly
-
-}  // namespace
-
-std::size_t tokens_of_window(const TokenTask& task) {
-  return task.length + (task.objective == Objective::kNextToken ? 1 : 0);
-}
-
-TokenDataset::TokenDataset(const TokenTask& task) : task_{task} {
-  um::expects(task.length > 0, "windows of tokens");
-  um::expects(task.vocabulary > 0 && task.vocabulary <= kLargestVocabulary,
-              "tokens that are exact as floats");
-}
-
-void TokenDataset::read(std::size_t index, std::span<float> image) const {
-  um::expects(index < size() && image.size() == task_.length, "a window and room for it");
-  std::vector<std::int32_t> tokens(task_.length);
-  read_window(index, tokens);
-  if (task_.objective == Objective::kMaskedTokens) hide_tokens(masking(), index, tokens);
-  std::ranges::transform(tokens, image.begin(),
-                         [](std::int32_t token) { return static_cast<float>(token); });
-}
-
-void TokenDataset::labels(std::size_t index, std::span<std::int32_t> labels) const {
-  um::expects(index < size() && labels.size() == task_.length, "a window and room for its labels");
-  if (task_.objective == Objective::kMaskedTokens) {
-    read_window(index, labels);
-    keep_hidden(masking(), index, labels);
-    return;
-  }
-  std::vector<std::int32_t> tokens(task_.length + 1);
-  read_window(index, tokens);
-  std::copy(tokens.begin() + 1, tokens.end(), labels.begin());
-}
-
-std::string TokenDataset::described_task() const {
-  return std::to_string(task_.length) + " tokens of a vocabulary of " +
-         std::to_string(task_.vocabulary) + ", seed " + std::to_string(task_.seed) +
-         (task_.objective == Objective::kNextToken ? ", next"
-                                                   : ", mask " + std::to_string(task_.mask));
-}
-
-Masking TokenDataset::masking() const {
-  return {.mask = task_.mask, .vocabulary = task_.vocabulary, .seed = task_.seed};
-}
-
-namespace {
 
 // Tokens `first` to `first` + `size` of a text.
 struct TextPart {
@@ -149,6 +78,69 @@ void expect_tokens(const TokenSequence& text, std::uint64_t needed, const std::s
 }
 
 }  // namespace
+
+std::int32_t mask_of(std::size_t vocabulary) {
+  return vocabulary == kVocabularyOfBert ? kMaskOfBert : static_cast<std::int32_t>(vocabulary - 1);
+}
+
+void hide_tokens(const Masking& masking, std::size_t index, std::span<std::int32_t> tokens) {
+  Random random{masking.seed, index, kKinds};
+  for_each_hidden(masking, index, tokens.size(), [&](std::size_t place) {
+    const std::uint64_t kind = random.next() % 10;
+    const std::uint64_t drawn = random.next() % masking.vocabulary;
+    if (kind < 8) tokens[place] = masking.mask;
+    if (kind == 8) tokens[place] = static_cast<std::int32_t>(drawn);
+  });
+}
+
+void keep_hidden(const Masking& masking, std::size_t index, std::span<std::int32_t> tokens) {
+  std::vector<std::int32_t> labels(tokens.size(), -1);
+  for_each_hidden(masking, index, tokens.size(),
+                  [&](std::size_t place) { labels[place] = tokens[place]; });
+  std::ranges::copy(labels, tokens.begin());
+}
+
+std::size_t tokens_of_window(const TokenTask& task) {
+  return task.length + (task.objective == Objective::kNextToken ? 1 : 0);
+}
+
+TokenDataset::TokenDataset(const TokenTask& task) : task_{task} {
+  um::expects(task.length > 0, "windows of tokens");
+  um::expects(task.vocabulary > 0 && task.vocabulary <= kLargestVocabulary,
+              "tokens that are exact as floats");
+}
+
+void TokenDataset::read(std::size_t index, std::span<float> image) const {
+  um::expects(index < size() && image.size() == task_.length, "a window and room for it");
+  std::vector<std::int32_t> tokens(task_.length);
+  read_window(index, tokens);
+  if (task_.objective == Objective::kMaskedTokens) hide_tokens(masking(), index, tokens);
+  std::ranges::transform(tokens, image.begin(),
+                         [](std::int32_t token) { return static_cast<float>(token); });
+}
+
+void TokenDataset::labels(std::size_t index, std::span<std::int32_t> labels) const {
+  um::expects(index < size() && labels.size() == task_.length, "a window and room for its labels");
+  if (task_.objective == Objective::kMaskedTokens) {
+    read_window(index, labels);
+    keep_hidden(masking(), index, labels);
+    return;
+  }
+  std::vector<std::int32_t> tokens(task_.length + 1);
+  read_window(index, tokens);
+  std::copy(tokens.begin() + 1, tokens.end(), labels.begin());
+}
+
+std::string TokenDataset::described_task() const {
+  return std::to_string(task_.length) + " tokens of a vocabulary of " +
+         std::to_string(task_.vocabulary) + ", seed " + std::to_string(task_.seed) +
+         (task_.objective == Objective::kNextToken ? ", next"
+                                                   : ", mask " + std::to_string(task_.mask));
+}
+
+Masking TokenDataset::masking() const {
+  return {.mask = task_.mask, .vocabulary = task_.vocabulary, .seed = task_.seed};
+}
 
 DatasetPair cut_windows(std::unique_ptr<TokenSequence> text, const TokenTask& task) {
   const std::uint64_t least = tokens_of_window(task);

@@ -14,32 +14,6 @@ std::string shortest(float value) {
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
 }
 
-}  // namespace
-
-std::optional<Augmentation> find_augmentation(std::string_view name) {
-  if (name == "none") return Augmentation{};
-  if (name == "standard") return Augmentation{.least_area = 0.08F, .flip = 0.5F};
-  if (name == "strong") {
-    return Augmentation{.least_area = 0.08F, .flip = 0.5F, .color_jitter = 0.4F, .erase = 0.1F};
-  }
-  return std::nullopt;
-}
-
-std::string to_string(const Augmentation& augmentation) {
-  std::string text;
-  for (const auto& [name, value] :
-       std::array<std::pair<const char*, float>, 5>{{{"crop", augmentation.least_area},
-                                                     {"flip", augmentation.flip},
-                                                     {"color jitter", augmentation.color_jitter},
-                                                     {"hue", augmentation.hue},
-                                                     {"erase", augmentation.erase}}}) {
-    if (value > 0) text += (text.empty() ? "" : ", ") + std::string{name} + ' ' + shortest(value);
-  }
-  return text.empty() ? "none" : text;
-}
-
-namespace {
-
 float luminance(std::span<const float> image, std::size_t pixel) {
   const std::size_t plane = image.size() / 3;
   return 0.2989F * image[pixel] + 0.587F * image[plane + pixel] + 0.114F * image[2 * plane + pixel];
@@ -113,6 +87,28 @@ void turn_hue(float part, std::span<float> image) {
 }
 
 }  // namespace
+
+std::optional<Augmentation> find_augmentation(std::string_view name) {
+  if (name == "none") return Augmentation{};
+  if (name == "standard") return Augmentation{.least_area = 0.08F, .flip = 0.5F};
+  if (name == "strong") {
+    return Augmentation{.least_area = 0.08F, .flip = 0.5F, .color_jitter = 0.4F, .erase = 0.1F};
+  }
+  return std::nullopt;
+}
+
+std::string to_string(const Augmentation& augmentation) {
+  std::string text;
+  for (const auto& [name, value] :
+       std::array<std::pair<const char*, float>, 5>{{{"crop", augmentation.least_area},
+                                                     {"flip", augmentation.flip},
+                                                     {"color jitter", augmentation.color_jitter},
+                                                     {"hue", augmentation.hue},
+                                                     {"erase", augmentation.erase}}}) {
+    if (value > 0) text += (text.empty() ? "" : ", ") + std::string{name} + ' ' + shortest(value);
+  }
+  return text.empty() ? "none" : text;
+}
 
 void adjust(ColorProperty property, float factor, std::span<float> image) {
   const std::size_t plane = image.size() / 3;

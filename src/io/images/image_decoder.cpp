@@ -4,8 +4,6 @@
 #include <array>
 #include <string>
 
-#include "src/io/images/jpeg_decoder.h"
-#include "src/io/images/png_decoder.h"
 #include "um/error.h"
 
 namespace spillway {

@@ -59,6 +59,13 @@ class ImageDecoder {
 /// Throws: um::Error: "is neither JPEG nor PNG", "has 40000x40000 pixels, more than ...".
 [[nodiscard]] std::unique_ptr<ImageDecoder> open_image(std::span<const std::byte> file);
 
+/// Opens a JPEG file as open_image() does. Pixels are those of libjpeg-turbo's accurate integer
+/// transform. A part of an image has the same pixels as in the whole.
+[[nodiscard]] std::unique_ptr<ImageDecoder> open_jpeg(std::span<const std::byte> file);
+
+/// Opens a PNG file as open_image() does.
+[[nodiscard]] std::unique_ptr<ImageDecoder> open_png(std::span<const std::byte> file);
+
 /// Throws: um::Error if an image of this extent is too large to decode.
 void expect_decodable(const nets::Extent& extent);
 

@@ -1,4 +1,4 @@
-#include "src/io/images/jpeg_decoder.h"
+#include "src/io/images/image_decoder.h"
 
 // jpeglib.h needs the headers before it, and jerror.h needs jpeglib.h:
 // clang-format off

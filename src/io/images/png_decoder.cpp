@@ -1,5 +1,3 @@
-#include "src/io/images/png_decoder.h"
-
 #include <png.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "src/io/images/image_decoder.h"
 #include "um/error.h"
 
 namespace spillway {

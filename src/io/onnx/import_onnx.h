@@ -7,7 +7,6 @@
 
 #include "nets/families/network_catalogue.h"
 #include "src/io/onnx/onnx_model.h"
-#include "um/text/wording.h"
 
 namespace spillway {
 
@@ -33,22 +32,5 @@ struct ImportedNetwork {
 /// for another image size or number of classes.
 void fill_array(const ImportedNetwork& network, const std::string& name, std::span<float> numbers,
                 bool has_new_head);
-
-/// Chooses unique names for layers from the names in the file.
-class LayerNames {
- public:
-  /// Returns the name of the weights, "conv1" for "conv1.weight", or else that of the node,
-  /// "layer1/relu" for "/layer1/relu/Relu". Replaces letters that layer names cannot have, and
-  /// makes the name unique.
-  [[nodiscard]] std::string name_for(const OnnxNode& node, const std::string& weights = {});
-  /// Returns `name` with valid letters, made unique.
-  [[nodiscard]] std::string unique(const std::string& name);
-
- private:
-  um::FreeNames names_{{"image", "labels", "loss"}};
-};
-
-/// Returns `name` with '_' for letters that layer names cannot have, shortened if needed.
-[[nodiscard]] std::string as_layer_name(const std::string& name);
 
 }  // namespace spillway

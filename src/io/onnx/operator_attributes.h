@@ -4,6 +4,7 @@
 #include <string>
 
 #include "nets/layer.h"
+#include "nets/shape.h"
 #include "src/io/onnx/onnx_model.h"
 
 namespace spillway {
@@ -21,5 +22,12 @@ struct OnnxOperator {
 /// Nothing where the table of operators lacks its type.
 /// Throws: um::Error that names the node and the attribute that layers do not support.
 [[nodiscard]] std::optional<nets::Layer> layer_of(const OnnxNode& node);
+
+/// Returns `node`, which moves a window over `image`, with equal windows in the form that layers
+/// use: even `pads` and ceil_mode, without auto_pad. `kernel` is the window if the node does not
+/// say it.
+/// Throws: um::Error that names the node if no layer can have its windows.
+[[nodiscard]] OnnxNode with_even_padding(const OnnxNode& node, const nets::Shape& image,
+                                         const std::optional<nets::Extent>& kernel = {});
 
 }  // namespace spillway

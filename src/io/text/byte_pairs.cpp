@@ -27,41 +27,6 @@ std::string utf8(unsigned character) {
           static_cast<char>(0x80U | (character & 0x3FU))};
 }
 
-}  // namespace
-
-std::array<std::string, 256> byte_characters() {
-  std::array<std::string, 256> characters;
-  unsigned next = 0x100;
-  for (unsigned byte = 0; byte < 256; ++byte) {
-    characters[byte] = utf8(is_printed(byte) ? byte : next++);
-  }
-  return characters;
-}
-
-std::string bytes_of_characters(std::string_view characters) {
-  static const std::unordered_map<std::string, char> bytes = [] {
-    std::unordered_map<std::string, char> all;
-    const std::array<std::string, 256> names = byte_characters();
-    for (unsigned byte = 0; byte < 256; ++byte) all.emplace(names[byte], static_cast<char>(byte));
-    return all;
-  }();
-  std::string text;
-  while (!characters.empty()) {
-    const std::size_t length = (static_cast<unsigned char>(characters[0]) & 0xE0U) == 0xC0U ? 2 : 1;
-    const std::string_view character = characters.substr(0, length);
-    const auto found = bytes.find(std::string{character});
-    if (found == bytes.end()) {
-      text += character;
-    } else {
-      text += found->second;
-    }
-    characters.remove_prefix(character.size());
-  }
-  return text;
-}
-
-namespace {
-
 namespace fs = std::filesystem;
 using nlohmann::json;
 
@@ -117,17 +82,15 @@ std::int32_t token_number(const std::string& token, const json& number, const st
                   std::to_string(kLargestVocabulary - 1)};
 }
 
-um::Error used_twice(std::int32_t number, const std::string& token, const std::string& name) {
-  return um::Error{name + " gives the number " + std::to_string(number) +
-                   " to several tokens, one of them '" + token + "'"};
-}
-
 Tokens read_tokens(const json& numbers, const std::string& name) {
   Tokens tokens;
   std::unordered_set<std::int32_t> used;
   for (const auto& [token, value] : numbers.items()) {
     const std::int32_t number = token_number(token, value, name);
-    if (!used.insert(number).second) throw used_twice(number, token, name);
+    if (!used.insert(number).second) {
+      throw um::Error{name + " gives the number " + std::to_string(number) +
+                      " to several tokens, one of them '" + token + "'"};
+    }
     tokens.emplace(token, number);
   }
   return tokens;
@@ -195,6 +158,37 @@ std::array<std::int32_t, 256> tokens_of_bytes(const Tokens& tokens, const std::s
 }
 
 }  // namespace
+
+std::array<std::string, 256> byte_characters() {
+  std::array<std::string, 256> characters;
+  unsigned next = 0x100;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    characters[byte] = utf8(is_printed(byte) ? byte : next++);
+  }
+  return characters;
+}
+
+std::string bytes_of_characters(std::string_view characters) {
+  static const std::unordered_map<std::string, char> bytes = [] {
+    std::unordered_map<std::string, char> all;
+    const std::array<std::string, 256> names = byte_characters();
+    for (unsigned byte = 0; byte < 256; ++byte) all.emplace(names[byte], static_cast<char>(byte));
+    return all;
+  }();
+  std::string text;
+  while (!characters.empty()) {
+    const std::size_t length = (static_cast<unsigned char>(characters[0]) & 0xE0U) == 0xC0U ? 2 : 1;
+    const std::string_view character = characters.substr(0, length);
+    const auto found = bytes.find(std::string{character});
+    if (found == bytes.end()) {
+      text += character;
+    } else {
+      text += found->second;
+    }
+    characters.remove_prefix(character.size());
+  }
+  return text;
+}
 
 BytePairs read_byte_pairs(const fs::path& folder) {
   const VocabularyFiles files = find_files(folder);

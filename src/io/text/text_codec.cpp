@@ -60,15 +60,6 @@ class BytePairCodec final : public TextCodec {
   BytePairEncoder encoder_;
 };
 
-}  // namespace
-
-std::unique_ptr<TextCodec> make_byte_codec() { return std::make_unique<ByteCodec>(); }
-std::unique_ptr<TextCodec> make_byte_pair_codec(BytePairs pairs) {
-  return std::make_unique<BytePairCodec>(std::move(pairs));
-}
-
-namespace {
-
 class EncodedText final : public TokenSequence {
  public:
   EncodedText(std::string file, std::vector<std::int32_t> tokens, std::string content)
@@ -90,6 +81,11 @@ class EncodedText final : public TokenSequence {
 };
 
 }  // namespace
+
+std::unique_ptr<TextCodec> make_byte_codec() { return std::make_unique<ByteCodec>(); }
+std::unique_ptr<TextCodec> make_byte_pair_codec(BytePairs pairs) {
+  return std::make_unique<BytePairCodec>(std::move(pairs));
+}
 
 std::unique_ptr<TokenSequence> encode_file(const std::filesystem::path& path,
                                            BytePairEncoder& encoder) {

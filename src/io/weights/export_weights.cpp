@@ -13,13 +13,6 @@
 namespace spillway {
 namespace {
 
-std::vector<StoredTensor> weights_of(const SafetensorsReader& checkpoint) {
-  std::vector<StoredTensor> weights = checkpoint.tensors();
-  std::erase_if(
-      weights, [&](const StoredTensor& tensor) { return is_kept_beside(tensor.name, checkpoint); });
-  return weights;
-}
-
 NamedTensors choose_names(std::span<const StoredTensor> arrays, const std::string& network,
                           WeightSource source) {
   const std::vector<NamedTensors> all = named_tensors(arrays);
@@ -46,7 +39,9 @@ std::size_t find_array(const SafetensorsReader& checkpoint, const std::string& n
 
 ExportedWeights export_weights(const SafetensorsReader& checkpoint, const std::string& network,
                                const ExportOptions& options, const std::filesystem::path& file) {
-  const std::vector<StoredTensor> arrays = weights_of(checkpoint);
+  std::vector<StoredTensor> arrays = checkpoint.tensors();
+  std::erase_if(
+      arrays, [&](const StoredTensor& tensor) { return is_kept_beside(tensor.name, checkpoint); });
   const NamedTensors named = choose_names(arrays, network, options.source);
   std::vector<StoredTensor> tensors;
   for (const TensorPlace& place : named.places) {

@@ -1,4 +1,4 @@
-#include "src/io/weights/hugging_face_names.h"
+#include "src/io/weights/name_table.h"
 
 namespace spillway {
 namespace {

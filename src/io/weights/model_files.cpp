@@ -149,9 +149,20 @@ void expect_there(const fs::path& index, const std::set<std::string>& names) {
                   "; download the whole model"};
 }
 
-um::Error elsewhere(const fs::path& index, const std::string& tensor, const std::string& file) {
-  return um::Error{index.string() + " says that tensor '" + tensor + "' is in " + file +
-                   ", which does not have it; download the model again"};
+// Returns a tensor, in the table's spelling, that only files of this network have.
+std::string marking_tensor(const NameTable& table) {
+  for (const NameRule& rule : table.rules) {
+    if (const auto parts = match_name(rule.ours, table.mark)) {
+      return fill_name(each_word_of(rule.theirs).front(), *parts);
+    }
+  }
+  return "";
+}
+
+bool is_of(const NameTable& table, const ModelFiles& files) {
+  const std::string mark = marking_tensor(table);
+  if (files.find(mark)) return true;
+  return !table.prefix.empty() && files.find(mark.substr(table.prefix.size())).has_value();
 }
 
 }  // namespace
@@ -184,7 +195,8 @@ void ModelFiles::open_shards(const fs::path& index) {
   for (const auto& [tensor, name] : listed) {
     const auto at = found.find(tensor);
     if (at != found.end() && *at->second == name) continue;
-    throw elsewhere(index, tensor, name);
+    throw um::Error{index.string() + " says that tensor '" + tensor + "' is in " + name +
+                    ", which does not have it; download the model again"};
   }
 }
 
@@ -207,26 +219,6 @@ void ModelFiles::read(std::size_t index, std::span<float> values) const {
       static_cast<std::size_t>(std::ranges::upper_bound(ends_, index) - ends_.begin());
   files_.at(file).read(index - (file == 0 ? 0 : ends_[file - 1]), values);
 }
-
-namespace {
-
-// Returns a tensor, in the table's spelling, that only files of this network have.
-std::string marking_tensor(const NameTable& table) {
-  for (const NameRule& rule : table.rules) {
-    if (const auto parts = match_name(rule.ours, table.mark)) {
-      return fill_name(each_word_of(rule.theirs).front(), *parts);
-    }
-  }
-  return "";
-}
-
-bool is_of(const NameTable& table, const ModelFiles& files) {
-  const std::string mark = marking_tensor(table);
-  if (files.find(mark)) return true;
-  return !table.prefix.empty() && files.find(mark.substr(table.prefix.size())).has_value();
-}
-
-}  // namespace
 
 um::Error without_names(const std::string& network) {
   return um::Error{"network " + network + " has no names in files of other libraries; " +

@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <iterator>
 
-#include "src/io/weights/hugging_face_names.h"
-#include "src/io/weights/torchvision_names.h"
 #include "um/error.h"
 
 namespace spillway {

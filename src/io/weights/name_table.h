@@ -74,6 +74,14 @@ struct NameTable {
 /// Returns "torchvision's ResNet".
 [[nodiscard]] std::string title(const NameTable& table);
 
+/// Returns the tables of names that transformers' save_pretrained() writes, one per kind of
+/// network.
+[[nodiscard]] std::vector<NameTable> hugging_face_names();
+
+/// Returns the tables of names in torchvision's state_dict(), one per kind of network. VGG's names
+/// depend on the layers of `arrays`.
+[[nodiscard]] std::vector<NameTable> torchvision_names(std::span<const StoredTensor> arrays);
+
 /// Returns all tables for a network with these arrays: some names depend on them.
 [[nodiscard]] std::vector<NameTable> all_name_tables(std::span<const StoredTensor> arrays);
 

@@ -70,6 +70,20 @@ std::optional<std::vector<TensorPlace>> places_of(const NameTable& table,
   return places;
 }
 
+constexpr std::string_view kAverage = ".average";
+
+// Infixes in the names of optimizer state and averages (Step's StateBlock).
+constexpr std::array<std::string_view, 6> kKept{".momentum",   ".exp_avg",         ".exp_avg_sq",
+                                                ".square_avg", ".momentum_buffer", kAverage};
+
+// Splits "conv1.weight" into "conv1" and ".weight".
+struct ArrayName {
+  explicit ArrayName(const std::string& name)
+      : block{name.substr(0, name.rfind('.'))}, suffix{name.substr(block.size())} {}
+  std::string block;
+  std::string suffix;
+};
+
 }  // namespace
 
 std::size_t element_count(std::span<const std::size_t> shape) {
@@ -107,24 +121,6 @@ void transpose(std::span<const float> from, std::size_t columns, std::span<float
     }
   }
 }
-
-namespace {
-
-constexpr std::string_view kAverage = ".average";
-
-// Infixes in the names of optimizer state and averages (Step's StateBlock).
-constexpr std::array<std::string_view, 6> kKept{".momentum",   ".exp_avg",         ".exp_avg_sq",
-                                                ".square_avg", ".momentum_buffer", kAverage};
-
-// Splits "conv1.weight" into "conv1" and ".weight".
-struct ArrayName {
-  explicit ArrayName(const std::string& name)
-      : block{name.substr(0, name.rfind('.'))}, suffix{name.substr(block.size())} {}
-  std::string block;
-  std::string suffix;
-};
-
-}  // namespace
 
 std::string average_of(const std::string& array) {
   const ArrayName name{array};

@@ -1,5 +1,3 @@
-#include "src/io/weights/torchvision_names.h"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>

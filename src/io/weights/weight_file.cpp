@@ -6,7 +6,6 @@
 #include <limits>
 #include <utility>
 
-#include "src/io/file_digest.h"
 #include "src/io/weights/model_files.h"
 #include "src/io/weights/name_table.h"
 #include "um/error.h"
@@ -30,14 +29,11 @@ std::string respelt(const NameTable& table, const std::string& name) {
   return name;
 }
 
-bool is_passed_over(const NameTable& table, const std::string& name) {
-  return std::ranges::any_of(table.passed_over, [&](const std::string& pattern) {
-    return match_name(pattern, name).has_value();
-  });
-}
-
 bool is_known(const NamedTensors& named, const std::string& name) {
-  return named.names.contains(name) || is_passed_over(named.table, name) ||
+  return named.names.contains(name) ||
+         std::ranges::any_of(
+             named.table.passed_over,
+             [&](const std::string& pattern) { return match_name(pattern, name).has_value(); }) ||
          std::ranges::find(named.table.ties, name, &Tie::name) != named.table.ties.end();
 }
 

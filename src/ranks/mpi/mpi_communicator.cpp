@@ -1,21 +1,133 @@
-#include "src/ranks/mpi/mpi_communicator.h"
-
 #include <fmt/format.h>
+#include <mpi.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <limits>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "src/ranks/communicator.h"
+#include "src/ranks/mpi/open_mpi.h"
 #include "src/ranks/rank_names.h"
 #include "um/error.h"
 
 namespace spillway {
 namespace {
+
+// Throws: um::Error with MPI's message unless `code` is MPI_SUCCESS. `what`: "MPI cannot send".
+void check_mpi(int code, std::string_view what) {
+  if (code == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(code, text.data(), &length);
+  throw um::Error{std::string{what} + ": " +
+                  std::string{text.data(), static_cast<std::size_t>(length)}};
+}
+
+// Messages between the ranks of MPI's world. All calls are non-blocking, so that the silent ranks
+// are known when the time limit passes. The thread sleeps between polls: ranks of one machine
+// share its processors.
+//
+// Throws: um::Error, see Communicator. Thread safety: one thread at a time; other code that calls
+// MPI holds lock().
+class MpiMessages {
+ public:
+  // Requires: MPI is initialised. Collective: all ranks construct theirs together.
+  explicit MpiMessages(std::chrono::milliseconds time_limit);
+  MpiMessages(const MpiMessages&) = delete;
+  MpiMessages& operator=(const MpiMessages&) = delete;
+  ~MpiMessages() = default;  // MPI_Finalize frees MPI's objects
+
+  [[nodiscard]] std::size_t rank() const { return rank_; }
+  [[nodiscard]] std::size_t ranks() const { return nodes_.size(); }
+  [[nodiscard]] const std::vector<std::string>& nodes() const { return nodes_; }
+  // Why calls cannot work any more; empty: they can.
+  [[nodiscard]] const std::string& failure() const { return failure_; }
+  [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock{mutex_}; }
+
+  // See Communicator.
+  void exchange(SentPieces sends, ReceivedPieces receives);
+  void sum(std::span<float> numbers);
+
+ private:
+  // A piece to receive.
+  struct Awaited {
+    std::size_t from;
+    std::span<std::byte> rest;  // not covered by messages that are in flight or here
+    bool is_complete = false;   // all messages have been matched
+  };
+
+  // Messages in flight, each with its source or destination rank.
+  struct Pending {
+    std::vector<MPI_Request> requests;
+    std::vector<std::size_t> ranks;
+    std::vector<Awaited> awaited;
+
+    // Result of the last poll.
+    std::vector<int> moved;
+    bool has_requests = true;  // some are in flight
+  };
+
+  void learn_nodes();
+  void refuse_after_failure() const;
+  [[noreturn]] void fail(const std::string& sentence);
+  // Tag of this call's messages; the last message of a piece has its own.
+  [[nodiscard]] int tag(bool is_last) const { return 2 * call_ + (is_last ? 1 : 0); }
+  static MPI_Request& add_request(std::size_t rank, Pending& pending);
+  void send(std::span<const std::byte> bytes, std::size_t to, Pending& pending);
+  [[nodiscard]] bool receive_next(Awaited& piece, Pending& pending);
+  // Returns the ranks that were silent for the time limit, in order; empty when all is done.
+  std::vector<std::size_t> wait(Pending& pending, std::chrono::milliseconds time_limit);
+  [[nodiscard]] bool look(Pending& pending);
+  [[nodiscard]] static std::vector<std::size_t> silent_in(const Pending& pending);
+  std::vector<std::size_t> move_all(SentPieces sends, ReceivedPieces receives,
+                                    std::chrono::milliseconds time_limit);
+  [[noreturn]] void fail_in_sum();
+
+  std::chrono::milliseconds time_limit_;
+  std::mutex mutex_;  // held during each call of MPI
+  MPI_Comm messages_ = MPI_COMM_NULL;
+  MPI_Comm sums_ = MPI_COMM_NULL;
+  std::size_t rank_ = 0;
+  std::vector<std::string> nodes_;  // by rank
+  int call_ = 0;
+  std::string failure_;
+};
+
+// A rank of MPI's world. Its destructor finalises MPI together with all ranks. During an exception
+// or after a failure it does not: the launcher then ends the others.
+class MpiCommunicator final : public Communicator {
+ public:
+  // Requires: MPI is initialised. With `leaves_mpi`, the destructor finalises MPI.
+  MpiCommunicator(std::unique_ptr<MpiMessages> messages, bool leaves_mpi);
+  MpiCommunicator(const MpiCommunicator&) = delete;
+  MpiCommunicator& operator=(const MpiCommunicator&) = delete;
+  ~MpiCommunicator() override;
+
+  void exchange(SentPieces sends, ReceivedPieces receives) override;
+  void sum(std::span<float> numbers) override;
+  [[nodiscard]] std::string library() const override { return ranks() > 1 ? "mpi" : "none"; }
+  [[noreturn]] void abort(std::string_view sentence) override;
+
+ private:
+  std::unique_ptr<MpiMessages> messages_;
+  bool leaves_mpi_;
+  int exceptions_;  // in flight at construction
+};
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
@@ -59,17 +171,6 @@ MPI_Comm copy_of_world() {
 template <typename Span>
 Span next_message(Span rest) {
   return rest.first(std::min(rest.size(), kLargestMessage));
-}
-
-}  // namespace
-
-void check_mpi(int code, std::string_view what) {
-  if (code == MPI_SUCCESS) return;
-  std::array<char, MPI_MAX_ERROR_STRING> text{};
-  int length = 0;
-  MPI_Error_string(code, text.data(), &length);
-  throw um::Error{std::string{what} + ": " +
-                  std::string{text.data(), static_cast<std::size_t>(length)}};
 }
 
 MpiMessages::MpiMessages(std::chrono::milliseconds time_limit)
@@ -288,4 +389,77 @@ void MpiCommunicator::abort(std::string_view sentence) {
   std::_Exit(EXIT_FAILURE);
 }
 
+// Restores signal handlers: Open MPI replaces them to print a stack, but page faults of managed
+// memory are signals, too.
+class KeptSignals {
+ public:
+  KeptSignals() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], nullptr, &actions_[i]);
+  }
+  KeptSignals(const KeptSignals&) = delete;
+  KeptSignals& operator=(const KeptSignals&) = delete;
+  ~KeptSignals() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &actions_[i], nullptr);
+  }
+
+ private:
+  static constexpr std::array kSignals{SIGABRT, SIGBUS, SIGFPE, SIGSEGV};
+  std::array<struct sigaction, kSignals.size()> actions_{};
+};
+
+// Initialises MPI. Returns false if it was initialised before.
+bool enter() {
+  int is_over = 0;
+  check_mpi(MPI_Finalized(&is_over), "MPI does not say whether it is over");
+  if (is_over != 0) throw um::Error{"this process has left MPI, which can be entered only once"};
+  int is_in = 0;
+  check_mpi(MPI_Initialized(&is_in), "MPI does not say whether it has begun");
+  int level = MPI_THREAD_SINGLE;
+  if (is_in != 0) {
+    check_mpi(MPI_Query_thread(&level), "MPI does not say what threads may do");
+  } else {
+    const KeptSignals signals;
+    check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level),
+              "MPI cannot be entered");
+  }
+  if (level < MPI_THREAD_SERIALIZED) {
+    throw um::Error{
+        "this MPI lets only one thread of a process call it, but gradients are exchanged by "
+        "another one than the first: use an MPI that was built with MPI_THREAD_SERIALIZED"};
+  }
+  return is_in == 0;
+}
+
+// The plug-in. If the process has already initialised MPI, with a sufficient thread level, it
+// leaves the end of MPI to that code.
+class Plugin final : public MpiPlugin {
+ public:
+  [[nodiscard]] std::unique_ptr<Communicator> open(
+      const CommunicatorOptions& options, std::optional<std::size_t> launched) const override {
+    const bool leaves_mpi = enter();
+    int ranks = 0;
+    check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &ranks), "MPI does not say how many ranks there are");
+    if (ranks == 1 && launched.value_or(1) > 1) {
+      throw um::Error{"the launcher started " + std::to_string(*launched) +
+                      " processes, but MPI sees this one alone: start them with the mpirun of the "
+                      "MPI that spillway was built with, or with srun --mpi=pmix"};
+    }
+    return std::make_unique<MpiCommunicator>(std::make_unique<MpiMessages>(options.time_limit),
+                                             leaves_mpi);
+  }
+};
+
+}  // namespace
+
 }  // namespace spillway
+
+extern "C" {
+
+[[gnu::visibility("default")]] const char* spillway_mpi_build() { return SPILLWAY_BUILD; }
+
+[[gnu::visibility("default")]] const spillway::MpiPlugin* spillway_mpi_plugin() {
+  static const spillway::Plugin plugin;
+  return &plugin;
+}
+
+}  // extern "C"

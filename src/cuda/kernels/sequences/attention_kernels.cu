@@ -177,52 +177,6 @@ __global__ void zero_padding(T* y, TokenMatrix m) {
   }
 }
 
-}  // namespace
-
-AttentionShape attention_shape(const AttentionGeometry& geometry) {
-  const std::size_t width = geometry.heads.width(geometry.x);
-  if (width > kWidestHead) {
-    throw um::Error{"attention's heads of " + std::to_string(width) +
-                    " numbers are too wide for a GPU; it takes up to " +
-                    std::to_string(kWidestHead)};
-  }
-  return {.x = token_matrix(geometry.x),
-          .y = token_matrix(geometry.y()),
-          .heads = geometry.heads.heads,
-          .kv_heads = geometry.heads.kv_heads,
-          .width = width,
-          .scale = 1.F / std::sqrt(static_cast<float>(width)),
-          .is_causal = geometry.is_causal,
-          .drops = geometry.dropout > 0};
-}
-
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AttentionForward& op) {
-  auto body = [machine, shape = attention_shape(op.geometry),
-               mask = AttentionMask{machine, op.geometry}](const auto& operands) {
-    with_element(machine.precision, [&]<class T>(T) {
-      const std::size_t blocks = std::min(shape.blocks(shape.heads), kMaxBlocks);
-      T* const y = tensor<T>(operands.out.y);
-      enqueue(machine.stream,
-              {.blocks = dim3{static_cast<unsigned>(blocks)},
-               .threads = dim3{kAttentionWarps * kWarp},
-               .shared_bytes = shape.shared_bytes()},
-              attend<T>, tensor<const T>(operands.in.x), y, tensor<float>(operands.out.saved),
-              mask.get(), shape);
-      launch(machine.stream, shape.y.rows * (shape.y.stride - shape.y.channels), zero_padding<T>, y,
-             shape.y);
-    });
-  };
-  return kernel_of(op, std::move(body));
-}
-
-um::Bytes workspace_of(const Machine& /*machine*/, const AttentionForward& /*op*/) { return {}; }
-
-um::Bytes saved_bytes(const Machine& /*machine*/, const AttentionForward& op) {
-  return float_bytes(op.geometry.saved_count());
-}
-
-namespace {
-
 // With P = exp(S - log-sum-exp), P' = P after dropout, and D = row sums of dO O: dV = P'^T dO, dP =
 // dO V^T after dropout, dS = P (dP - D), dQ = dS K scale, dK = dS^T Q scale (Dao et al., 2022,
 // algorithm 4).
@@ -412,6 +366,48 @@ Grid grid_of(const AttentionShape& shape, std::size_t all_heads) {
 }
 
 }  // namespace
+
+AttentionShape attention_shape(const AttentionGeometry& geometry) {
+  const std::size_t width = geometry.heads.width(geometry.x);
+  if (width > kWidestHead) {
+    throw um::Error{"attention's heads of " + std::to_string(width) +
+                    " numbers are too wide for a GPU; it takes up to " +
+                    std::to_string(kWidestHead)};
+  }
+  return {.x = token_matrix(geometry.x),
+          .y = token_matrix(geometry.y()),
+          .heads = geometry.heads.heads,
+          .kv_heads = geometry.heads.kv_heads,
+          .width = width,
+          .scale = 1.F / std::sqrt(static_cast<float>(width)),
+          .is_causal = geometry.is_causal,
+          .drops = geometry.dropout > 0};
+}
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AttentionForward& op) {
+  auto body = [machine, shape = attention_shape(op.geometry),
+               mask = AttentionMask{machine, op.geometry}](const auto& operands) {
+    with_element(machine.precision, [&]<class T>(T) {
+      const std::size_t blocks = std::min(shape.blocks(shape.heads), kMaxBlocks);
+      T* const y = tensor<T>(operands.out.y);
+      enqueue(machine.stream,
+              {.blocks = dim3{static_cast<unsigned>(blocks)},
+               .threads = dim3{kAttentionWarps * kWarp},
+               .shared_bytes = shape.shared_bytes()},
+              attend<T>, tensor<const T>(operands.in.x), y, tensor<float>(operands.out.saved),
+              mask.get(), shape);
+      launch(machine.stream, shape.y.rows * (shape.y.stride - shape.y.channels), zero_padding<T>, y,
+             shape.y);
+    });
+  };
+  return kernel_of(op, std::move(body));
+}
+
+um::Bytes workspace_of(const Machine& /*machine*/, const AttentionForward& /*op*/) { return {}; }
+
+um::Bytes saved_bytes(const Machine& /*machine*/, const AttentionForward& op) {
+  return float_bytes(op.geometry.saved_count());
+}
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AttentionBackward& op) {
   auto body = [machine, shape = attention_shape(op.geometry),

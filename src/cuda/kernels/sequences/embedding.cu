@@ -50,38 +50,6 @@ __global__ void add_rows(const float* tokens, const T* dy, float* table, TokenMa
   }
 }
 
-}  // namespace
-
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const EmbeddingForward& op) {
-  return kernel_of(op, [machine, op, m = token_matrix(op.y)](const auto& operands) {
-    with_element(machine.precision, [&]<class T>(T) {
-      launch(machine.stream, m.elements(), embed<T>, tensor<const float>(operands.in.tokens),
-             tensor<const float>(operands.in.parameters), tensor<T>(operands.out.y), m,
-             op.vocabulary);
-    });
-  });
-}
-
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const EmbeddingBackward& op) {
-  const ParameterLayout layout{machine.precision, op.forward().parameters()};
-  const auto add = [machine, op, layout, m = token_matrix(op.y)](const auto& operands) {
-    float* const table = tensor<float>(operands.out.dparameters);
-    if (!op.accumulates) {
-      launch(machine.stream, layout.float_count(), clear, table, layout.float_count());
-    }
-    with_element(machine.precision, [&]<class T>(T) {
-      const std::size_t blocks = std::min(m.rows, kMaxBlocks);
-      enqueue(machine.stream,
-              {.blocks = dim3{static_cast<unsigned>(blocks)}, .threads = dim3{kThreads}},
-              add_rows<T>, tensor<const float>(operands.in.tokens), tensor<const T>(operands.in.dy),
-              table, m, op.vocabulary);
-    });
-  };
-  return kernel_of(op, add);
-}
-
-namespace {
-
 // The tokens of a sequence, with `skipped` tokens before the pixels. Pixels and tokens have the
 // same memory layout.
 struct Skip {
@@ -152,6 +120,34 @@ Skip skip_of(const ImageTokensForward& op) {
 }
 
 }  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const EmbeddingForward& op) {
+  return kernel_of(op, [machine, op, m = token_matrix(op.y)](const auto& operands) {
+    with_element(machine.precision, [&]<class T>(T) {
+      launch(machine.stream, m.elements(), embed<T>, tensor<const float>(operands.in.tokens),
+             tensor<const float>(operands.in.parameters), tensor<T>(operands.out.y), m,
+             op.vocabulary);
+    });
+  });
+}
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const EmbeddingBackward& op) {
+  const ParameterLayout layout{machine.precision, op.forward().parameters()};
+  const auto add = [machine, op, layout, m = token_matrix(op.y)](const auto& operands) {
+    float* const table = tensor<float>(operands.out.dparameters);
+    if (!op.accumulates) {
+      launch(machine.stream, layout.float_count(), clear, table, layout.float_count());
+    }
+    with_element(machine.precision, [&]<class T>(T) {
+      const std::size_t blocks = std::min(m.rows, kMaxBlocks);
+      enqueue(machine.stream,
+              {.blocks = dim3{static_cast<unsigned>(blocks)}, .threads = dim3{kThreads}},
+              add_rows<T>, tensor<const float>(operands.in.tokens), tensor<const T>(operands.in.dy),
+              table, m, op.vocabulary);
+    });
+  };
+  return kernel_of(op, add);
+}
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ImageTokensForward& op) {
   return kernel_of(op, [machine, op, m = token_matrix(op.y())](const auto& operands) {

@@ -39,36 +39,6 @@ __global__ void sum_segment(const float* table, float* segment, TokenMatrix m) {
   }
 }
 
-}  // namespace
-
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PositionsForward& op) {
-  const ParameterLayout layout{machine.precision, op.parameters};
-  return kernel_of(op, [machine, op, layout, m = token_matrix(op.x)](const auto& operands) {
-    const float* const table = tensor<const float>(operands.in.parameters);
-    const float* const segment =
-        op.parameters.segments > 0 ? table + layout.weight_count() : nullptr;
-    with_element(machine.precision, [&]<class T>(T) {
-      launch(machine.stream, m.elements(), add_positions<T>, tensor<const T>(operands.in.x), table,
-             segment, tensor<T>(operands.out.y), m);
-    });
-  });
-}
-
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PositionsBackward& op) {
-  const ParameterLayout layout{machine.precision, op.parameters};
-  return kernel_of(op, [machine, op, layout, m = token_matrix(op.x)](const auto& operands) {
-    float* const table = tensor<float>(operands.out.dparameters);
-    with_element(machine.precision, [&]<class T>(T) {
-      launch(machine.stream, layout.float_count(), sum_positions<T>,
-             tensor<const T>(operands.in.dy), table, layout.float_count(), m);
-    });
-    if (op.parameters.segments == 0) return;
-    launch(machine.stream, m.stride, sum_segment, table, table + layout.weight_count(), m);
-  });
-}
-
-namespace {
-
 // The part of a row to rotate: the first `heads` heads with `pairs` pairs of channels each.
 struct Turn {
   std::size_t pairs;  // per head
@@ -125,6 +95,32 @@ std::unique_ptr<Kernel> turn_by(const Machine& machine, const Op& op, double dir
 }
 
 }  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PositionsForward& op) {
+  const ParameterLayout layout{machine.precision, op.parameters};
+  return kernel_of(op, [machine, op, layout, m = token_matrix(op.x)](const auto& operands) {
+    const float* const table = tensor<const float>(operands.in.parameters);
+    const float* const segment =
+        op.parameters.segments > 0 ? table + layout.weight_count() : nullptr;
+    with_element(machine.precision, [&]<class T>(T) {
+      launch(machine.stream, m.elements(), add_positions<T>, tensor<const T>(operands.in.x), table,
+             segment, tensor<T>(operands.out.y), m);
+    });
+  });
+}
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PositionsBackward& op) {
+  const ParameterLayout layout{machine.precision, op.parameters};
+  return kernel_of(op, [machine, op, layout, m = token_matrix(op.x)](const auto& operands) {
+    float* const table = tensor<float>(operands.out.dparameters);
+    with_element(machine.precision, [&]<class T>(T) {
+      launch(machine.stream, layout.float_count(), sum_positions<T>,
+             tensor<const T>(operands.in.dy), table, layout.float_count(), m);
+    });
+    if (op.parameters.segments == 0) return;
+    launch(machine.stream, m.stride, sum_segment, table, table + layout.weight_count(), m);
+  });
+}
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RotaryForward& op) {
   return turn_by(machine, op, 1);

@@ -57,36 +57,6 @@ __global__ void sum_rows(const T* slopes, LogitRows rows, float* sums, bool adds
   }
 }
 
-}  // namespace
-
-void vocabulary_share(const Machine& machine, const std::int32_t* labels, std::size_t count,
-                      const std::uint64_t* step_whole, float* share) {
-  launch(machine.stream, 1, compute_share, labels, count, 1, step_whole, 1.F, share);
-}
-
-void judge_rows(const Machine& machine, const LogitRows& rows, const std::int32_t* labels,
-                const float* share, float smoothing, TokenLoss* losses, std::byte* slopes) {
-  with_element(machine.precision, [&]<class T>(T) {
-    launch(machine.stream, rows.rows * kWarp, judge<T>, rows, labels, share, smoothing, losses,
-           tensor<T>(slopes));
-  });
-}
-
-void sum_columns(const Machine& machine, const LogitRows& rows, const std::byte* slopes,
-                 float* sums, bool adds) {
-  with_element(machine.precision, [&]<class T>(T) {
-    launch(machine.stream, rows.stride, sum_rows<T>, reinterpret_cast<const T*>(slopes), rows, sums,
-           adds);
-  });
-}
-
-void write_vocabulary_result(const Machine& machine, const TokenLoss* losses, std::size_t count,
-                             const float* share, float* result) {
-  launch(machine.stream, 1, write_result<TokenLoss>, losses, count, share, false, result);
-}
-
-namespace {
-
 // Each warp computes one logit at a time. `bias` may be null. A position after the last token gives
 // NaNs, since device code cannot report errors.
 template <class T>
@@ -114,6 +84,32 @@ __global__ void multiply_rows(const T* x, const float* table, const float* bias,
 }
 
 }  // namespace
+
+void vocabulary_share(const Machine& machine, const std::int32_t* labels, std::size_t count,
+                      const std::uint64_t* step_whole, float* share) {
+  launch(machine.stream, 1, compute_share, labels, count, 1, step_whole, 1.F, share);
+}
+
+void judge_rows(const Machine& machine, const LogitRows& rows, const std::int32_t* labels,
+                const float* share, float smoothing, TokenLoss* losses, std::byte* slopes) {
+  with_element(machine.precision, [&]<class T>(T) {
+    launch(machine.stream, rows.rows * kWarp, judge<T>, rows, labels, share, smoothing, losses,
+           tensor<T>(slopes));
+  });
+}
+
+void sum_columns(const Machine& machine, const LogitRows& rows, const std::byte* slopes,
+                 float* sums, bool adds) {
+  with_element(machine.precision, [&]<class T>(T) {
+    launch(machine.stream, rows.stride, sum_rows<T>, reinterpret_cast<const T*>(slopes), rows, sums,
+           adds);
+  });
+}
+
+void write_vocabulary_result(const Machine& machine, const TokenLoss* losses, std::size_t count,
+                             const float* share, float* result) {
+  launch(machine.stream, 1, write_result<TokenLoss>, losses, count, share, false, result);
+}
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const VocabularyLogits& op) {
   auto position = machine.numbers->add(

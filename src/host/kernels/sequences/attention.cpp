@@ -275,49 +275,6 @@ class QueryTile {
   bool had_memory_ = true;
 };
 
-}  // namespace
-
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AttentionForward& op) {
-  const AttentionTiles own{machine.layout, op.geometry};
-  const std::size_t room = forward_room(machine.layout, op.geometry);
-  const auto attend = [tiles = own, room](auto elements, const auto& operands,
-                                          const auto& arguments) {
-    using T = typename decltype(elements)::Type;
-    const DropoutMask mask = attention_mask(tiles.geometry, *arguments.context);
-    const std::size_t heads = tiles.geometry.heads.heads;
-    const std::size_t each =
-        (tiles.tokens + AttentionTiles::kQueries - 1) / AttentionTiles::kQueries;
-    const T* const x = elements(operands.in.x);
-    T* const y = elements(operands.out.y);
-    float* const saved = floats(operands.out.saved);
-    float* const rooms = floats(arguments.workspace);
-    bool had_memory = true;
-#pragma omp parallel for schedule(dynamic) reduction(&& : had_memory)
-    for (std::size_t i = 0; i < tiles.geometry.x.batch * heads * each; ++i) {
-      const std::size_t first = i % each * AttentionTiles::kQueries;
-      const auto thread = static_cast<std::size_t>(omp_get_thread_num());
-      QueryTile<T> tile{tiles, x, y, saved, rooms + thread * room};
-      const TokenRange queries{first, std::min(AttentionTiles::kQueries, tiles.tokens - first)};
-      had_memory = tile.compute(i / each / heads, i / each % heads, queries, mask) && had_memory;
-    }
-    expect_products(had_memory);
-    for (std::size_t row = 0; row < tiles.y_rows.count; ++row) {
-      tiles.y_rows.zero_padding(y + row * tiles.y_rows.stride);
-    }
-  };
-  return element_kernel_of(machine, op, attend);
-}
-
-um::Bytes workspace_of(const Machine& machine, const AttentionForward& op) {
-  return float_bytes(machine.threads * forward_room(machine.layout, op.geometry));
-}
-
-um::Bytes saved_bytes(const Machine& /*machine*/, const AttentionForward& op) {
-  return float_bytes(op.geometry.saved_count());
-}
-
-namespace {
-
 // Converts scores to weights: exp(score - logarithm).
 SPILLWAY_WIDE void weigh_scores(float* scores, std::size_t count, float logarithm) {
 #pragma omp simd
@@ -531,6 +488,45 @@ class KeyHead {
 };
 
 }  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AttentionForward& op) {
+  const AttentionTiles own{machine.layout, op.geometry};
+  const std::size_t room = forward_room(machine.layout, op.geometry);
+  const auto attend = [tiles = own, room](auto elements, const auto& operands,
+                                          const auto& arguments) {
+    using T = typename decltype(elements)::Type;
+    const DropoutMask mask = attention_mask(tiles.geometry, *arguments.context);
+    const std::size_t heads = tiles.geometry.heads.heads;
+    const std::size_t each =
+        (tiles.tokens + AttentionTiles::kQueries - 1) / AttentionTiles::kQueries;
+    const T* const x = elements(operands.in.x);
+    T* const y = elements(operands.out.y);
+    float* const saved = floats(operands.out.saved);
+    float* const rooms = floats(arguments.workspace);
+    bool had_memory = true;
+#pragma omp parallel for schedule(dynamic) reduction(&& : had_memory)
+    for (std::size_t i = 0; i < tiles.geometry.x.batch * heads * each; ++i) {
+      const std::size_t first = i % each * AttentionTiles::kQueries;
+      const auto thread = static_cast<std::size_t>(omp_get_thread_num());
+      QueryTile<T> tile{tiles, x, y, saved, rooms + thread * room};
+      const TokenRange queries{first, std::min(AttentionTiles::kQueries, tiles.tokens - first)};
+      had_memory = tile.compute(i / each / heads, i / each % heads, queries, mask) && had_memory;
+    }
+    expect_products(had_memory);
+    for (std::size_t row = 0; row < tiles.y_rows.count; ++row) {
+      tiles.y_rows.zero_padding(y + row * tiles.y_rows.stride);
+    }
+  };
+  return element_kernel_of(machine, op, attend);
+}
+
+um::Bytes workspace_of(const Machine& machine, const AttentionForward& op) {
+  return float_bytes(machine.threads * forward_room(machine.layout, op.geometry));
+}
+
+um::Bytes saved_bytes(const Machine& /*machine*/, const AttentionForward& op) {
+  return float_bytes(op.geometry.saved_count());
+}
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AttentionBackward& op) {
   const AttentionTiles own{machine.layout, op.geometry};

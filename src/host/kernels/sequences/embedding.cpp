@@ -15,6 +15,32 @@ bool is_row(float token, std::size_t vocabulary) {
   return token >= 0.F && token < static_cast<float>(vocabulary);
 }
 
+// Positions of an image's pixels and of their tokens.
+struct Pixels {
+  Pixels(const Layout& layout, const ImageTokensForward& op)
+      : count{op.x.image.height * op.x.image.width},
+        channels{op.x.image.channels},
+        lanes{layout.lanes(op.x.image)},
+        image{layout.padded(op.x.image).elements()},
+        rows{layout, op.y()},
+        first{op.class_token ? 1U : 0U} {}
+
+  // Offsets of an element of image `n`, in the image and in the tokens.
+  [[nodiscard]] std::size_t in_image(std::size_t n, std::size_t pixel, std::size_t channel) const {
+    return n * image + (channel / lanes * count + pixel) * lanes + channel % lanes;
+  }
+  [[nodiscard]] std::size_t row(std::size_t n, std::size_t pixel) const {
+    return (n * (count + first) + first + pixel) * rows.stride;
+  }
+
+  std::size_t count;
+  std::size_t channels;
+  std::size_t lanes;
+  std::size_t image;  // elements per image
+  TokenRows rows;
+  std::size_t first;  // token of the first pixel
+};
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const EmbeddingForward& op) {
@@ -62,36 +88,6 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const EmbeddingBackw
   };
   return element_kernel_of(machine, op, add);
 }
-
-namespace {
-
-// Positions of an image's pixels and of their tokens.
-struct Pixels {
-  Pixels(const Layout& layout, const ImageTokensForward& op)
-      : count{op.x.image.height * op.x.image.width},
-        channels{op.x.image.channels},
-        lanes{layout.lanes(op.x.image)},
-        image{layout.padded(op.x.image).elements()},
-        rows{layout, op.y()},
-        first{op.class_token ? 1U : 0U} {}
-
-  // Offsets of an element of image `n`, in the image and in the tokens.
-  [[nodiscard]] std::size_t in_image(std::size_t n, std::size_t pixel, std::size_t channel) const {
-    return n * image + (channel / lanes * count + pixel) * lanes + channel % lanes;
-  }
-  [[nodiscard]] std::size_t row(std::size_t n, std::size_t pixel) const {
-    return (n * (count + first) + first + pixel) * rows.stride;
-  }
-
-  std::size_t count;
-  std::size_t channels;
-  std::size_t lanes;
-  std::size_t image;  // elements per image
-  TokenRows rows;
-  std::size_t first;  // token of the first pixel
-};
-
-}  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ImageTokensForward& op) {
   const Pixels own{machine.layout, op};

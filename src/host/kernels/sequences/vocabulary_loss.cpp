@@ -406,6 +406,16 @@ um::Bytes workspace(const Machine& machine, const VocabularyGeometry& geometry, 
   return VocabularyRoom{machine, chunks, products_of(machine, chunks, trains)}.end;
 }
 
+// Returns the product of two rows, computed by one thread, so that its bits do not depend on the
+// number of threads.
+template <class T>
+float product_of_rows(const T* a, const float* b, std::size_t count) {
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::size_t c = 0; c < count; ++c) sum += a[c] * b[c];
+  return sum;
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const VocabularyLossTrain& op) {
@@ -421,20 +431,6 @@ um::Bytes workspace_of(const Machine& machine, const VocabularyLossTrain& op) {
 um::Bytes workspace_of(const Machine& machine, const VocabularyLossEvaluate& op) {
   return workspace(machine, op.geometry, false);
 }
-
-namespace {
-
-// Returns the product of two rows, computed by one thread, so that its bits do not depend on the
-// number of threads.
-template <class T>
-float product_of_rows(const T* a, const float* b, std::size_t count) {
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::size_t c = 0; c < count; ++c) sum += a[c] * b[c];
-  return sum;
-}
-
-}  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const VocabularyLogits& op) {
   const TokenRows rows{machine.layout, op.geometry.x};

@@ -1,7 +1,6 @@
-#include <gtest/gtest.h>
+#include "src/cli/terminal/text_table.h"
 
-#include "src/cli/terminal/progress_line.h"
-#include "src/cli/terminal/tell.h"
+#include <gtest/gtest.h>
 
 namespace spillway::cli {
 namespace {

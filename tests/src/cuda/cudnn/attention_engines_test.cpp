@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "nets/families/network_catalogue.h"
-#include "src/cuda/cudnn/attention.h"
 #include "src/cuda/cudnn/device_less_planning.h"
 #include "tests/src/cuda/driver/no_device_driver.h"
 

@@ -2,8 +2,7 @@
 #include <algorithm>
 #include <ostream>
 
-#include "src/cuda/kernels/channel_sums.h"
-#include "src/cuda/kernels/element_wise.h"
+#include "src/cuda/kernels/kernels.h"
 #include "tests/src/cuda/processor/kernel_runner.h"
 
 namespace spillway::cuda {

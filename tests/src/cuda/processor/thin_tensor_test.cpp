@@ -5,8 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "src/cuda/kernels/channel_sums.h"
-#include "src/cuda/kernels/element_wise.h"
+#include "src/cuda/kernels/kernels.h"
 #include "src/ops/dropout_mask.h"
 #include "tests/src/cuda/processor/grid_run.h"
 #include "tests/src/cuda/processor/kernel_runner.h"

@@ -1,5 +1,3 @@
-#include "src/io/data/idx.h"
-
 #include <gtest/gtest.h>
 #include <zlib.h>
 
@@ -8,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/io/data/cifar10.h"
+#include "src/io/data/open_dataset.h"
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 

@@ -1,0 +1,350 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "prefetch/files/json.h"
+#include "prefetch/files/plan_file.h"
+#include "prefetch/gradient_exchange.h"
+#include "prefetch/plan.h"
+#include "prefetch/profile.h"
+#include "prefetch/simulate/chrome_trace.h"
+#include "prefetch/simulate/simulate.h"
+#include "prefetch/task_graph.h"
+#include "src/cli/commands.h"
+#include "src/cli/flags/cli11.h"
+#include "src/cli/flags/memory_flags.h"
+#include "src/cli/flags/number_checks.h"
+#include "src/cli/flags/output_path.h"
+#include "src/cli/flags/plan_flags.h"
+#include "src/cli/flags/sub_batch_flag.h"
+#include "src/cli/plan_figures.h"
+#include "src/cli/plan_subject.h"
+#include "src/cli/rank_flags.h"
+#include "src/cli/terminal/tell.h"
+#include "src/plan/arena_use.h"
+#include "src/plan/bucket_choice.h"
+#include "src/plan/budget.h"
+#include "src/plan/budget_too_small.h"
+#include "src/plan/percent.h"
+#include "src/plan/plans.h"
+#include "src/plan/sub_batch_plans.h"
+#include "src/step/sub_step.h"
+#include "um/bytes.h"
+#include "um/error.h"
+
+namespace spillway::cli {
+namespace {
+
+// The flags --noise and --seed: simulate a plan with varying task times.
+struct NoiseFlags {
+  std::string noise;
+  std::uint64_t seed = 0;
+
+  void add_to(CLI::App& app);
+
+  [[nodiscard]] bool is_wanted() const { return !noise.empty(); }
+  // Simulates the plan five times, with each task's time multiplied by a random number around 1.
+  // Returns mean and worst makespan. Requires: is_wanted().
+  [[nodiscard]] nlohmann::json try_out(const prefetch::TaskGraph& graph, const prefetch::Plan& plan,
+                                       const prefetch::Profile& profile) const;
+};
+
+constexpr int kDraws = 5;
+
+void NoiseFlags::add_to(CLI::App& app) {
+  auto* const fraction =
+      app.add_option(
+             "--noise", noise,
+             "Also simulate with task times varied at random by up to this much, e.g. 10%: mean "
+             "and worst of five runs")
+          ->check(check_noise);
+  app.add_option("--seed", seed, "Random seed of the first run of --noise; the others follow")
+      ->check(check_whole_number)
+      ->needs(fraction);
+}
+
+nlohmann::json NoiseFlags::try_out(const prefetch::TaskGraph& graph, const prefetch::Plan& plan,
+                                   const prefetch::Profile& profile) const {
+  const double fraction = parse_percent(noise).value();
+  double sum = 0;
+  double worst = 0;
+  for (std::uint64_t draw = 0; draw < kDraws; ++draw) {
+    const prefetch::SimulateOptions options{.noise = fraction, .seed = seed + draw};
+    const double makespan =
+        um::seconds(prefetch::simulate(graph, plan, profile, options).makespan());
+    sum += makespan;
+    worst = std::max(worst, makespan);
+  }
+  return {{"fraction", fraction},
+          {"seed", seed},
+          {"draws", kDraws},
+          {"mean_makespan_seconds", sum / kDraws},
+          {"worst_makespan_seconds", worst}};
+}
+
+// Returns choose_buckets() for several ranks; `one` is the step of a single processor. Plans the
+// step of each rule within `budget`, as plan_best() does.
+prefetch::BucketRule planned_buckets(const PlanSubject& one, const RankFlags& ranks,
+                                     um::Bytes budget, const PlanRequest& request) {
+  const auto time_of = [&](const prefetch::BucketRule& rule,
+                           const prefetch::Planner& planner) -> std::optional<um::Nanoseconds> {
+    const PlanRequest own = with_planner(request, planner);
+    PlanSubject subject = one.exchanged(ranks.interconnect(), rule, ranks.division());
+    subject.choose_state(own);
+    try {
+      return plan_best(subject, budget, own).timeline.makespan();
+    } catch (const BudgetTooSmall&) {
+      return std::nullopt;
+    }
+  };
+  return choose_buckets(one.step->graph, ranks.bucket.rule(), *request.planner, time_of);
+}
+
+using nlohmann::json;
+using um::Bytes;
+
+struct PlanCommandFlags {
+  SubjectFlags subject;
+  MemoryFlags memory;
+  PlanFlags plan;
+  NoiseFlags noise;
+  SubBatchOption sub_batch;
+  RankFlags ranks;
+  std::string out;
+  std::string timeline;
+  std::string json;
+  std::string model = "simulate";
+};
+
+// Adds the places of blocks in the copy mode. `use` computes them, which takes longer than
+// planning.
+template <typename Use>
+void add_places(MemoryMode memory, const Use& use, json& figures) {
+  if (memory != MemoryMode::kCopy) return;
+  if (const std::optional<ArenaUse> places = use()) figures["placement"] = places_json(*places);
+}
+
+void write(const PlanCommandFlags& options, const Planned& planned,
+           const prefetch::TaskGraph& graph) {
+  if (!options.out.empty()) {
+    prefetch::write_json(prefetch::to_json(planned.plan, graph), options.out);
+  }
+  if (options.timeline.empty()) return;
+  prefetch::write_json(
+      prefetch::to_chrome_trace(graph, planned.plan,
+                                {{.name = "predicted", .timeline = planned.timeline}}),
+      options.timeline);
+}
+
+void report(const PlanCommandFlags& options, const PlanSubject& subject,
+            const prefetch::SubBatches& batches, json figures) {
+  figures["sub_batch"] = batches.size;
+  figures["sub_steps"] = batches.steps;
+  figures.update(subject.identity);
+  figures["memory"] = options.memory.memory;
+  if (!options.json.empty()) prefetch::write_json(figures, options.json);
+  if (options.json == "-" || options.out == "-" || options.timeline == "-") return;
+  fmt::print("{}\n", subject.title);
+  print_figures(figures);
+  if (figures.contains("ranks")) {
+    print_ranks(figures.at("ranks"), Bytes{figures.at("budget_bytes").get<std::uint64_t>()});
+  }
+}
+
+// Returns the arena use of the sub-batch that needs most; one that does not fit comes first.
+std::optional<ArenaUse> arena_use_of(const std::vector<PlannedSubStep>& steps) {
+  const auto need = [](const ArenaUse& use) { return std::pair{!use.fits(), use.extent}; };
+  std::optional<ArenaUse> max;
+  for (const PlannedSubStep& step : steps) {
+    const auto use = arena_use(*step.graph, step.plan);
+    if (use && (!max || need(*use) > need(*max))) max = use;
+  }
+  return max;
+}
+
+// Returns false if the batch is not cut.
+bool plan_in_sub_batches(const PlanCommandFlags& options, const PlanSubject& subject,
+                         Bytes budget) {
+  if (!subject.machine || !subject.network) {
+    throw um::Error{
+        "--sub-batch needs times at other batch sizes, which neither a --profile nor a trace "
+        "has; give --net and --machine instead"};
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  SubBatchPlanner planner{{.network = *subject.network,
+                           .size_model = *subject.size_model,
+                           .machine = *subject.machine,
+                           .step = options.subject.workload.step(),
+                           .budget = budget,
+                           .request = options.plan.request(options.memory.mode())}};
+  const std::size_t batch = options.subject.workload.batch;
+  const prefetch::SubBatches batches = options.sub_batch.resolve(batch, planner);
+  if (batches.steps == 1) return false;
+  if (options.model == "paleo" || options.noise.is_wanted()) {
+    throw um::Error{"--model paleo and --noise are about one step; leave out --sub-batch"};
+  }
+  if (!options.out.empty()) {
+    throw um::Error{
+        "--out is for spillway train --plan, which takes the plan of a whole batch; leave it out, "
+        "and give train the same --sub-batch"};
+  }
+  const std::vector<PlannedSubStep> steps = planner.plan(batches);
+  const auto took = std::chrono::steady_clock::now() - begin;
+  json figures = figures_of(steps, planner, planner.need(batches), description(subject), took);
+  figures["budget_bytes"] = budget.count();
+  add_places(
+      options.memory.mode(), [&] { return arena_use_of(steps); }, figures);
+  const PlannedSubStep& last = steps.back();
+  if (normalizes_by_batch(*last.graph)) {
+    tell("note: batch norm's statistics change: they are of each sub-batch alone\n");
+  }
+  write(options,
+        {.plan = last.plan, .timeline = prefetch::simulate(*last.graph, last.plan, *last.profile)},
+        *last.graph);
+  report(options, subject, batches, std::move(figures));
+  return true;
+}
+
+// Checks before anything is built that several ranks can be planned.
+void expect_ranks(const PlanCommandFlags& options, const PlanRequest& request) {
+  options.ranks.expect_used();
+  if (!options.ranks.are_several()) return;
+  static_cast<void>(options.ranks.interconnect());
+  expect_exchangeable(request);
+  if (!options.sub_batch.is_off()) {
+    throw um::Error{"--ranks is planned for whole batches only; leave out --sub-batch"};
+  }
+  if (options.model == "paleo") {
+    throw um::Error{"OOC-Paleo's formula knows one rank only; leave out --model paleo"};
+  }
+}
+
+struct PlanQuestion {
+  PlanSubject subject;
+  Bytes budget;
+};
+
+// For several ranks, the budget is relative to the need of one with the usual buckets.
+PlanQuestion open_ranks(const PlanCommandFlags& options, const Budget& budget_text,
+                        const PlanRequest& request) {
+  const RankFlags& ranks = options.ranks;
+  const PlanSubject one = options.subject.open();
+  const auto with_buckets = [&](const prefetch::BucketRule& rule) {
+    PlanSubject several = one.exchanged(ranks.interconnect(), rule, ranks.division());
+    several.choose_state(request);
+    return several;
+  };
+  PlanSubject usual = with_buckets(ranks.bucket.rule());
+  const Bytes budget = budget_text.resolve(usual.need(), usual.available);
+  if (!ranks.bucket.is_auto()) return {.subject = std::move(usual), .budget = budget};
+  return {.subject = with_buckets(planned_buckets(one, ranks, budget, request)), .budget = budget};
+}
+
+PlanQuestion open(const PlanCommandFlags& options, const Budget& budget_text,
+                  const PlanRequest& request) {
+  if (options.ranks.are_several()) return open_ranks(options, budget_text, request);
+  PlanSubject subject = options.subject.open();
+  if (options.sub_batch.is_off()) {
+    subject.choose_state(request);
+  } else {
+    expect_whole_batch(request);
+  }
+  const Bytes budget = budget_text.resolve(subject.need(), subject.available);
+  return {.subject = std::move(subject), .budget = budget};
+}
+
+void plan(const PlanCommandFlags& options) {
+  const Budget budget_text = Budget::parse(options.plan.budget);
+  PlanRequest request = options.plan.request(options.memory.mode());
+  expect_one_standard_output(
+      {{"--out", options.out}, {"--timeline", options.timeline}, {"--json", options.json}});
+  for (const std::string& path : {options.out, options.timeline, options.json}) {
+    expect_writable(path);
+  }
+  expect_ranks(options, request);
+  if (options.ranks.are_several()) request.update = UpdateRule::kNear;
+  PlanQuestion question = open(options, budget_text, request);
+  PlanSubject& subject = question.subject;
+  const Bytes budget = question.budget;
+  try {
+    if (!options.sub_batch.is_off() && plan_in_sub_batches(options, subject, budget)) return;
+    const Planned planned = plan_best(subject, budget, request);
+    write(options, planned, subject.step->graph);
+    json figures = figures_of(planned, subject, budget);
+    if (options.model == "paleo") add_paleo(planned, subject, figures);
+    if (options.noise.is_wanted()) {
+      figures["noise"] = options.noise.try_out(subject.step->graph, planned.plan, subject.profile);
+    }
+    add_places(
+        options.memory.mode(), [&] { return arena_use(subject.step->graph, planned.plan); },
+        figures);
+    if (options.ranks.are_several()) {
+      figures["ranks"] = rank_figures(options.ranks, options.subject, planned, subject, budget,
+                                      request, options.subject.workload.batch);
+    }
+    const std::size_t batch = std::max<std::size_t>(1, options.subject.workload.batch);
+    report(options, subject, prefetch::cut(batch, batch), std::move(figures));
+  } catch (const BudgetTooSmall& complaint) {
+    if (!options.json.empty()) {
+      prefetch::write_json({{"feasible", false},
+                            {"planner", options.plan.planner},
+                            {"budget_bytes", budget.count()},
+                            {"min_budget_bytes", complaint.smallest().count()},
+                            {"resident_bytes", subject.need().resident.count()}},
+                           options.json);
+    }
+    throw;
+  }
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& app) {
+  CLI::App* const command =
+      app.add_subcommand("plan", "Plan, verify and simulate a training step; needs no device");
+  const auto options = std::make_shared<PlanCommandFlags>();  // shared with the callback
+  options->subject.add_to(*command);
+  options->memory.add_mode_to(*command);
+  options->plan.add_to(*command);
+  options->noise.add_to(*command);
+  options->sub_batch.add_to_plan(*command);
+  options->ranks.add_to(*command);
+  command->add_option("--out", options->out,
+                      "Write the plan to this file, for spillway train --plan, which takes no plan "
+                      "of several ranks yet");
+  command->add_option("--timeline", options->timeline,
+                      "Write a Chrome trace of the predicted step to this file; Perfetto opens it");
+  command->add_option("--json", options->json,
+                      "Write the figures as JSON to this file, - for standard output");
+  command
+      ->add_option(
+          "--model", options->model,
+          "simulate: predict the step time by simulating the plan; paleo: also by OOC-Paleo, "
+          "an analytic model, for the strategy closest to the planner")
+      ->check(CLI::IsMember({"simulate", "paleo"}))
+      ->capture_default_str();
+  command->footer(
+      "In the JSON, compute_seconds is a step with unlimited near memory and the fastest "
+      "algorithms,\n"
+      "as in spillway sweep; arithmetic_seconds is what the plan's own runs take, those that are\n"
+      "repeated included.\n"
+      "Example: spillway plan --net vgg16 --batch 256 --machine v100 --budget 50%\n"
+      "Example: spillway plan --trace-in step.json --machine a100 --budget 40GB\n"
+      "Example: spillway plan --net resnet50 --batch 256 --machine h100 --budget 40% --ranks 8 "
+      "--interconnect 25GB/s");
+  command->callback([options, command] {
+    options->memory.expect_effects(*command);
+    plan(*options);
+  });
+}
+
+}  // namespace spillway::cli

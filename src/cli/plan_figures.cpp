@@ -1,0 +1,336 @@
+#include "src/cli/plan_figures.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "prefetch/bounds/bounds.h"
+#include "prefetch/bounds/paleo.h"
+#include "prefetch/gradient_exchange.h"
+#include "prefetch/interconnect.h"
+#include "prefetch/planner.h"
+#include "prefetch/profile.h"
+#include "prefetch/simulate/simulate.h"
+#include "prefetch/simulate/timeline.h"
+#include "prefetch/verify/verify.h"
+#include "src/cli/flags/bucket_flag.h"
+#include "src/cli/flags/duration.h"
+#include "src/plan/best_state.h"
+#include "src/plan/budget_too_small.h"
+#include "src/sweep/soundness.h"
+#include "um/bytes.h"
+#include "um/text/wording.h"
+
+namespace spillway::cli {
+namespace {
+
+using nlohmann::json;
+using prefetch::Interval;
+using um::Bytes;
+using um::Nanoseconds;
+
+// Sums over the sub-batches of a batch.
+struct Totals {
+  Bytes peak;
+  Nanoseconds fastest{0};
+  Nanoseconds arithmetic{0};
+  Nanoseconds makespan{0};
+  prefetch::Bounds bounds{};
+  std::uint64_t offloaded = 0;
+  std::uint64_t prefetched = 0;
+  std::uint64_t recomputed = 0;
+  std::map<std::string, std::size_t> algorithms;
+
+  void add(const PlannedSubStep& step, const SubBatchPlanner& planner, const std::string& subject) {
+    const auto verdict = prefetch::verify(*step.graph, step.plan);
+    if (const auto* violation = std::get_if<prefetch::Violation>(&verdict)) {
+      throw unsound_plan(step.plan.planner, subject, step.plan.budget, violation->reason);
+    }
+    peak = std::max(peak, std::get<prefetch::Verified>(verdict).peak);
+    add_times(step, planner);
+    const prefetch::PlanFacts facts = facts_of(step.plan, *step.graph);
+    offloaded += step.times * facts.offloaded.count();
+    prefetched += step.times * facts.prefetched.count();
+    recomputed += step.times * facts.recomputed_tasks;
+    for (const auto& [name, runs] : facts.algorithms) algorithms[name] += step.times * runs;
+  }
+
+  void add_times(const PlannedSubStep& step, const SubBatchPlanner& planner) {
+    const auto times = static_cast<std::int64_t>(step.times);
+    fastest += times * prefetch::fastest_step(*step.profile);
+    arithmetic += times * prefetch::compute_time(*step.profile, step.plan.runs);
+    makespan += times * prefetch::simulate(*step.graph, step.plan, *step.profile).makespan();
+    const prefetch::Bounds own = prefetch::lower_bounds(planner.problem(step));
+    bounds.beaumont += times * own.beaumont;
+    bounds.offload += times * own.offload;
+    bounds.mixed += times * own.mixed;
+    bounds.offload_transition += times * own.offload_transition;
+    bounds.mixed_transition += times * own.mixed_transition;
+  }
+};
+
+Planned make_plan(const PlanSubject& subject, Bytes budget, const PlanRequest& request) {
+  Planned planned;
+  const auto begin = std::chrono::steady_clock::now();
+  planned.plan = plan_step(*subject.step, subject.profile, budget, request);
+  planned.planning = std::chrono::steady_clock::now() - begin;
+  const auto verdict = prefetch::verify(subject.step->graph, planned.plan);
+  if (const auto* violation = std::get_if<prefetch::Violation>(&verdict)) {
+    throw unsound_plan(planned.plan.planner, description(subject), budget, violation->reason);
+  }
+  planned.peak = std::get<prefetch::Verified>(verdict).peak;
+  planned.timeline = prefetch::simulate(subject.step->graph, planned.plan, subject.profile);
+  planned.bounds = step_bounds(*subject.step, subject.profile, budget, request);
+  return planned;
+}
+
+// Returns the time that `a` and `b` overlap; each is sorted and has no overlaps itself.
+Nanoseconds overlap(const std::vector<Interval>& a, const std::vector<Interval>& b) {
+  Nanoseconds sum{0};
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const Nanoseconds both = std::min(a[i].end, b[j].end) - std::max(a[i].begin, b[j].begin);
+    sum += std::max(both, Nanoseconds{0});
+    (a[i].end < b[j].end ? i : j) += 1;
+  }
+  return sum;
+}
+
+struct OneRank {
+  Nanoseconds time;
+  Bytes budget;
+};
+
+// Plans one rank's step. Gradients move in whole pages, so it may need slightly more than the
+// budget of several ranks.
+OneRank plan_one_rank(const SubjectFlags& flags, Bytes budget, const PlanRequest& request) {
+  PlanSubject one = flags.open();
+  one.choose_state(request);
+  try {
+    return {plan_best(one, budget, request).timeline.makespan(), budget};
+  } catch (const BudgetTooSmall& complaint) {
+    const Bytes smallest = complaint.smallest();
+    return {plan_best(one, smallest, request).timeline.makespan(), smallest};
+  }
+}
+
+// Returns the time of a plan that was made as if exchanges were free.
+Nanoseconds time_of_unaware(const PlanSubject& subject, Bytes budget, const PlanRequest& request) {
+  prefetch::Profile unaware = subject.profile;
+  std::ranges::fill(unaware.exchanges, prefetch::ExchangeTime{});
+  const prefetch::Plan plan = plan_step(*subject.step, unaware, budget, request);
+  return prefetch::simulate(subject.step->graph, plan, subject.profile).makespan();
+}
+
+}  // namespace
+
+json figures_of(const Planned& planned, const PlanSubject& subject, Bytes budget) {
+  const prefetch::PlanFacts facts = facts_of(planned.plan, subject.step->graph);
+  return {{"feasible", true},
+          {"planner", planned.plan.planner},
+          {"profile", subject.profile.source},
+          {"budget_bytes", budget.count()},
+          {"min_budget_bytes", subject.need().smallest.count()},
+          {"resident_bytes", subject.need().resident.count()},
+          {"peak_bytes", planned.peak.count()},
+          {"compute_seconds", um::seconds(prefetch::fastest_step(subject.all_near()))},
+          {"arithmetic_seconds",
+           um::seconds(prefetch::compute_time(subject.profile, planned.plan.runs))},
+          {"makespan_seconds", um::seconds(planned.timeline.makespan())},
+          {"bounds", prefetch::to_json(planned.bounds)},
+          {"planning_seconds", um::seconds(planned.planning)},
+          {"offloaded_bytes", facts.offloaded.count()},
+          {"prefetched_bytes", facts.prefetched.count()},
+          {"recomputed_tasks", facts.recomputed_tasks},
+          {"state_far_bytes", facts.state_far.count()},
+          {"far_updates", facts.far_updates},
+          {"algorithms", facts.algorithms},
+          {"tasks", subject.step->graph.tasks.size()},
+          {"verified", true}};
+}
+
+void add_paleo(const Planned& planned, const PlanSubject& subject, json& figures) {
+  const auto strategy = prefetch::paleo_strategy(planned.plan.planner);
+  const auto step =
+      prefetch::paleo_step(subject.step->graph, subject.profile, planned.plan, strategy);
+  figures["paleo_seconds"] = um::seconds(step.makespan);
+  figures["paleo_strategy"] = prefetch::to_string(strategy);
+}
+
+json places_json(const ArenaUse& use) {
+  return {{"extent_bytes", use.extent.count()},
+          {"arena_bytes", use.room.count()},
+          {"fits", use.fits()}};
+}
+
+std::string describe_places(const json& use) {
+  const auto bytes = [&](const char* key) {
+    return um::to_string(Bytes{use.at(key).get<std::uint64_t>()});
+  };
+  if (use.at("fits").get<bool>()) {
+    return fmt::format("fixed places in {} of {}", bytes("extent_bytes"), bytes("arena_bytes"));
+  }
+  return fmt::format("places as blocks come, compacted where needed: fixed ones take {}, not {}",
+                     bytes("extent_bytes"), bytes("arena_bytes"));
+}
+
+void print_figures(const json& figures) {
+  const auto bytes = [&](const char* key) {
+    return um::to_string(Bytes{figures.at(key).get<std::uint64_t>()});
+  };
+  const auto time = [](const json& seconds) {
+    return duration_text(um::Nanoseconds{std::llround(1e9 * seconds.get<double>())});
+  };
+  fmt::print("  profile          {}\n", figures.at("profile").get<std::string>());
+  fmt::print("  budget           {} (smallest feasible {}, all near {})\n", bytes("budget_bytes"),
+             bytes("min_budget_bytes"), bytes("resident_bytes"));
+  if (figures.at("sub_steps") > 1) {
+    fmt::print("  sub-batches      {} of {}\n", figures.at("sub_steps").get<std::size_t>(),
+               um::count_of(figures.at("sub_batch").get<std::size_t>(), "image"));
+  }
+  fmt::print("  peak, verified   {}\n", bytes("peak_bytes"));
+  if (const auto places = figures.find("placement"); places != figures.end()) {
+    fmt::print("  arena            {}\n", describe_places(*places));
+  }
+  fmt::print("  step             {}, of it arithmetic {}\n", time(figures.at("makespan_seconds")),
+             time(figures.at("arithmetic_seconds")));
+  if (figures.contains("paleo_seconds")) {
+    fmt::print("  by OOC-Paleo     {} ({})\n", time(figures.at("paleo_seconds")),
+               figures.at("paleo_strategy").get<std::string>());
+  }
+  if (const auto noise = figures.find("noise"); noise != figures.end()) {
+    fmt::print("  under noise      {} on average, {} at worst\n",
+               time(noise->at("mean_makespan_seconds")), time(noise->at("worst_makespan_seconds")));
+  }
+  fmt::print("  no plan below    {} (moving alone {})\n",
+             time(figures.at("bounds").at("mixed_turnover")),
+             time(figures.at("bounds").at("offload_turnover")));
+  fmt::print("  moved            {} out, {} in, {} recomputed\n", bytes("offloaded_bytes"),
+             bytes("prefetched_bytes"),
+             um::count_of(figures.at("recomputed_tasks").get<std::uint64_t>(), "task"));
+  if (const auto far = figures.find("state_far_bytes"); far != figures.end() && *far > 0) {
+    fmt::print("  state far        {} between steps\n", bytes("state_far_bytes"));
+  }
+  if (const auto updates = figures.find("far_updates"); updates != figures.end() && *updates > 0) {
+    fmt::print("  updates far      {}\n", um::count_of(updates->get<std::size_t>(), "tensor"));
+  }
+  fmt::print("  planned in       {} by {}\n", time(figures.at("planning_seconds")),
+             figures.at("planner").get<std::string>());
+}
+
+json figures_of(std::span<const PlannedSubStep> steps, const SubBatchPlanner& planner,
+                const prefetch::NearNeed& need, const std::string& subject, Nanoseconds planning) {
+  Totals totals;
+  for (const PlannedSubStep& step : steps) totals.add(step, planner, subject);
+  const PlannedSubStep& last = steps.back();
+  return {{"feasible", true},
+          {"planner", last.plan.planner},
+          {"profile", last.profile->source},
+          {"min_budget_bytes", need.smallest.count()},
+          {"resident_bytes", need.resident.count()},
+          {"peak_bytes", totals.peak.count()},
+          {"compute_seconds", um::seconds(totals.fastest)},
+          {"arithmetic_seconds", um::seconds(totals.arithmetic)},
+          {"makespan_seconds", um::seconds(totals.makespan)},
+          {"bounds", prefetch::to_json(totals.bounds)},
+          {"planning_seconds", um::seconds(planning)},
+          {"offloaded_bytes", totals.offloaded},
+          {"prefetched_bytes", totals.prefetched},
+          {"recomputed_tasks", totals.recomputed},
+          {"algorithms", totals.algorithms},
+          {"tasks", last.graph->tasks.size()},
+          {"verified", true}};
+}
+
+std::string description(const PlanSubject& subject) {
+  return subject.title + (subject.machine ? " on " + subject.machine->name : "");
+}
+
+Planned plan_best(PlanSubject& subject, Bytes budget, const PlanRequest& request) {
+  if (!subject.state) return make_plan(subject, budget, request);
+  Nanoseconds planning{0};
+  auto best = plan_best_state(*subject.state, budget, [&](const Workload& workload) {
+    subject.use(workload);
+    Planned planned = make_plan(subject, budget, request);
+    planning += planned.planning;
+    const Nanoseconds time = planned.timeline.makespan();
+    const Nanoseconds tasks =
+        compute_time(subject.profile, prefetch::runs_in_order(subject.step->graph));
+    return PlannedState<Planned>{
+        .workload = &workload, .time = time, .tasks = tasks, .plans = std::move(planned)};
+  });
+  subject.use(*best.workload);
+  best.plans.planning = planning;
+  return std::move(best.plans);
+}
+
+json rank_figures(const RankFlags& ranks, const SubjectFlags& flags, const Planned& planned,
+                  const PlanSubject& subject, Bytes budget, const PlanRequest& request,
+                  std::size_t samples) {
+  const prefetch::Interconnect interconnect = ranks.interconnect();
+  const prefetch::Timeline& timeline = planned.timeline;
+  Nanoseconds exchange{0};
+  for (const Interval& each : timeline.exchanges) exchange += each.end - each.begin;
+  const Nanoseconds hidden = overlap(timeline.exchanges, timeline.runs);
+  const double step = um::seconds(timeline.makespan());
+  const OneRank one_rank = plan_one_rank(flags, budget, request);
+  const double one = um::seconds(one_rank.time);
+  const double unaware = um::seconds(time_of_unaware(subject, budget, request));
+  json figures{
+      {"count", interconnect.ranks},
+      {"interconnect_bytes_per_second", interconnect.bandwidth.bytes_per_second()},
+      {"compute_speed_while_exchanging", interconnect.compute_speed},
+      {"interconnect_latency_seconds", um::seconds(interconnect.latency)},
+      {"exchange_on", ranks.exchange_on},
+      {"buckets", prefetch::count_buckets(subject.step->graph)},
+      {"gradient_bytes", prefetch::gradient_bytes(subject.step->graph).count()},
+      {"zero", ranks.zero.stage},
+      {"exchange_seconds", um::seconds(exchange)},
+      {"exchange_hidden", exchange.count() > 0 ? um::seconds(hidden) / um::seconds(exchange) : 1.0},
+      {"one_rank_seconds", one},
+      {"one_rank_budget_bytes", one_rank.budget.count()},
+      {"scaling_efficiency", one / step},
+      {"unaware_seconds", unaware}};
+  figures.update(
+      buckets_json(subject.step->graph, subject.buckets.value(), ranks.bucket.is_auto()));
+  if (samples > 0) {
+    figures["images_per_second"] =
+        static_cast<double>(interconnect.ranks) * static_cast<double>(samples) / step;
+  }
+  return figures;
+}
+
+void print_ranks(const json& ranks, Bytes budget) {
+  const auto time = [&](const char* key) {
+    return duration_text(um::Nanoseconds{std::llround(1e9 * ranks.at(key).get<double>())});
+  };
+  const auto percent = [&](const char* key) { return 100 * ranks.at(key).get<double>(); };
+  fmt::print("  ranks            {}, which exchange {} in {}, {:.1f} GB/s, {}\n",
+             ranks.at("count").get<std::uint32_t>(),
+             um::to_string(Bytes{ranks.at("gradient_bytes").get<std::uint64_t>()}),
+             um::count_of(ranks.at("buckets").get<std::size_t>(), "bucket"),
+             1e-9 * ranks.at("interconnect_bytes_per_second").get<double>(),
+             ranks.at("exchange_on") == "link" ? "on the link" : "beside the link");
+  fmt::print("  gradients        in {}\n", describe_buckets(ranks));
+  fmt::print("  exchange         {}, {:.1f} % of it beside tasks\n", time("exchange_seconds"),
+             percent("exchange_hidden"));
+  if (ranks.contains("images_per_second")) {
+    fmt::print("  all ranks        {:.1f} images/s\n", ranks.at("images_per_second").get<double>());
+  }
+  const Bytes of_one{ranks.at("one_rank_budget_bytes").get<std::uint64_t>()};
+  fmt::print("  scaling          {:.1f} %; one rank alone takes {} a step{}\n",
+             percent("scaling_efficiency"), time("one_rank_seconds"),
+             of_one == budget ? "" : ", within " + um::to_string(of_one));
+  fmt::print("  unaware          {} by a plan that takes the exchange to cost nothing\n",
+             time("unaware_seconds"));
+}
+
+}  // namespace spillway::cli

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+
+#include "prefetch/bounds/bounds.h"
+#include "prefetch/plan.h"
+#include "prefetch/planner.h"
+#include "prefetch/simulate/timeline.h"
+#include "src/cli/plan_subject.h"
+#include "src/cli/rank_flags.h"
+#include "src/plan/arena_use.h"
+#include "src/plan/plans.h"
+#include "src/plan/sub_batch_plans.h"
+#include "um/bytes.h"
+
+namespace spillway::cli {
+
+/// A plan with its simulation and bounds.
+struct Planned {
+  prefetch::Plan plan;
+  um::Nanoseconds planning{0};
+  um::Bytes peak;
+  prefetch::Timeline timeline;
+  prefetch::Bounds bounds;
+};
+
+/// Returns the JSON of `spillway plan` for a verified plan of a whole batch.
+[[nodiscard]] nlohmann::json figures_of(const Planned& planned, const PlanSubject& subject,
+                                        um::Bytes budget);
+
+/// Adds OOC-Paleo's prediction for the same step.
+void add_paleo(const Planned& planned, const PlanSubject& subject, nlohmann::json& figures);
+
+/// Returns {"extent_bytes":…,"arena_bytes":…,"fits":…}.
+[[nodiscard]] nlohmann::json places_json(const ArenaUse& use);
+
+/// Returns "fixed places in 1.20 GiB of 1.25 GiB" for people. `use` comes from places_json().
+[[nodiscard]] std::string describe_places(const nlohmann::json& use);
+
+/// Prints the figures for people, one per line; for sub-batches also their number.
+void print_figures(const nlohmann::json& figures);
+
+/// Returns the JSON of `spillway plan` for a batch in sub-batches, with the keys of a whole batch.
+/// Times and moved bytes are sums over the batch, the peak is the highest, and `need` is that of
+/// the run. `subject` names what is planned, for messages; `planning` is the planning time. Throws:
+/// um::Error if a plan does not verify.
+[[nodiscard]] nlohmann::json figures_of(std::span<const PlannedSubStep> steps,
+                                        const SubBatchPlanner& planner,
+                                        const prefetch::NearNeed& need, const std::string& subject,
+                                        um::Nanoseconds planning);
+
+/// Returns the figures of several ranks, beside those of one rank: the member "ranks".
+///
+/// Makes two more plans within `budget`. One is for a single rank's step from `flags` (or the
+/// smallest budget that works for it). The other is for the step of `subject` with free exchanges,
+/// simulated afterwards with their cost.
+/// `samples` is the size of a rank's batch; 0 for a trace, which does not say.
+[[nodiscard]] nlohmann::json rank_figures(const RankFlags& ranks, const SubjectFlags& flags,
+                                          const Planned& planned, const PlanSubject& subject,
+                                          um::Bytes budget, const PlanRequest& request,
+                                          std::size_t samples);
+
+/// Prints the figures of ranks for people; `budget` is the plan's.
+void print_ranks(const nlohmann::json& ranks, um::Bytes budget);
+
+/// Returns what is planned, for messages: "vgg16 at batch 256 on v100".
+[[nodiscard]] std::string description(const PlanSubject& subject);
+
+/// Plans a whole batch within `budget`, verifies and simulates it, with state near or far,
+/// whichever is faster. Changes `subject` to the step that was planned. Throws: BudgetTooSmall.
+[[nodiscard]] Planned plan_best(PlanSubject& subject, um::Bytes budget, const PlanRequest& request);
+
+}  // namespace spillway::cli

@@ -1,0 +1,219 @@
+#include "src/cli/plan_subject.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "prefetch/block_sizes.h"
+#include "prefetch/far_update.h"
+#include "prefetch/files/json.h"
+#include "prefetch/files/machine.h"
+#include "prefetch/files/profile_file.h"
+#include "prefetch/planner.h"
+#include "prefetch/update_order.h"
+#include "src/cli/flags/machine_check.h"
+#include "src/cli/flags/memory_flags.h"
+#include "src/plan/profile_for.h"
+#include "src/step/machine_size_model.h"
+#include "um/bytes.h"
+#include "um/error.h"
+
+namespace spillway::cli {
+namespace {
+
+void add_machine_to(CLI::App& app, SubjectFlags& options) {
+  auto* const machine = app.add_option(
+      "--machine", options.machine,
+      "Machine model to plan for: k40m, v100, a100, h100, h200, a machine file "
+      "(prefetch/README.md), or host, a model of a two-core machine with this machine's tensor "
+      "layouts (default: host). A trace uses only its near memory and link");
+  machine->check(check_machine);
+  app.add_option("--profile", options.profile,
+                 "Profile file with measured times, written by spillway profile")
+      ->excludes(machine);
+  app.add_option("--link-bandwidth", options.link_bandwidth,
+                 "Bandwidth of the link in each direction, e.g. 2GB/s (default: the machine's)")
+      ->check(check_bandwidth);
+}
+
+}  // namespace
+
+void PlanSubject::choose_state(const PlanRequest& request) {
+  if (!workload && request.state == StateRule::kFar) {
+    throw um::Error{
+        "a trace says itself which weights may be far; leave out --state far, or give "
+        "--offload-weights"};
+  }
+  if (workload) {
+    state = std::make_unique<const StateChoice>(*workload, *size_model, request);
+  } else if (request.update == UpdateRule::kFar) {
+    update_trace_far(request);
+  }
+}
+
+void PlanSubject::update_trace_far(const PlanRequest& request) {
+  if (!request.planner->updates_far()) {
+    throw um::Error{"planner " + std::string{request.planner->name()} +
+                    " plans no updates on the far side; leave out --update far"};
+  }
+  const std::vector<prefetch::TaskId> updates = prefetch::far_updatable(trace->graph, step->page);
+  if (updates.empty()) {
+    throw um::Error{
+        "no task of the trace is an update of offloadable weights in place that the far side may "
+        "run; give --offload-weights, or leave out --update far"};
+  }
+  other_trace = std::make_unique<const prefetch::TaskGraph>(
+      prefetch::with_far_updates(trace->graph, updates));
+  times = profile;
+  profile = profile_for(*other_trace, trace->graph, std::move(profile));
+  const um::Bytes page = step->page;
+  prefetch::NearNeed need = near_need(*other_trace, prefetch::BlockSizes{*other_trace, page});
+  need.resident = step->need.resident;  // budgets are relative to the step without far updates
+  step.emplace(StepToPlan{.graph = *other_trace, .page = page, .need = need, .elsewhere = {}});
+}
+
+PlanSubject PlanSubject::exchanged(const prefetch::Interconnect& interconnect,
+                                   const prefetch::BucketRule& rule,
+                                   const OptimizerDivision& division) const {
+  PlanSubject several{.workload = nullptr,
+                      .network = network,
+                      .size_model = size_model,
+                      .machine = machine,
+                      .trace = trace,
+                      .step = step,
+                      .profile = profile,
+                      .available = available,
+                      .title = title,
+                      .identity = identity,
+                      .buckets = rule};
+  if (workload) {
+    several.workload = workload->with_exchanges(*size_model, rule, division);
+    several.profile =
+        profile_for(several.workload->training().graph, workload->training().graph, profile);
+    several.step.emplace(several.workload->training_to_plan());
+  } else if (division.is_whole()) {
+    several.exchange_trace(rule);
+  } else {
+    throw um::Error{
+        "a trace does not say which of its blocks the optimizer keeps; leave out --zero, or plan "
+        "a network (--net)"};
+  }
+  several.profile.exchanges =
+      prefetch::exchange_times(several.step->graph, interconnect, profile.link);
+  return several;
+}
+
+void PlanSubject::exchange_trace(const prefetch::BucketRule& rule) {
+  prefetch::TaskGraph graph = prefetch::with_exchanges(trace->graph, rule);
+  const std::vector<prefetch::TaskId> order = prefetch::update_order(graph);
+  other_trace =
+      std::make_unique<const prefetch::TaskGraph>(prefetch::in_order(std::move(graph), order));
+  profile = profile_for(*other_trace, trace->graph, std::move(profile));
+  const um::Bytes page = step->page;
+  const prefetch::NearNeed need = near_need(*other_trace, prefetch::BlockSizes{*other_trace, page});
+  step.emplace(StepToPlan{.graph = *other_trace, .page = page, .need = need, .elsewhere = {}});
+}
+
+void PlanSubject::use(const Workload& chosen) {
+  if (!times) times = profile;
+  const StepToPlan other = chosen.training_to_plan();
+  profile = profile_for(other.graph, workload->training().graph, *times);
+  step.emplace(other);
+}
+
+void SubjectFlags::add_to(CLI::App& app) {
+  workload.add_to(app);
+  device.add_sizes_to(app);
+  for (const char* name : {"--net", "--batch"}) app.get_option(name)->required(false);
+  add_machine_to(app, *this);
+  auto* const trace_in =
+      app.add_option("--trace-in", trace,
+                     "Plan a recorded step of any framework instead of a network (spillway-trace, "
+                     "prefetch/README.md); needs --machine");
+  trace_in->needs("--machine");
+  app.add_flag("--offload-weights", offload_weights,
+               "Let plans offload the weights of a trace that does not say whether they may")
+      ->needs(trace_in);
+  for (const char* name :
+       {"--net",        "--batch",     "--image-size",   "--classes",        "--sequence-length",
+        "--vocabulary", "--aux-heads", "--attention",    "--conv-algorithm", "--dropout",
+        "--optimizer",  "--clip-norm", "--ema",          "--freeze",         "--threads",
+        "--device",     "--precision", "--emulate-bf16", "--deterministic",  "--profile"}) {
+    trace_in->excludes(name);
+  }
+}
+
+PlanSubject SubjectFlags::open() const {
+  PlanSubject subject = trace.empty() ? open_network() : open_trace();
+  if (const auto rate = um::parse_bandwidth(link_bandwidth)) {
+    subject.profile.link.offload = *rate;
+    subject.profile.link.prefetch = *rate;
+    if (subject.machine) subject.machine->link = subject.profile.link;
+  }
+  return subject;
+}
+
+PlanSubject SubjectFlags::open_trace() const {
+  const prefetch::Machine model = prefetch::find_machine(machine);
+  auto read = std::make_shared<const prefetch::Trace>(
+      prefetch::read_trace(prefetch::JsonFile{trace}, {.offload_weights = offload_weights}));
+  const um::Bytes page = prefetch::choose_page(read->graph);
+  const StepToPlan step{.graph = read->graph,
+                        .page = page,
+                        .need = near_need(read->graph, prefetch::BlockSizes{read->graph, page}),
+                        .elsewhere = {}};
+  prefetch::Profile times = prefetch::trace_profile(*read, model.link);
+  std::string title = "trace " + read->name;
+  nlohmann::json identity{{"trace", read->name}};
+  return {.workload = nullptr,
+          .trace = std::move(read),
+          .step = step,
+          .profile = std::move(times),
+          .available = model.near_memory,
+          .title = std::move(title),
+          .identity = std::move(identity)};
+}
+
+PlanSubject SubjectFlags::open_network() const {
+  if (workload.net.empty()) throw CLI::RequiredError{"--net"};
+  if (workload.batch == 0) throw CLI::RequiredError{"--batch"};
+  if (profile.empty() && device.device != "host") {
+    throw um::Error{
+        "a GPU's times are not modelled for the sizes that it has: give --profile FILE, made "
+        "by spillway profile, or --machine without --device"};
+  }
+  std::optional<prefetch::Machine> model;  // nothing: a profile file
+  if (profile.empty()) {
+    model = prefetch::in_precision(prefetch::find_machine(machine.empty() ? "host" : machine),
+                                   device.precision);
+  }
+  std::shared_ptr<const SizeModel> size_model;
+  if (!model || model->name == "host") {
+    size_model = device.open_size_model();
+  } else {
+    size_model = std::make_shared<const MachineSizeModel>(device.chosen_precision());
+  }
+  nets::Network network = workload.network();
+  auto built = std::make_unique<const Workload>(network, *size_model, workload.step());
+  const StepToPlan step = built->training_to_plan();
+  prefetch::Profile times = model ? prefetch::model_profile(step.graph, *model)
+                                  : prefetch::read_profile(prefetch::JsonFile{profile}, step.graph);
+  const std::string name = network.name;
+  const um::Bytes available = model ? model->near_memory : step.need.peak_with_workspace;
+  return {
+      .workload = std::move(built),
+      .network = std::move(network),
+      .size_model = std::move(size_model),
+      .machine = std::move(model),
+      .trace = nullptr,
+      .step = step,
+      .profile = std::move(times),
+      .available = available,
+      .title = fmt::format("{} at batch {}", name, workload.batch),
+      .identity = {{"network", name}, {"batch", workload.batch}, {"precision", device.precision}}};
+}
+
+}  // namespace spillway::cli

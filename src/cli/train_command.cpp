@@ -1,0 +1,434 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nets/network.h"
+#include "prefetch/files/json.h"
+#include "prefetch/gradient_exchange.h"
+#include "prefetch/simulate/chrome_trace.h"
+#include "prefetch/simulate/simulate.h"
+#include "prefetch/simulate/timeline.h"
+#include "src/cli/commands.h"
+#include "src/cli/flags/bucket_flag.h"
+#include "src/cli/flags/output_path.h"
+#include "src/cli/plan_figures.h"
+#include "src/cli/terminal/interrupt.h"
+#include "src/cli/terminal/progress_line.h"
+#include "src/cli/terminal/tell.h"
+#include "src/cli/train/recipe.h"
+#include "src/cli/train/training_flags.h"
+#include "src/cli/train/training_report.h"
+#include "src/io/weights/weight_file.h"
+#include "src/plan/batch_facts.h"
+#include "src/step/batch_norm_values.h"
+#include "src/step/divided_updates.h"
+#include "src/step/sub_step.h"
+#include "src/step/unread_tasks.h"
+#include "src/train/checkpoint_choice.h"
+#include "src/train/parts/first_rank.h"
+#include "src/train/settings_json.h"
+#include "src/train/trainer.h"
+#include "um/bytes.h"
+#include "um/error.h"
+#include "um/text/wording.h"
+
+namespace spillway::cli {
+namespace {
+
+using nlohmann::json;
+
+json what_was_trained(const Trainer& trainer) {
+  const TrainerOptions& options = trainer.options();
+  const nets::Network& network = options.network;
+  const prefetch::SubBatches& sub_batches = trainer.workload().sub_batches();
+  json result{{"network", network.name},
+              {"parameters", nets::count_parameters(network)},
+              {"batch", options.step.batch},
+              {"sub_batch", sub_batches.size},
+              {"sub_steps", sub_batches.steps},
+              {"image", nets::to_string(network.input())},
+              {"classes", network.classes()},
+              {"data", trainer.data().train->name()},
+              {"seed", options.training.seed},
+              {"learning_rate", um::shortest_decimal(options.training.learning_rate.rate)},
+              {"schedule", spillway::to_json(options.training.learning_rate)},
+              {"optimizer", spillway::to_json(options.step.optimizer)},
+              {"initialisation", name_of(options.initial.rule)},
+              {"label_smoothing", um::shortest_decimal(options.step.label_smoothing)},
+              {"mixing", spillway::to_json(options.training.mixing)},
+              {"average_decay", options.step.average_decay},
+              {"frozen_parameters", count_frozen(trainer.workload().training()).parameters}};
+  if (normalizes_by_batch(trainer.graph())) {
+    result["batch_norm_statistics"] = options.ranks.are_used() ? "per shard"
+                                      : sub_batches.steps > 1  ? "per sub-batch"
+                                                               : "per batch";
+  }
+  return result;
+}
+
+json by_which_ranks(const Trainer& trainer) {
+  const RankOptions& ranks = trainer.options().ranks;
+  const prefetch::ExchangeShare share = prefetch::exchange_share(trainer.session().timeline());
+  const OptimizerBytes optimizer = optimizer_bytes(trainer.workload().training());
+  json result = buckets_json(trainer.graph(), trainer.buckets(), ranks.chooses_buckets);
+  result.update({{"ranks", ranks.communicator->ranks()},
+                 {"library", ranks.between_near_memory().library()},
+                 {"shards", ranks.shards},
+                 {"buckets", prefetch::count_buckets(trainer.graph())},
+                 {"reduction", ranks.reduction == RankReduction::kTree ? "tree" : "fastest"},
+                 {"zero", ranks.divides_optimizer ? 1 : 0},
+                 {"optimizer_bytes", optimizer.whole.count()},
+                 {"optimizer_bytes_of_rank", optimizer.kept.count()},
+                 {"exchange_seconds", um::seconds(share.exchanging)},
+                 {"hidden_exchange_seconds", um::seconds(share.beside_runs)}});
+  return result;
+}
+
+json how_it_was_planned(const Trainer& trainer, const std::string& far) {
+  const prefetch::PlanFacts facts = facts_of(trainer.plans(), trainer.workload());
+  json result{{"device", trainer.context().device->name()},
+              {"backend", trainer.context().backend->description()},
+              {"memory", to_string(trainer.options().memory.mode)},
+              {"memory_description", trainer.session().memory_description()},
+              {"far", far},
+              {"planner", trainer.plan().planner},
+              {"algorithms", facts.algorithms},
+              {"recomputed_tasks", facts.recomputed_tasks},
+              {"planned_offload_bytes", facts.offloaded.count()},
+              {"planned_prefetch_bytes", facts.prefetched.count()},
+              {"profile", trainer.profile().source},
+              {"min_budget_bytes", trainer.need().smallest.count()},
+              {"resident_bytes", trainer.need().resident.count()},
+              {"page_bytes", trainer.workload().page().count()}};
+  if (const auto use = trainer.session().arena_use()) result["placement"] = places_json(*use);
+  return result;
+}
+
+// Returns the summary of train --json: settings and results, without the times, which the report
+// adds. `far` is far memory as the user named it.
+json training_json(const Trainer& trainer, const TrainingSummary& summary, const std::string& far) {
+  json result = what_was_trained(trainer);
+  result.update(how_it_was_planned(trainer, far));
+  if (trainer.options().ranks.are_used()) result["ranks"] = by_which_ranks(trainer);
+  result.update({{"broken_files", summary.broken_files},
+                 {"budget_bytes", summary.budget.count()},
+                 {"near_peak_bytes", summary.near_peak.count()},
+                 {"steps", summary.steps},
+                 {"weights_sha256", summary.weights_sha256}});
+  return result;
+}
+
+// Prints network, data, memory and plan before the training begins.
+class Description {
+ public:
+  Description(const Trainer& trainer, const TrainingFlags& flags)
+      : trainer_{trainer}, flags_{flags} {}
+
+  void describe() const {
+    const prefetch::PlanFacts facts = facts_of(trainer_.plans(), workload());
+    tell("{} ({} parameters) at batch {} on {}\n", network().name,
+         nets::count_parameters(network()), batch(), trainer_.context().backend->description());
+    describe_ranks();
+    describe_sub_batches();
+    tell("{}; budget {} (smallest feasible {}, all near {})\n",
+         trainer_.session().memory_description(), um::to_string(trainer_.plans().budget),
+         um::to_string(trainer_.need().smallest), um::to_string(trainer_.need().resident));
+    std::string algorithms;
+    for (const auto& [name, count] : facts.algorithms) {
+      algorithms += fmt::format("{}{} {}", algorithms.empty() ? "" : ", ", count, name);
+    }
+    tell("plan of {}: {} out and {} in a step, {} recomputed; convolutions: {}\n",
+         trainer_.plan().planner, um::to_string(facts.offloaded), um::to_string(facts.prefetched),
+         um::count_of(facts.recomputed_tasks, "task"), algorithms);
+    if (const auto use = trainer_.session().arena_use()) {
+      tell("arena: {}\n", describe_places(places_json(*use)));
+    }
+    if (const WeightFile* const weights = trainer_.weights()) {
+      tell("weights of {}: {}\n", flags_.initial.weights, weights->description());
+      if (!weights->drawn_layer().empty()) {
+        tell("layer {} is drawn anew: the file has none for {} classes\n", weights->drawn_layer(),
+             network().classes());
+      }
+    }
+    if (trainer_.has_first_values()) {
+      tell("weights of {}: its own\n", flags_.workload.net);
+    }
+    describe_frozen();
+    if (trainer_.options().checkpoint.resume) {
+      tell("going on after step {}\n", trainer_.options().training.first_step);
+    }
+  }
+
+ private:
+  [[nodiscard]] const nets::Network& network() const { return trainer_.options().network; }
+  [[nodiscard]] std::size_t batch() const { return trainer_.options().step.batch; }
+  [[nodiscard]] bool is_of_text() const { return network().reads_text(); }
+  [[nodiscard]] const Workload& workload() const { return trainer_.workload(); }
+  [[nodiscard]] const prefetch::SubBatches& sub_batches() const { return workload().sub_batches(); }
+
+  void describe_frozen() const {
+    const std::vector<std::string>& patterns = trainer_.options().step.frozen;
+    if (patterns.empty()) return;
+    const FrozenParameters frozen = count_frozen(workload().training());
+    tell("{} of {} parameters are frozen, in {}\n", frozen.parameters,
+         nets::count_parameters(network()), um::count_of(frozen.layers, "layer"));
+  }
+
+  void describe_ranks() const {
+    const RankOptions& ranks = trainer_.options().ranks;
+    if (!ranks.are_used()) return;
+    tell("each batch in {} of {} on {}; gradients in {}\n", um::count_of(ranks.shards, "shard"),
+         um::count_of(sub_batches().size, is_of_text() ? "text" : "image"),
+         um::count_of(ranks.communicator->ranks(), "rank"),
+         describe_buckets(
+             buckets_json(trainer_.graph(), trainer_.buckets(), ranks.chooses_buckets)));
+    const OptimizerBytes optimizer = optimizer_bytes(workload().training());
+    if (optimizer.kept < optimizer.whole) {
+      tell("each rank keeps {} of the optimizer's {}\n", um::to_string(optimizer.kept),
+           um::to_string(optimizer.whole));
+    } else if (ranks.divides_optimizer && ranks.communicator->ranks() > 1) {
+      tell("note: --zero 1 divides nothing, since no block of weights has 64 KiB\n");
+    }
+    if (normalizes_by_batch(trainer_.graph())) {
+      tell("note: batch norm's statistics are of each shard alone, whatever the ranks\n");
+    }
+  }
+
+  void describe_sub_batches() const {
+    if (sub_batches().steps == 1 || trainer_.options().ranks.are_used()) return;
+    tell("each batch in {} sub-batches of {}{}\n", sub_batches().steps,
+         um::count_of(sub_batches().size, is_of_text() ? "text" : "image"),
+         batch() % sub_batches().size == 0 ? "" : ", the last one smaller");
+    if (normalizes_by_batch(trainer_.graph())) {
+      tell(
+          "note: batch norm's statistics are of each sub-batch alone: not the same training "
+          "as with the whole batch\n");
+    }
+    if (const auto layer = last_norm_of_one_value(network(), batch(), sub_batches())) {
+      tell(
+          "warning: in the last sub-batch, of one image, layer {} gets one value per channel and "
+          "makes zeros of it; give a --sub-batch that divides the batch\n",
+          *layer);
+    }
+  }
+
+  const Trainer& trainer_;
+  const TrainingFlags& flags_;
+};
+
+struct TrainCommandFlags {
+  TrainingFlags flags;
+  std::string trace;
+  std::string json;
+  std::string arguments;  // the command line's arguments, joined
+};
+
+// One training, from setup to the last line of its report.
+class Training {
+ public:
+  Training(const TrainCommandFlags& options, TrainerOptions asked, std::stop_token stop)
+      : options_{options},
+        trainer_{[&options] { return options.flags.device.open(); }, std::move(asked), events(),
+                 std::move(stop)} {
+    progress_.end();
+  }
+
+  void run() {
+    Description{trainer_, options_.flags}.describe();
+    const TrainOptions& training = trainer_.options().training;
+    const std::size_t batch = trainer_.options().step.batch;
+    report_.emplace(options_.json, samples_of_step(trainer_.options().network, batch),
+                    StepRange{.before = training.first_step,
+                              .last = last_step(training, trainer_.data(), batch)},
+                    trainer_.plans().budget);
+    const TrainingSummary summary = trainer_.run();
+    attempt([&] {
+      report_->finish(training_json(trainer_, summary, options_.flags.memory.far), summary);
+    });
+    report_->print(summary);
+    attempt([&] { write_confusion(summary); });
+    attempt([&] { write_trace(); });
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  // Keeps an exception for later: if one file cannot be written, the others still are.
+  template <class Work>
+  void attempt(const Work& work) {
+    try {
+      work();
+    } catch (const um::Error&) {
+      if (!failure_) failure_ = std::current_exception();
+    }
+  }
+
+  [[nodiscard]] TrainerEvents events() {
+    return {
+        .on_looking =
+            [this](double fraction) {
+              progress_.show_part("looking at the files of the data", fraction);
+            },
+        .on_measuring =
+            [this](double fraction) { progress_.show_part("measuring tasks", fraction); },
+        .on_planning =
+            [this](std::size_t tasks) {
+              progress_.end();
+              tell("planning {}\n", um::count_of(tasks, "task"));
+            },
+        .on_step = [this](auto step, auto epoch,
+                          const auto& as) { report_->step(step, epoch, as); },
+        .on_evaluation = [this](auto step, auto epoch,
+                                const auto& as) { report_->evaluation(step, epoch, as); },
+        .on_early_stop = [this](auto step, const auto& best) { report_->early_stop(step, best); },
+        .on_warning =
+            [this](const auto& sentence) {
+              progress_.end();
+              if (report_) return report_->warn(sentence);
+              tell("warning: {}\n", sentence);
+            }};
+  }
+
+  void write_trace() const {
+    if (options_.trace.empty()) return;
+    const prefetch::Timeline& measured = trainer_.session().timeline();
+    std::vector<prefetch::NamedTimeline> timelines;
+    if (trainer_.options().memory.mode != MemoryMode::kResident) {
+      timelines.push_back(
+          {"predicted", prefetch::simulate(trainer_.graph(), trainer_.plan(), trainer_.profile())});
+    }
+    if (!measured.runs.empty()) {  // there was at least one step
+      timelines.push_back({"measured, last step", measured});
+    }
+    prefetch::write_json(prefetch::to_chrome_trace(trainer_.graph(), trainer_.plan(), timelines),
+                         options_.trace);
+  }
+
+  void write_confusion(const TrainingSummary& summary) const {
+    if (options_.flags.confusion.empty()) return;
+    if (!summary.evaluation || summary.evaluation->confusion.empty()) {
+      tell("no confusion matrix: there was no evaluation\n");
+      return;
+    }
+    write_confusion_matrix(summary.evaluation->confusion, options_.flags.confusion);
+  }
+
+  const TrainCommandFlags& options_;
+  ProgressLine progress_;
+  std::optional<TrainingReport> report_;
+  Trainer trainer_;
+  std::exception_ptr failure_;  // the first failure while writing at the end
+};
+
+// Prints what is known of a finished training without setting it up.
+void report_nothing_left(const TrainCommandFlags& options, const nets::Network& network,
+                         const NothingLeft& all) {
+  tell("{}\n", all.what());
+  const EndedTraining& training = all.training();
+  nlohmann::json summary{{"network", network.name},
+                         {"batch", options.flags.workload.batch},
+                         {"seed", options.flags.train.seed},
+                         {"steps", training.steps},
+                         {"steps_run", 0},
+                         {"weights_sha256", training.weights_sha256}};
+  if (training.evaluation) {
+    summary.update(test_figures(evaluation_of(*training.evaluation), network.reads_text()));
+  }
+  JsonLines{options.json}.write({{"summary", summary}});
+}
+
+void expect_writable_outputs(const TrainCommandFlags& options) {
+  const TrainingFlags& flags = options.flags;
+  expect_one_standard_output({{"--json", options.json},
+                              {"--trace", options.trace},
+                              {"--confusion", options.flags.confusion}});
+  expect_writable(options.json);
+  expect_writable(options.trace);
+  expect_writable(options.flags.confusion);
+  if (flags.checkpoint.resume || flags.checkpoint.folder.empty()) return;
+  expect_no_checkpoint(flags.checkpoint.folder);
+  expect_writable_folder(flags.checkpoint.folder);
+}
+
+// Joins the ranks; only rank 0 prints and writes, as all would do the same.
+void join_ranks(TrainCommandFlags& options) {
+  TrainingFlags& flags = options.flags;
+  flags.shards.join(flags.workload.batch);
+  if (is_first(flags.shards.communicator())) return;
+  be_silent();
+  options.json.clear();
+  options.trace.clear();
+  flags.confusion.clear();
+}
+
+void run_training(TrainCommandFlags& options) {
+  TrainingFlags& flags = options.flags;
+  if (is_first(flags.shards.communicator())) expect_writable_outputs(options);
+  flags.memory.expect_far();
+  if (flags.shards.are_used() && flags.device.threads == 0) {
+    flags.device.threads = static_cast<int>(flags.shards.usual_threads());
+  }
+  flags.shards.choose_device(flags.device.device);
+  const Interrupt interrupt;
+  TrainerOptions asked = flags.trainer(options.arguments);
+  const nets::Network network = asked.network;
+  try {
+    Training{options, std::move(asked), interrupt.token()}.run();
+  } catch (const NothingLeft& all) {
+    report_nothing_left(options, network, all);
+  }
+}
+
+// Trains; a failure on one rank ends all ranks, which wait for it.
+void train(TrainCommandFlags& options) {
+  options.flags.expect_files_of_all_steps();
+  join_ranks(options);
+  Communicator* const communicator = options.flags.shards.communicator();
+  if (communicator == nullptr || communicator->ranks() == 1) return run_training(options);
+  try {
+    run_training(options);
+  } catch (const Interrupted&) {
+    throw;  // raised on all ranks
+  } catch (const std::bad_alloc&) {
+    end_all(*communicator, "this machine has no more memory");
+  } catch (const std::exception& error) {
+    end_all(*communicator, error.what());
+  }
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app) {
+  CLI::App* const command = app.add_subcommand("train", "Train a network within a memory budget");
+  const auto options = std::make_shared<TrainCommandFlags>();  // shared with the callback
+  options->flags.add_to(*command);
+  add_recipe_to(*command);
+  command
+      ->add_option("--trace", options->trace,
+                   "Write a Chrome trace of the last step (or its last sub-batch), predicted and "
+                   "measured, to this file; Perfetto opens it")
+      ->group("Output");
+  command
+      ->add_option(
+          "--json", options->json,
+          "Write one JSON object per step and a summary to this file, - for standard output")
+      ->group("Output");
+  command->footer(
+      "Example: spillway train --net resnet50 --batch 32 --steps 20 --budget 40% --json -");
+  command->callback([options, command] {
+    options->flags.complete(*command);
+    options->arguments = command->config_to_str();
+    train(*options);
+  });
+}
+
+}  // namespace spillway::cli
