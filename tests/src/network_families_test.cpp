@@ -11,7 +11,6 @@
 
 #include "nets/families/fcn.h"
 #include "nets/families/network_catalogue.h"
-#include "tests/src/drawn_batch.h"
 #include "tests/src/network_in_memory.h"
 
 namespace spillway {

@@ -12,9 +12,7 @@
 #include "nets/families/gpt.h"
 #include "nets/families/llama.h"
 #include "nets/families/vit.h"
-#include "tests/src/drawn_batch.h"
 #include "tests/src/network_in_memory.h"
-#include "tests/src/state_numbers.h"
 
 namespace spillway {
 namespace {

@@ -12,11 +12,9 @@
 #include "prefetch/moves/run_conditions.h"
 #include "prefetch/moves/timed_schedule.h"
 #include "tests/prefetch/planned.h"
-#include "tests/prefetch/random_chain.h"
 #include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/toy.h"
-#include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -150,7 +148,6 @@ TEST_F(ScheduleTest, TransfersOnceInAChainOfCleanFarIntervalsWhoseBeginningIsLef
   EXPECT_EQ(clean(), (std::vector<bool>{false, true}));
 }
 
-using namespace testing;
 using namespace std::chrono_literals;
 
 // A pool of 4 pages holds y or x. y is made until 100 and out at 140; x is made until 240. As a
@@ -174,7 +171,6 @@ TEST(TimedSchedule, BringsPartsBackWhileOthersStillLeave) {
   EXPECT_EQ(makespan(true), 530ns);
 }
 
-using namespace testing;
 using um::Bytes;
 
 Bytes size_of_first(const std::vector<Move>& moves, std::size_t count) {
@@ -223,5 +219,4 @@ RC_GTEST_PROP(RunConditions, AreTheFewestThatLetAChainFitWhateverHasStarted, ())
 }
 
 }  // namespace
-
 }  // namespace spillway::prefetch

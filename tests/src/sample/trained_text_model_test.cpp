@@ -9,7 +9,7 @@
 
 #include "nets/families/gpt.h"
 #include "nets/text/network_text.h"
-#include "tests/src/io/text/small_vocabulary.h"
+#include "tests/src/io/text/text_files.h"
 #include "tests/src/train/checkpoint_fixture.h"
 
 namespace spillway::test {

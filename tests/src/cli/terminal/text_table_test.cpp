@@ -32,5 +32,4 @@ TEST(ProgressFields, AreAsManyAsFit) {
 }
 
 }  // namespace
-
 }  // namespace spillway::cli

@@ -287,5 +287,4 @@ TEST_F(Cifar10Files, NeedTenClasses) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

@@ -246,5 +246,4 @@ TEST_F(DeadPages, AreDroppedBeforeTheirSpaceEnds) {
 }
 
 }  // namespace
-
 }  // namespace spillway::um
