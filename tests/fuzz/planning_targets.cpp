@@ -30,8 +30,8 @@
 #include "tests/fuzz/drawn_trace.h"
 #include "tests/fuzz/mutation.h"
 #include "tests/fuzz/target.h"
-#include "tests/prefetch/small_trace.h"
 #include "tests/prefetch/toy.h"
+#include "tests/prefetch/toy_files.h"
 #include "um/error.h"
 
 namespace spillway::fuzz {

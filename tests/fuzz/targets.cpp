@@ -3,25 +3,30 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <memory>
+#include <span>
 #include <sstream>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "nets/text/network_file.h"
 #include "prefetch/files/json.h"
 #include "prefetch/files/machine.h"
 #include "src/io/data/open_dataset.h"
+#include "src/io/images/augmentation.h"
+#include "src/io/images/image_pipeline.h"
 #include "src/io/safetensors.h"
 #include "src/plan/budget.h"
 #include "src/report/report_input.h"
 #include "tests/fuzz/target.h"
-#include "tests/prefetch/small_machine.h"
-#include "tests/src/io/text/small_vocabulary.h"
-#include "tests/src/io/text/token_numbers.h"
-#include "tests/src/report/sample_bench_file.h"
-#include "tests/src/report/sample_training.h"
+#include "tests/prefetch/toy_files.h"
+#include "tests/src/io/images/image_files.h"
+#include "tests/src/io/text/text_files.h"
+#include "tests/src/report/sample_files.h"
 #include "um/error.h"
 #include "um/files/folder.h"
 
@@ -188,6 +193,14 @@ Target safetensors_target() {
           read_safetensors};
 }
 
+// Evaluates and augments an image, which read other parts at other scales.
+void read_image(const ImagePipeline& pipeline, const std::string& input) {
+  const auto bytes = std::as_bytes(std::span{input});
+  std::vector<float> image(pipeline.image().elements());
+  pipeline.evaluate(bytes, image);
+  pipeline.augment(bytes, Random{input.size()}, image);
+}
+
 }  // namespace
 
 std::vector<Target> targets_of(const std::string& name) {
@@ -219,6 +232,26 @@ std::vector<Target> targets_of(const std::string& name) {
   if (name.empty() || name == kResumed) targets.push_back(resumed_target());  // trains first
   if (!name.empty()) std::erase_if(targets, [&](const Target& each) { return each.name != name; });
   return targets;
+}
+
+Target image_target() {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator{test::image_golden()}) {
+    const std::string name = entry.path().filename();
+    if (name.ends_with(".json")) continue;
+    const test::FileContent content = test::golden_image(name);
+    files.emplace_back(content.begin(), content.end());
+  }
+  const test::FileContent turned = test::with_orientation(test::golden_image("usual.jpg"), 6);
+  files.emplace_back(turned.begin(), turned.end());
+  std::ranges::sort(files);  // the same order on every file system
+  Augmentation changes = find_augmentation("strong").value();
+  changes.hue = 0.1F;
+  const ImagePipeline pipeline{{.channels = 3, .height = 16, .width = 16},
+                               {.augmentation = changes}};
+  return {"images", files, [pipeline](const std::string& input, const std::filesystem::path&) {
+            read_image(pipeline, input);
+          }};
 }
 
 }  // namespace spillway::fuzz

@@ -1,8 +1,6 @@
 # Spoilt inputs for every reader, from fixed seeds. Longer: build/*/tests/fuzz --seconds 60
-add_executable(fuzz fuzz/main.cpp fuzz/mutation.cpp fuzz/resealed.cpp fuzz/targets.cpp
-               fuzz/checkpoint_target.cpp fuzz/drawn_trace.cpp fuzz/image_target.cpp fuzz/onnx_target.cpp
-               fuzz/planning_targets.cpp fuzz/weights_target.cpp
-               ${PROJECT_SOURCE_DIR}/src/dropin/planning/plan_of_trace.cpp)
+file(GLOB fuzz_sources CONFIGURE_DEPENDS fuzz/*.cpp)
+add_executable(fuzz ${fuzz_sources} ${PROJECT_SOURCE_DIR}/src/dropin/planning/plan_of_trace.cpp)
 target_include_directories(fuzz PRIVATE ${PROJECT_SOURCE_DIR})
 target_compile_definitions(fuzz PRIVATE
   SPILLWAY_FUZZ_CORPUS="${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus")

@@ -6,7 +6,6 @@
 #include <variant>
 
 #include "tests/golden/drawn_numbers.h"
-#include "tests/golden/drawn_state.h"
 
 namespace spillway::test {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "src/ops/backend.h"
 #include "src/step/step.h"
-#include "tests/src/state_numbers.h"
+#include "tests/src/network_in_memory.h"
 
 namespace spillway::test {
 

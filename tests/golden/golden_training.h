@@ -9,7 +9,6 @@
 #include "src/train/session.h"
 #include "tests/golden/golden_file.h"
 #include "tests/src/network_in_memory.h"
-#include "tests/src/state_numbers.h"
 
 namespace spillway::test {
 

@@ -135,12 +135,8 @@ TEST(BadNetworkFile, ThatIsNotThereOrCannotBeRead) {
             "cannot read /proc/self/mem: Input/output error");
 }
 
-using test::expect_refusals;
 using test::kEnd;
 using test::kHeader;
-using test::refusal;
-using test::refused;
-using test::refused_layer;
 using test::refused_layers;
 
 TEST(BadLayerLine, IsToldWhatItCannotRead) {
@@ -262,5 +258,4 @@ TEST(BadLayerLine, WithTooManyLayers) {
 }
 
 }  // namespace
-
 }  // namespace spillway::nets

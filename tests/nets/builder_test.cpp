@@ -319,5 +319,4 @@ TEST(SaturatedSum, IsTheSumOrTheLargestNumber) {
 }
 
 }  // namespace
-
 }  // namespace spillway::nets

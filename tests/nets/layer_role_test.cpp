@@ -141,5 +141,4 @@ TEST(ResidualNorms, BelongToTheSumAlone) {
 }
 
 }  // namespace
-
 }  // namespace spillway::nets

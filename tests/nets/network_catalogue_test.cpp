@@ -4,19 +4,41 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 #include <string>
+#include <variant>
 
 #include "nets/families/published_networks.h"
-#include "tests/nets/layers_of.h"
+#include "nets/network.h"
 #include "tests/refusal.h"
 #include "um/error.h"
 
 namespace spillway::nets {
 namespace {
+
+// Returns the layer `name`. Throws: std::out_of_range when it does not exist.
+const Node& find(const Network& network, const std::string& name) {
+  const auto at = std::ranges::find(network.nodes, name, &Node::name);
+  if (at == network.nodes.end()) throw std::out_of_range{name};
+  return *at;
+}
+
+// Returns the output shape of the layer `name`: "512x22x22".
+std::string shape_of(const Network& network, const std::string& name) {
+  return to_string(find(network, name).output);
+}
+
+// Counts the layers of one kind.
+template <typename Kind>
+std::ptrdiff_t count(const Network& network) {
+  return std::count_if(network.nodes.begin() + 1, network.nodes.end(),
+                       [](const Node& node) { return std::holds_alternative<Kind>(node.layer); });
+}
 
 constexpr Shape photo(std::size_t side) { return {.channels = 3, .height = side, .width = side}; }
 
@@ -305,5 +327,4 @@ TEST(AuxiliaryHeads, WithoutTheHeadsANetworkIsTheOneThatNeverHadThem) {
 }
 
 }  // namespace
-
 }  // namespace spillway::nets

@@ -6,6 +6,6 @@ target_compile_definitions(nets_tests PRIVATE
 
 # Spoilt network files: what the reader makes of them, and what steps are made of that.
 spillway_test(network_file_fuzz_tests
-  SOURCES nets/text/network_file_fuzz_test.cpp src/spoilt_network_step_test.cpp
+  SOURCES nets/text/network_file_fuzz_test.cpp
   LINK spillway::src rapidcheck
   RANDOM_CASES 5000)

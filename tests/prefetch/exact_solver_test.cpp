@@ -8,7 +8,7 @@
 #include "prefetch/bounds/bounds.h"
 #include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/planned.h"
-#include "tests/prefetch/random_chain.h"
+#include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/toy.h"
 
@@ -21,19 +21,13 @@ using namespace std::chrono_literals;
 // chain(2) with blocks of 2 pages and tasks of 100 ns: load, f1, f2, loss, b2, b1. b2 needs y0, y1,
 // y2, d2, d1 = 10 pages. In a pool of 8 y0, which b2 does not read, must be away then, and can come
 // back only after b2. A page takes 50 ns each way, so y0 takes 100.
-Problem two_layers(const TaskGraph& graph, Profile& profile, um::Bytes pool) {
-  const um::Bandwidth rate{static_cast<double>(kPage.count()) / 50e-9};
-  profile.link = {.offload = rate, .prefetch = rate};
-  return problem(graph, profile, pool);
-}
-
 TEST(ExactSolver, WaitsForThePrefetchThatNothingHides) {
   const TaskGraph graph = chain(2, pages(2));
-  Profile profile = flat_profile(graph, 100ns);
+  const Profile profile = flat_profile(graph, 100ns, 50ns);
   // y0 leaves during f2; after b2 (500 ns) it returns until 600, and b1 ends at 700.
-  EXPECT_EQ(ExactSolver{two_layers(graph, profile, pages(8))}.solve(), 700ns);
-  EXPECT_EQ(ExactSolver{two_layers(graph, profile, pages(10))}.solve(), 600ns);
-  EXPECT_EQ(ExactSolver{two_layers(graph, profile, pages(7))}.solve(), std::nullopt);
+  EXPECT_EQ(ExactSolver{problem(graph, profile, pages(8))}.solve(), 700ns);
+  EXPECT_EQ(ExactSolver{problem(graph, profile, pages(10))}.solve(), 600ns);
+  EXPECT_EQ(ExactSolver{problem(graph, profile, pages(7))}.solve(), std::nullopt);
 }
 
 // With 200 ns a page y0 takes 400. Its last reader f1 ends at 200, so it leaves until 600, and b2,
@@ -41,10 +35,8 @@ TEST(ExactSolver, WaitsForThePrefetchThatNothingHides) {
 // reads it, y0 leaves from 100 to 500: 100 ns less.
 TEST(ExactSolver, CopiesABlockOutWhileItIsReadWhereTheLinkCan) {
   const TaskGraph graph = chain(2, pages(2));
-  Profile profile = flat_profile(graph, 100ns);
-  const Problem given = two_layers(graph, profile, pages(8));
-  const um::Bandwidth rate{static_cast<double>(kPage.count()) / 200e-9};
-  profile.link = {.offload = rate, .prefetch = rate};
+  Profile profile = flat_profile(graph, 100ns, 200ns);
+  const Problem given = problem(graph, profile, pages(8));
   EXPECT_EQ(ExactSolver{given}.solve(), 1200ns);
   profile.link.copies_while_read = true;
   EXPECT_EQ(ExactSolver{given}.solve(), 1100ns);
@@ -118,8 +110,8 @@ RC_GTEST_PROP(Latency, DelaysAStepByNoMoreThanItsMovesPay, ()) {
 // return together from 500 to 610. As two moves of a page they would return until 620.
 TEST(Latency, IsPaidOnceForChunksThatMoveTogether) {
   const TaskGraph graph = chain(2, pages(2));
-  Profile profile = flat_profile(graph, 100ns);
-  Problem given = two_layers(graph, profile, pages(8));
+  Profile profile = flat_profile(graph, 100ns, 50ns);
+  Problem given = problem(graph, profile, pages(8));
   given.chunk = pages(1);
   profile.link.latency = 10ns;
   EXPECT_EQ(ExactSolver{given}.solve(), 710ns);

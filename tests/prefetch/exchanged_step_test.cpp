@@ -24,14 +24,12 @@ using namespace std::chrono_literals;
 class ThreeExchanges : public ::testing::Test {
  protected:
   ThreeExchanges() {
-    profile = flat_profile(graph, 100ns);
     profile.exchanges = exchange_times(graph, two_ranks(), profile.link);
-    plan = plain_plan_with_pool(graph, pages(1));
     add_exchanges(graph, plan);
   }
   TaskGraph graph = exchanged(three_layers(), kBucketEach);
-  Profile profile;
-  Plan plan;
+  Profile profile = flat_profile(graph, 100ns);
+  Plan plan = plain_plan_with_pool(graph, pages(1));
 };
 
 // f, b3, b2 and b1 run until 400. g3 is ready at 200; g3 takes 110, g2 210 and g1 110 in sequence,

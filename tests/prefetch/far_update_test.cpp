@@ -8,9 +8,9 @@
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/state_home.h"
 #include "tests/prefetch/planned.h"
-#include "tests/prefetch/random_layers.h"
+#include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
-#include "tests/prefetch/toy_graph.h"
+#include "tests/prefetch/toy.h"
 #include "tests/prefetch/trace_checker.h"
 
 namespace spillway::prefetch {
@@ -36,9 +36,7 @@ TaskGraph far_graph() {
 class OneFarUpdate : public ::testing::Test {
  protected:
   OneFarUpdate() {
-    profile = flat_profile(graph, 100ns);
     profile.far_updates = {50ns};
-    plan = plain_plan_with_pool(graph, pages(5));
     plan.prefetches = {{.data = w, .size = pages(2)}};
     plan.offloads = {{.data = w, .size = pages(2), .is_clean = true, .after = {.runs = 2}},
                      {.data = g, .size = pages(2), .after = {.runs = 2}}};
@@ -50,8 +48,8 @@ class OneFarUpdate : public ::testing::Test {
   DataId w = find_block(graph, "w");
   DataId m = find_block(graph, "m");
   DataId g = find_block(graph, "g");
-  Profile profile;
-  Plan plan;
+  Profile profile = flat_profile(graph, 100ns);
+  Plan plan = plain_plan_with_pool(graph, pages(5));
 };
 
 TEST_F(OneFarUpdate, IsNoTaskAnyMore) {

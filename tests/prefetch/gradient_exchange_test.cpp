@@ -18,7 +18,7 @@
 #include "prefetch/simulate/exchange_lane.h"
 #include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/planned.h"
-#include "tests/prefetch/random_layers.h"
+#include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/three_layers.h"
 #include "tests/prefetch/trace_checker.h"
@@ -292,9 +292,6 @@ TEST(LinkShares, CountBothDirectionsOfAnExchangeWhereTheLinkHasOneAtATime) {
   EXPECT_DOUBLE_EQ(link_shares(both, false, true, false).offload, 0.5);
 }
 
-using namespace testing;
-using namespace std::chrono_literals;
-
 Interconnect random_interconnect() {
   return {.ranks = *rc::gen::inRange<std::uint32_t>(2, 1025),
           .bandwidth = um::Bandwidth{static_cast<double>(kPage.count()) /
@@ -396,5 +393,4 @@ RC_GTEST_PROP(APlan, IsNoFasterAmongMoreRanks, ()) {
 }
 
 }  // namespace
-
 }  // namespace spillway::prefetch

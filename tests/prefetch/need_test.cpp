@@ -2,7 +2,7 @@
 
 #include "prefetch/planner.h"
 #include "tests/prefetch/planned.h"
-#include "tests/prefetch/toy_graph.h"
+#include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch {
 namespace {

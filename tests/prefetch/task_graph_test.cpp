@@ -44,8 +44,6 @@ TEST(Fingerprint, DoesNotDependOnCosts) {
   EXPECT_EQ(fingerprint(other), fingerprint(graph));
 }
 
-using namespace testing;
-
 // load f1 f2 loss b2 b1
 //  y0 y0 y0  y0  y0 y0
 //     y1 y1  y1  y1 y1
@@ -96,5 +94,4 @@ TEST(BlockSizes, SharesOneBufferAmongSmallWorkspaces) {
 }
 
 }  // namespace
-
 }  // namespace spillway::prefetch

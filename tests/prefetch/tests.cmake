@@ -1,7 +1,7 @@
 spillway_test(prefetch_tests
   SOURCES prefetch/moves/cover_test.cpp prefetch/planners/strategies_test.cpp
           prefetch/planners/catalogue_test.cpp prefetch/verify/*_test.cpp
-          prefetch/files/file_fuzz_test.cpp prefetch/planners/joint/alike_test.cpp
+          prefetch/files/file_fuzz_test.cpp
           prefetch/planners/joint/joint_test.cpp prefetch/task_graph_test.cpp
           prefetch/planners/modnn/modnn_test.cpp prefetch/simulate/simulate_test.cpp
           prefetch/bounds/paleo_test.cpp prefetch/moves/schedule_test.cpp

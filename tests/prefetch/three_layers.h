@@ -3,7 +3,7 @@
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/interconnect.h"
 #include "prefetch/update_order.h"
-#include "tests/prefetch/toy_graph.h"
+#include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch::testing {
 

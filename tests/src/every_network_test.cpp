@@ -18,7 +18,6 @@
 #include "nets/families/network_catalogue.h"
 #include "src/host/host_backend.h"
 #include "src/plan/budget.h"
-#include "tests/src/drawn_batch.h"
 #include "tests/src/network_in_memory.h"
 #include "um/host/host_device.h"
 

@@ -12,7 +12,6 @@
 
 #include "src/host/host_backend.h"
 #include "tests/golden/family_golden.h"
-#include "tests/golden/family_training.h"
 
 namespace spillway {
 namespace {

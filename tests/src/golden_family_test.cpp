@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "tests/golden/family_golden.h"
-#include "tests/golden/family_training.h"
 #include "tools/golden/family_networks.h"
 
 namespace spillway {

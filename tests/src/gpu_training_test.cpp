@@ -1,32 +1,42 @@
 // Training through everything of the CUDA side but the driver and the kernels: streams, events,
 // unified memory, copies and the profiler of a CudaDevice, over a driver that only takes notes,
 // with the host's kernels. The driver is told what each of them uses, and finds what has no order.
-
 #include "tests/src/gpu_training.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <memory_resource>
 #include <optional>
+#include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "nets/builder.h"
+#include "nets/families/published_networks.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/planners/catalogue.h"
+#include "src/bench/link/managed_halves.h"
+#include "src/execute/executor.h"
 #include "src/host/host_backend.h"
 #include "src/io/data/batch_loader.h"
 #include "src/io/data/synthetic.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
+#include "src/profile/loaded_link.h"
 #include "src/profile/measured_profile.h"
+#include "src/sample/next_token_model.h"
 #include "src/train/session.h"
 #include "src/train/train.h"
 #include "tests/refusal.h"
+#include "tests/sleeping_threads.h"
+#include "tests/src/gpu_like_backend.h"
+#include "tests/src/small_training.h"
 #include "tests/um/cuda/late_gpu.h"
 #include "tests/um/cuda/recording_api.h"
 #include "um/cuda/cuda_device.h"
@@ -192,6 +202,90 @@ TEST(GpuTraining, RefusesMoreUnifiedMemoryThanItsLimit) {
                  MemoryMode::kManaged);
   });
   EXPECT_NE(sentence.find("limit of 4.00 MiB"), std::string::npos) << sentence;
+}
+
+// Nothing is run in it.
+class NoMemory final : public prefetch::StepMemory {
+ public:
+  void begin_step() override {}
+  void begin_run(prefetch::Position /*position*/) override {}
+  [[nodiscard]] std::byte* address(prefetch::DataId /*id*/) const override { return nullptr; }
+  [[nodiscard]] std::byte* workspace() const override { return nullptr; }
+  void after_launch(prefetch::Position /*position*/) override {}
+  void end_run(prefetch::Position /*position*/) override {}
+  void fail(std::exception_ptr /*error*/) override {}
+  void end_step() override {}
+  [[nodiscard]] prefetch::Timeline moves() const override { return {}; }
+};
+
+// The stream's thread gets to the kernels only when everybody waits for it.
+TEST(GpuExecutor, HasItsKernelsWhenItHasBeenMade) {
+  auto api = std::make_unique<um::RecordingApi>();
+  um::RecordedGpu& gpu = *api;
+  um::CudaDevice device{std::move(api), {}};
+  const auto compute = device.make_cuda_stream("compute");
+  const GpuLikeBackend backend{device.batch_memory(), gpu, compute->native()};
+  const Step step = make_training_step(test::small_network(), backend, {.batch = 2});
+  const prefetch::Plan plan{.runs = prefetch::runs_in_order(step.graph)};
+  NoMemory memory;
+  compute->enqueue([&] {
+    backend.start_threads();
+    while (!test::all_others_sleep()) std::this_thread::yield();
+  });
+  const Executor executor{step, plan, backend, memory, *compute, {}};
+  EXPECT_EQ(backend.prepared(), step.launches.size());
+}
+
+using namespace um::literals;
+
+// Near memory is made beside the streams of the moves, which do not wait for it.
+TEST(GpuLinkOrder, TheFirstMoveComesAfterTheRoomForIt) {
+  um::CudaDevice device{std::make_unique<um::RecordingApi>(), {}};
+  const auto link = make_link_under_test(device, MemoryMode::kManaged, {.page = 2_MiB}, 4_MiB);
+  const LinkUnderTest::Part first{.offset = 0_B, .size = 2_MiB};
+  const LinkUnderTest::Part second{.offset = 2_MiB, .size = 2_MiB};
+  link->move_away(first);
+  link->exchange(second, first);
+  link->move_back(second);
+}
+
+TEST(GpuLinkOrder, AHalfThatIsPutFarHasBeenNear) {
+  um::CudaDevice device{std::make_unique<um::RecordingApi>(), {}};
+  ManagedHalves halves{device, 4_MiB, 1, {}};
+  halves.put_far(0);
+  halves.put_near(1);
+  halves.drop(1);
+  halves.put_near(0);
+}
+
+constexpr std::size_t kWords = 23;
+
+nets::Network gpt_of(const nets::Shape& text, std::size_t vocabulary) {
+  return nets::gpt("tiny", {.layers = 1, .heads = 2, .width = 16, .context = 40}, text, vocabulary);
+}
+
+// Of two texts in the shorter step and two in the longer one: kernels that are not declared to the
+// driver are in no graph that it repeats from the third on.
+std::vector<std::vector<float>> logits_on(Opened opened) {
+  NextTokenModel model{opened.context,
+                       {.name = "tiny",
+                        .description = {},
+                        .image = nets::tokens(40),
+                        .classes = kWords,
+                        .build = gpt_of}};
+  model.state().initialise(3);
+  std::vector<std::vector<float>> all;
+  for (const std::size_t length : {3U, 7U, 20U, 18U}) {
+    std::vector<std::int32_t> text(length);
+    for (std::size_t i = 0; i < length; ++i) text[i] = static_cast<std::int32_t>(i * i % kWords);
+    const std::span<const float> logits = model.logits(text);
+    all.emplace_back(logits.begin(), logits.end());
+  }
+  return all;
+}
+
+TEST(GpuSampling, HasTheLogitsOfTheHost) {
+  EXPECT_EQ(logits_on(recorded_gpu(um::CudaFacts{})), logits_on(this_machine()));
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 
 #include "nets/families/network_catalogue.h"
 #include "nets/families/published_networks.h"
-#include "tests/src/drawn_batch.h"
 #include "tests/src/network_in_memory.h"
 
 namespace spillway {

@@ -7,9 +7,7 @@
 #include <vector>
 
 #include "nets/builder.h"
-#include "tests/src/drawn_batch.h"
 #include "tests/src/network_in_memory.h"
-#include "tests/src/state_numbers.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway {

@@ -39,6 +39,38 @@ namespace spillway::test {
   return net.build(net.linear("fc2", x, {.features = 3}));
 }
 
+/// The same with three linear layers: what it keeps between steps is most of what it needs, and the
+/// second one is large enough to be updated in parts.
+[[nodiscard]] inline nets::Network heavy_network() {
+  nets::Builder net{"heavy", {1, 8, 8}};
+  nets::NodeId x = net.convolution("conv", net.input(), {.channels = 4, .kernel = nets::square(3)});
+  x = net.relu("relu", net.batch_norm("norm", x));
+  x = net.relu("relu1", net.linear("fc1", x, {.features = 300}));
+  x = net.relu("relu2", net.linear("fc2", x, {.features = 200}));
+  return net.build(net.linear("fc3", x, {.features = 3}));
+}
+
+/// A convolution that Winograd's algorithm may compute, too.
+[[nodiscard]] inline nets::Network network_with_a_choice() {
+  nets::Builder net{"choice", {64, 14, 14}};
+  const nets::NodeId x = net.convolution(
+      "conv", net.input(), {.channels = 64, .kernel = nets::square(3), .padding = nets::square(1)});
+  return net.build(net.linear("fc", x, {.features = 3}));
+}
+
+/// A linear layer on images of 1x8x8, for three classes: without statistics.
+[[nodiscard]] inline nets::Network linear_network() {
+  nets::Builder net{"plain", {1, 8, 8}};
+  return net.build(net.linear("fc", net.input(), {.features = 3}));
+}
+
+/// A convolution without batch norm, and a linear layer.
+[[nodiscard]] inline nets::Network network_without_norm() {
+  nets::Builder net{"plain", {1, 8, 8}};
+  nets::NodeId x = net.convolution("conv", net.input(), {.channels = 4, .kernel = nets::square(3)});
+  return net.build(net.linear("fc", net.relu("relu", x), {.features = 3}));
+}
+
 /// A network in memory, all of it near, ready to train.
 class SmallTraining {
  public:

@@ -13,9 +13,7 @@
 
 #include "nets/builder.h"
 #include "prefetch/verify/verify.h"
-#include "tests/src/drawn_batch.h"
 #include "tests/src/network_in_memory.h"
-#include "tests/src/state_numbers.h"
 
 namespace spillway {
 namespace {
@@ -339,5 +337,4 @@ TEST_P(SubBatchAdam, GivesTheSameBitsWhereverItsTensorsAre) {
 INSTANTIATE_TEST_SUITE_P(Decoupled, SubBatchAdam, testing::Bool());
 
 }  // namespace
-
 }  // namespace spillway

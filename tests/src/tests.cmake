@@ -19,6 +19,14 @@ spillway_test(text_tests
   SOURCES src/io/data/token_dataset_test.cpp src/io/data/open_text_test.cpp src/io/text/*_test.cpp
   LINK spillway::src golden_files nlohmann_json::nlohmann_json rapidcheck)
 
+# A plug-in shows its two functions and nothing else.
+function(plugin_symbols_test name library prefix)
+  add_test(NAME ${name}
+    COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DPREFIX=${prefix} -DLIBRARY=$<TARGET_FILE:${library}>
+      -P ${CMAKE_CURRENT_SOURCE_DIR}/src/cuda/check_plugin_symbols.cmake)
+  set_tests_properties(${name} PROPERTIES LABELS cpu)
+endfunction()
+
 # How a program loads what it can do without.
 add_library(empty_plug_in MODULE src/plugin/empty_plug_in.cpp)
 target_link_libraries(empty_plug_in PRIVATE spillway_flags)
@@ -44,18 +52,19 @@ spillway_test(dropin_tests
 spillway_test(dropin_memory_tests
   SOURCES src/dropin/memory_calls_test.cpp
   LINK spillway::um_dropin)
-add_test(NAME dropin_exports
-  COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DLIBRARY=$<TARGET_FILE:spillway_um_dropin>
-    -DHEADER=${PROJECT_SOURCE_DIR}/um/dropin/spillway_um.h -DAPI=SPILLWAY_UM_API
-    -P ${CMAKE_CURRENT_SOURCE_DIR}/src/dropin/check_exports.cmake)
+# A library of C functions shows those of its header and nothing else.
+function(exports_test name library header api)
+  add_test(NAME ${name}
+    COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DLIBRARY=$<TARGET_FILE:${library}>
+      -DHEADER=${PROJECT_SOURCE_DIR}/${header} -DAPI=${api}
+      -P ${CMAKE_CURRENT_SOURCE_DIR}/src/dropin/check_exports.cmake)
+  set_tests_properties(${name} PROPERTIES LABELS cpu)
+endfunction()
+exports_test(dropin_exports spillway_um_dropin um/dropin/spillway_um.h SPILLWAY_UM_API)
 spillway_test(planning_dropin_tests
   SOURCES src/dropin/planning/plan_functions_test.cpp
   LINK spillway_plan_dropin nlohmann_json::nlohmann_json)
-add_test(NAME planning_exports
-  COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DLIBRARY=$<TARGET_FILE:spillway_plan_dropin>
-    -DHEADER=${PROJECT_SOURCE_DIR}/src/dropin/planning/spillway_plan.h -DAPI=SPILLWAY_PLAN_API
-    -P ${CMAKE_CURRENT_SOURCE_DIR}/src/dropin/check_exports.cmake)
-set_tests_properties(dropin_exports planning_exports PROPERTIES LABELS cpu)
+exports_test(planning_exports spillway_plan_dropin src/dropin/planning/spillway_plan.h SPILLWAY_PLAN_API)
 if(NOT SPILLWAY_SANITIZE)  # whose run-time must be loaded before anything is preloaded
   add_subdirectory(src/dropin/preload)
   spillway_test(preload_tests
@@ -71,12 +80,8 @@ spillway_test(host_tests COMPUTES
   LINK spillway::host OpenMP::OpenMP_CXX
   SUITES)
 # The same kernels as on a machine without AVX-512: another layout, other implementations in oneDNN.
-add_test(NAME host_tests_with_avx2 COMMAND host_tests)
-set_tests_properties(host_tests_with_avx2 PROPERTIES
-  LABELS cpu TIMEOUT 300 ENVIRONMENT "DNNL_MAX_CPU_ISA=AVX2")
-add_test(NAME host_tests_in_bf16 COMMAND host_tests)
-set_tests_properties(host_tests_in_bf16 PROPERTIES
-  LABELS cpu TIMEOUT 300 ENVIRONMENT "SPILLWAY_TEST_PRECISION=bf16")
+test_again(host_tests_with_avx2 host_tests DNNL_MAX_CPU_ISA=AVX2 TIMEOUT 300)
+test_again(host_tests_in_bf16 host_tests SPILLWAY_TEST_PRECISION=bf16 TIMEOUT 300)
 
 # Networks as ONNX files.
 spillway_test(onnx_tests
@@ -105,7 +110,7 @@ spillway_test(training_tests
           src/profile/idle_link_test.cpp src/modnn_golden_test.cpp src/paleo_figure_test.cpp
           src/plan/plans_test.cpp src/profile/profiler_test.cpp src/profile/scratch_ring_test.cpp
           src/train/state_test.cpp src/execute/*_test.cpp src/plan/sub_batch_plans_test.cpp
-          src/train/train_test.cpp src/train/trainer_test.cpp src/profile/measuring_time_test.cpp
+          src/train/train_test.cpp src/train/trainer_test.cpp
   LINK spillway::host)
 
 # How gradients of several ranks are put into buckets.

@@ -9,9 +9,7 @@
 #include <vector>
 
 #include "nets/families/published_networks.h"
-#include "tests/src/drawn_batch.h"
 #include "tests/src/network_in_memory.h"
-#include "tests/src/state_numbers.h"
 
 namespace spillway {
 namespace {

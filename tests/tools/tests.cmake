@@ -1,9 +1,6 @@
 # tools/gpu/run, with programs that only pretend to train and to test.
 if(Python3_FOUND)
-  add_test(NAME gpu_tools
-    COMMAND ${Python3_EXECUTABLE} -B -m unittest discover --buffer --pattern "*_test.py"
-      --start-directory ${CMAKE_CURRENT_SOURCE_DIR}/tools/gpu)
-  set_tests_properties(gpu_tools PROPERTIES LABELS cpu TIMEOUT 300)
+  python_tests(gpu_tools ${Python3_EXECUTABLE} tools/gpu *_test.py TIMEOUT 300)
 
   add_test(NAME argument_order
     COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tools/argument_order_test.py)
@@ -16,30 +13,13 @@ if(Python3_FOUND)
   if(debian_python)
     set(torch_python ${debian_python})
   endif()
-  add_test(NAME suite_goals
-    COMMAND ${Python3_EXECUTABLE} -B -m unittest discover --buffer --pattern "suite_*_test.py"
-      --start-directory ${CMAKE_CURRENT_SOURCE_DIR}/tools/bench)
-  set_tests_properties(suite_goals PROPERTIES LABELS cpu TIMEOUT 60)
-  add_test(NAME sweep_plots  # with Debian's matplotlib
-    COMMAND ${torch_python} -B -m unittest discover --buffer --pattern "*_test.py"
-      --start-directory ${CMAKE_CURRENT_SOURCE_DIR}/tools/plot)
-  set_tests_properties(sweep_plots PROPERTIES LABELS cpu TIMEOUT 60
-    SKIP_REGULAR_EXPRESSION "skipped: ")
-  add_test(NAME pytorch_steps
-    COMMAND ${torch_python} -B -m unittest discover --buffer --pattern "pytorch_*_test.py"
-      --start-directory ${CMAKE_CURRENT_SOURCE_DIR}/tools/bench)
-  set_tests_properties(pytorch_steps PROPERTIES LABELS cpu TIMEOUT 60
-    SKIP_REGULAR_EXPRESSION "skipped: ")
+  set(skipped SKIP_REGULAR_EXPRESSION "skipped: ")
+  python_tests(suite_goals ${Python3_EXECUTABLE} tools/bench suite_*_test.py TIMEOUT 60)
+  python_tests(sweep_plots ${torch_python} tools/plot *_test.py TIMEOUT 60 ${skipped})  # Debian's matplotlib
+  python_tests(pytorch_steps ${torch_python} tools/bench pytorch_*_test.py TIMEOUT 60 ${skipped})
   if(NOT SPILLWAY_SANITIZE)
-    add_test(NAME python_module
-      COMMAND ${Python3_EXECUTABLE} -B -m unittest discover --buffer --pattern "*_test.py"
-        --start-directory ${CMAKE_CURRENT_SOURCE_DIR}/tools/python)
-    add_test(NAME python_torch_hooks
-      COMMAND ${torch_python} -B -m unittest discover --buffer --pattern "*_test.py"
-        --start-directory ${CMAKE_CURRENT_SOURCE_DIR}/tools/python/hooks)
-    set_tests_properties(python_module python_torch_hooks PROPERTIES LABELS cpu TIMEOUT 300
-      ENVIRONMENT "SPILLWAY_UM_LIBRARY=$<TARGET_FILE:spillway_um_dropin>;SPILLWAY_PLAN_LIBRARY=$<TARGET_FILE:spillway_plan_dropin>"
-      SKIP_REGULAR_EXPRESSION "skipped: ")
+    python_tests(python_module ${Python3_EXECUTABLE} tools/python *_test.py TIMEOUT 300 ${skipped})
+    python_tests(python_torch_hooks ${torch_python} tools/python/hooks *_test.py TIMEOUT 300 ${skipped})
     # PyTorch 2: of SPILLWAY_TORCH_PYTHON, or where tools/setup --torch puts it; skipped without.
     set(cached_python $ENV{HOME}/.cache/spillway/torch/bin/python)
     if(DEFINED ENV{SPILLWAY_TORCH_PYTHON})
@@ -47,11 +27,8 @@ if(Python3_FOUND)
     elseif(EXISTS ${cached_python})
       set(torch_python ${cached_python})
     endif()
-    add_test(NAME python_pytorch
-      COMMAND ${torch_python} -B -m unittest discover --buffer --pattern "*_test.py"
-        --start-directory ${CMAKE_CURRENT_SOURCE_DIR}/tools/python/pytorch)
-    set_tests_properties(python_pytorch PROPERTIES LABELS cpu TIMEOUT 1800
-      ENVIRONMENT "SPILLWAY_UM_LIBRARY=$<TARGET_FILE:spillway_um_dropin>;SPILLWAY_PLAN_LIBRARY=$<TARGET_FILE:spillway_plan_dropin>"
-      SKIP_REGULAR_EXPRESSION "skipped: ")
+    python_tests(python_pytorch ${torch_python} tools/python/pytorch *_test.py TIMEOUT 1800 ${skipped})
+    set_tests_properties(python_module python_torch_hooks python_pytorch PROPERTIES
+      ENVIRONMENT "SPILLWAY_UM_LIBRARY=$<TARGET_FILE:spillway_um_dropin>;SPILLWAY_PLAN_LIBRARY=$<TARGET_FILE:spillway_plan_dropin>")
   endif()
 endif()

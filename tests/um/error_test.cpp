@@ -86,5 +86,4 @@ TEST(BytesText, KeepsThreeFigures) {
 }
 
 }  // namespace
-
 }  // namespace spillway::um

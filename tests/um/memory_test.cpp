@@ -255,5 +255,4 @@ TEST(Arena, NeverOverlapsUnderRandomUse) {
 }
 
 }  // namespace
-
 }  // namespace spillway::um

@@ -77,7 +77,6 @@ if(SPILLWAY_HAS_CUDA)
   SOURCES um/cuda/ordered_steps_test.cpp
   LINK spillway::src spillway::um_cuda)
   spillway_test(um_cuda_gpu_tests GPU
-  SOURCES um/cuda/driver/check_gpu_test.cpp um/cuda/cuda_device_gpu_test.cpp
-          um/cuda/managed/cuda_managed_memory_test.cpp
+  SOURCES um/cuda/cuda_device_gpu_test.cpp
   LINK spillway::prefetch spillway::um_cuda)
 endif()

@@ -7,7 +7,6 @@
 #include <new>
 
 #include "tests/world/faults.h"
-#include "tests/world/program_code.h"
 
 namespace {
 

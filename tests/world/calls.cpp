@@ -23,7 +23,6 @@
 
 #include "tests/world/disk_log.h"
 #include "tests/world/faults.h"
-#include "tests/world/program_code.h"
 
 namespace {
 

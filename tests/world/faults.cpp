@@ -1,6 +1,7 @@
 #include "tests/world/faults.h"
 
 #include <fcntl.h>
+#include <link.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -122,6 +124,28 @@ void strike(const Fault& fault) noexcept {
   if (fault.effect == Effect::kKill) kill(getpid(), SIGKILL);
 }
 
+struct Code {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+};
+
+Code find_code() {
+  Code code;
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* found) {
+        auto& range = *static_cast<Code*>(found);
+        for (int i = 0; i < object->dlpi_phnum; ++i) {
+          const auto& part = object->dlpi_phdr[i];
+          if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0) continue;
+          range.begin = object->dlpi_addr + part.p_vaddr;
+          range.end = range.begin + part.p_memsz;
+        }
+        return 1;  // the first object is the program
+      },
+      &code);
+  return code;
+}
+
 }  // namespace
 
 void begin_counting() noexcept { schedule.is_counting = schedule.counts != nullptr; }
@@ -149,6 +173,12 @@ bool fails(Call call) noexcept {
 
 bool has_called(Call call) noexcept {
   return schedule.is_counting && schedule.counts->calls[static_cast<std::size_t>(call)] > 0;
+}
+
+bool is_of_program(const void* caller) {
+  static const Code code = find_code();
+  const auto address = reinterpret_cast<std::uintptr_t>(caller);
+  return code.begin <= address && address < code.end;
 }
 
 }  // namespace spillway::world

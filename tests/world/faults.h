@@ -68,4 +68,7 @@ void begin_counting() noexcept;
 /// Returns whether next_call() has counted a call of this kind.
 [[nodiscard]] bool has_called(Call call) noexcept;
 
+/// Returns whether an address belongs to the program itself, not to its shared libraries.
+[[nodiscard]] bool is_of_program(const void* caller);
+
 }  // namespace spillway::world

@@ -1,14 +1,11 @@
 # Whole trainings in which everything fails (tests/world/README.md): a library that stands in front of
 # the C library's calls, and scripts that preload it. A sanitizer would have to come first.
 if(Python3_FOUND AND NOT SPILLWAY_SANITIZE)
-  add_library(spillway_world MODULE world/aborts.cpp world/allocations.cpp world/calls.cpp
-    world/disk_log.cpp world/faults.cpp world/program_code.cpp)
+  file(GLOB world_sources CONFIGURE_DEPENDS world/*.cpp)
+  add_library(spillway_world MODULE ${world_sources})
   target_include_directories(spillway_world PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(spillway_world PRIVATE spillway_flags ${CMAKE_DL_LIBS})
-  add_test(NAME world_scripts
-    COMMAND ${Python3_EXECUTABLE} -B -m unittest discover --buffer --pattern "*_test.py"
-      --start-directory ${CMAKE_CURRENT_SOURCE_DIR}/world)
-  set_tests_properties(world_scripts PROPERTIES LABELS cpu)
+  python_tests(world_scripts ${Python3_EXECUTABLE} world *_test.py)
   add_test(NAME world
     COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tools/world --count 150
       --build ${PROJECT_BINARY_DIR})

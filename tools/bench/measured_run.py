@@ -10,6 +10,11 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build" / "release" / "bin" / "spillway"
+INTERRUPTED = 130  # the exit status after Ctrl-C
+SYSTEM_PYTHON = "/usr/bin/python3"
+# As the tree's tests find it.
+PYTHON_OF_PYTORCH_2 = os.environ.get("SPILLWAY_TORCH_PYTHON") or str(
+    pathlib.Path.home() / ".cache" / "spillway" / "torch" / "bin" / "python")
 
 
 class Failure(Exception):
@@ -51,6 +56,20 @@ def train(program, options):
             "summary": next(line["summary"] for line in lines if "summary" in line)}
 
 
+def sweep(program, **options):
+    """The points of a sweep with these flags: net="vgg16", budgets=12, planners=["greedy"]."""
+    words = [program, "sweep", "--json", "-"]
+    for name, value in options.items():
+        text = ",".join(value) if isinstance(value, list) else str(value)
+        words += ["--" + name.replace("_", "-"), text]
+    return json.loads(call(words))["points"]
+
+
+def planners_of(program):
+    """The names of all planners there are."""
+    return [point["planner"] for point in sweep(program, net="lenet", batch=8, budgets="100%")]
+
+
 def result_of(run):
     """What may not depend on memory: all losses, and the weights at the end."""
     return [step["loss"] for step in run["steps"]], run["summary"]["weights_sha256"]
@@ -68,6 +87,12 @@ def circumstances(program):
     return {**surroundings(), "devices": json.loads(call([program, "devices", "--json", "-"]))}
 
 
+def heading(about):
+    """The machine, the commit and the date of results."""
+    return (f"{about['processor']}, {about['processors']} processors, commit {about['commit']}, "
+            f"{about['date']}")
+
+
 def surroundings():
     """Date, commit and processor, for what does not run the program."""
     return {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
@@ -76,6 +101,12 @@ def surroundings():
             "processor": processor_name(),
             "processors": len(os.sched_getaffinity(0)),
             "load_at_start": os.getloadavg()[0]}
+
+
+def interrupted():
+    """Says so, and returns the exit status."""
+    print(f"\n{sys.argv[0]}: interrupted", file=sys.stderr)
+    return INTERRUPTED
 
 
 def git(*words):
@@ -90,3 +121,25 @@ def processor_name():
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
     return os.uname().machine
+
+
+def need_pytorch(python):
+    """Its version. Installs what lacks; exits with a sentence when there is no PyTorch then."""
+    if python == SYSTEM_PYTHON and subprocess.call([ROOT / "tools" / "setup", "--bench"]) != 0:
+        sys.exit(f"{sys.argv[0]}: PyTorch is not installed, see above; or name another Python that "
+                 "has it with --python")
+    try:
+        return call([python, "-c", "import torch; print(torch.__version__)"]).strip()
+    except (Failure, OSError) as error:
+        sys.exit(f"{sys.argv[0]}: {python} has no PyTorch: {error}")
+
+
+def need_pytorch_2(python):
+    """The versions of PyTorch and what models come from; exits with a sentence where one lacks."""
+    names = "torch", "torchvision", "transformers"
+    program = "\n".join(f"import {name}; print({name}.__version__)" for name in names)
+    try:
+        return dict(zip(names, call([python, "-c", program]).split()))
+    except (Failure, OSError) as error:
+        sys.exit(f"{sys.argv[0]}: {python} does not load {', '.join(names)} ({error}); tools/setup "
+                 "--torch installs them, or name a Python that has them with --python")

@@ -5,9 +5,8 @@ import os
 import pathlib
 import tempfile
 
-from find_pytorch import PYTHON_OF_PYTORCH_2
-from flags import word_list
-from measured_run import ROOT, call
+from flags import expect_folder, word_list
+from measured_run import PYTHON_OF_PYTORCH_2, ROOT, call
 
 MODELS = ("gpt2", "llama", "bert", "vit", "resnet50", "convnext_tiny", "swin_t", "efficientnet_b0")
 # Freed memory goes back to the system at once, so that the resident set is what is in use. Costs
@@ -45,8 +44,7 @@ def check_flags(parser, options):
     if options.steps < 2 or options.threads < 1 or (options.batch or 1) < 1:
         parser.error("--steps must be at least 2 (the first is not counted), --batch and --threads "
                      "at least 1")
-    if not options.folder.is_dir():
-        parser.error(f"there is no folder {options.folder}; name one with --folder")
+    expect_folder(parser, options.folder)
     options.folder = options.folder.resolve()
 
 
@@ -65,9 +63,3 @@ def run(options, model, way, far="file", memory=False, limit=None):
         return json.loads(call(command, {
             **inherited, "OMP_NUM_THREADS": str(options.threads), "KINETO_LOG_LEVEL": "6",
             **(WITHOUT_HOLES if memory else KEPT)}).splitlines()[-1])
-
-
-def words_of(options):
-    """For JSON."""
-    return {key: str(value) if isinstance(value, pathlib.Path) else value
-            for key, value in vars(options).items()}

@@ -1,6 +1,5 @@
 """What the programs of this folder share: their flags, and where their results go."""
 
-import argparse
 import pathlib
 import sys
 
@@ -8,13 +7,13 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench"))
 
 import figures  # noqa: E402
+import flags  # noqa: E402
 import measured_run  # noqa: E402
 
 
 def run(compare, description, add_flags):
     """Calls `compare(program, options)`, which prints tables, and writes what it returns."""
-    parser = argparse.ArgumentParser(description=description,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = flags.make_parser(description)
     add_flags(parser.add_argument)
     parser.add_argument("--json", type=pathlib.Path, help="write everything here too")
     parser.add_argument("--program", default=measured_run.PROGRAM,

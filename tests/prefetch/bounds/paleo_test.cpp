@@ -3,7 +3,7 @@
 #include "prefetch/moves/offload_plan.h"
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
-#include "tests/prefetch/drawn_chain.h"
+#include "tests/prefetch/toy_chain.h"
 
 namespace spillway::prefetch {
 namespace {

@@ -12,10 +12,9 @@
 #include "prefetch/files/profile_file.h"
 #include "prefetch/files/trace.h"
 #include "tests/prefetch/planned.h"
-#include "tests/prefetch/small_machine.h"
-#include "tests/prefetch/small_trace.h"
 #include "tests/prefetch/tampered.h"
 #include "tests/prefetch/toy.h"
+#include "tests/prefetch/toy_files.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway::prefetch {

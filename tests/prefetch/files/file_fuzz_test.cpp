@@ -14,9 +14,8 @@
 #include "prefetch/files/trace.h"
 #include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/planned.h"
-#include "tests/prefetch/small_machine.h"
-#include "tests/prefetch/small_trace.h"
 #include "tests/prefetch/toy.h"
+#include "tests/prefetch/toy_files.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway::prefetch {

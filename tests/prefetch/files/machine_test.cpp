@@ -10,8 +10,8 @@
 
 #include "prefetch/files/json.h"
 #include "prefetch/files/profile_file.h"
-#include "tests/prefetch/small_machine.h"
 #include "tests/prefetch/toy.h"
+#include "tests/prefetch/toy_files.h"
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 

@@ -20,9 +20,9 @@
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/verify/dataflow.h"
 #include "tests/prefetch/planned.h"
-#include "tests/prefetch/small_trace.h"
 #include "tests/prefetch/tampered.h"
 #include "tests/prefetch/toy.h"
+#include "tests/prefetch/toy_files.h"
 #include "tests/prefetch/trace_checker.h"
 
 namespace spillway::prefetch {
@@ -176,7 +176,6 @@ TEST_F(Bert, FitsIn40GBWithoutLosingTime) {
   EXPECT_LT(ratio, 1.0035);
 }
 
-using namespace testing;
 using nlohmann::json;
 using test::refusal;
 
@@ -261,8 +260,6 @@ TEST(BadTrace, IsRefusedWithMoreOperandsThanAnyTask) {
             "t: tasks[0].reads has 4097 elements, more than 4096");
 }
 
-using namespace testing;
-
 // File, planner, whether weights are offloadable.
 class UpdateTraces : public ::testing::TestWithParam<std::tuple<std::string, std::string, bool>> {
  protected:
@@ -342,5 +339,4 @@ INSTANTIATE_TEST_SUITE_P(
     name_of);
 
 }  // namespace
-
 }  // namespace spillway::prefetch

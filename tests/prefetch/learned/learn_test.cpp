@@ -103,9 +103,6 @@ INSTANTIATE_TEST_SUITE_P(Streams, LearnedStream,
                                            Stream{2, um::Access::kReadWrite},
                                            Stream{4, um::Access::kReadWrite}));
 
-using namespace testing;
-using namespace std::chrono_literals;
-
 Program three_reads() { return stream(3, pages(1), um::Access::kRead, 100ns); }
 
 TEST(Recording, KeepsNothingOnceItIsTooLong) {
@@ -168,8 +165,6 @@ TEST(FindCycle, IsLongerThanBlocksLive) {
   EXPECT_FALSE(find_cycle(carried, 1));
 }
 
-using namespace testing;
-using namespace std::chrono_literals;
 using Kind = RecordedEvent::Kind;
 
 // Persistent blocks 0 and 1 (2 pages and 100 bytes), fresh ones 2 and 3 (1 page each):
@@ -288,5 +283,4 @@ TEST(LearnedStep, RefusesBlocksThatAreLeftBehind) {
 }
 
 }  // namespace
-
 }  // namespace spillway::prefetch

@@ -165,8 +165,6 @@ TEST(Replayer, SaysThatAnIterationIsTooLong) {
       << replayer.description();
 }
 
-using namespace testing;
-using namespace std::chrono_literals;
 using um::Access;
 
 // A hand-written program with moves that end at once.
@@ -323,5 +321,4 @@ TEST_F(Carrying, ABlockMayOutliveItsSuccessorsBirth) {
 }
 
 }  // namespace
-
 }  // namespace spillway::prefetch

@@ -7,7 +7,6 @@
 #include "prefetch/moves/algorithm_choice.h"
 #include "prefetch/moves/saved_blocks.h"
 #include "tests/prefetch/toy.h"
-#include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -76,7 +75,6 @@ TEST_F(CoverTest, GivesNothingWhenATaskDoesNotFit) {
   EXPECT_EQ(away(pages(2), {.chunk = pages(4)}), Away{"none"});
 }
 
-using namespace testing;
 using namespace std::chrono_literals;
 
 // A chain of four layers of two pages; each forward task has a fast algorithm with a workspace of
@@ -136,8 +134,6 @@ TEST_F(ChooseAlgorithms, EvaluatesTheSameRunsOnlyOnceWhenNothingFits) {
   EXPECT_FALSE(choose_algorithms(problem(graph, profile, pages(7)), nothing, 64));
   EXPECT_EQ(count, 1);  // no fast algorithm fits, so none can be reverted
 }
-
-using namespace testing;
 
 std::vector<FarInterval> saved_in(const TaskGraph& graph) {
   return find_saved_blocks(graph, BlockSizes{graph, kPage}, runs_in_order(graph));
@@ -210,5 +206,4 @@ TEST(BackwardLayers, EndWhereAForwardTaskComesBetween) {
 }
 
 }  // namespace
-
 }  // namespace spillway::prefetch

@@ -11,11 +11,9 @@
 #include "prefetch/moves/offload_plan.h"
 #include "prefetch/moves/timed_schedule.h"
 #include "tests/prefetch/planned.h"
-#include "tests/prefetch/random_chain.h"
 #include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/toy.h"
-#include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -149,7 +147,6 @@ TEST_F(ScheduleTest, TransfersOnceInAChainOfCleanFarIntervalsWhoseBeginningIsLef
   EXPECT_EQ(clean(), (std::vector<bool>{false, true}));
 }
 
-using namespace testing;
 using namespace std::chrono_literals;
 
 // A pool of 4 pages holds y or x. y is made until 100 and out at 140; x is made until 240. As a
@@ -173,7 +170,6 @@ TEST(TimedSchedule, BringsPartsBackWhileOthersStillLeave) {
   EXPECT_EQ(makespan(true), 530ns);
 }
 
-using namespace testing;
 using um::Bytes;
 
 Bytes size_of_first(const std::vector<Move>& moves, std::size_t count) {
@@ -222,5 +218,4 @@ RC_GTEST_PROP(RunConditions, AreTheFewestThatLetAChainFitWhateverHasStarted, ())
 }
 
 }  // namespace
-
 }  // namespace spillway::prefetch

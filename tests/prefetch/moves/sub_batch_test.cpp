@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/prefetch/toy_graph.h"
+#include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch {
 namespace {

@@ -9,9 +9,8 @@
 #include "prefetch/placement/interval_placement.h"
 #include "prefetch/placement/placed_step.h"
 #include "prefetch/verify/verify.h"
-#include "tests/prefetch/moved_weight.h"
 #include "tests/prefetch/planned.h"
-#include "tests/prefetch/swapped_toy.h"
+#include "tests/prefetch/swapped_toys.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {
@@ -116,12 +115,18 @@ TEST(FindNearIntervalsOfAGradient, ThatIsUsedBeforeItIsSent) {
   EXPECT_EQ(of_gradient[1].last, 2U);
 }
 
-using namespace testing;
-
 template <typename Weight>
 std::vector<NearInterval> intervals_of(const Weight& subject) {
   EXPECT_TRUE(std::holds_alternative<Verified>(verify(subject.graph, subject.plan)));
   return find_near_intervals(subject.graph, subject.plan);
+}
+
+// Expects that the weight comes from afar and goes there.
+void expect_moved_weight(const NearInterval& interval, bool spans_steps) {
+  EXPECT_EQ(interval.data, DataId{0});
+  EXPECT_TRUE(interval.is_prefetched);
+  EXPECT_TRUE(interval.is_offloaded);
+  EXPECT_EQ(interval.spans_steps, spans_steps);
 }
 
 TEST(StateIntervals, OfAFarWeightAreFromPrefetchToOffload) {
@@ -129,10 +134,7 @@ TEST(StateIntervals, OfAFarWeightAreFromPrefetchToOffload) {
   ASSERT_EQ(intervals.size(), 3U);  // t, w, w again
   for (std::uint32_t i = 0; i < 2; ++i) {
     const NearInterval& interval = intervals[1 + i];
-    EXPECT_EQ(interval.data, DataId{0});
-    EXPECT_TRUE(interval.is_prefetched);
-    EXPECT_TRUE(interval.is_offloaded);
-    EXPECT_FALSE(interval.spans_steps);
+    expect_moved_weight(interval, false);
     EXPECT_EQ(interval.first, i);
     EXPECT_EQ(interval.last, i);
   }
@@ -141,10 +143,7 @@ TEST(StateIntervals, OfAFarWeightAreFromPrefetchToOffload) {
 TEST(StateIntervals, OfANearWeightGoesOnInTheNextStep) {
   const std::vector<NearInterval> intervals = intervals_of(NearWeight{});
   ASSERT_EQ(intervals.size(), 2U);
-  EXPECT_EQ(intervals[1].data, DataId{0});
-  EXPECT_TRUE(intervals[1].is_prefetched);
-  EXPECT_TRUE(intervals[1].is_offloaded);
-  EXPECT_TRUE(intervals[1].spans_steps);
+  expect_moved_weight(intervals[1], true);
 }
 
 // From its first prefetch to the offload after its change; then from its renewal into the next
@@ -154,10 +153,7 @@ TEST(StateIntervals, OfAWeightWithAFarCopyGoOnFromItsRenewal) {
   ASSERT_EQ(intervals.size(), 3U);  // t, w, w again
   for (std::uint32_t i = 0; i < 2; ++i) {
     const NearInterval& interval = intervals[1 + i];
-    EXPECT_EQ(interval.data, DataId{0});
-    EXPECT_TRUE(interval.is_prefetched);
-    EXPECT_TRUE(interval.is_offloaded);
-    EXPECT_EQ(interval.spans_steps, i == 1);
+    expect_moved_weight(interval, i == 1);
     EXPECT_EQ(interval.first, i);
     EXPECT_EQ(interval.last, 1 - i);
   }
@@ -252,5 +248,4 @@ TEST(StateIntervals, MeetBetweenSteps) {
 }
 
 }  // namespace
-
 }  // namespace spillway::prefetch

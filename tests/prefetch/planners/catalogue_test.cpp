@@ -1,7 +1,7 @@
 // Common properties of several planners on the same chain.
 #include "prefetch/planners/catalogue.h"
 
-#include "tests/prefetch/drawn_chain.h"
+#include "tests/prefetch/toy_chain.h"
 
 namespace spillway::prefetch {
 namespace {

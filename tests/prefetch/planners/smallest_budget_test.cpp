@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "tests/prefetch/planned.h"
-#include "tests/prefetch/random_chain.h"
 #include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
 

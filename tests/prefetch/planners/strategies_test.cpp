@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "tests/prefetch/drawn_chain.h"
 #include "tests/prefetch/planned.h"
-#include "tests/prefetch/toy_graph.h"
+#include "tests/prefetch/toy.h"
+#include "tests/prefetch/toy_chain.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -35,7 +35,6 @@ TEST_F(Capacity, RecomputesNothing) {
   EXPECT_EQ(planned("capacity", given).runs.size(), graph.tasks.size());
 }
 
-using namespace testing;
 using namespace std::chrono_literals;
 
 // y0 has one page, y1 four, all other blocks two. The loads are 7, 9, 11, 13, 15, 13 and 11 pages
@@ -66,8 +65,6 @@ TEST_F(AutoswapTest, IsDeterministic) {
   EXPECT_EQ(plan_with("autoswap", 11), plan_with("autoswap", 11));
 }
 
-using namespace testing;
-
 // y0 has one page, y1 four, all other blocks two. With y0 to y3 away while idle, b4 has y3, y4, d4
 // and d3 near, 8 pages; without moves it needs 15.
 using LargestFirstTest = UnevenChain;
@@ -95,9 +92,6 @@ TEST_F(LargestFirstTest, BringsBackAsSoonAsThereIsRoom) {
   EXPECT_EQ(plan.runs[5].after.offloads, 0U);
   EXPECT_EQ(plan.runs[6].after.offloads, 1U);
 }
-
-using namespace testing;
-using namespace std::chrono_literals;
 
 using TflmsTest = DrawnChain;
 
@@ -129,9 +123,6 @@ TEST_F(TflmsTest, DelaysNoRunButForItsMemoryAndItsBlocks) {
   EXPECT_EQ(timeline.prefetches[1], interval(850, 1000));
   EXPECT_EQ(timeline.makespan(), 1100ns);
 }
-
-using namespace testing;
-using namespace std::chrono_literals;
 
 // Blocks of one page and room for two.
 //   make a            a
@@ -171,9 +162,6 @@ TEST(OnDemand, SendsAnUnchangedBlockAwayWithoutATransfer) {
     EXPECT_EQ(reason_against(graph, plan), "");
   }
 }
-
-using namespace testing;
-using namespace std::chrono_literals;
 
 using IbmOocTest = DrawnChain;
 
@@ -221,9 +209,6 @@ TEST_F(IbmOocTest, SwapsInOneLayerAhead) {
   EXPECT_EQ(plan.prefetches[3].after.runs, 7U);
   EXPECT_EQ(plan.runs[8].after.prefetches, 4U);
 }
-
-using namespace testing;
-using namespace std::chrono_literals;
 
 using Fractional = ToyChain;
 
@@ -281,5 +266,4 @@ TEST_F(Fractional, DoesNotTransferAnUnchangedBlockOutTwice) {
 TEST_F(Fractional, TransfersAChangedBlockOutAgain) { EXPECT_FALSE(second_offload(true).is_clean); }
 
 }  // namespace
-
 }  // namespace spillway::prefetch

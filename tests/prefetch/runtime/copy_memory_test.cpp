@@ -30,35 +30,25 @@ class SwappedBlock : public ::testing::Test {
   }
   TaskGraph graph = toy_graph("a:1 b:1", "a = make a(); b = make b(); a = use a(a)");
   Plan plan;
-  std::vector<std::uint64_t> near = std::vector<std::uint64_t>(kPage.count() / 8 * 4);
-  um::Range near_bytes = std::as_writable_bytes(std::span{near});
 };
 
 TEST_F(SwappedBlock, FreesItsRoomOnlyWhenTheCopyHasEnded) {
-  Stage stage{graph, plan};
-  ManualCopies copies;
-  CopyMemory memory{stage.layout, stage.pinned, near_bytes, copies, stage.ledger};
-  memory.begin_step();
-  memory.begin_run(0);
-  memory.end_run(0);
-  copies.out.wait_until_issued(1);
-  EXPECT_EQ(stage.ledger.in_use(), pages(1));
-  copies.out.finish_next();
-  EXPECT_EQ(stage.ledger.in_use(), 0_B);
-  memory.begin_run(1);
-  EXPECT_EQ(stage.ledger.in_use(), pages(1));
+  ManualStep step{graph, plan};
+  step.run(0);
+  step.copies.out.wait_until_issued(1);
+  EXPECT_EQ(step.stage.ledger.in_use(), pages(1));
+  step.copies.out.finish_next();
+  EXPECT_EQ(step.stage.ledger.in_use(), 0_B);
+  step.memory.begin_run(1);
+  EXPECT_EQ(step.stage.ledger.in_use(), pages(1));
 }
 
 TEST_F(SwappedBlock, AFailedCopyComesOutOfBeginRun) {
-  Stage stage{graph, plan};
-  ManualCopies copies;
-  CopyMemory memory{stage.layout, stage.pinned, near_bytes, copies, stage.ledger};
-  memory.begin_step();
-  memory.begin_run(0);
-  memory.end_run(0);
-  copies.out.wait_until_issued(1);
-  copies.out.finish_next(std::make_exception_ptr(um::Error{"no space left on the far file"}));
-  EXPECT_THROW(memory.begin_run(1), um::Error);
+  ManualStep step{graph, plan};
+  step.run(0);
+  step.copies.out.wait_until_issued(1);
+  step.copies.out.finish_next(std::make_exception_ptr(um::Error{"no space left on the far file"}));
+  EXPECT_THROW(step.memory.begin_run(1), um::Error);
 }
 
 // a has two pages, as has the budget. b takes one of them, and the test takes the other. When a
@@ -77,8 +67,9 @@ TEST_F(SwappedBlock, APrefetchBeyondTheBudgetFailsTheStep) {
 TEST_F(SwappedBlock, RefusesAPlanThatMovesPartsOfBlocks) {
   graph.data[0].size = pages(2);
   Stage stage{graph, plan};
+  std::vector<std::byte> near(pages(4).count());
   ManualCopies copies;
-  EXPECT_THROW((CopyMemory{stage.layout, stage.pinned, near_bytes, copies, stage.ledger}),
+  EXPECT_THROW((CopyMemory{stage.layout, stage.pinned, near, copies, stage.ledger}),
                um::ContractError);
 }
 
@@ -119,8 +110,6 @@ TEST(CopyMemory, ACleanOffloadDoesNotCountForTheCopyBeforeIt) {
   step.copies.out.finish_next();
   for (int i = 0; i < 3; ++i) step.copies.in.wait_and_finish_next();
 }
-
-using namespace testing;
 
 TEST(FixedPlaces, LeaveRoomInOnePieceForWhatComesLater) {
   // Three pages. a, b and c fill them; a and c die, and d needs two adjacent pages. b must not lie
@@ -184,8 +173,6 @@ TEST(FixedPlaces, AreWhereThePlacementSays) {
   step.memory.end_run(2);
   EXPECT_EQ(step.stage.ledger.in_use(), 0_B);
 }
-
-using namespace testing;
 
 TEST(CopyMemory, CompactsTheArenaWhenNoPieceIsLargeEnough) {
   TaskGraph graph;
@@ -364,5 +351,4 @@ TEST(CopyMemory, APrefetchWaitsForTheRunsThatMayTouchItsRoom) {
 }
 
 }  // namespace
-
 }  // namespace spillway::prefetch

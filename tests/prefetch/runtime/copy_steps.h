@@ -9,7 +9,7 @@
 #include "tests/prefetch/planned.h"
 #include "tests/prefetch/runtime/manual_moves.h"
 #include "tests/prefetch/runtime/step_modes.h"
-#include "tests/prefetch/toy_graph.h"
+#include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch::testing {
 

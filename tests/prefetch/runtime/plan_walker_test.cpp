@@ -302,8 +302,6 @@ TEST(PlanWalker, KeepsEveryConditionOfAPlan) {
   EXPECT_EQ(broken, 0);
 }
 
-using namespace testing;
-
 // A walker of one offload of a block that run 0 still reads.
 class ReadBlock : public ::testing::Test {
  protected:
@@ -418,5 +416,4 @@ INSTANTIATE_TEST_SUITE_P(EachPart, StepEnd, ::testing::Values("run", "offload", 
                          [](const auto& last) { return last.param; });
 
 }  // namespace
-
 }  // namespace spillway::prefetch

@@ -7,10 +7,10 @@
 
 #include "prefetch/runtime/copy_memory.h"
 #include "prefetch/runtime/step_layout.h"
-#include "tests/prefetch/moved_weight.h"
 #include "tests/prefetch/runtime/copy_steps.h"
 #include "tests/prefetch/runtime/given_copies.h"
 #include "tests/prefetch/runtime/step_modes.h"
+#include "tests/prefetch/swapped_toys.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {

@@ -7,7 +7,7 @@
 #include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/runtime/step_modes.h"
-#include "tests/prefetch/toy_graph.h"
+#include "tests/prefetch/toy.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {

@@ -5,7 +5,7 @@
 #include "prefetch/files/machine.h"
 #include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/planned.h"
-#include "tests/prefetch/toy_graph.h"
+#include "tests/prefetch/toy.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "prefetch/simulate/timeline.h"
-#include "tests/prefetch/toy_graph.h"
+#include "tests/prefetch/toy.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {
@@ -22,14 +22,13 @@ class ThreeTasks : public ::testing::Test {
  protected:
   ThreeTasks() {
     const DataId b0{0};
-    profile = flat_profile(graph, 100ns);
     plan.runs = runs_in_order(graph);
     plan.offloads = {{.data = b0, .size = pages(5), .after = {.runs = 1}}};
     plan.prefetches = {{.data = b0, .size = pages(5), .after = {.runs = 1, .offloads = 1}}};
     plan.runs[2].after = {.prefetches = 1};
   }
   TaskGraph graph = toy_graph("b0:5 b1:1", "b0 = t0(); b1 = t1(); t2(b0, b1)");
-  Profile profile;
+  Profile profile = flat_profile(graph, 100ns);
   Plan plan;
 };
 
@@ -97,9 +96,6 @@ TEST_F(ThreeTasks, VaryWithNoiseAndRepeatWithItsSeed) {
   EXPECT_LE(first.makespan(), 330ns);
   EXPECT_GE(first.makespan(), 270ns);
 }
-
-using namespace testing;
-using namespace std::chrono_literals;
 
 using Lines = std::vector<std::string>;
 
@@ -224,5 +220,4 @@ TEST_F(NearUse, WantsTheTimelineOfAllRuns) {
 }
 
 }  // namespace
-
 }  // namespace spillway::prefetch

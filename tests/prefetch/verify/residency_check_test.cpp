@@ -4,7 +4,7 @@
 
 #include "prefetch/moves/recomputation.h"
 #include "prefetch/verify/dataflow.h"
-#include "tests/prefetch/toy_graph.h"
+#include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -84,8 +84,6 @@ TEST_F(CheckResidency, RefusesAMoveAfterTheLastUse) {
   EXPECT_EQ(reason(), "x is moved when nobody needs it");
 }
 
-using namespace testing;
-
 // Run 0 makes x (two pages) and run 2 uses it; y (three pages) lives only in run 1; x may be away
 // meanwhile. 64 bytes of state are always near.
 class WorstCasePeak : public ::testing::Test {
@@ -125,7 +123,6 @@ TEST_F(WorstCasePeak, CountsTheWorkspaceOfTheChosenAlgorithm) {
   EXPECT_EQ(peak(), pages(7) + 64_B);
 }
 
-using namespace testing;
 using namespace std::chrono_literals;
 
 std::string verdict(const TaskGraph& graph, const std::vector<TaskRun>& runs) {
@@ -249,5 +246,4 @@ TEST_F(SharedMemory, IsNotReadAsWhatWasThereBefore) {
 }
 
 }  // namespace
-
 }  // namespace spillway::prefetch

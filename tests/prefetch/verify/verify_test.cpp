@@ -8,7 +8,7 @@
 
 #include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/planned.h"
-#include "tests/prefetch/toy_graph.h"
+#include "tests/prefetch/toy.h"
 #include "tests/prefetch/trace_checker.h"
 
 namespace spillway::prefetch {

@@ -177,5 +177,4 @@ TEST(TimingJson, HasTheFieldsOfTheFormat) {
 }
 
 }  // namespace
-
 }  // namespace spillway

@@ -61,5 +61,4 @@ TEST(WarmUp, TakesTwoStepsAtLeastAndFiveAtMost) {
 }
 
 }  // namespace
-
 }  // namespace spillway

@@ -13,7 +13,6 @@
 
 #include "src/train/checkpoint_manifest.h"
 #include "tests/src/cli/program.h"
-#include "tests/src/cli/refused.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway {

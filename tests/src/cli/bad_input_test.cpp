@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "tests/src/cli/program.h"
-#include "tests/src/cli/refused.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway::test {
@@ -378,5 +377,4 @@ TEST_F(BadPath, FullDiskIsNoticedBeforeTraining) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

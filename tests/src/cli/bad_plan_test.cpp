@@ -8,7 +8,6 @@
 #include <string>
 
 #include "tests/src/cli/program.h"
-#include "tests/src/cli/refused.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway::test {

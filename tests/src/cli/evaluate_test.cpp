@@ -12,18 +12,13 @@
 #include <vector>
 
 #include "tests/src/cli/program.h"
-#include "tests/src/cli/refused.h"
-#include "tests/src/io/images/image_tree.h"
+#include "tests/src/io/images/image_files.h"
 #include "tests/temporary_folder.h"
 
-namespace spillway {
+namespace spillway::test {
 namespace {
 
 using nlohmann::json;
-using test::Arguments;
-using test::expect_refused;
-using test::json_of;
-using test::run_spillway;
 
 class Evaluated : public testing::Test {
  protected:
@@ -133,15 +128,6 @@ TEST_F(Evaluated, RefusalsSayWhatIsMissing) {
                  {"--split", "test", "train"});
 }
 
-}  // namespace
-
-}  // namespace spillway
-
-namespace spillway::test {
-namespace {
-
-using nlohmann::json;
-
 // A network that was trained on a tree of cats and dogs.
 class PredictedFiles : public testing::Test {
  protected:
@@ -246,5 +232,4 @@ TEST_F(PredictedFiles, AreNotJudgedByOtherClasses) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "tests/src/cli/program.h"
-#include "tests/src/cli/refused.h"
-#include "tests/src/io/images/image_tree.h"
+#include "tests/src/io/images/image_files.h"
 
 namespace spillway::test {
 namespace {

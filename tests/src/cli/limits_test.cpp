@@ -171,5 +171,4 @@ TEST_F(ResidentSet, GrowsWithTheBudgetAndNotWithTheNetwork) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

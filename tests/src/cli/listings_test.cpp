@@ -53,8 +53,6 @@ TEST(DevicesJson, SaysWhatIsWrongWithEachDeviceThatCannotBeUsed) {
   }
 }
 
-using nlohmann::json;
-
 TEST(NetsJson, DescribesEveryNetwork) {
   const json nets = json_of("nets --json -");
 
@@ -109,5 +107,4 @@ TEST(NetsJson, WithTheClassesOfARunNamesItsSmallestBudget) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

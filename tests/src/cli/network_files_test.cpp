@@ -14,7 +14,6 @@
 
 #include "src/io/onnx/onnx_model.h"
 #include "tests/src/cli/program.h"
-#include "tests/src/cli/refused.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway::test {
@@ -129,8 +128,6 @@ TEST_F(OnnxFiles, AreReplacedAsAWhole) {
   expect_refused(kFailure, {"export", file("trained"), "--to onnx", file("nowhere/net.onnx")},
                  {"nowhere"});
 }
-
-using nlohmann::json;
 
 std::string content_of(const std::string& path) {
   std::ostringstream text;
@@ -273,5 +270,4 @@ TEST(Dump, IsOfOneNetwork) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

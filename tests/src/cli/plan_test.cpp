@@ -8,7 +8,6 @@
 #include <string>
 
 #include "tests/src/cli/program.h"
-#include "tests/src/cli/refused.h"
 
 namespace spillway::test {
 namespace {
@@ -84,8 +83,6 @@ TEST(PlanNoise, IsBadUsageWhenItIsNoPercentage) {
   }
   expect_refused(kBadUsage, plan_bert("--seed 3"), {"--seed", "--noise"});
 }
-
-using nlohmann::json;
 
 Arguments lenet_plan(const Arguments& more) {
   return {"plan --net lenet --batch 512 --machine v100", more};
@@ -171,8 +168,6 @@ TEST(PlanTable, GivesTimesInUnitsThatSuitThem) {
   EXPECT_TRUE(bound.ends_with(" s)")) << bound;
 }
 
-using nlohmann::json;
-
 const Arguments kPlanLenet = "plan --net lenet --batch 64 --machine v100";
 
 json plan_lenet(const Arguments& more) { return json_of({kPlanLenet, more, "--json -"}); }
@@ -208,5 +203,4 @@ TEST(CopyPlaces, AreInATrainingsSummary) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

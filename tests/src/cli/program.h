@@ -1,7 +1,9 @@
 #pragma once
 
+#include <gtest/gtest.h>
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
@@ -96,5 +98,32 @@ void expect_parts(const std::string& text, const std::vector<std::string>& parts
 
 /// Returns whether `spillway devices` reports this capability ("uffd_move").
 [[nodiscard]] bool has_capability(const std::string& name);
+
+/// Runs the program, which must exit with `code` and write nothing to standard output. Standard
+/// error must end with one sentence that has all `words`. Returns that sentence.
+inline std::string expect_refused(int code, const Arguments& arguments,
+                                  const std::vector<std::string>& words,
+                                  const Arguments& environment = {}) {
+  const Outcome outcome = run_spillway(arguments, environment);
+  EXPECT_EQ(outcome.exit_code, code) << outcome.errors;
+  EXPECT_EQ(outcome.output, "");
+  const std::size_t begin = code == 1 ? outcome.errors.rfind("spillway: ") : 0;
+  if (begin == std::string::npos) {
+    ADD_FAILURE() << "no sentence in: " << outcome.errors;
+    return {};
+  }
+  std::string sentence = outcome.errors.substr(begin);
+  if (code == 1) {
+    EXPECT_EQ(std::ranges::count(sentence, '\n'), 1) << sentence;
+  }
+  expect_parts(sentence, words);
+  EXPECT_EQ(sentence.find("bug in spillway"), std::string::npos) << sentence;
+  return sentence;
+}
+
+/// Returns a training that takes almost no time.
+inline Arguments small_training(const Arguments& more = {}) {
+  return {"train --net lenet --batch 8 --steps 1", more};
+}
 
 }  // namespace spillway::test

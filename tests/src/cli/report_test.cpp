@@ -11,8 +11,7 @@
 #include <string>
 
 #include "tests/src/cli/program.h"
-#include "tests/src/cli/refused.h"
-#include "tests/src/report/sample_bench_file.h"
+#include "tests/src/report/sample_files.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway::test {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "tests/src/cli/program.h"
-#include "tests/src/cli/refused.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway {

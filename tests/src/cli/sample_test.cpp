@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "tests/src/cli/program.h"
-#include "tests/src/cli/refused.h"
-#include "tests/src/io/text/small_vocabulary.h"
+#include "tests/src/io/text/text_files.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway::test {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "tests/src/cli/program.h"
-#include "tests/src/cli/refused.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway::test {
@@ -119,8 +118,6 @@ TEST(NetsOfTexts, HaveTokensAndAVocabulary) {
   expect_refused(1, "nets gpt:1,2,16,32 --classes 8", {"reads text", "--vocabulary"});
   expect_refused(1, "nets lenet --sequence-length 8", {"reads images", "--image-size"});
 }
-
-using nlohmann::json;
 
 class FineTuning : public testing::Test {
  protected:
@@ -248,18 +245,6 @@ TEST_F(FineTuning, BeginsWithZeroGammaWhereAsked) {
   expect_refused(kBadUsage, training({"--zero-gamma", golden_weights_}), {"--zero-gamma"});
 }
 
-}  // namespace
-
-}  // namespace spillway::test
-
-namespace spillway {
-namespace {
-
-using nlohmann::json;
-using test::Arguments;
-using test::expect_refused;
-using test::run_spillway;
-
 class Recipes : public testing::Test {
  protected:
   [[nodiscard]] std::string recipe(const std::string& text) const {
@@ -320,5 +305,4 @@ TEST_F(Recipes, ComeWithTheProgram) {
 }
 
 }  // namespace
-
-}  // namespace spillway
+}  // namespace spillway::test

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "tests/src/cli/program.h"
-#include "tests/src/cli/refused.h"
 
 namespace spillway::test {
 namespace {

@@ -8,9 +8,7 @@
 #include "nets/families/published_networks.h"
 #include "src/cuda/cuda_backend.h"
 #include "tests/gpu.h"
-#include "tests/src/drawn_batch.h"
 #include "tests/src/network_in_memory.h"
-#include "tests/src/state_numbers.h"
 
 namespace spillway::cuda {
 namespace {

@@ -1,16 +1,8 @@
 spillway_test(gpu_training_tests
-  SOURCES src/gpu_batch_stage_test.cpp src/gpu_byte_images_test.cpp src/gpu_executor_test.cpp
-          src/gpu_link_order_test.cpp src/gpu_sampling_test.cpp src/gpu_training_test.cpp
+  SOURCES src/gpu_batch_stage_test.cpp src/gpu_byte_images_test.cpp src/gpu_training_test.cpp
   LINK spillway::host spillway::um_cuda)
-add_test(NAME cuda_plugin_symbols
-  COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DPREFIX=spillway_cuda
-    -DLIBRARY=$<TARGET_FILE:spillway_cuda>
-    -P ${CMAKE_CURRENT_SOURCE_DIR}/src/cuda/check_plugin_symbols.cmake)
-add_test(NAME um_cuda_plugin_symbols
-  COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DPREFIX=spillway_um_cuda
-    -DLIBRARY=$<TARGET_FILE:spillway_um_cuda_plugin>
-    -P ${CMAKE_CURRENT_SOURCE_DIR}/src/cuda/check_plugin_symbols.cmake)
-set_tests_properties(cuda_plugin_symbols um_cuda_plugin_symbols PROPERTIES LABELS cpu)
+plugin_symbols_test(cuda_plugin_symbols spillway_cuda spillway_cuda)
+plugin_symbols_test(um_cuda_plugin_symbols spillway_um_cuda_plugin spillway_um_cuda)
 
 # What cuDNN offers for an H200 that need not be there. The program writes golden/cudnn_h200.txt.
 add_library(cudnn_listing STATIC ${PROJECT_SOURCE_DIR}/tools/golden/cudnn_listing.cpp)
@@ -23,8 +15,7 @@ add_executable(write_device_properties
 target_link_libraries(write_device_properties PRIVATE spillway::cuda_backend spillway_flags)
 spillway_test(cuda_planning_tests
   SOURCES src/cuda/layout/channel_matrix_test.cpp src/cuda/cudnn/device_less_planning_test.cpp
-          src/cuda/cudnn/attention_without_driver_test.cpp src/cuda/cudnn/engine_choice_test.cpp
-          src/cuda/cudnn/nan_propagation_test.cpp
+          src/cuda/cudnn/engine_choice_test.cpp src/cuda/cudnn/nan_propagation_test.cpp
   LINK spillway::cuda_backend cudnn_listing golden_files
   TIMEOUT 300)
 # What cuDNN compiles at run time, it lists where it finds a driver: this one has no device.
@@ -40,7 +31,7 @@ add_dependencies(cuda_attention_planning_tests no_device_driver)
 target_compile_definitions(cuda_attention_planning_tests PRIVATE
   SPILLWAY_NO_DEVICE_DRIVER="$<TARGET_FILE:no_device_driver>")
 spillway_test(cuda_layout_tests
-  SOURCES src/cuda/layout/layout_test.cpp src/cuda/layout/parameter_layout_test.cpp
+  SOURCES src/cuda/layout/layout_test.cpp
   LINK spillway::cuda_backend)
 spillway_test(cuda_kernel_tests COMPUTES GPU SUITES
   SOURCES ${operation_tests} src/cuda/kernels/kernels_test.cpp

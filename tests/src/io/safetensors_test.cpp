@@ -322,5 +322,4 @@ TEST(Sha256, GoesOnAfterADigest) {
 }
 
 }  // namespace
-
 }  // namespace spillway

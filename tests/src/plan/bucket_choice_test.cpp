@@ -14,7 +14,7 @@
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
 #include "src/plan/profile_for.h"
-#include "tests/prefetch/random_layers.h"
+#include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/three_layers.h"
 

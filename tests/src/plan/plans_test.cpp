@@ -182,9 +182,7 @@ TEST(SmallestBudgets, OfEveryPlannerWorkAndOnePageLessDoesNot) {
   }
 }
 
-using prefetch::Plan;
 using prefetch::Problem;
-using um::Bytes;
 
 // GoogLeNet under two fifths of the way from its smallest budget to its need: capacity's first plan
 // fills the pool to the last page, and has no fixed places.
@@ -246,5 +244,4 @@ TEST_F(PlacedPlanTest, KeepsThePlanWhereLessMemoryCostsMuch) {
 }
 
 }  // namespace
-
 }  // namespace spillway

@@ -154,7 +154,6 @@ TEST_F(StateChoiceTest, AModelUpdatesOnTheFarSideOnRequest) {
 }
 
 using namespace um::literals;
-using test::refusal;
 
 // Smallest 100, resident 300, with any algorithms 350 bytes.
 const prefetch::NearNeed kNeed{.resident = 300_B, .peak_with_workspace = 350_B, .smallest = 100_B};
@@ -211,5 +210,4 @@ TEST(Budget, RefusesEverythingElseAndSaysWhatIsAllowed) {
 }
 
 }  // namespace
-
 }  // namespace spillway

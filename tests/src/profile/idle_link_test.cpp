@@ -103,8 +103,6 @@ TEST(IdleLink, IsLeftWhenTheUserStops) {
                Interrupted);
 }
 
-using um::Bytes;
-
 class LeastSlab : public testing::Test {
  protected:
   // Returns the extent of the slab in which a plan's training step runs.
@@ -138,5 +136,4 @@ TEST_F(LeastSlab, IsNoMoreThanAnyPlanTakes) {
 }
 
 }  // namespace
-
 }  // namespace spillway

@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -18,6 +19,7 @@
 #include "src/profile/measured_profile.h"
 #include "src/profile/repeated_launch.h"
 #include "src/profile/scratch_ring.h"
+#include "tests/refusal.h"
 #include "tests/src/clocked_backend.h"
 #include "tests/src/small_training.h"
 #include "um/error.h"
@@ -135,13 +137,6 @@ class ClockedProfiling : public testing::Test {
  protected:
   ClockedProfiling() { setenv("SPILLWAY_MEASURING_TIME", "1", 1); }
 
-  static nets::Network network() {
-    nets::Builder net{"clocked", {64, 14, 14}};
-    const nets::NodeId x =
-        net.convolution("conv", net.input(),
-                        {.channels = 64, .kernel = nets::square(3), .padding = nets::square(1)});
-    return net.build(net.linear("fc", x, {.features = 3}));
-  }
   // Direct convolution takes `of_run`, Winograd half a second, all other tasks a microsecond.
   static test::ClockedBackend::Duration forward(std::function<Nanoseconds(std::size_t)> of_run) {
     return [of_run = std::move(of_run)](const Operation& operation, std::string_view algorithm,
@@ -154,7 +149,8 @@ class ClockedProfiling : public testing::Test {
   void measure(test::ClockedBackend::Duration duration,
                ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::kAuto) {
     backend.emplace(std::move(duration));
-    step.emplace(make_training_step(network(), *backend, {.batch = 2, .convolution = algorithm}));
+    step.emplace(make_training_step(test::network_with_a_choice(), *backend,
+                                    {.batch = 2, .convolution = algorithm}));
     test::ClockedStream stream{*backend};
     profile = measure_tasks(*step, *backend, device.memory(), Bytes{1ULL << 26U}, stream, {},
                             [&](double part) { progress.emplace_back(part, passed()); });
@@ -235,6 +231,40 @@ TEST_F(ClockedProfiling, TakesTheLongestTaskOfATenthOfASecondAsALoad) {
   profile.durations.at(5) = {milliseconds{90}};
   EXPECT_EQ(load().task, prefetch::TaskId{5});
   EXPECT_EQ(load().time, milliseconds{90});
+}
+
+using std::chrono::nanoseconds;
+
+// Restores the environment variable afterwards.
+class MeasuringTime : public testing::Test {
+ protected:
+  MeasuringTime() {
+    if (const char* const text = std::getenv(kVariable)) before_ = text;
+    unsetenv(kVariable);
+  }
+  ~MeasuringTime() override { set(before_); }
+  static void set(const std::string& text) { setenv(kVariable, text.c_str(), 1); }
+
+ private:
+  static constexpr const char* kVariable = "SPILLWAY_MEASURING_TIME";
+  std::string before_ = "1";
+};
+
+TEST_F(MeasuringTime, IsTheUsualTimesAFactorOfTheEnvironment) {
+  EXPECT_EQ(measuring_time(nanoseconds{8}), nanoseconds{8});
+  set("0.25");
+  EXPECT_EQ(measuring_time(nanoseconds{8}), nanoseconds{2});
+  set("1");
+  EXPECT_EQ(measuring_time(nanoseconds{8}), nanoseconds{8});
+}
+
+TEST_F(MeasuringTime, RefusesWhatIsNoSuchFactor) {
+  for (const char* text : {"", "0", "-0.1", "1.5", "0.1s", "nan", "short"}) {
+    set(text);
+    EXPECT_EQ(
+        test::refusal([] { return measuring_time(nanoseconds{8}); }),
+        std::string{"SPILLWAY_MEASURING_TIME="} + text + " is no factor over 0 and at most 1");
+  }
 }
 
 }  // namespace

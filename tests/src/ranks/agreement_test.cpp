@@ -103,5 +103,4 @@ TEST(Silence, NamesAllThatAreSilent) {
 }
 
 }  // namespace
-
 }  // namespace spillway

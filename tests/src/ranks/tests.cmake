@@ -53,9 +53,5 @@ if(SPILLWAY_HAS_MPI AND MPIEXEC_EXECUTABLE AND NOT SPILLWAY_SANITIZE)
         --steps 60 --checkpoint-every 6 --mpirun ${MPIEXEC_EXECUTABLE} --program $<TARGET_FILE:spillway>)
     set_tests_properties(killed_ranks PROPERTIES LABELS "cpu;mpi" TIMEOUT 600 PROCESSORS 2)
   endif()
-  add_test(NAME mpi_plugin_symbols
-    COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DPREFIX=spillway_mpi
-      -DLIBRARY=$<TARGET_FILE:spillway_mpi_plugin>
-      -P ${CMAKE_CURRENT_SOURCE_DIR}/src/cuda/check_plugin_symbols.cmake)
-  set_tests_properties(mpi_plugin_symbols PROPERTIES LABELS cpu)
+  plugin_symbols_test(mpi_plugin_symbols spillway_mpi_plugin spillway_mpi)
 endif()

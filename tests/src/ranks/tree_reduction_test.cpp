@@ -232,5 +232,4 @@ RC_GTEST_PROP(ShardTree, AnyRangeIsCoveredByFewNodesThatItsStackMakes, ()) {
 }
 
 }  // namespace
-
 }  // namespace spillway

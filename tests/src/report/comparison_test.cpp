@@ -8,7 +8,7 @@
 
 #include "prefetch/files/json.h"
 #include "src/report/verdict.h"
-#include "tests/src/report/sample_bench_file.h"
+#include "tests/src/report/sample_files.h"
 
 namespace spillway::test {
 namespace {
@@ -127,8 +127,6 @@ TEST(Comparison, HasNoWinnerWithoutALoser) {
                             training_row("on-demand", 40, 3)}));
   EXPECT_EQ(table.lines[0].fastest, Columns{});
 }
-
-using nlohmann::json;
 
 using Sentences = std::vector<std::string>;
 
@@ -266,5 +264,4 @@ TEST(Verdict, SaysNothingOfNothing) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

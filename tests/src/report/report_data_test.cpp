@@ -8,8 +8,7 @@
 #include "src/report/report_page.h"
 #include "src/report/timeline_data.h"
 #include "tests/refusal.h"
-#include "tests/src/report/sample_bench_file.h"
-#include "tests/src/report/sample_training.h"
+#include "tests/src/report/sample_files.h"
 
 namespace spillway::test {
 namespace {
@@ -106,15 +105,6 @@ TEST(ReportData, HasTheCurvesOfTrainings) {
   EXPECT_EQ(data.at("trainings")[0].at("curves").at("loss").size(), 1U);
 }
 
-}  // namespace
-
-}  // namespace spillway::test
-
-namespace spillway {
-namespace {
-
-using nlohmann::json;
-
 TEST(ScriptJson, HoldsNothingThatEndsAScript) {
   const json data{{"</script>", "<!-- <script>"}};
   const std::string text = script_json(data);
@@ -152,8 +142,6 @@ TEST(Page, BringsAllItNeedsAndTheLicence) {
   EXPECT_TRUE(page.starts_with("<!doctype html>"));
 }
 
-using nlohmann::json;
-
 const json kTrace = json::parse(R"json({"traceEvents": [
   {"ph": "X", "name": "conv1.forward", "pid": 1, "tid": 1, "ts": 2.5, "dur": 4,
    "args": {"algorithm": "direct", "phase": "forward"}},
@@ -176,7 +164,7 @@ json read(const json& trace) {
   return timeline_data(file.root());
 }
 
-std::string complaint_about(const json& trace) {
+std::string complaint_about_trace(const json& trace) {
   return test::refusal([&] { return read(trace); });
 }
 
@@ -215,14 +203,13 @@ TEST(TimelineData, ReadsTheCurvesOfEarlierTraces) {
 TEST(TimelineData, NamesThePlaceOfWhatIsDamaged) {
   json trace = kTrace;
   trace["traceEvents"][0].erase("dur");
-  EXPECT_EQ(complaint_about(trace), "step.json: traceEvents[0].dur is missing");
+  EXPECT_EQ(complaint_about_trace(trace), "step.json: traceEvents[0].dur is missing");
   trace = kTrace;
   trace["traceEvents"][2]["args"]["bytes"] = -1;
-  EXPECT_EQ(complaint_about(trace),
+  EXPECT_EQ(complaint_about_trace(trace),
             "step.json: traceEvents[2].args.bytes is no whole number from 0 up");
-  EXPECT_EQ(complaint_about({{"traceEvents", 3}}), "step.json: traceEvents is no array");
+  EXPECT_EQ(complaint_about_trace({{"traceEvents", 3}}), "step.json: traceEvents is no array");
 }
 
 }  // namespace
-
-}  // namespace spillway
+}  // namespace spillway::test

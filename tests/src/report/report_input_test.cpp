@@ -1,18 +1,18 @@
 #include "src/report/report_input.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "tests/refusal.h"
-#include "tests/src/report/sample_bench_file.h"
-#include "tests/src/report/sample_training.h"
-#include "tests/src/report/unreadable_folder.h"
+#include "tests/src/report/sample_files.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway::test {
@@ -21,6 +21,39 @@ namespace {
 using nlohmann::json;
 
 using Names = std::vector<std::string>;
+
+// While it lives, this process may not read a folder: root, whom permissions do not stop, acts as
+// another user, where it can.
+class UnreadableFolder {
+ public:
+  explicit UnreadableFolder(std::string path) : path_{std::move(path)} {
+    std::filesystem::permissions(path_, std::filesystem::perms::none);
+    constexpr uid_t kNobody = 65534;
+    is_other_user_ = geteuid() == 0 && seteuid(kNobody) == 0;
+  }
+  UnreadableFolder(const UnreadableFolder&) = delete;
+  UnreadableFolder& operator=(const UnreadableFolder&) = delete;
+  ~UnreadableFolder() {
+    if (is_other_user_ && seteuid(0) != 0) ADD_FAILURE() << "root cannot be root again";
+    std::filesystem::permissions(path_, std::filesystem::perms::owner_all);
+  }
+
+  // False where nothing stops this user, or all above it is as closed to the other one.
+  [[nodiscard]] bool is_unreadable() const {
+    const std::filesystem::path above = std::filesystem::path{path_}.parent_path();
+    return can_read(above) && !can_read(path_);
+  }
+
+ private:
+  static bool can_read(const std::filesystem::path& folder) {
+    std::error_code error;
+    const std::filesystem::directory_iterator entries{folder, error};
+    return !error;
+  }
+
+  std::string path_;
+  bool is_other_user_ = false;
+};
 
 Names names_of(const ReportInputs& inputs) {
   Names names;

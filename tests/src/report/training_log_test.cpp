@@ -10,7 +10,7 @@
 #include "src/report/step_table.h"
 #include "src/report/training_curves.h"
 #include "tests/refusal.h"
-#include "tests/src/report/sample_training.h"
+#include "tests/src/report/sample_files.h"
 
 namespace spillway::test {
 namespace {

@@ -18,7 +18,6 @@
 #include "src/io/text/text_codec.h"
 #include "src/sample/token_sampler.h"
 #include "src/sample/trained_text_model.h"
-#include "tests/src/drawn_batch.h"
 #include "tests/src/network_in_memory.h"
 #include "tests/src/small_training.h"
 #include "tests/temporary_folder.h"

@@ -9,7 +9,7 @@
 
 #include "nets/families/published_networks.h"
 #include "nets/text/network_file.h"
-#include "tests/src/io/text/small_vocabulary.h"
+#include "tests/src/io/text/text_files.h"
 #include "tests/src/train/checkpoint_fixture.h"
 
 namespace spillway::test {

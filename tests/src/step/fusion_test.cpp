@@ -113,5 +113,4 @@ TEST(BatchNormValues, MayBeOneWhereNothingIsNormalizedByIt) {
 }
 
 }  // namespace
-
 }  // namespace spillway

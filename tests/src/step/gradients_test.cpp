@@ -142,11 +142,7 @@ TEST(Gradients, AddsWhatConcatsContributeInPlace) {
   const nets::NodeId all = builder.concat("xab", {x, a, b});
   const nets::Network net = builder.build(builder.linear("fc", all, {.features = 5}));
   const Step step = make_training_step(net, MachineSizeModel{}, {.batch = 2});
-  const auto names = [&](const std::vector<DataId>& blocks) {
-    std::vector<std::string> result;
-    for (const DataId id : blocks) result.push_back(step.graph[id].name);
-    return result;
-  };
+  const auto names = [&](const std::vector<DataId>& ids) { return test::block_names(step, ids); };
   using Names = std::vector<std::string>;
   const Task& outer = *find_task(step, "xab.backward");
   EXPECT_EQ(names(outer.reads), (Names{"fc.dx"}));

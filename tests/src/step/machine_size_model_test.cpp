@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
 
 #include "nets/builder.h"
@@ -13,6 +12,7 @@ namespace spillway {
 namespace {
 
 using namespace um::literals;
+using test::find_block;
 using test::find_task;
 
 // A convolution from 2 to 4 channels on 2 images of 8 x 8, and a linear layer to 3 classes.
@@ -25,18 +25,14 @@ Step narrow_step(Precision precision) {
   return make_training_step(net, MachineSizeModel{precision}, {.batch = 2});
 }
 
-um::Bytes bytes_of(const Step& step, const std::string& block) {
-  return std::ranges::find(step.graph.data, block, &prefetch::DataBlock::name)->size;
-}
-
 TEST(MachineSizeModel, HalvesActivationsInBf16AndAddsACopyOfWeights) {
   const Step fp32 = narrow_step(Precision::kFp32);
   const Step bf16 = narrow_step(Precision::kBf16);
-  EXPECT_EQ(bytes_of(fp32, "images"), 1024_B);  // 2 x 2 x 64 floats
-  EXPECT_EQ(bytes_of(bf16, "images"), 512_B);
+  EXPECT_EQ(find_block(fp32, "images")->size, 1024_B);  // 2 x 2 x 64 floats
+  EXPECT_EQ(find_block(bf16, "images")->size, 512_B);
   // 4 x 2 x 9 weights and 4 biases: 76 floats, and as many half as large.
-  EXPECT_EQ(bytes_of(fp32, "conv"), 304_B);
-  EXPECT_EQ(bytes_of(bf16, "conv"), 456_B);
+  EXPECT_EQ(find_block(fp32, "conv")->size, 304_B);
+  EXPECT_EQ(find_block(bf16, "conv")->size, 456_B);
 }
 
 TEST(MachineSizeModel, HalvesTheTrafficOfKernelsInBf16ButNotOfUpdates) {

@@ -28,6 +28,7 @@ namespace spillway {
 namespace {
 
 using prefetch::Task;
+using test::find_block;
 using test::find_task;
 using test::task_names;
 
@@ -288,21 +289,13 @@ Step step_with(const std::vector<std::string>& frozen) {
   return make_training_step(test::small_network(), backend, {.batch = 2, .frozen = frozen});
 }
 
-bool has_task(const Step& step, const std::string& name) {
-  return std::ranges::count(step.graph.tasks, name, &prefetch::Task::name) > 0;
-}
-
-bool has_block(const Step& step, const std::string& name) {
-  return std::ranges::count(step.graph.data, name, &prefetch::DataBlock::name) > 0;
-}
-
 TEST(FrozenLayers, HaveNoGradientNoUpdateAndNoOptimizerState) {
   const Step step = step_with({"conv"});
   for (const char* task : {"conv.backward_weights", "conv.update"})
-    EXPECT_FALSE(has_task(step, task));
-  for (const char* block : {"conv.dw", "conv.momentum"}) EXPECT_FALSE(has_block(step, block));
+    EXPECT_FALSE(find_task(step, task));
+  for (const char* block : {"conv.dw", "conv.momentum"}) EXPECT_FALSE(find_block(step, block));
   for (const char* task : {"conv.forward", "norm.backward", "norm.update", "fc.update"}) {
-    EXPECT_TRUE(has_task(step, task)) << task;
+    EXPECT_TRUE(find_task(step, task)) << task;
   }
   EXPECT_EQ(step.launches.size(), step.graph.tasks.size());
 }
@@ -310,10 +303,10 @@ TEST(FrozenLayers, HaveNoGradientNoUpdateAndNoOptimizerState) {
 TEST(FrozenLayers, AtTheBeginningNeedNoGradientOfWhatTheyMake) {
   const Step step = step_with({"conv", "norm"});
   for (const char* task : {"norm.backward", "norm.update", "fc.backward_data"}) {
-    EXPECT_FALSE(has_task(step, task)) << task;
+    EXPECT_FALSE(find_task(step, task)) << task;
   }
-  EXPECT_TRUE(has_task(step, "fc.backward_weights"));
-  EXPECT_FALSE(has_block(step, "fc.dx"));
+  EXPECT_TRUE(find_task(step, "fc.backward_weights"));
+  EXPECT_FALSE(find_block(step, "fc.dx"));
 }
 
 // Blocks are numbered anew, and still those that the launches mean.
@@ -397,5 +390,4 @@ TEST(AttentionChoice, IsOfAllTheFirstOrTheFirstOfCudnns) {
 }
 
 }  // namespace
-
 }  // namespace spillway

@@ -20,8 +20,8 @@ using prefetch::DataKind;
 using prefetch::Phase;
 using prefetch::Task;
 using prefetch::TaskGraph;
+using test::block_names;
 using test::find_task;
-using test::task_names;
 
 nets::Network small_network(const std::string& last_layer = "fc") {
   nets::Builder builder{"small", {3, 8, 8}};
@@ -35,13 +35,7 @@ class SubStepTest : public testing::Test {
     return make_sub_step(training, place, net);
   }
   [[nodiscard]] static DataKind kind_of(const Step& step, const std::string& name) {
-    return std::ranges::find(step.graph.data, name, &prefetch::DataBlock::name)->kind;
-  }
-  [[nodiscard]] static std::vector<std::string> names(const Step& step,
-                                                      const std::vector<DataId>& ids) {
-    std::vector<std::string> result;
-    for (const DataId id : ids) result.push_back(step.graph[id].name);
-    return result;
+    return test::find_block(step, name)->kind;
   }
 
   static constexpr SubStepPlace kPlaces[] = {SubStepPlace::kFirst, SubStepPlace::kMiddle,
@@ -59,14 +53,14 @@ TEST_F(SubStepTest, KeepsGradientsOfParametersAsState) {
   for (const SubStepPlace place : kPlaces) {
     const Step step = sub_step(place);
     for (const char* name : {"conv.dw", "fc.dw"}) EXPECT_EQ(kind_of(step, name), DataKind::kState);
-    EXPECT_EQ(names(step, step.gradients), (std::vector<std::string>{"fc.dw", "conv.dw"}));
+    EXPECT_EQ(block_names(step, step.gradients), (std::vector<std::string>{"fc.dw", "conv.dw"}));
   }
 }
 
 TEST_F(SubStepTest, WritesTheGradientsOfTheFirstSubBatchWhereTheyStay) {
   const Step first = sub_step(SubStepPlace::kFirst);
   const Task& weights = *find_task(first, "conv.backward_weights");
-  EXPECT_EQ(names(first, weights.writes), std::vector<std::string>{"conv.dw"});
+  EXPECT_EQ(block_names(first, weights.writes), std::vector<std::string>{"conv.dw"});
   EXPECT_EQ(find_task(first, "conv.accumulate"), nullptr);
 }
 
@@ -75,11 +69,11 @@ TEST_F(SubStepTest, AddsTheGradientsOfOtherSubBatchesRightBehindTheTaskThatMakes
     const Step step = sub_step(place);
     const Task& weights = *find_task(step, "conv.backward_weights");
     const Task& sum = *(&weights + 1);
-    EXPECT_EQ(names(step, weights.writes), std::vector<std::string>{"conv.dw_part"});
+    EXPECT_EQ(block_names(step, weights.writes), std::vector<std::string>{"conv.dw_part"});
     EXPECT_EQ(kind_of(step, "conv.dw_part"), DataKind::kTensor);
     EXPECT_EQ(sum.name, "conv.accumulate");
-    EXPECT_EQ(names(step, sum.reads), (std::vector<std::string>{"conv.dw", "conv.dw_part"}));
-    EXPECT_EQ(names(step, sum.writes), std::vector<std::string>{"conv.dw"});
+    EXPECT_EQ(block_names(step, sum.reads), (std::vector<std::string>{"conv.dw", "conv.dw_part"}));
+    EXPECT_EQ(block_names(step, sum.writes), std::vector<std::string>{"conv.dw"});
     EXPECT_FALSE(sum.is_recomputable);
   }
 }
@@ -92,7 +86,7 @@ TEST_F(SubStepTest, UpdatesOnlyAtTheEndOfABatch) {
   EXPECT_EQ(updates(sub_step(SubStepPlace::kMiddle)), 0);
   const Step last = sub_step(SubStepPlace::kLast);
   EXPECT_EQ(updates(last), 2);
-  EXPECT_EQ(names(last, find_task(last, "fc.update")->reads),
+  EXPECT_EQ(block_names(last, find_task(last, "fc.update")->reads),
             (std::vector<std::string>{"fc", "fc.momentum", "fc.dw"}));
 }
 

@@ -26,15 +26,10 @@ namespace {
 using prefetch::DataId;
 using prefetch::Phase;
 using prefetch::Task;
+using test::block_names;
 using test::find_task;
 
 constexpr um::Bytes kMiB{1U << 20U};
-
-std::vector<std::string> names(const Step& step, const std::vector<DataId>& ids) {
-  std::vector<std::string> result;
-  for (const DataId id : ids) result.push_back(step.graph[id].name);
-  return result;
-}
 
 std::vector<std::string> state_names(const Step& step) {
   std::vector<std::string> result;
@@ -70,13 +65,13 @@ TEST_F(LargeUpdate, OfVggComesInPartsAsTheGradientDoes) {
   for (std::size_t i = 0; i < 13; ++i) {
     const std::string suffix = "[" + std::to_string(i) + "]";
     EXPECT_EQ(task->name, "fc6.backward_weights" + suffix);
-    EXPECT_EQ(names(training, task->writes), std::vector<std::string>{"fc6.dw" + suffix});
+    EXPECT_EQ(block_names(training, task->writes), std::vector<std::string>{"fc6.dw" + suffix});
     EXPECT_LE(training.graph[task->writes[0]].size, 32 * kMiB);
     EXPECT_GE(training.graph[task->writes[0]].size, 29 * kMiB);
     ++task;
     EXPECT_EQ(task->name, "fc6.update" + suffix);
     EXPECT_EQ(task->phase, Phase::kUpdate);
-    EXPECT_EQ(names(training, task->reads),
+    EXPECT_EQ(block_names(training, task->reads),
               (std::vector<std::string>{"fc6", "fc6.exp_avg" + suffix, "fc6.exp_avg_sq" + suffix,
                                         "fc6.dw" + suffix}));
     ++task;
@@ -159,21 +154,20 @@ TEST(UpdateInParts, OfASubStepAddsUpTheGradientsOfParts) {
   const Step first = make_sub_step(training, SubStepPlace::kFirst, net);
   const Step last = make_sub_step(training, SubStepPlace::kLast, net);
   const std::vector<std::string> sums{"fc.dw[0]", "fc.dw[1]", "fc.dw[2]"};
-  EXPECT_EQ(names(first, first.gradients), sums);
-  EXPECT_EQ(names(last, last.gradients), sums);
+  EXPECT_EQ(block_names(first, first.gradients), sums);
+  EXPECT_EQ(block_names(last, last.gradients), sums);
   for (const char* suffix : {"[0]", "[1]", "[2]"}) {
     EXPECT_EQ(find_task(first, std::string{"fc.update"} + suffix), nullptr);
     const Task& weights = *find_task(last, std::string{"fc.backward_weights"} + suffix);
-    EXPECT_EQ(names(last, weights.writes),
+    EXPECT_EQ(block_names(last, weights.writes),
               std::vector<std::string>{std::string{"fc.dw_part"} + suffix});
     const Task& sum = *(&weights + 1);
     EXPECT_EQ(sum.name, std::string{"fc.accumulate"} + suffix);
-    EXPECT_EQ(names(last, sum.writes), std::vector<std::string>{std::string{"fc.dw"} + suffix});
+    EXPECT_EQ(block_names(last, sum.writes),
+              std::vector<std::string>{std::string{"fc.dw"} + suffix});
     EXPECT_EQ((&sum + 1)->name, std::string{"fc.update"} + suffix);
   }
 }
-
-using prefetch::DataId;
 
 // 64 x 256 weights and 256 biases, 65 KiB, and 256 x 3 and 3, which are little.
 nets::Network network() {
@@ -278,5 +272,4 @@ TEST_F(DividedUpdates, AreScatteredAndGathered) {
 }
 
 }  // namespace
-
 }  // namespace spillway

@@ -186,8 +186,6 @@ TEST(ExpectSound, SaysNothingOfPlansThatVerifyOrAreNotThere) {
   EXPECT_NO_THROW(expect_sound(points));
 }
 
-using um::Bytes;
-
 // 100 to 210 in twelve: 10 apart.
 TEST(LinearBudgets, GoFromTheSmallestToTheResidentNeed) {
   const std::vector<Bytes> budgets =
@@ -219,5 +217,4 @@ TEST(WithFasterLink, ScalesBothDirectionsAndNothingElse) {
 }
 
 }  // namespace
-
 }  // namespace spillway

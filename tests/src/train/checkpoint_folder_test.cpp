@@ -403,5 +403,4 @@ TEST_F(CheckpointFallback, NeedsOneOfTheTwoManifestsOfACheckpoint) {
 }
 
 }  // namespace
-
 }  // namespace spillway

@@ -3,7 +3,6 @@
 #include <string>
 #include <tuple>
 
-#include "nets/builder.h"
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/state_home.h"
 #include "src/io/data/batch_loader.h"
@@ -17,19 +16,9 @@
 namespace spillway {
 namespace {
 
-// What it keeps between steps is most of what it needs.
-nets::Network heavy_network() {
-  nets::Builder net{"heavy", {1, 8, 8}};
-  nets::NodeId x = net.convolution("conv", net.input(), {.channels = 4, .kernel = nets::square(3)});
-  x = net.relu("relu", net.batch_norm("norm", x));
-  x = net.relu("relu1", net.linear("fc1", x, {.features = 300}));
-  x = net.relu("relu2", net.linear("fc2", x, {.features = 200}));
-  return net.build(net.linear("fc3", x, {.features = 3}));
-}
-
 TrainerOptions heavy_options(MemoryMode mode, StateRule state, const std::string& budget,
                              std::uint64_t steps = 4) {
-  return {.network = heavy_network(),
+  return {.network = test::heavy_network(),
           .step = {.batch = 3,
                    .convolution = ConvolutionAlgorithm::kDirect,
                    .optimizer = AdamOptions{.weight_decay = 0.01F}},
@@ -103,7 +92,7 @@ TEST(FarStateOfARun, GoesFromStepToStep) {
       "synthetic", {.image = {1, 8, 8}, .classes = 3, .batch = 3, .seed = 5, .labels = {1, 1}});
   const auto losses = [&](MemoryMode mode) {
     ExecutionContext context = test::small_context();
-    const Workload near{heavy_network(), *context.backend, {.batch = 3}};
+    const Workload near{test::heavy_network(), *context.backend, {.batch = 3}};
     const PlanRequest request{
         .memory = mode,
         .planner = &prefetch::find_planner("joint"),

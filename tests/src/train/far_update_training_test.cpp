@@ -6,7 +6,6 @@
 #include <string>
 #include <tuple>
 
-#include "nets/builder.h"
 #include "prefetch/files/plan_file.h"
 #include "src/train/trainer.h"
 #include "tests/refusal.h"
@@ -17,19 +16,9 @@
 namespace spillway {
 namespace {
 
-// A network whose second linear layer may be updated in parts.
-nets::Network linear_network() {
-  nets::Builder net{"linear", {1, 8, 8}};
-  nets::NodeId x = net.convolution("conv", net.input(), {.channels = 4, .kernel = nets::square(3)});
-  x = net.relu("relu", net.batch_norm("norm", x));
-  x = net.relu("relu1", net.linear("fc1", x, {.features = 300}));
-  x = net.relu("relu2", net.linear("fc2", x, {.features = 200}));
-  return net.build(net.linear("fc3", x, {.features = 3}));
-}
-
 TrainerOptions linear_options(MemoryMode mode, UpdateRule update, const OptimizerOptions& optimizer,
                               std::uint64_t steps = 4) {
-  return {.network = linear_network(),
+  return {.network = test::heavy_network(),
           .step = {.batch = 3,
                    .convolution = ConvolutionAlgorithm::kDirect,
                    .optimizer = optimizer,

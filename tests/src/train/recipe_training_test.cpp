@@ -36,8 +36,7 @@ TrainerOptions options_of(std::uint64_t steps, StepOptions step = {}) {
 // Whose evaluations are all the same: it does not learn, and has no statistics.
 TrainerOptions options_at_rest(std::uint64_t steps) {
   TrainerOptions options = options_of(steps);
-  nets::Builder net{"plain", {1, 8, 8}};
-  options.network = net.build(net.linear("fc", net.input(), {.features = 3}));
+  options.network = test::linear_network();
   options.memory = {.mode = MemoryMode::kResident};  // it is too small for pages
   options.training.evaluate_every = 1;
   options.training.learning_rate.rate = 0;
@@ -295,9 +294,8 @@ TEST_F(MixedTraining, GoesOnAsItBegan) {
 // Without batch norm, whose statistics are of what is at once, the first loss is the same mean.
 TEST_F(MixedTraining, HasTheSameLossInSubBatches) {
   const auto first_loss = [](const std::string& sub_batch) {
-    nets::Builder net{"plain", {1, 8, 8}};
     TrainerOptions options = mixed_options(1, {.mixup = 1});
-    options.network = net.build(net.linear("fc", net.input(), {.features = 3}));
+    options.network = test::linear_network();
     options.memory = {.mode = MemoryMode::kResident};
     options.planning.sub_batch = sub_batch;
     float loss = 0;
@@ -346,5 +344,4 @@ TEST_F(MixedTraining, IsRefusedWhereThereIsNothingToMix) {
 }
 
 }  // namespace
-
 }  // namespace spillway

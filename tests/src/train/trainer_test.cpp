@@ -109,10 +109,7 @@ TEST(Trainer, MeasuresNothingWhereNothingIsDecided) {
 
 // A convolution that Winograd's algorithm may compute; but no link is measured beside it.
 TEST(Trainer, MeasuresTasksWhereAnAlgorithmIsChosen) {
-  nets::Builder net{"choice", {64, 14, 14}};
-  const nets::NodeId x = net.convolution(
-      "conv", net.input(), {.channels = 64, .kernel = nets::square(3), .padding = nets::square(1)});
-  TrainerOptions options{.network = net.build(net.linear("fc", x, {.features = 3})),
+  TrainerOptions options{.network = test::network_with_a_choice(),
                          .step = {.batch = 2},
                          .memory = {.mode = MemoryMode::kResident},
                          .training = {.steps = 1}};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 #include "tests/gpu.h"
 #include "tests/um/device_contract.h"
 #include "tests/um/stream_contract.h"
+#include "um/bytes.h"
 #include "um/cuda/cuda_device.h"
 #include "um/cuda/driver/check.h"
 #include "um/error.h"
@@ -181,6 +183,36 @@ TEST_F(PlannedStepOnAGpu, RefusesMoreUnifiedMemoryThanItsLimit) {
   EXPECT_THROW(static_cast<void>(device_->make_managed_space(
                    {.size = round_up(limit, kPage), .near = 4_MiB, .page = kPage}, ledger_)),
                Error);
+}
+
+class CheckOnADevice : public testing::GpuTest {};
+
+TEST_F(CheckOnADevice, DoesNotBlameTheNextCall) {
+  EXPECT_THROW(check(cudaSetDevice(-1)), CudaError);
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+}
+
+class ManagedAllocation : public testing::GpuTest {};
+
+TEST_F(ManagedAllocation, ComesBackFromTheDeviceAsItWasWritten) {
+  constexpr Bytes kSize = 1_MiB;
+  ASSERT_LE(kSize, managed_limit_now());
+  void* managed = nullptr;
+  void* plain = nullptr;
+  check(cudaMallocManaged(&managed, kSize.count()));
+  check(cudaMalloc(&plain, kSize.count()));
+  std::memset(managed, 0x5A, kSize.count());
+
+  // managed -> device -> managed: the device reads and writes the pages the host wrote
+  check(cudaMemcpy(plain, managed, kSize.count(), cudaMemcpyDeviceToDevice));
+  check(cudaMemset(managed, 0, kSize.count()));
+  check(cudaMemcpy(managed, plain, kSize.count(), cudaMemcpyDeviceToDevice));
+  check(cudaDeviceSynchronize());
+
+  const auto* first = static_cast<const unsigned char*>(managed);
+  EXPECT_TRUE(std::all_of(first, first + kSize.count(), [](auto byte) { return byte == 0x5A; }));
+  check(cudaFree(plain));
+  check(cudaFree(managed));
 }
 
 }  // namespace

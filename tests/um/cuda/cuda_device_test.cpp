@@ -277,5 +277,4 @@ TEST_F(CudaCopySpaceTest, TakesNoMoreNearMemoryThanWasAskedFor) {
 }
 
 }  // namespace
-
 }  // namespace spillway::um

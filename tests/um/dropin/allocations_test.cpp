@@ -134,5 +134,4 @@ TEST_F(MovesUnderWayTest, MayEndBeforeTheyStart) {
 }
 
 }  // namespace
-
 }  // namespace spillway::um

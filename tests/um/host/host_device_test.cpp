@@ -208,5 +208,4 @@ TEST(HostMemory, WantsASize) {
 }
 
 }  // namespace
-
 }  // namespace spillway::um

@@ -185,5 +185,4 @@ TEST(GrowingMemoryOfThisMachine, IsGivenBack) {
 }
 
 }  // namespace
-
 }  // namespace spillway::um

@@ -80,5 +80,4 @@ TEST(JsonLimits, SeeAtOnceThatATextIsAllBrackets) {
 }
 
 }  // namespace
-
 }  // namespace spillway::um

@@ -164,5 +164,4 @@ TEST(SleepUntil, ReturnsWhenTheTimeHasPassed) {
 }
 
 }  // namespace
-
 }  // namespace spillway::um

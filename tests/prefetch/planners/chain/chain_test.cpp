@@ -9,13 +9,12 @@
 #include "prefetch/planners/chain/dynprog.h"
 #include "prefetch/planners/chain/rotor.h"
 #include "prefetch/verify/dataflow.h"
-#include "tests/prefetch/drawn_chain.h"
 #include "tests/prefetch/exact_solver.h"
 #include "tests/prefetch/planned.h"
-#include "tests/prefetch/random_chain.h"
+#include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/toy.h"
-#include "tests/prefetch/toy_graph.h"
+#include "tests/prefetch/toy_chain.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -114,9 +113,6 @@ TEST(Linearise, CountsTheWorkspaceAsExtra) {
   EXPECT_EQ(chain.stages[1].forward_extra, pages(0));
 }
 
-using namespace testing;
-using namespace std::chrono_literals;
-
 using DynProg = ToyChain;
 
 // y0 has 8 pages, the others 2, and b4 lacks 2 pages: greedy must offload y0, 8 pages each way;
@@ -124,8 +120,7 @@ using DynProg = ToyChain;
 TEST_F(DynProg, OffloadsASmallActivationWhereGreedyTakesTheFirst) {
   graph.data[0].size = pages(8);
   profile.graph = fingerprint(graph);
-  const um::Bandwidth rate{static_cast<double>(kPage.count()) / 200e-9};
-  profile.link = {.offload = rate, .prefetch = rate};
+  profile.link = toy_link(200ns);
   const Plan plan = plan_with("dynprog", 18);
   ASSERT_EQ(plan.offloads.size(), 1U);
   EXPECT_EQ(plan.offloads[0].size, pages(2));
@@ -135,7 +130,6 @@ TEST_F(DynProg, OffloadsASmallActivationWhereGreedyTakesTheFirst) {
   EXPECT_LE(makespan(plan), 1800ns);
 }
 
-using namespace testing;
 using um::Bytes;
 
 // A random chain as in the paper: one forward and one backward task per layer; the last backward
@@ -225,9 +219,6 @@ TEST(BestChainOffload, PrefersTheActivationThatFitsTheLink) {
   EXPECT_EQ(all_near->offloaded, std::vector<bool>(4, false));
 }
 
-using namespace testing;
-using namespace std::chrono_literals;
-
 using Greedy = ToyChain;
 
 TEST_F(Greedy, OffloadsTheFirstActivationsAndBringsThemBackInReverse) {
@@ -257,10 +248,6 @@ TEST_F(Greedy, RaisesKWhereAnEarlyBlockIsInUseAtThePeak) {
 TEST_F(Greedy, HidesTheMovesBehindTheTasks) {
   EXPECT_EQ(makespan(plan_with("greedy", 12)), 1000ns);
 }
-
-using namespace testing;
-using namespace std::chrono_literals;
-using um::Bytes;
 
 // Ten stages with f = 1, b = 2, x = y = 1 and saved (xbar) 3, then a loss without time and bytes.
 Chain homogeneous_chain() {
@@ -348,5 +335,4 @@ TEST(Rotor, SaysWhatItNeedsWhereItMayNotRecompute) {
 }
 
 }  // namespace
-
 }  // namespace spillway::prefetch

@@ -8,7 +8,6 @@
 #include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/planned.h"
 #include "tests/prefetch/toy.h"
-#include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -218,8 +217,6 @@ TEST(Modnn, LeavesOffloadableStateNear) {
   EXPECT_EQ(refused("modnn", smaller).smallest_budget, pages(10));
 }
 
-using namespace testing;
-
 // Returns offsets and sizes in pages, and the block or -1.
 std::vector<std::vector<int>> pages_of(const SegmentList& list) {
   std::vector<std::vector<int>> result;
@@ -253,8 +250,6 @@ TEST(SegmentList, GivesTheSmallestRoomThatFitsAndNoneAcrossABlock) {
   EXPECT_TRUE(list.allocate(DataId{4}, pages(2)));
   EXPECT_EQ(pages_of(list), (std::vector<std::vector<int>>{{0, 3, -1}, {3, 5, 2}, {8, 2, 4}}));
 }
-
-using namespace testing;
 
 // Blocks x and y of two pages, a pool of four, six live pages from run 1 on. y leaves for run 1.
 // Before run 2, x leaves so that y can return for run 3. Run 2 fits with x near as long as y has
@@ -299,9 +294,6 @@ TEST(MoveLog, FreesABlockOnlyAfterItsLastReader) {
   EXPECT_EQ(plan.offloads[0].frees_after(), 3U);
   EXPECT_EQ(plan.runs[3].after.offloads, 1U);
 }
-
-using namespace testing;
-using namespace std::chrono_literals;
 
 // Returns adjacent segments with sizes in pages; block i is DataId{i}, 0 means free.
 std::vector<Segment> layout(const std::vector<std::pair<std::uint32_t, std::uint64_t>>& parts) {
@@ -386,5 +378,4 @@ TEST(OffloadScheme, IsNotFoundAcrossABlockThatMustStay) {
 }
 
 }  // namespace
-
 }  // namespace spillway::prefetch

@@ -99,8 +99,7 @@ TEST_F(SuperNeuronsTest, OffloadsEveryConvolutionWithoutACache) {
 // Each prefetch overlaps the convolution with which it starts, and one more task.
 TEST_F(SuperNeuronsTest, WaitsForALinkThatConvolutionsDoNotHide) {
   const Plan plan = plan_with({.tensor_cache = false, .recompute = false}, pages(7));
-  const um::Bandwidth page_in_1us{static_cast<double>(kPage.count()) / 1e-6};
-  profile.link = {.offload = page_in_1us, .prefetch = page_in_1us};
+  profile.link = toy_link(1us);
   EXPECT_EQ(simulate(plan, profile).makespan(), 5200ns);
 }
 

@@ -1,6 +1,6 @@
 #include <string>
 
-#include "tests/prefetch/drawn_chain.h"
+#include "tests/prefetch/toy_chain.h"
 
 namespace spillway::prefetch {
 namespace {

@@ -211,5 +211,4 @@ TEST_F(FarLaneTest, EndsWithAStepThatFails) {
 }
 
 }  // namespace
-
 }  // namespace spillway::prefetch

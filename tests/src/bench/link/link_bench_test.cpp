@@ -7,7 +7,7 @@
 
 #include "src/execute/executor.h"
 #include "tests/src/bench/timing_of.h"
-#include "tests/src/bench/watched_device.h"
+#include "tests/um/hosted_device.h"
 
 namespace spillway::test {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include "tests/src/bench/watched_device.h"
 #include "tests/temporary_folder.h"
+#include "tests/um/hosted_device.h"
 #include "um/error.h"
 
 namespace spillway::test {

@@ -129,5 +129,4 @@ TEST(DeviceOfARank, IsJoinedWithOthersWhereItIsAGpu) {
 }
 
 }  // namespace
-
 }  // namespace spillway::cli

@@ -1,8 +1,6 @@
 # Texts, checkpoints and bench files that the program must go on saying and reading as it did.
 spillway_test(golden_text_tests
-  SOURCES expect_text.cpp expect_text_test.cpp src/cli/program.cpp
-          src/cli/golden/json_shapes_test.cpp src/cli/golden/old_checkpoints_test.cpp
-          src/cli/golden/report_pages_test.cpp src/cli/golden/words_test.cpp
+  SOURCES expect_text.cpp expect_text_test.cpp src/cli/program.cpp src/cli/golden/*_test.cpp
   LINK spillway::um golden_files nlohmann_json::nlohmann_json
   TIMEOUT 300)
 add_dependencies(golden_text_tests spillway)

@@ -11,7 +11,6 @@
 
 #include "tests/src/cli/program.h"
 #include "tests/src/cli/ranks/run_ranks.h"
-#include "tests/src/cli/refused.h"
 #include "tests/src/io/images/png_file.h"
 #include "tests/src/ranks/mpi/no_launcher.h"
 #include "tests/temporary_folder.h"

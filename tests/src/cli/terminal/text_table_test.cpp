@@ -31,5 +31,4 @@ TEST(ProgressFields, AreAsManyAsFit) {
 }
 
 }  // namespace
-
 }  // namespace spillway::cli

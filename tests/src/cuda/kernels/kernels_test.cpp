@@ -298,5 +298,4 @@ TEST_F(TogetherUpdated, ByAdamHaveTheBitsOfOneEach) {
 }
 
 }  // namespace
-
 }  // namespace spillway::cuda

@@ -2,7 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <numeric>
 #include <set>
+#include <tuple>
+#include <vector>
+
+#include "src/cuda/layout/parameter_layout.h"
+#include "src/ops/tensor.h"
+#include "tests/src/printed_parameters.h"
+#include "um/error.h"
 
 namespace spillway::cuda {
 namespace {
@@ -52,6 +61,148 @@ TEST(CudaLayout, GivesEveryElementAPlaceOfItsOwn) {
   }
   EXPECT_EQ(places.size(), Layout::elements({1, image}));
   EXPECT_EQ(*places.rbegin() + 1, places.size());
+}
+
+// Returns 1, 1.001, 1.002 ...: all different, not zero, and mostly not exact in bfloat16.
+std::vector<float> some_values(std::size_t count) {
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = 1 + 0.001F * static_cast<float>(i);
+  return values;
+}
+
+// A block that import_block() has written over other bytes.
+class Imported {
+ public:
+  Imported(Precision precision, const ParameterSpec& spec, const std::vector<float>& values)
+      : layout{precision, spec}, bytes(layout.bytes().count(), std::byte{0xFF}) {
+    import_block(precision, spec, values, bytes);
+  }
+
+  [[nodiscard]] std::vector<float> floats() const {
+    std::vector<float> result(layout.float_count());
+    std::memcpy(result.data(), bytes.data(), result.size() * sizeof(float));
+    return result;
+  }
+  [[nodiscard]] float float_at(um::Bytes part, std::size_t i) const {
+    float value = 0;
+    std::memcpy(&value, bytes.data() + part.count() + i * sizeof(float), sizeof value);
+    return value;
+  }
+  [[nodiscard]] Bfloat16 copy_at(um::Bytes part, std::size_t i) const {
+    Bfloat16 value;
+    std::memcpy(&value, bytes.data() + part.count() + i * sizeof value, sizeof value);
+    return value;
+  }
+
+  ParameterLayout layout;
+  std::vector<std::byte> bytes;
+};
+
+using Param = std::tuple<Precision, ParameterSpec>;
+
+class CudaParameterLayout : public ::testing::TestWithParam<Param> {
+ protected:
+  const Precision precision_ = std::get<0>(GetParam());
+  const ParameterSpec spec_ = std::get<1>(GetParam());
+  const std::vector<float> values_ = some_values(element_count(spec_));
+  const Imported block_{precision_, spec_, values_};
+};
+
+TEST_P(CudaParameterLayout, ReturnsWhatItWasGiven) {
+  std::vector<float> returned(values_.size());
+  export_block(precision_, spec_, block_.bytes, returned);
+  EXPECT_EQ(returned, values_);
+}
+
+TEST_P(CudaParameterLayout, HasEachParameterOnceAndZerosBeside) {
+  std::multiset<float> stored;
+  for (const float value : block_.floats()) {
+    if (value != 0) stored.insert(value);
+  }
+  EXPECT_EQ(stored, std::multiset<float>(values_.begin(), values_.end()));
+}
+
+TEST_P(CudaParameterLayout, KeepsARoundedCopyOfBothPartsOfWeightsOnly) {
+  const bool has_weights = std::holds_alternative<ConvolutionParameters>(spec_) ||
+                           std::holds_alternative<TransposedConvolutionParameters>(spec_) ||
+                           std::holds_alternative<LinearParameters>(spec_);
+  ASSERT_EQ(block_.layout.has_bf16_copy(), has_weights && precision_ == Precision::kBf16);
+  if (!block_.layout.has_bf16_copy()) {
+    EXPECT_EQ(block_.layout.bytes(), um::Bytes{4 * block_.layout.float_count()});
+    EXPECT_THROW((void)block_.layout.bf16_weights(), um::ContractError);
+    return;
+  }
+  for (std::size_t i = 0; i < block_.layout.weight_count(); ++i) {
+    ASSERT_EQ(block_.copy_at(block_.layout.bf16_weights(), i),
+              Bfloat16(block_.float_at(block_.layout.weights(), i)));
+  }
+  for (std::size_t i = 0; i < block_.layout.bias_count(); ++i) {
+    ASSERT_EQ(block_.copy_at(block_.layout.bf16_bias(), i),
+              Bfloat16(block_.float_at(block_.layout.bias(), i)));
+  }
+}
+
+TEST_P(CudaParameterLayout, BeginsEveryPartWhereVectorLoadsMay) {
+  EXPECT_EQ(block_.layout.bias().count() % 32, 0U);
+  EXPECT_EQ(block_.layout.float_count() % 8, 0U);
+  if (!block_.layout.has_bf16_copy()) return;
+  EXPECT_EQ(block_.layout.bf16_weights().count() % 256, 0U);
+  EXPECT_EQ(block_.layout.bf16_bias().count() % 16, 0U);
+  const auto* const grouped = std::get_if<ConvolutionParameters>(&spec_);
+  if (grouped != nullptr && grouped->groups > 1) return;
+  EXPECT_EQ(block_.layout.bias().count() % 256, 0U);
+  EXPECT_EQ(block_.layout.bf16_bias().count() % 128, 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Specs, CudaParameterLayout,
+    ::testing::Combine(
+        ::testing::Values(Precision::kFp32, Precision::kTf32, Precision::kBf16),
+        ::testing::Values(ParameterSpec{ConvolutionParameters{20, 3, {3, 2}, true}},
+                          ParameterSpec{ConvolutionParameters{33, 10, nets::square(1), false}},
+                          ParameterSpec{ConvolutionParameters{8, 16, nets::square(3), true}},
+                          ParameterSpec{ConvolutionParameters{24, 12, {3, 2}, true, 12}},
+                          ParameterSpec{TransposedConvolutionParameters{20, 9, {4, 3}, true}},
+                          ParameterSpec{LinearParameters{10, {6, 3, 2}, true}},
+                          ParameterSpec{LinearParameters{2, {1, 5, 5}, false}},
+                          ParameterSpec{BatchNormParameters{20}},
+                          ParameterSpec{BatchNormStatistics{3}})));
+
+// (out, in, 3, 2) of (9, 10): 10 input channels are padded to 16.
+TEST(CudaConvolutionWeights, AreKrsc) {
+  const ConvolutionParameters spec{.out = 9, .in = 10, .kernel = {3, 2}, .bias = true};
+  const std::vector<float> values = some_values(element_count(spec));
+  const Imported block{Precision::kFp32, spec, values};
+  EXPECT_EQ(block.layout.weight_count(), 16U * 3 * 2 * 16);
+  EXPECT_EQ(block.layout.bias_count(), 16U);
+  const std::size_t k = 8;
+  const std::size_t c = 9;
+  const std::size_t r = 2;
+  const std::size_t s = 1;
+  EXPECT_EQ(block.float_at(block.layout.weights(), ((k * 3 + r) * 2 + s) * 16 + c),
+            values[((k * 10 + c) * 3 + r) * 2 + s]);
+  EXPECT_EQ(block.float_at(block.layout.bias(), 8), values.back());
+}
+
+// (out, in / 4, 1, 3) of (8, 16): a group's channels are not padded.
+TEST(CudaConvolutionWeights, OfGroupsAreThoseOfTheirGroupAlone) {
+  const ConvolutionParameters spec{.out = 8, .in = 16, .kernel = {1, 3}, .bias = true, .groups = 4};
+  const std::vector<float> values = some_values(element_count(spec));
+  const Imported block{Precision::kFp32, spec, values};
+  EXPECT_EQ(block.layout.weight_count(), 8U * 3 * 4);
+  EXPECT_EQ(block.float_at(block.layout.weights(), (7 * 3 + 1) * 4 + 3),
+            values[(7 * 4 + 3) * 3 + 1]);
+}
+
+// An image (6, 3, 2) is stored as (3, 2, 8 with padding), as are the columns of the weights.
+TEST(CudaLinearWeights, HaveTheirColumnsInTheOrderOfAnImage) {
+  const LinearParameters spec{.out = 5, .in = {6, 3, 2}, .bias = false};
+  const std::vector<float> values = some_values(element_count(spec));
+  const Imported block{Precision::kFp32, spec, values};
+  EXPECT_EQ(block.layout.weight_count(), 8U * 3 * 2 * 8);
+  EXPECT_EQ(block.layout.bias_count(), 0U);
+  EXPECT_EQ(block.float_at(block.layout.weights(), 4 * 48 + (2 * 2 + 1) * 8 + 5),
+            values[4 * 36 + (5 * 3 + 2) * 2 + 1]);
 }
 
 }  // namespace

@@ -1,7 +1,13 @@
 #include "tests/src/cuda/processor/fiber.h"
 
+#include <pthread.h>
+#include <sys/mman.h>
+
 #include <cstdint>
 #include <cstdlib>
+#include <utility>
+
+#include "um/error.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -24,6 +30,8 @@ void leave_stack(void** /*shadow*/, const void* /*next*/, std::size_t /*bytes*/)
 void arrive(void* /*shadow*/, const void** /*last*/, std::size_t* /*bytes*/) {}
 void forget_frames(std::byte* /*stack*/) {}
 #endif
+
+constexpr std::size_t kBytes = kMaxThreads * Fiber::kStackBytes;
 
 }  // namespace
 
@@ -58,6 +66,45 @@ void Fiber::enter(unsigned high, unsigned low) {
   arrive(nullptr, &self->stack_of_caller_, &self->bytes_of_caller_);
   (*self->body_)();
   std::abort();  // a body never returns
+}
+
+Stacks::Stacks()
+    : memory_{static_cast<std::byte*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))} {
+  um::expects(memory_ != MAP_FAILED, "there is memory for the stacks of a block's threads");
+  for (std::size_t i = 0; i < kMaxThreads; ++i) {
+    free_.push_back(&fibers_.emplace_back(memory_ + i * Fiber::kStackBytes));
+  }
+}
+
+Fiber& Stacks::take() {
+  Fiber& fiber = *free_.back();
+  free_.pop_back();
+  return fiber;
+}
+
+void Stacks::give_back(Fiber& fiber) { free_.push_back(&fiber); }
+
+bool Stacks::contain(const std::byte* address) const {
+  return address >= memory_ && address < memory_ + kBytes;
+}
+
+Stacks& stacks() {
+  static Stacks all;
+  return all;
+}
+
+bool is_on_first_stack(const std::byte* address) {
+  static const auto range = [] {
+    pthread_attr_t attributes;
+    void* start = nullptr;
+    std::size_t size = 0;
+    pthread_getattr_np(pthread_self(), &attributes);
+    pthread_attr_getstack(&attributes, &start, &size);
+    pthread_attr_destroy(&attributes);
+    return std::pair{static_cast<const std::byte*>(start), size};
+  }();
+  return address >= range.first && address < range.first + range.second;
 }
 
 }  // namespace spillway::processor

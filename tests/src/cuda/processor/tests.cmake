@@ -21,7 +21,6 @@ target_link_libraries(cuda_processor_kernels PRIVATE spillway_flags spillway::sr
 # The device, and what of src/cuda no CUDA compiler is needed for.
 add_library(cuda_processor STATIC
   ${device}/fiber.cpp ${device}/grid_run.cpp ${device}/memory_watch.cpp ${device}/runtime.cpp
-  ${device}/source_line.cpp ${device}/stacks.cpp
   ${PROJECT_SOURCE_DIR}/src/cuda/cudnn/batch_norm.cpp
   ${PROJECT_SOURCE_DIR}/src/cuda/layout/parameter_layout.cpp
   ${PROJECT_SOURCE_DIR}/src/cuda/layout/staged_batch.cpp
@@ -50,9 +49,6 @@ if(SPILLWAY_SANITIZE)
   string(CONCAT large "-*SumsManySamples/4:*LocalResponseNorm.Gradient*/6:*CudaBatchLoading*/2:"
     "*RealImages*/1:*RealImages*/2:*RealImages*/3:*RealImages*/4")
 endif()
-add_test(NAME cuda_processor_kernel_tests_in_bf16 COMMAND cuda_processor_kernel_tests)
-set_tests_properties(cuda_processor_kernel_tests_in_bf16 PROPERTIES LABELS cpu TIMEOUT 300)
-set_property(TEST cuda_processor_kernel_tests cuda_processor_kernel_tests_in_bf16
-  PROPERTY ENVIRONMENT "GTEST_FILTER=*${large}")
-set_property(TEST cuda_processor_kernel_tests_in_bf16 APPEND
-  PROPERTY ENVIRONMENT SPILLWAY_TEST_PRECISION=bf16)
+set_property(TEST cuda_processor_kernel_tests PROPERTY ENVIRONMENT "GTEST_FILTER=*${large}")
+test_again(cuda_processor_kernel_tests_in_bf16 cuda_processor_kernel_tests
+  "GTEST_FILTER=*${large};SPILLWAY_TEST_PRECISION=bf16" TIMEOUT 300)

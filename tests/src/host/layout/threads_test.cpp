@@ -109,5 +109,4 @@ TEST(ThreadFloats, AreEachThreadsOwn) {
 }
 
 }  // namespace
-
 }  // namespace spillway::host

@@ -350,5 +350,4 @@ TEST(EvaluationOrder, ShowsEachImageOnceAndThenPads) {
 }
 
 }  // namespace
-
 }  // namespace spillway

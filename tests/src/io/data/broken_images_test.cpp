@@ -14,7 +14,7 @@
 #include "src/io/data/image_folder.h"
 #include "tests/refusal.h"
 #include "tests/src/io/data/broken_kinds.h"
-#include "tests/src/io/images/image_tree.h"
+#include "tests/src/io/images/image_files.h"
 #include "tests/src/io/images/png_file.h"
 
 namespace spillway::test {
@@ -224,5 +224,4 @@ TEST(LargeImages, TakeLittleMemory) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

@@ -11,8 +11,7 @@
 #include <utility>
 
 #include "src/io/random.h"
-#include "tests/src/io/images/exif_file.h"
-#include "tests/src/io/images/golden_images.h"
+#include "tests/src/io/images/image_files.h"
 #include "tests/src/io/images/png_file.h"
 
 namespace spillway::test {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "src/io/data/dataset.h"
-#include "tests/src/io/images/image_tree.h"
+#include "tests/src/io/images/image_files.h"
 
 namespace spillway::test {
 

@@ -12,7 +12,7 @@
 #include "src/io/images/image_pipeline.h"
 #include "src/numbers/narrow_floats.h"
 #include "tests/src/byte_dataset.h"
-#include "tests/src/io/images/image_tree.h"
+#include "tests/src/io/images/image_files.h"
 
 namespace spillway::test {
 namespace {
@@ -165,5 +165,4 @@ TEST(ByteBatches, AreNotMixed) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

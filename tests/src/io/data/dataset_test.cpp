@@ -129,5 +129,4 @@ TEST(DataContent, IsReadWhereNothingElseIsKnown) {
 }
 
 }  // namespace
-
 }  // namespace spillway

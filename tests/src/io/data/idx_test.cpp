@@ -285,5 +285,4 @@ TEST_F(Cifar10Files, NeedTenClasses) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

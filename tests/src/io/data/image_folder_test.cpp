@@ -10,7 +10,7 @@
 
 #include "src/io/data/batch_loader.h"
 #include "tests/refusal.h"
-#include "tests/src/io/images/image_tree.h"
+#include "tests/src/io/images/image_files.h"
 
 namespace spillway::test {
 namespace {
@@ -187,5 +187,4 @@ TEST(ImageFolder, GivesTheSameBitsWithAnyNumberOfThreadsAndFromAnyStep) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

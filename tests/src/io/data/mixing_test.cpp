@@ -235,5 +235,4 @@ TEST(BatchLoader, CountsTheLabelsOfAMixedBatchOnceEach) {
 }
 
 }  // namespace
-
 }  // namespace spillway

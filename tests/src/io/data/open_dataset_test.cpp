@@ -167,5 +167,4 @@ TEST(OpenDataset, RefusesLabelsThatTheNetworkCannotUse) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

@@ -13,8 +13,7 @@
 #include "src/io/data/open_dataset.h"
 #include "src/io/data/synthetic.h"
 #include "tests/refusal.h"
-#include "tests/src/io/text/small_vocabulary.h"
-#include "tests/src/io/text/token_numbers.h"
+#include "tests/src/io/text/text_files.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway::test {
@@ -297,5 +296,4 @@ TEST(SyntheticText, IsKnownByWhatItIsDrawnFrom) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

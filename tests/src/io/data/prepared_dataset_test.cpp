@@ -79,5 +79,4 @@ TEST(Resize, RefusesChannelsItHasNoRuleFor) {
 }
 
 }  // namespace
-
 }  // namespace spillway

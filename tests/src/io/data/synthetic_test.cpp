@@ -165,5 +165,4 @@ TEST(SyntheticMasks, LiesOverTheFigure) {
 }
 
 }  // namespace
-
 }  // namespace spillway

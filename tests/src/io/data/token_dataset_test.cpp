@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "tests/refusal.h"
-#include "tests/src/io/text/token_numbers.h"
+#include "tests/src/io/text/text_files.h"
 #include "um/error.h"
 
-namespace spillway {
+namespace spillway::test {
 namespace {
 
 using Tokens = std::vector<std::int32_t>;
@@ -99,15 +99,6 @@ TEST(Masking, HasTheMaskOfBertInItsVocabulary) {
   EXPECT_EQ(mask_of(30'522), 103);
   EXPECT_EQ(mask_of(257), 256);
 }
-
-}  // namespace
-
-}  // namespace spillway
-
-namespace spillway::test {
-namespace {
-
-using Tokens = std::vector<std::int32_t>;
 
 // Token i of the `size` tokens is i.
 class CountedText final : public TokenSequence {
@@ -242,5 +233,4 @@ RC_GTEST_PROP(TextWindowsOfAnySize, NeverShareATokenWithTheHeldOutPart, ()) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

@@ -11,7 +11,7 @@
 
 #include "src/io/images/crop.h"
 #include "src/io/images/image_pipeline.h"
-#include "tests/src/io/images/golden_images.h"
+#include "tests/src/io/images/image_files.h"
 
 namespace spillway::test {
 namespace {
@@ -128,19 +128,12 @@ TEST(Augmentation, HasNames) {
   EXPECT_FALSE(find_augmentation("usual"));
 }
 
-}  // namespace
-
-}  // namespace spillway::test
-
-namespace spillway {
-namespace {
-
-constexpr nets::Extent kSquare{.height = 224, .width = 224};
+constexpr nets::Extent kSquareImage{.height = 224, .width = 224};
 
 // torchvision: Resize(256) gives 341 for 500 x 256 / 375; round((341 - 224) / 2) is 58, the even
 // neighbour.
 TEST(CentralCrop, IsTorchvisionsResizeAndCenterCrop) {
-  const Crop crop = central_crop({.height = 375, .width = 500}, kSquare, 0.875F);
+  const Crop crop = central_crop({.height = 375, .width = 500}, kSquareImage, 0.875F);
   EXPECT_EQ(crop.part, (nets::Extent{.height = 375, .width = 500}));
   EXPECT_EQ(crop.resized, (nets::Extent{.height = 256, .width = 341}));
   EXPECT_EQ(crop.shown_left, 58U);
@@ -149,7 +142,7 @@ TEST(CentralCrop, IsTorchvisionsResizeAndCenterCrop) {
 
 TEST(CentralCrop, CoversNetworksOfAnyShape) {
   for (const nets::Extent image : {nets::square(1), nets::Extent{1, 5000}, nets::Extent{77, 3}}) {
-    for (const nets::Extent shown : {kSquare, nets::Extent{32, 96}, nets::Extent{7, 5}}) {
+    for (const nets::Extent shown : {kSquareImage, nets::Extent{32, 96}, nets::Extent{7, 5}}) {
       const Crop crop = central_crop(image, shown, 1);
       EXPECT_LE(crop.shown_left + shown.width, crop.resized.width);
       EXPECT_LE(crop.shown_top + shown.height, crop.resized.height);
@@ -166,7 +159,7 @@ TEST(DrawnCrop, IsInTheImageAndTakesThePartsThatItShould) {
   double area = 0;
   double log_ratio = 0;
   for (int i = 0; i < kDraws; ++i) {
-    const Crop crop = drawn_crop(kImage, kSquare, 0.08F, random);
+    const Crop crop = drawn_crop(kImage, kSquareImage, 0.08F, random);
     EXPECT_LE(crop.left + crop.part.width, kImage.width);
     EXPECT_LE(crop.top + crop.part.height, kImage.height);
     const auto height = static_cast<double>(crop.part.height);
@@ -184,7 +177,7 @@ TEST(DrawnCrop, IsInTheImageAndTakesThePartsThatItShould) {
 
 TEST(DrawnCrop, IsTheMiddleOfAnImageThatIsTooNarrow) {
   Random random{1};
-  const Crop crop = drawn_crop({.height = 10, .width = 1000}, kSquare, 0.5F, random);
+  const Crop crop = drawn_crop({.height = 10, .width = 1000}, kSquareImage, 0.5F, random);
   EXPECT_EQ(crop.part, (nets::Extent{.height = 10, .width = 13}));
   EXPECT_EQ(crop.left, 493U);
 }
@@ -192,7 +185,7 @@ TEST(DrawnCrop, IsTheMiddleOfAnImageThatIsTooNarrow) {
 TEST(DrawnCrop, IsAllOfOnePixel) {
   Random random{1};
   for (int i = 0; i < 100; ++i) {
-    const Crop crop = drawn_crop(nets::square(1), kSquare, 0.08F, random);
+    const Crop crop = drawn_crop(nets::square(1), kSquareImage, 0.08F, random);
     EXPECT_EQ(crop.part, nets::square(1));
   }
 }
@@ -211,5 +204,4 @@ TEST(DrawnRatio, IsUniformInLogarithm) {
 }
 
 }  // namespace
-
-}  // namespace spillway
+}  // namespace spillway::test

@@ -13,7 +13,7 @@
 #include "src/io/images/decode_crop.h"
 #include "src/io/images/image_decoder.h"
 #include "src/io/images/image_pipeline.h"
-#include "tests/src/io/images/golden_images.h"
+#include "tests/src/io/images/image_files.h"
 
 namespace spillway::test {
 namespace {
@@ -172,5 +172,4 @@ TEST(ColorJitterGolden, AdjustsAsTorchvision) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

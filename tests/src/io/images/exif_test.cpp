@@ -10,8 +10,7 @@
 #include "src/io/images/decode_crop.h"
 #include "src/io/images/image_decoder.h"
 #include "src/io/images/orientation.h"
-#include "tests/src/io/images/exif_file.h"
-#include "tests/src/io/images/golden_images.h"
+#include "tests/src/io/images/image_files.h"
 
 namespace spillway::test {
 namespace {
@@ -119,5 +118,4 @@ TEST(Orientation, ShowsTheSamePartOfAnImageHoweverItIsStored) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

@@ -211,5 +211,4 @@ TEST(BadOnnxGraph, RefusesGraphsThatAreNone) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

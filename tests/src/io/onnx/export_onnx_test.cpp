@@ -17,7 +17,7 @@
 #include "src/train/parts/state_tensors.h"
 #include "tests/nets/same_network.h"
 #include "tests/refusal.h"
-#include "tests/src/io/onnx/drawn_arrays.h"
+#include "tests/src/io/onnx/small_graph.h"
 #include "tests/src/io/weights/weight_networks.h"
 #include "tests/temporary_folder.h"
 
@@ -299,5 +299,4 @@ TEST(OnnxFile, GivesBackWhatWasWritten) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

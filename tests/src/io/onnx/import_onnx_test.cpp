@@ -236,5 +236,4 @@ TEST(ImportOnnx, GivesAsManyLayersAsThereAreNamesOfTheirOwn) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

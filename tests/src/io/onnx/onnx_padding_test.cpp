@@ -194,5 +194,4 @@ TEST(OnnxPadding, IsSaidOnceAndAsOnnxSaysIt) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

@@ -13,8 +13,7 @@
 #include "src/io/data/open_dataset.h"
 #include "src/io/text/text_codec.h"
 #include "tests/refusal.h"
-#include "tests/src/io/text/small_vocabulary.h"
-#include "tests/src/io/text/token_numbers.h"
+#include "tests/src/io/text/text_files.h"
 #include "tests/temporary_folder.h"
 #include "um/error.h"
 
@@ -304,5 +303,4 @@ TEST(TextCodec, RefusesWhatIsNoUtf8) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

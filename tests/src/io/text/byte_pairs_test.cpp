@@ -6,7 +6,7 @@
 #include <string>
 
 #include "tests/refusal.h"
-#include "tests/src/io/text/small_vocabulary.h"
+#include "tests/src/io/text/text_files.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway::test {
@@ -150,5 +150,4 @@ TEST_F(Vocabulary, WithoutMergesIsRefused) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

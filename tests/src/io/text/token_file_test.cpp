@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/refusal.h"
-#include "tests/src/io/text/token_numbers.h"
+#include "tests/src/io/text/text_files.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway::test {
@@ -157,5 +157,4 @@ TEST_F(TokenFile, NoticesThatItShrinksLater) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

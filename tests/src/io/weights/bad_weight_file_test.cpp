@@ -198,5 +198,4 @@ TEST_F(ReadingWeights, RefusesNumbersThatAreNotFinite) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

@@ -100,13 +100,6 @@ TEST(NamesOfLargeNetworks, OfOtherNetworksThereAreNone) {
   }
 }
 
-}  // namespace
-
-}  // namespace spillway::test
-
-namespace spillway {
-namespace {
-
 using Parts = std::vector<std::string>;
 
 TEST(NamePattern, FindsWhatStandsForItsWildcards) {
@@ -141,5 +134,4 @@ TEST(Transposed, RowsAreColumns) {
 }
 
 }  // namespace
-
-}  // namespace spillway
+}  // namespace spillway::test

@@ -188,5 +188,4 @@ TEST_F(ModelInFiles, IsWhatTheIndexSays) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

@@ -11,11 +11,9 @@
 
 #include "src/io/weights/export_weights.h"
 #include "tests/refusal.h"
-#include "tests/src/drawn_batch.h"
 #include "tests/src/io/weights/reading_weights.h"
 #include "tests/src/io/weights/weight_networks.h"
 #include "tests/src/network_in_memory.h"
-#include "tests/src/state_numbers.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway::test {
@@ -205,5 +203,4 @@ TEST(Export, IsRefusedWhereTheNetworkIsAnotherThere) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

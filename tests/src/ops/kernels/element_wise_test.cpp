@@ -316,5 +316,4 @@ TEST_F(Dropout, ProbabilityZeroKeepsAllAndOneDropsAll) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

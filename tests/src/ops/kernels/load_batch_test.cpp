@@ -175,5 +175,4 @@ INSTANTIATE_TEST_SUITE_P(
                       CropCase{{2, {16, 4, 3}}, {4, 3}, {0, 0}}));  // the whole image
 
 }  // namespace
-
 }  // namespace spillway::test

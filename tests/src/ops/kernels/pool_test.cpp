@@ -211,5 +211,4 @@ INSTANTIATE_TEST_SUITE_P(
                       NormCase{{1, {700, 2, 3}}, kStrong}));       // more than threads per block
 
 }  // namespace
-
 }  // namespace spillway::test

@@ -360,5 +360,4 @@ INSTANTIATE_TEST_SUITE_P(OfSizes, Logits,
                                            LogitsCase{1, 4, 70, 257, 1}));
 
 }  // namespace
-
 }  // namespace spillway::test

@@ -311,5 +311,4 @@ TEST_F(GradientNorm, OfWhatIsNoNumberLeavesNone) {
 }
 
 }  // namespace
-
 }  // namespace spillway::test

@@ -196,5 +196,4 @@ TEST_F(Mpi, IsRefusedWhereItIsOfAnotherBuild) {
 }
 
 }  // namespace
-
 }  // namespace spillway

@@ -93,5 +93,4 @@ TEST(OpenMpi, SaysWhatToDoWithoutItsLibrary) {
 }
 
 }  // namespace
-
 }  // namespace spillway

@@ -236,7 +236,6 @@ void run(const std::vector<std::string>& arguments) {
 }
 
 }  // namespace
-
 }  // namespace spillway::testing
 
 int main(int argc, char** argv) {

@@ -17,7 +17,7 @@
 #include "src/ranks/thread_communicator.h"
 #include "src/train/parts/rank_warnings.h"
 #include "src/train/trainer.h"
-#include "tests/src/io/images/image_tree.h"
+#include "tests/src/io/images/image_files.h"
 #include "tests/src/ranks/on_ranks.h"
 #include "tests/src/small_training.h"
 #include "tests/src/train/parts/trained_ranks.h"
@@ -155,9 +155,6 @@ TEST(RankAgreement, IsOfTheWeightsToStartFrom) {
   }
 }
 
-using testing::on_ranks;
-using testing::options_of;
-
 TEST(RankWarnings, AreToldOnceWithTheirRank) {
   ThreadRanks group{{"node-a", "node-b", "node-b"}};
   std::vector<std::vector<std::string>> told(3);
@@ -220,5 +217,4 @@ TEST(RankWarnings, NameEachBrokenImageOnce) {
 }
 
 }  // namespace
-
 }  // namespace spillway

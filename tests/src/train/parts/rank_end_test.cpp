@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "nets/builder.h"
 #include "src/host/host_backend.h"
 #include "src/ranks/thread_communicator.h"
 #include "src/train/checkpoint_choice.h"
@@ -190,10 +189,7 @@ TEST_P(EndOfDividedRanks, NothingLeftIsSoOnAllRanks) {
 
 // Learns nothing, so that no evaluation is better than the first.
 TrainerOptions options_without_progress() {
-  nets::Builder net{"plain", {1, 8, 8}};
-  nets::NodeId x = net.convolution("conv", net.input(), {.channels = 4, .kernel = nets::square(3)});
-  TrainerOptions options =
-      options_of(net.build(net.linear("fc", net.relu("relu", x), {.features = 3})));
+  TrainerOptions options = options_of(test::network_without_norm());
   options.training.steps = 10;
   options.training.evaluate_every = 1;
   options.training.learning_rate.rate = 0;

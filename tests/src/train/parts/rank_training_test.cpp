@@ -89,10 +89,7 @@ TEST(RankTraining, OfOneShardIsAnOrdinaryTraining) {
 
 // Without batch norm the mean over the batch is all that counts; sums are only rounded otherwise.
 TEST(RankTraining, LearnsAsWithoutShards) {
-  nets::Builder net{"plain", {1, 8, 8}};
-  nets::NodeId x = net.convolution("conv", net.input(), {.channels = 4, .kernel = nets::square(3)});
-  TrainerOptions options =
-      options_of(net.build(net.linear("fc", net.relu("relu", x), {.features = 3})));
+  TrainerOptions options = options_of(test::network_without_norm());
   const std::vector<float> losses = train_on(2, options).front().losses;
   options.ranks = {};
   std::vector<float> ordinary;

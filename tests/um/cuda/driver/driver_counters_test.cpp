@@ -90,5 +90,4 @@ TEST(Check, NamesTheCallersLineAndTheErrorsText) {
 }
 
 }  // namespace
-
 }  // namespace spillway::um

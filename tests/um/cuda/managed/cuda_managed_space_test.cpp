@@ -223,5 +223,4 @@ TEST(ManagedRoom, KeepsItsLimitEvenWhenOversubscribed) {
 }
 
 }  // namespace
-
 }  // namespace spillway::um

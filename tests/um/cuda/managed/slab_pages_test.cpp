@@ -245,5 +245,4 @@ TEST_F(DeadPages, AreDroppedBeforeTheirSpaceEnds) {
 }
 
 }  // namespace
-
 }  // namespace spillway::um

@@ -17,14 +17,33 @@
 
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
-#include "tests/um/host/far/pages.h"
 #include "um/error.h"
 #include "um/host/far/far_file.h"
+#include "um/machine/mapping.h"
 
 namespace spillway::um {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Page-aligned bytes.
+class Pages {
+ public:
+  explicit Pages(Bytes size, int value = 0) : bytes_{map_memory(size)} {
+    std::memset(bytes_.data(), value, bytes_.size());
+  }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+  ~Pages() { unmap_memory(bytes_); }
+  [[nodiscard]] Range bytes() const { return bytes_; }
+  [[nodiscard]] bool is_all(int value) const {
+    return std::all_of(bytes_.begin(), bytes_.end(),
+                       [&](std::byte b) { return b == static_cast<std::byte>(value); });
+  }
+
+ private:
+  Range bytes_;
+};
 
 std::string sentence_of(const std::function<void()>& failing) {
   try {
@@ -401,5 +420,4 @@ TEST_F(FarFileOnAFailingDisk, SaysAtWhichByteALaterPartFails) {
 }
 
 }  // namespace
-
 }  // namespace spillway::um

@@ -129,5 +129,4 @@ TEST(CopyBytes, RefusesRangesOfDifferentSize) {
 }
 
 }  // namespace
-
 }  // namespace spillway::um

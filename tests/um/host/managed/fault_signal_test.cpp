@@ -406,5 +406,4 @@ TEST_P(SignalStack, ThatIsTooSmallEndsTheProcessWithASentence) {
 }
 
 }  // namespace
-
 }  // namespace spillway::um

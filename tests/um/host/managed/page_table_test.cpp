@@ -139,5 +139,4 @@ TEST(NearPool, ReleasesWhatIsTakenWhenItEnds) {
 }
 
 }  // namespace
-
 }  // namespace spillway::um

@@ -260,5 +260,4 @@ TEST(MemfdSegv, NeedsTwoMappingsForEachNearPage) {
 }
 
 }  // namespace
-
 }  // namespace spillway::um

@@ -47,10 +47,7 @@ class ToyChain : public ::testing::Test {
 /// hand.
 class DrawnChain : public ToyChain {
  protected:
-  DrawnChain() {
-    const um::Bandwidth page_in_75ns{static_cast<double>(kPage.count()) / 75e-9};
-    profile.link = {.offload = page_in_75ns, .prefetch = page_in_75ns};
-  }
+  DrawnChain() { profile.link = toy_link(um::Nanoseconds{75}); }
   static Interval interval(int begin, int end) {
     return {um::Nanoseconds{begin}, um::Nanoseconds{end}};
   }

@@ -1,11 +1,13 @@
-#include "src/numbers/narrow_floats.h"
-
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+
+#include "src/numbers/narrow_floats.h"
+#include "src/numbers/rotary_angles.h"
 
 namespace spillway {
 namespace {
@@ -45,6 +47,20 @@ TEST(NarrowFloats, AreThoseOfTheirDefinitions) {
   EXPECT_EQ(float_of_half(0xfc00), -std::numeric_limits<float>::infinity());
   EXPECT_TRUE(std::isnan(float_of_half(0x7e00)));
   EXPECT_EQ(float{Bfloat16::from_bits(0xbf80)}, -1);
+}
+
+// With base 16, the second of two pairs turns by a quarter of what the first one does.
+TEST(RotaryAngles, GrowWithTheTokenAndShrinkWithThePair) {
+  const RotaryAngles angles{3, 2, 16};
+  ASSERT_EQ(angles.cosines.size(), 6U);
+  ASSERT_EQ(angles.sines.size(), 6U);
+  for (const std::size_t t : {0U, 1U, 2U}) {
+    const auto token = static_cast<double>(t);
+    EXPECT_FLOAT_EQ(angles.cosines[2 * t], static_cast<float>(std::cos(token)));
+    EXPECT_FLOAT_EQ(angles.sines[2 * t], static_cast<float>(std::sin(token)));
+    EXPECT_FLOAT_EQ(angles.cosines[2 * t + 1], static_cast<float>(std::cos(token / 4)));
+    EXPECT_FLOAT_EQ(angles.sines[2 * t + 1], static_cast<float>(std::sin(token / 4)));
+  }
 }
 
 }  // namespace
