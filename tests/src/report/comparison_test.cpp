@@ -53,7 +53,7 @@ TEST(Comparison, HasALineABudgetFromTheLargestDown) {
   EXPECT_FALSE(table.lines[2].rows[0].has_value());
 }
 
-// The run needed 1010 bytes where 1000 had been reckoned, of which the budgets are parts.
+// The run needed 1010 bytes instead of the planned 1000. Budgets are parts of the latter.
 TEST(Comparison, PutsTheResidentRowOnItsHundredPercentLine) {
   json rows = json::array({training_row("resident", 100, 1), training_row("joint", 100, 1.01),
                            training_row("joint", 40, 1.5)});
@@ -184,7 +184,7 @@ TEST(Verdict, LeavesOutWhatHasNotSettled) {
                        "1 of 3 figures has not settled (~), and is not compared."}));
 }
 
-// It may be the fastest one, so that nobody is called that.
+// It may be the fastest one, so the report names none.
 TEST(Verdict, CallsNobodyTheFastestBesideWhatHasNotSettled) {
   json rows = json::array({training_row("joint", 60, 1.1), training_row("copy", 60, 1.3),
                            training_row("capacity", 60, 1.2), training_row("joint", 40, 1.1),

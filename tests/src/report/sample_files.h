@@ -5,7 +5,7 @@
 
 namespace spillway::test {
 
-/// What `train --json` writes of a step that waited a fifth of its time for data.
+/// A line of `train --json`: a step that waited for data during a fifth of its time.
 inline std::string step_line(int step, double loss) {
   nlohmann::json line = nlohmann::json::parse(R"({
     "epoch": 1, "accuracy": 0.5, "learning_rate": 0.01, "seconds": 0.8, "data_wait_seconds": 0.2,
@@ -28,7 +28,7 @@ inline std::string summary_line() {
          "\n";
 }
 
-/// A timing whose runs were all within `deviation` of the median. Five settle.
+/// A timing with all runs within `deviation` of the median. Five settle.
 inline nlohmann::json timing(double median, double deviation = 0.01, int runs = 5) {
   return {{"median", median},
           {"min", median * (1 - deviation)},
@@ -38,8 +38,8 @@ inline nlohmann::json timing(double median, double deviation = 0.01, int runs = 
           {"settled", runs >= 5}};
 }
 
-/// What `bench train` writes of a strategy at a part of the 1000 bytes that are needed, in
-/// `percent`; the resident step takes a second, and everything is predicted 5 % too short.
+/// A row of `bench train`: a strategy at `percent` of the 1000 bytes needed. The resident step
+/// takes one second; every prediction is 5 % too short.
 inline nlohmann::json training_row(const std::string& strategy, int percent, double seconds) {
   const bool is_mode = strategy == "resident" || strategy == "copy";
   nlohmann::json row = nlohmann::json::parse(R"({
