@@ -139,6 +139,7 @@ TEST_F(BitIdentity, OfResnet18HoldsWhateverTheMemory) {
 TEST_F(BitIdentity, OfTransformersHoldsWhateverTheMemory) {
   const Arguments gpt = "--net gpt:2,4,64,48 --dropout 0.1 --optimizer adamw --clip-norm 1";
   expect_identical(profiled({gpt, "--vocabulary 300 --batch 8"}), many_ways(folder_));
+  if (kIsSlow) return;
   const Arguments llama = "--net llama:2,4,2,64,96,48 --vocabulary 300 --batch 8";
   expect_identical(profiled(llama), {managed("min"), on_demand("min"), copy("min+20%")});
 }

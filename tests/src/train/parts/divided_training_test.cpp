@@ -42,7 +42,8 @@ void expect_all(const std::vector<Trained>& trained, const Trained& expected) {
 void expect_same_where_divided(TrainerOptions options) {
   const Trained whole = train_on(1, options).front();
   ASSERT_FALSE(whole.weights.empty());
-  for (const std::size_t ranks : {1U, 2U, 3U, 4U}) {
+  expect_all(train_on(1, divided(options)), whole);
+  for (const std::size_t ranks : testing::kSeveralRanks) {
     SCOPED_TRACE(std::to_string(ranks) + " ranks");
     expect_all(train_on(ranks, divided(options)), whole);
   }

@@ -30,7 +30,7 @@ Trained expect_same_on_any(const TrainerOptions& options) {
   const Trained alone = train_on(1, options).front();
   EXPECT_FALSE(alone.weights.empty());
   EXPECT_TRUE(alone.kept_budget);
-  for (const std::size_t ranks : {2U, 3U, 4U}) {
+  for (const std::size_t ranks : testing::kSeveralRanks) {
     for (const Trained& trained : train_on(ranks, options)) {
       EXPECT_EQ(trained, alone) << ranks << " ranks";
     }

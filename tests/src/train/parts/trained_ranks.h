@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +16,14 @@
 namespace spillway::testing {
 
 inline constexpr std::size_t kShards = 4;
+
+/// Numbers of ranks on which a training is repeated; one with uneven shares stands for all under a
+/// sanitizer, with which a step takes ten times as long.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr std::array<std::size_t, 1> kSeveralRanks{3};
+#else
+inline constexpr std::array<std::size_t, 3> kSeveralRanks{2, 3, 4};
+#endif
 
 /// Three steps on batches of 8.
 [[nodiscard]] inline TrainerOptions options_of(nets::Network network) {
