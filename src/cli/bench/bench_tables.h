@@ -3,10 +3,10 @@
 #include <span>
 #include <string>
 
-#include "src/bench/link/launch_row.h"
+#include "src/bench/link/launch_bench.h"
 #include "src/bench/link/link_bench.h"
 #include "src/bench/paging/paging_bench.h"
-#include "src/bench/timing_summary.h"
+#include "src/bench/repetition.h"
 #include "src/bench/train/train_row.h"
 
 namespace spillway::cli {

@@ -8,7 +8,7 @@
 #include <stop_token>
 #include <utility>
 
-#include "src/bench/train/train_timelines.h"
+#include "src/bench/train/train_comparison.h"
 #include "src/cli/bench/bench_tables.h"
 #include "src/cli/bench/partial_measurement.h"
 #include "src/cli/flags/output_path.h"

@@ -5,8 +5,6 @@
 #include <vector>
 
 #include "src/bench/train/train_comparison.h"
-#include "src/bench/train/train_room.h"
-#include "src/bench/train/train_series.h"
 #include "src/cli/bench/bench_nets.h"
 #include "src/cli/bench/bench_output.h"
 #include "src/cli/bench/bench_training_flags.h"

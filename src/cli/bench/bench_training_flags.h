@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/bench/timing_summary.h"
+#include "src/bench/repetition.h"
 #include "src/bench/train/train_bench.h"
 #include "src/cli/bench/bench_nets.h"
 #include "src/cli/flags/device_flags.h"
