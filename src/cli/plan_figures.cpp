@@ -26,7 +26,7 @@
 #include "src/cli/flags/duration.h"
 #include "src/plan/best_state.h"
 #include "src/plan/budget_too_small.h"
-#include "src/sweep/soundness.h"
+#include "src/sweep/sweep.h"
 #include "um/bytes.h"
 #include "um/text/wording.h"
 

@@ -29,11 +29,8 @@
 #include "src/execute/executor.h"
 #include "src/plan/percent.h"
 #include "src/step/machine_size_model.h"
-#include "src/sweep/plan_file_strategy.h"
-#include "src/sweep/point.h"
-#include "src/sweep/soundness.h"
+#include "src/sweep/scenario.h"
 #include "src/sweep/sweep.h"
-#include "src/sweep/sweep_json.h"
 #include "um/error.h"
 
 namespace spillway::cli {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "src/cli/flags/cli11.h"
-#include "src/sweep/point.h"
+#include "src/sweep/sweep.h"
 
 namespace CLI {
 class App;

@@ -5,7 +5,7 @@
 
 #include "prefetch/files/machine.h"
 #include "prefetch/planner.h"
-#include "src/sweep/point.h"
+#include "src/sweep/sweep.h"
 #include "um/bytes.h"
 
 namespace spillway::cli {
