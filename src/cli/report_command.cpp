@@ -13,10 +13,8 @@
 #include "src/cli/commands.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/terminal/tell.h"
-#include "src/report/report_data.h"
 #include "src/report/report_input.h"
 #include "src/report/report_page.h"
-#include "src/report/step_table.h"
 #include "um/error.h"
 #include "um/files/replaced_file.h"
 
