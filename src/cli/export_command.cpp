@@ -13,7 +13,7 @@
 #include "prefetch/files/json.h"
 #include "src/cli/commands.h"
 #include "src/cli/flags/output_path.h"
-#include "src/cli/terminal/tell.h"
+#include "src/cli/terminal/terminal.h"
 #include "src/evaluate/evaluator.h"
 #include "src/io/onnx/export_onnx.h"
 #include "src/io/onnx/onnx_model.h"

@@ -12,7 +12,7 @@
 #include "src/bench/build.h"
 #include "src/cli/commands.h"
 #include "src/cli/flags/output_path.h"
-#include "src/cli/terminal/tell.h"
+#include "src/cli/terminal/terminal.h"
 #include "src/report/report_input.h"
 #include "src/report/report_page.h"
 #include "um/error.h"

@@ -5,6 +5,7 @@
 
 #include "prefetch/files/machine.h"
 #include "prefetch/planner.h"
+#include "src/cli/flags/cli11.h"
 #include "src/sweep/sweep.h"
 #include "um/bytes.h"
 
@@ -36,5 +37,24 @@ void expect_budgets(const std::vector<std::string>& list);
 [[nodiscard]] double parse_link_factor(const std::string& text);
 
 [[nodiscard]] std::vector<prefetch::Machine> find_machines(const std::vector<std::string>& list);
+
+/// The flags that say what a sweep compares: --budgets, --planners, --machines, --links,
+/// --recompute, --memory.
+struct ComparisonFlags {
+  std::vector<std::string> budgets{"12"};
+  std::vector<std::string> planners{"all"};
+  std::vector<std::string> machines;  ///< empty: as the user did not say
+  std::vector<std::string> links{"x1"};
+  std::string recompute = "auto";
+  std::string memory = "managed";
+
+  void add_to(CLI::App& app);
+
+  [[nodiscard]] std::vector<Strategy> strategies() const;
+
+ private:
+  void add_sweep_points_to(CLI::App& app);
+  void add_strategies_to(CLI::App& app);
+};
 
 }  // namespace spillway::cli

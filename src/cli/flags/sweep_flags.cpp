@@ -1,4 +1,4 @@
-#include "src/cli/flags/sweep_lists.h"
+#include "src/cli/flags/sweep_flags.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "prefetch/planners/catalogue.h"
-#include "src/cli/flags/complaint.h"
+#include "src/cli/flags/flag_values.h"
 #include "src/cli/flags/plan_flags.h"
 #include "src/plan/budget.h"
 #include "src/sweep/scenario.h"
@@ -38,6 +38,8 @@ constexpr const char* kCount =
 std::string without_unit(const std::string& text) {
   return "'" + text + "' has no unit: for bytes give " + text + "B; " + kCount;
 }
+
+constexpr const char* kComparison = "What is compared";
 
 }  // namespace
 
@@ -112,6 +114,55 @@ std::vector<prefetch::Machine> find_machines(const std::vector<std::string>& lis
   machines.reserve(list.size());
   for (const std::string& name : list) machines.push_back(prefetch::find_machine(name));
   return machines;
+}
+
+void ComparisonFlags::add_to(CLI::App& app) {
+  add_sweep_points_to(app);
+  add_strategies_to(app);
+}
+
+std::vector<Strategy> ComparisonFlags::strategies() const {
+  return find_strategies(planners, recompute == "auto");
+}
+
+void ComparisonFlags::add_sweep_points_to(CLI::App& app) {
+  app.add_option(
+         "--budgets", budgets,
+         "Budgets as for spillway plan, separated by commas, bytes with their unit; or a number "
+         "from 2 to 1000 of budgets between the smallest feasible and the resident need")
+      ->delimiter(',')
+      ->check(check_budgets)
+      ->capture_default_str()
+      ->group(kComparison);
+  app.add_option("--machines", machines,
+                 "Machines or machine files, separated by commas (default: v100)")
+      ->delimiter(',')
+      ->check(check_machine)
+      ->group(kComparison);
+  app.add_option("--links", links, "Link bandwidths as multiples of the machine's: x0.25,x1,x4")
+      ->delimiter(',')
+      ->check(check_link_factor)
+      ->capture_default_str()
+      ->group(kComparison);
+}
+
+void ComparisonFlags::add_strategies_to(CLI::App& app) {
+  app.add_option("--planners", planners,
+                 "Planners, separated by commas, or all; spillway plan --help explains them")
+      ->delimiter(',')
+      ->check(check_planners)
+      ->capture_default_str()
+      ->group(kComparison);
+  app.add_option("--recompute", recompute, "auto: planners may recompute layers; off: never")
+      ->check(CLI::IsMember({"auto", "off"}))
+      ->capture_default_str()
+      ->group(kComparison);
+  app.add_option("--memory", memory,
+                 "managed: plans may move parts of blocks; copy: whole blocks only, as explicit "
+                 "copies do")
+      ->check(CLI::IsMember({"managed", "copy"}))
+      ->capture_default_str()
+      ->group(kComparison);
 }
 
 }  // namespace spillway::cli

@@ -1,19 +1,27 @@
-#include "src/cli/rank_flags.h"
+#include "src/cli/flags/rank_flags.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
-#include "src/cli/flags/duration.h"
+#include "src/cli/flags/flag_values.h"
 #include "src/cli/flags/memory_flags.h"
-#include "src/cli/flags/number_checks.h"
 #include "src/plan/state_choice.h"
 #include "src/ranks/rank_names.h"
 #include "um/bytes.h"
 #include "um/error.h"
+#include "um/text/wording.h"
 
 namespace spillway::cli {
 namespace {
+
+std::string check_bucket(const std::string& text) {
+  const auto size = um::parse_bytes(text);
+  if (text == "auto" || (size && *size > um::Bytes{})) return {};
+  return "'" + text + "' is no size of a bucket: give one such as 25MiB, or auto";
+}
 
 constexpr std::uint32_t kMostRanks = 65'536;
 constexpr um::Bandwidth kSlowest{1e6};
@@ -47,6 +55,57 @@ std::string check_speed(const std::string& text) {
 }
 
 }  // namespace
+
+CLI::Option* BucketFlag::add_to(CLI::App& app, const std::string& group) {
+  return app
+      .add_option("--bucket", size,
+                  "Gradients are exchanged in buckets of at least this size, in the order in which "
+                  "they are complete; the first bucket has at least 1 MiB, or this if it is less. "
+                  "auto: the sizes whose plan is fastest, after some plans more")
+      ->check(check_bucket)
+      ->capture_default_str()
+      ->group(group);
+}
+
+prefetch::BucketRule BucketFlag::rule() const {
+  if (is_auto()) return {};
+  prefetch::BucketRule rule{.first = prefetch::BucketRule{}.first,
+                            .others = um::parse_bytes(size).value()};
+  rule.first = std::min(rule.first, rule.others);
+  return rule;
+}
+
+nlohmann::json buckets_json(const prefetch::TaskGraph& graph, const prefetch::BucketRule& rule,
+                            bool is_chosen) {
+  return {{"gradient_buckets", prefetch::count_buckets(graph)},
+          {"bucket_choice", is_chosen ? "auto" : "given"},
+          {"first_bucket_bytes", rule.first.count()},
+          {"bucket_bytes", rule.others.count()}};
+}
+
+std::string describe_buckets(const nlohmann::json& buckets) {
+  const um::Bytes first{buckets.at("first_bucket_bytes").get<std::uint64_t>()};
+  const um::Bytes others{buckets.at("bucket_bytes").get<std::uint64_t>()};
+  const auto count = buckets.at("gradient_buckets").get<std::size_t>();
+  std::string text = um::count_of(count, "bucket");
+  if (count > 1) text += " of at least " + um::to_string(others);
+  if (count > 1 && first != others) text += ", the first of " + um::to_string(first);
+  return buckets.at("bucket_choice") == "auto" ? text + " (auto)" : text;
+}
+
+CLI::Option* ZeroFlag::add_to(CLI::App& app, const std::string& group) {
+  return app
+      .add_option(
+          "--zero", stage,
+          "1: each rank keeps a slice of the optimizer's numbers and updates that slice of "
+          "the weights, which ranks then exchange (ZeRO, stage 1): the results are the same "
+          "bits. As much is sent as without, but half as much again with --clip-norm or "
+          "--reduction fastest. 0: every rank keeps all of them")
+      ->check(CLI::IsMember({std::size_t{0}, std::size_t{1}}))
+      ->type_name("STAGE")
+      ->capture_default_str()
+      ->group(group);
+}
 
 void RankFlags::add_to(CLI::App& app) {
   app.add_option("--ranks", ranks,
