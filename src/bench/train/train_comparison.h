@@ -60,7 +60,7 @@ class TrainComparison {
  private:
   TrainTrial& find_or_add_trial(const TrainSubject& subject, const TrainStrategy& strategy,
                                 um::Bytes budget);
-  // What the steps of `trial` are compared with. Requires: it has counted some.
+  // Returns the step that those of `trial` are compared with. Requires: it has counted some.
   [[nodiscard]] ResidentStep resident_step(const TrainTrial& trial) const;
   [[nodiscard]] TrainRow fill(const PlannedRow& planned) const;
 

@@ -44,7 +44,7 @@ class TrainSubject {
   /// "resnet18 at batch 16"
   [[nodiscard]] std::string description() const;
 
-  /// What measure() needs beside a processor.
+  /// The arguments of measure(), beside a processor.
   struct Means {
     um::Bytes limit;                  ///< of near memory, which is given back
     const um::ManagedOptions& space;  ///< far memory, link and paging
@@ -82,21 +82,20 @@ struct Round {
   Seconds step;  ///< the median of those that count
 };
 
-/// What a resident step took about the time of `rounds`: the median over the three of `resident`
-/// nearest to each of them, by the time between the two, or as many as there are; of all where
-/// there are no `rounds`. Requires: some `resident`.
+/// Returns how long a resident step took near the time of `rounds`. This is the median over the
+/// three rounds of `resident` that are nearest to each of them, or over all that there are. Without
+/// `rounds` it is the median of all. Requires: `resident` is not empty.
 [[nodiscard]] Seconds step_about(std::span<const Round> rounds, std::span<const Round> resident);
 
 /// Steps of a warm-up: at least, and at most.
 inline constexpr std::size_t kMinWarmUps = 2;
 inline constexpr std::size_t kMaxWarmUps = 5;
 
-/// Whether a warm-up of `steps` steps, of which the last two took `before` and `last`, has gone on
-/// long enough: a step was hardly shorter, not by 2 %, than the one before it, or there were the
-/// most.
+/// Returns whether a warm-up of `steps` steps is long enough; the last two took `before` and
+/// `last`. It is when a step was less than 2 % shorter than the one before it, or at kMaxWarmUps.
 [[nodiscard]] bool is_warm(std::size_t steps, Seconds before, Seconds last);
 
-/// What a training may not get wrong, whatever its speed.
+/// A run's facts that must be right at any speed.
 struct RunRecord {
   std::string name;  ///< "resnet18 at batch 16, joint within 512 MiB"
   um::Bytes budget;
@@ -143,12 +142,12 @@ class TrainTrial {
   [[nodiscard]] const std::optional<Plans>& plans() const { return plans_; }
   [[nodiscard]] Seconds predicted() const { return predicted_; }
 
-  /// Requires: planned, not failed. What goes wrong is a failure, but for Interrupted, which leaves
-  /// the steps that were finished.
+  /// Requires: planned, not failed. An error is a failure; Interrupted is thrown, and keeps the
+  /// steps that were finished.
   void train(ExecutionContext& context, const TrainRound& round, const std::stop_token& stop);
   [[nodiscard]] std::size_t counted_steps() const { return samples_.size(); }
   [[nodiscard]] const Samples& samples() const { return samples_; }
-  /// Of all counted steps together.
+  /// The sums over all counted steps.
   [[nodiscard]] const um::Counters& counters() const { return counters_; }
   /// Where a step's times were not taken, as in the last step before it of which they were.
   [[nodiscard]] Seconds stalled() const { return stalled_; }
@@ -162,11 +161,11 @@ class TrainTrial {
   [[nodiscard]] std::span<const Round> rounds() const { return rounds_; }
   /// Empty losses before the first round has ended.
   [[nodiscard]] RunRecord run_record() const;
-  /// Of the last step; empty before the first.
+  /// The last step's; empty before the first.
   [[nodiscard]] const prefetch::Timeline& timeline() const { return timeline_; }
 
  private:
-  // What its steps that count took.
+  // Returns the times of the steps that count.
   Samples train_steps(Session& session, const TrainRound& round);
   void count(const StepReport& report);
 

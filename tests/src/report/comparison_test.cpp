@@ -184,7 +184,7 @@ TEST(Verdict, LeavesOutWhatHasNotSettled) {
                        "1 of 3 figures has not settled (~), and is not compared."}));
 }
 
-// It may be the fastest one, so that nobody is called that.
+// It may be the fastest one, so that none is called that.
 TEST(Verdict, CallsNobodyTheFastestBesideWhatHasNotSettled) {
   json rows = json::array({training_row("joint", 60, 1.1), training_row("copy", 60, 1.3),
                            training_row("capacity", 60, 1.2), training_row("joint", 40, 1.1),

@@ -5,7 +5,7 @@
 
 namespace spillway::test {
 
-/// What `train --json` writes of a step that waited a fifth of its time for data.
+/// The line of `train --json` for a step that waited a fifth of its time for data.
 inline std::string step_line(int step, double loss) {
   nlohmann::json line = nlohmann::json::parse(R"({
     "epoch": 1, "accuracy": 0.5, "learning_rate": 0.01, "seconds": 0.8, "data_wait_seconds": 0.2,
@@ -28,7 +28,7 @@ inline std::string summary_line() {
          "\n";
 }
 
-/// A timing whose runs were all within `deviation` of the median. Five settle.
+/// A timing with all runs within `deviation` of the median. Five settle.
 inline nlohmann::json timing(double median, double deviation = 0.01, int runs = 5) {
   return {{"median", median},
           {"min", median * (1 - deviation)},
