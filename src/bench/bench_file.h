@@ -1,18 +1,50 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "prefetch/files/json.h"
-#include "src/bench/bench_machine.h"
-#include "src/bench/timing_summary.h"
+#include "src/bench/repetition.h"
+#include "um/bytes.h"
 #include "um/error.h"
 
 namespace spillway {
+
+/// On what a bench measures.
+struct BenchMachine {
+  std::string processor;  ///< "AMD EPYC 9754", or "unknown processor"
+  std::size_t processors = 1;
+  um::Bytes memory;
+  std::string kernel;                 ///< release: "6.18.1"
+  std::string device;                 ///< "host", or "cuda:0 NVIDIA H100"
+  std::optional<std::string> paging;  ///< "uffd" or "memfd"; nothing where it does not matter
+  double load = 0;                    ///< others' work when the bench began, averaged over a minute
+
+  /// Files with different ids may not stand in one table: 12 digits of a SHA-256 over processor,
+  /// processors, memory, kernel and device.
+  [[nodiscard]] std::string id() const;
+};
+
+/// This machine, now. `root` is the folder that holds proc.
+[[nodiscard]] BenchMachine find_bench_machine(std::string device, std::optional<std::string> paging,
+                                              const std::filesystem::path& root = "/");
+
+/// {"id", "processor", "processors", "memory_bytes", "kernel", "device", "paging",
+/// "load_at_start"}
+[[nodiscard]] nlohmann::json to_json(const BenchMachine& machine);
+
+/// For people: "AMD EPYC 9754, 2 processors, 23.5 GiB, Linux 6.18.1, host".
+[[nodiscard]] std::string to_string(const BenchMachine& machine);
 
 /// What one bench measured: a file of format spillway-bench, version 2.
 struct BenchFile {
@@ -70,5 +102,30 @@ template <typename Value>
 /// file.
 void expect_replaceable(const std::string& path, const std::string& bench,
                         const BenchMachine& machine);
+
+/// The value of an enumeration that is called `name`, where `names` are those of its values in
+/// their order; nothing when there is none.
+template <typename Value>
+[[nodiscard]] std::optional<Value> find_named(std::span<const char* const> names,
+                                              const std::string& name) {
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<Value>(found - names.begin());
+}
+
+/// A value by its name: of a row that was read from a file, also a name that this program gives no
+/// value of the type.
+template <typename Value>
+class NameOf {
+ public:
+  NameOf(Value value) : name_{to_string(value)} {}  // implicit: rows are made of values
+  explicit NameOf(std::string name) : name_{std::move(name)} {}
+
+  [[nodiscard]] friend const std::string& to_string(const NameOf& name) { return name.name_; }
+  friend bool operator==(const NameOf&, const NameOf&) = default;
+
+ private:
+  std::string name_;
+};
 
 }  // namespace spillway

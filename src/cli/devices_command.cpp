@@ -9,7 +9,7 @@
 
 #include "prefetch/files/json.h"
 #include "src/cli/commands.h"
-#include "src/cli/flags/cuda_side.h"
+#include "src/cli/flags/device_flags.h"
 #include "src/host/host_backend.h"
 #include "um/error.h"
 #include "um/host/host_device.h"

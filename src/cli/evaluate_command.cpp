@@ -13,7 +13,7 @@
 #include "src/cli/evaluation_flags.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/terminal/interrupt.h"
-#include "src/cli/terminal/tell.h"
+#include "src/cli/terminal/terminal.h"
 #include "src/cli/train/training_report.h"
 #include "um/error.h"
 

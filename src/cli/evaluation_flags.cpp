@@ -6,9 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/cli/flags/complaint.h"
-#include "src/cli/flags/number_checks.h"
-#include "src/cli/terminal/tell.h"
+#include "src/cli/flags/flag_values.h"
+#include "src/cli/terminal/terminal.h"
 #include "src/io/data/open_dataset.h"
 #include "um/text/wording.h"
 

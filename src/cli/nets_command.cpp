@@ -19,7 +19,6 @@
 #include "src/cli/commands.h"
 #include "src/cli/flags/cli11.h"
 #include "src/cli/flags/device_flags.h"
-#include "src/cli/flags/named_network.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/flags/workload_flags.h"
 #include "src/plan/state_choice.h"

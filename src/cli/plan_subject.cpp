@@ -14,7 +14,7 @@
 #include "prefetch/files/profile_file.h"
 #include "prefetch/planner.h"
 #include "prefetch/update_order.h"
-#include "src/cli/flags/machine_check.h"
+#include "src/cli/flags/flag_values.h"
 #include "src/cli/flags/memory_flags.h"
 #include "src/plan/profile_for.h"
 #include "src/step/machine_size_model.h"

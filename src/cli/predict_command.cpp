@@ -20,7 +20,7 @@
 #include "prefetch/files/json.h"
 #include "src/cli/commands.h"
 #include "src/cli/evaluation_flags.h"
-#include "src/cli/flags/number_checks.h"
+#include "src/cli/flags/flag_values.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/terminal/interrupt.h"
 #include "src/io/data/dataset.h"

@@ -12,11 +12,9 @@
 #include "src/bench/build.h"
 #include "src/cli/commands.h"
 #include "src/cli/flags/output_path.h"
-#include "src/cli/terminal/tell.h"
-#include "src/report/report_data.h"
+#include "src/cli/terminal/terminal.h"
 #include "src/report/report_input.h"
 #include "src/report/report_page.h"
-#include "src/report/step_table.h"
 #include "um/error.h"
 #include "um/files/replaced_file.h"
 

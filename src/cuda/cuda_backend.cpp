@@ -10,7 +10,6 @@
 #include "src/cuda/cudnn/convolution.h"
 #include "src/cuda/cudnn/cudnn_descriptor.h"
 #include "src/cuda/kernels/kernels.h"
-#include "src/cuda/kernels/launch.h"
 #include "src/cuda/layout/layout.h"
 #include "src/cuda/layout/parameter_layout.h"
 #include "src/cuda/layout/staged_batch.h"

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "src/cuda/cuda_backend.h"
-#include "src/cuda/ranks/join_devices.h"
+#include "src/cuda/ranks/device_communicator.h"
 #include "src/ops/cuda_plugin.h"
 #include "um/cuda/cuda_device.h"
 #include "um/cuda/driver/runtime_api.h"

@@ -1,11 +1,18 @@
 #include "src/report/training_log.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "prefetch/files/json.h"
 #include "um/text/json_limits.h"
+#include "um/text/wording.h"
 
 namespace spillway {
 namespace {
@@ -85,6 +92,137 @@ std::string whole_line(const std::string& line) {
   return line;
 }
 
+template <std::size_t kCount>
+constexpr std::size_t place_of(const std::array<const char*, kCount>& names,
+                               std::string_view name) {
+  std::size_t i = 0;
+  while (names.at(i) != name) ++i;
+  return i;
+}
+
+constexpr std::size_t kLoss = place_of(kStepFigures, "loss");
+constexpr std::size_t kSeconds = place_of(kStepFigures, "seconds");
+constexpr std::size_t kDataWait = place_of(kStepFigures, "data_wait_seconds");
+constexpr std::size_t kTestLoss = place_of(kEvaluationFigures, "test_loss");
+constexpr std::size_t kTestAccuracy = place_of(kEvaluationFigures, "test_accuracy");
+constexpr std::size_t kPerplexity = place_of(kEvaluationFigures, "perplexity");
+
+// Steps that become one point.
+struct Neighbours {
+  double sum = 0;
+  double min = 0;
+  double max = 0;
+  std::size_t count = 0;
+
+  void add(double number) {
+    min = count == 0 ? number : std::min(min, number);
+    max = count == 0 ? number : std::max(max, number);
+    sum += number;
+    ++count;
+  }
+};
+
+json curve(const std::vector<TrainingStep>& steps, std::size_t figure) {
+  json points = json::array();
+  const std::size_t each = (steps.size() + kMostPoints - 1) / kMostPoints;
+  for (std::size_t first = 0; first < steps.size(); first += each) {
+    const std::size_t end = std::min(first + each, steps.size());
+    Neighbours of_point;
+    for (std::size_t i = first; i < end; ++i) {
+      const double number = steps[i].figures.at(figure);
+      if (std::isfinite(number)) of_point.add(number);
+    }
+    if (of_point.count == 0) continue;
+    points.push_back({steps[end - 1].step, of_point.sum / static_cast<double>(of_point.count),
+                      of_point.min, of_point.max});
+  }
+  return points;
+}
+
+json evaluation_json(const TrainingEvaluation& evaluation) {
+  json entry{{"step", evaluation.step}, {"epoch", evaluation.epoch}};
+  for (std::size_t i = 0; i < kEvaluationFigures.size(); ++i) {
+    const double number = evaluation.figures.at(i);
+    if (std::isfinite(number)) entry[kEvaluationFigures.at(i)] = number;
+  }
+  return entry;
+}
+
+// "lenet at batch 8 on synthetic images of 10 classes: 3 steps, loss 4.02 to 3.55."
+std::string whole(const TrainingLog& log) {
+  const TrainedSubject subject = log.subject.value_or(TrainedSubject{});
+  std::string text = subject.network.empty() ? "A training" : subject.network;
+  if (subject.batch > 0) text += fmt::format(" at batch {}", subject.batch);
+  if (!subject.data.empty()) text += " on " + subject.data;
+  text += ": " + um::count_of(log.steps.size(), "step");
+  if (log.steps.empty()) return text + ".";
+  const double first = log.steps.front().figures[kLoss];
+  const double last = log.steps.back().figures[kLoss];
+  if (!std::isfinite(last)) {
+    return text + fmt::format("; the loss of step {} is not a number.", log.steps.back().step);
+  }
+  if (log.steps.size() == 1 || !std::isfinite(first)) {
+    return text + fmt::format(", loss {:.4g}.", last);
+  }
+  return text + fmt::format(", loss {:.4g} to {:.4g}.", first, last);
+}
+
+// By accuracy, of texts by loss.
+const TrainingEvaluation* best_evaluation(const TrainingLog& log) {
+  const TrainingEvaluation* best = nullptr;
+  for (const TrainingEvaluation& each : log.evaluations) {
+    const bool is_of_text = std::isfinite(each.figures[kPerplexity]);
+    const std::size_t figure = is_of_text ? kTestLoss : kTestAccuracy;
+    const double now = each.figures.at(figure);
+    if (!std::isfinite(now)) continue;
+    const double so_far = best == nullptr ? now : best->figures.at(figure);
+    if (best == nullptr || (is_of_text ? now < so_far : now > so_far)) best = &each;
+  }
+  return best;
+}
+
+std::string best_sentence(const TrainingEvaluation& best) {
+  const double perplexity = best.figures[kPerplexity];
+  const std::string by = std::isfinite(perplexity)
+                             ? fmt::format("perplexity {:.2f}", perplexity)
+                             : fmt::format("accuracy {:.2f} %", 100 * best.figures[kTestAccuracy]);
+  return fmt::format("The best evaluation is that of step {}, epoch {}: loss {:.4f}, {}.",
+                     best.step, best.epoch, best.figures[kTestLoss], by);
+}
+
+// Where the loader kept the step waiting.
+std::optional<std::string> wait_sentence(const std::vector<TrainingStep>& steps) {
+  double waited = 0;
+  double ran = 0;
+  for (const TrainingStep& step : steps) {
+    if (!std::isfinite(step.figures[kDataWait]) || !std::isfinite(step.figures[kSeconds])) continue;
+    waited += step.figures[kDataWait];
+    ran += step.figures[kSeconds];
+  }
+  if (ran == 0) return std::nullopt;
+  const double percent = 100 * waited / (waited + ran);
+  const std::string part = percent < 0.1 ? "less than 0.1" : fmt::format("{:.3g}", percent);
+  return fmt::format("Steps waited for their data {} % of the time.", part);
+}
+
+std::vector<std::string> sentences(const TrainingLog& log) {
+  std::vector<std::string> said{whole(log)};
+  if (const TrainingEvaluation* const best = best_evaluation(log)) {
+    said.push_back(best_sentence(*best));
+  }
+  if (log.best_step) {
+    said.push_back(fmt::format(
+        "It ended early: no later evaluation was better than that of step {}.", *log.best_step));
+  }
+  if (auto waiting = wait_sentence(log.steps)) said.push_back(*std::move(waiting));
+  if (!log.subject) {
+    said.emplace_back(
+        "The file has no summary: the training was still running, or was ended before its last "
+        "step.");
+  }
+  return said;
+}
+
 }  // namespace
 
 bool is_training_log(std::string_view text) {
@@ -111,6 +249,24 @@ TrainingLog read_training_log(const std::string& text, const std::string& name) 
     add_line(parsed.root(), log);
   }
   return log;
+}
+
+json training_data(const TrainingLog& log) {
+  json data{{"steps", log.steps.size()}, {"first_step", nullptr},
+            {"last_step", nullptr},      {"said", sentences(log)},
+            {"curves", json::object()},  {"evaluations", json::array()}};
+  if (!log.steps.empty()) {
+    data["first_step"] = log.steps.front().step;
+    data["last_step"] = log.steps.back().step;
+  }
+  for (std::size_t i = 0; i < kStepFigures.size(); ++i) {
+    json points = curve(log.steps, i);
+    if (!points.empty()) data["curves"][kStepFigures.at(i)] = std::move(points);
+  }
+  for (const TrainingEvaluation& evaluation : log.evaluations) {
+    data["evaluations"].push_back(evaluation_json(evaluation));
+  }
+  return data;
 }
 
 }  // namespace spillway

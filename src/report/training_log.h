@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,5 +59,15 @@ struct TrainingLog {
 /// A last line that is cut, of a training that still runs or was killed, is left out.
 /// Throws: um::Error that names `name`, the line and the member that is wrong.
 [[nodiscard]] TrainingLog read_training_log(const std::string& text, const std::string& name);
+
+/// Points that a curve has at most.
+inline constexpr std::size_t kMostPoints = 600;
+
+/// What the page draws of a training: {"steps", "first_step", "last_step", "said": [sentence],
+/// "curves": {figure: [[step, mean, min, max]]}, "evaluations": [{"step", "epoch", figure:
+/// number}]}. Figures are those of kStepFigures and kEvaluationFigures that were told. Of more than
+/// kMostPoints steps, neighbours are one point, at the last one's step. What is no number is left
+/// out.
+[[nodiscard]] nlohmann::json training_data(const TrainingLog& log);
 
 }  // namespace spillway

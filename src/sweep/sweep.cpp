@@ -7,29 +7,104 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "prefetch/bounds/bounds.h"
 #include "prefetch/bounds/paleo.h"
 #include "prefetch/moves/algorithm_choice.h"
+#include "prefetch/plan.h"
 #include "prefetch/planner.h"
 #include "prefetch/planners/smallest_budget.h"
+#include "prefetch/profile.h"
 #include "prefetch/simulate/simulate.h"
+#include "prefetch/simulate/timeline.h"
+#include "prefetch/task_graph.h"
 #include "prefetch/verify/verify.h"
 #include "src/plan/placed_plan.h"
-#include "src/sweep/memory_by_run.h"
-#include "src/sweep/robustness.h"
+#include "um/bytes.h"
 #include "um/error.h"
 
 namespace spillway {
 namespace {
 
+using nlohmann::json;
 using prefetch::Infeasible;
 using prefetch::Plan;
 using prefetch::Problem;
 using um::Nanoseconds;
+using um::seconds;
+
+json bounds_json(const Point& point) {
+  return point.facts.bounds ? to_json(*point.facts.bounds) : json{};
+}
+
+json outcome_json(const PlanOutcome& outcome) {
+  json object{{"peak_bytes", outcome.peak.count()},
+              {"offloaded_bytes", outcome.offloaded.count()},
+              {"prefetched_bytes", outcome.prefetched.count()},
+              {"recomputed_tasks", outcome.recomputed_tasks},
+              {"planning_seconds", seconds(outcome.planning)},
+              {"verified", outcome.violation.empty()}};
+  if (outcome.makespan) object["makespan_seconds"] = seconds(*outcome.makespan);
+  if (outcome.paleo) object["paleo_seconds"] = seconds(*outcome.paleo);
+  if (!outcome.violation.empty()) object["violation"] = outcome.violation;
+  if (outcome.robustness) {
+    object["noise_loss"] = outcome.robustness->loss;
+    object["noise_peak_bytes"] = outcome.robustness->peak.count();
+  }
+  for (const um::Bytes near : outcome.memory) object["memory_bytes"].push_back(near.count());
+  return object;
+}
+
+// Makespan over what the runs themselves take.
+double overhead(const prefetch::Timeline& timeline) {
+  um::Nanoseconds arithmetic{0};
+  for (const prefetch::Interval& run : timeline.runs) arithmetic += run.end - run.begin;
+  return um::seconds(timeline.makespan()) / std::max(1e-9, um::seconds(arithmetic));
+}
+
+// Executes `plan` on the simulator `draws` times, each task's time multiplied by a number drawn
+// from [1 - noise, 1 + noise]; seeds are 1, 2, … Requires: a plan that verifies and does not page
+// on demand; at least one draw.
+Robustness measure_robustness(const prefetch::TaskGraph& graph, const prefetch::Plan& plan,
+                              const prefetch::Profile& profile, double noise, int draws) {
+  const double undisturbed = overhead(prefetch::simulate(plan, profile));
+  Robustness robustness;
+  double sum = 0;
+  for (int draw = 1; draw <= draws; ++draw) {
+    const prefetch::Timeline timeline = prefetch::simulate(
+        plan, profile, {.noise = noise, .seed = static_cast<std::uint64_t>(draw)});
+    sum += overhead(timeline);
+    for (const prefetch::MemorySample& sample : prefetch::memory_curve(graph, plan, timeline)) {
+      robustness.peak = std::max(robustness.peak, sample.near);
+    }
+  }
+  robustness.loss = sum / draws / undisturbed - 1;
+  return robustness;
+}
+
+// The most near memory in use while each run of `plan` is under way, as `timeline` says; for a run
+// that takes no time, at its moment. Requires: as prefetch::memory_curve.
+std::vector<um::Bytes> memory_by_run(const prefetch::TaskGraph& graph, const prefetch::Plan& plan,
+                                     const prefetch::Timeline& timeline) {
+  const std::vector<prefetch::MemorySample> curve = prefetch::memory_curve(graph, plan, timeline);
+  std::vector<um::Bytes> max;
+  std::size_t at = 0;  // the last sample that is not after the run's begin
+  for (const prefetch::Interval& run : timeline.runs) {
+    while (at + 1 < curve.size() && curve[at + 1].time <= run.begin) ++at;
+    um::Bytes here = curve[at].near;
+    for (std::size_t i = at + 1; i < curve.size() && curve[i].time < run.end; ++i) {
+      here = std::max(here, curve[i].near);
+    }
+    max.push_back(here);
+  }
+  return max;
+}
 
 Problem make_problem(const SweepPoint& sweep_point, bool may_recompute, bool whole_blocks) {
   const Scenario& scenario = *sweep_point.scenario;
@@ -172,6 +247,61 @@ class ProgressReport {
 };
 
 }  // namespace
+
+std::optional<double> slowdown(const Point& point) {
+  if (!point.outcome || !point.outcome->makespan) return std::nullopt;
+  return um::seconds(*point.outcome->makespan) / um::seconds(point.facts.fastest);
+}
+
+um::Error unsound_plan(std::string_view planner, const std::string& subject, um::Bytes budget,
+                       const std::string& violation) {
+  return um::Error{"the plan of planner " + std::string{planner} + " for " + subject + " within " +
+                   std::to_string(budget.count()) + " bytes does not verify: " + violation};
+}
+
+void expect_sound(std::span<const Point> points) {
+  for (const Point& point : points) {
+    if (!point.outcome || point.outcome->violation.empty()) continue;
+    const PointKey& key = point.key;
+    throw unsound_plan(key.planner,
+                       key.net + " at batch " + std::to_string(key.batch) + " on " + key.machine,
+                       key.budget, point.outcome->violation);
+  }
+}
+
+json to_json(const Point& point) {
+  json object{{"net", point.key.net},
+              {"batch", point.key.batch},
+              {"machine", point.key.machine},
+              {"precision", point.key.precision},
+              {"link_factor", point.key.link_factor},
+              {"p", point.key.position},
+              {"budget_bytes", point.key.budget.count()},
+              {"min_budget_bytes", point.facts.smallest_budget.count()},
+              {"resident_bytes", point.facts.resident.count()},
+              {"tasks", point.facts.tasks},
+              {"planner", point.key.planner},
+              {"recompute", point.key.may_recompute},
+              {"feasible", point.outcome.has_value()},
+              {"compute_seconds", seconds(point.facts.fastest)},
+              {"compute_that_fits_seconds", seconds(point.facts.fastest_that_fit)},
+              {"bounds", bounds_json(point)},
+              {"makespan_seconds", nullptr}};
+  if (point.outcome) {
+    object.update(outcome_json(*point.outcome));
+  } else if (!point.refusal.empty()) {
+    object["refusal"] = point.refusal;
+  } else {
+    object["smallest_budget_bytes"] = point.smallest_budget.count();
+  }
+  return object;
+}
+
+json to_json(std::span<const Point> points) {
+  json array = json::array();
+  for (const Point& point : points) array.push_back(to_json(point));
+  return array;
+}
 
 std::vector<Point> evaluate(const SweepPoint& sweep_point, std::span<const Strategy> strategies,
                             const SweepOptions& options) {

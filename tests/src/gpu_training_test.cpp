@@ -21,7 +21,7 @@
 #include "nets/families/published_networks.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/planners/catalogue.h"
-#include "src/bench/link/managed_halves.h"
+#include "src/bench/link/transfer.h"
 #include "src/execute/executor.h"
 #include "src/host/host_backend.h"
 #include "src/io/data/batch_loader.h"

@@ -2,16 +2,29 @@
 
 #include <cstddef>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <stop_token>
 
-#include "src/bench/link/launch_row.h"
 #include "src/bench/link/transfer.h"
+#include "src/bench/repetition.h"
 #include "src/ops/backend.h"
 #include "um/bytes.h"
 #include "um/options.h"
 
 namespace spillway {
+
+/// How long the smallest kernel takes: whether a move holds up launches shows beside one.
+struct LaunchRow {
+  std::optional<Way> beside;  ///< a move from near to far memory that is under way; nothing: none
+  um::Bytes size;             ///< of the move
+  TimingSummary call;         ///< how long the launching call held its thread
+  TimingSummary whole;        ///< until the kernel had ended
+};
+
+/// As a member of "launches" in a bench file.
+[[nodiscard]] nlohmann::json to_json(const LaunchRow& row);
 
 /// What to measure launches beside.
 struct LaunchBenchOptions {

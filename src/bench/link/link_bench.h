@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "src/bench/bench_file.h"
 #include "src/bench/link/transfer.h"
-#include "src/bench/name_of.h"
 #include "src/bench/repetition.h"
 #include "um/bytes.h"
 #include "um/device.h"

@@ -1,14 +1,23 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <chrono>
 #include <cstddef>
+#include <exception>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "src/bench/timing_summary.h"
+#include "src/bench/repetition.h"
 #include "um/bytes.h"
 #include "um/device.h"
+#include "um/memory.h"
 #include "um/options.h"
+#include "um/stream.h"
 
 namespace spillway {
 
@@ -64,5 +73,80 @@ class Transfer {
 
 /// Near and far memory that a transfer of `size` bytes takes at most.
 [[nodiscard]] constexpr um::Bytes room_for_transfer(um::Bytes size) { return 4 * size; }
+
+/// Times moves that end by themselves: from the first call to the last completion.
+class MoveTimer {
+ public:
+  /// Calls `begin(completion)`, which begins a move.
+  template <typename Begin>
+  void start(const Begin& begin) {
+    const Clock::time_point called = Clock::now();
+    if (moves_.empty()) begin_ = called;
+    // Shared: the move keeps it, however this ends.
+    const auto ended = std::make_shared<std::promise<Clock::time_point>>();
+    moves_.push_back(ended->get_future());
+    begin([ended](std::exception_ptr error) { tell(*ended, std::move(error)); });
+    call_ += Clock::now() - called;
+  }
+
+  /// Waits for all moves. Throws: what the first that failed did.
+  [[nodiscard]] TransferTime wait() {
+    Clock::time_point last = begin_;
+    for (auto& move : moves_) last = std::max(last, move.get());
+    return {.whole = last - begin_, .call = call_};
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  static void tell(std::promise<Clock::time_point>& ended, std::exception_ptr error) {
+    if (error != nullptr) {
+      ended.set_exception(std::move(error));
+    } else {
+      ended.set_value(Clock::now());
+    }
+  }
+
+  Clock::time_point begin_;
+  Seconds call_{0};
+  std::vector<std::future<Clock::time_point>> moves_;
+};
+
+/// Two equal parts of one managed space, at least two pages each, whose content is put where a
+/// measurement wants it.
+///
+/// Thread safety: none.
+class ManagedHalves {
+ public:
+  /// Halves of at least `size`, and near memory for as many of them. Throws: um::Error.
+  ManagedHalves(um::Device& device, um::Bytes size, std::size_t near_halves,
+                um::ManagedOptions options);
+
+  /// The first `size` bytes of a half, 0 or 1.
+  [[nodiscard]] um::Range part(std::size_t half) const;
+  [[nodiscard]] um::Bytes page() const { return page_; }
+  [[nodiscard]] um::Hints& hints() const { return space_->hints(); }
+  [[nodiscard]] std::string description() const { return space_->description(); }
+
+  /// Has content in far memory only, from now on. Free of charge when it is clean.
+  void put_far(std::size_t half);
+  /// Has content in near memory only. Requires: room for it.
+  void put_near(std::size_t half);
+  /// Has no content.
+  void drop(std::size_t half);
+
+ private:
+  // All of a half, which is larger than its part where that is less than two pages.
+  [[nodiscard]] um::Range whole(std::size_t half) const;
+  void move(std::size_t half, um::MemoryTier tier);
+
+  um::Bytes size_;
+  um::Bytes page_;
+  um::Bytes half_;
+  um::Ledger ledger_;
+  std::unique_ptr<um::ManagedSpace> space_;
+  std::unique_ptr<um::Stream> stream_;  // without work
+  std::array<bool, 2> has_content_{};
+};
 
 }  // namespace spillway

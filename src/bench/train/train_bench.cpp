@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "src/bench/warm_up.h"
+#include "src/bench/train/train_trial.h"
 #include "src/execute/executor.h"
 
 namespace spillway {

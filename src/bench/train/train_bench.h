@@ -7,7 +7,7 @@
 #include <stop_token>
 #include <string>
 
-#include "src/bench/timing_summary.h"
+#include "src/bench/repetition.h"
 #include "src/bench/train/train_comparison.h"
 #include "src/ops/backend.h"
 #include "um/options.h"

@@ -1,12 +1,19 @@
 #include "src/bench/train/train_comparison.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "src/bench/round.h"
+#include "prefetch/files/json.h"
+#include "prefetch/files/plan_file.h"
+#include "prefetch/simulate/chrome_trace.h"
+#include "prefetch/simulate/simulate.h"
+#include "src/bench/train/train_trial.h"
 #include "src/plan/predicted_step.h"
 #include "um/error.h"
 
@@ -26,6 +33,32 @@ TrainMeasurement measurement_of(const TrainTrial& trial) {
           .bytes_out = each(all.bytes_offloaded, steps),
           .faults = (all.faults + steps / 2) / steps,
           .stalled = trial.stalled() / static_cast<double>(steps)};
+}
+
+// Unified memory takes no more than it can use, the arena of explicit copies all of its budget.
+Bytes near_of(const TrainTrial& trial) {
+  if (trial.strategy().memory == MemoryMode::kCopy) return trial.budget();
+  return std::min(trial.budget(), trial.subject().workload().need().peak_with_workspace);
+}
+
+void refuse(const TrainTrial& trial, Bytes needed, const char* what, Bytes free,
+            bool has_far_file) {
+  throw um::Error{description(trial) + ", needs " + um::to_string(needed) + " of " + what +
+                  ", but " + um::to_string(free) + " are free; give smaller batches or budgets" +
+                  (has_far_file ? "" : ", or --far file:PATH")};
+}
+
+// The last step of `trial`; in which nothing moves, what was measured alone.
+nlohmann::json trace_of(const TrainTrial& trial) {
+  const prefetch::TaskGraph& graph = trial.subject().workload().training().graph;
+  const prefetch::Plan& plan = trial.plans()->training.back();
+  std::vector<prefetch::NamedTimeline> timelines;
+  if (!trial.strategy().is_resident()) {
+    const prefetch::Profile& profile = trial.subject().profile(trial.strategy().memory);
+    timelines.push_back({"predicted", prefetch::simulate(graph, plan, profile)});
+  }
+  timelines.push_back({"measured, last step", trial.timeline()});
+  return prefetch::to_chrome_trace(graph, plan, timelines);
 }
 
 }  // namespace
@@ -144,6 +177,92 @@ std::vector<std::string> TrainComparison::complaints(bool same_losses) const {
     }
   }
   return all;
+}
+
+void expect_room(const TrainComparison& comparison, const TrainRoom& room, bool has_far_file) {
+  Bytes images;
+  for (const auto& subject : comparison.subjects()) images += subject->image_bytes();
+  for (const auto& trial : comparison.trials()) {
+    if (trial->strategy().is_resident()) continue;
+    const prefetch::NearNeed& need = trial->subject().workload().need();
+    const Bytes near = near_of(*trial);
+    const Bytes ram = images + (has_far_file ? Bytes{} : need.resident);
+    if (room.is_shared && near + ram > room.ram) {
+      refuse(*trial, near + ram, "memory, near and far", room.ram, has_far_file);
+    }
+    if (near > room.near) refuse(*trial, near, "near memory", room.near, true);
+    if (ram > room.ram) refuse(*trial, ram, "far memory", room.ram, has_far_file);
+  }
+}
+
+std::vector<std::size_t> batches_around(std::size_t batch, bool few) {
+  um::expects(batch > 0, "a batch of at least one");
+  const std::vector<std::size_t> quarters =
+      few ? std::vector<std::size_t>{2, 4, 8} : std::vector<std::size_t>{1, 2, 4, 6, 8};
+  std::vector<std::size_t> batches;
+  for (const std::size_t n : quarters) {
+    const std::size_t rounded = batch * n / 4;
+    if (rounded > 0 && (batches.empty() || rounded > batches.back())) batches.push_back(rounded);
+  }
+  return batches;
+}
+
+um::Bytes budget_at_middle(std::span<const prefetch::NearNeed> needs, std::size_t middle) {
+  um::expects(middle < needs.size(), "one of the batches");
+  const um::Bytes own = needs[middle].resident;
+  const um::Bytes before = middle > 0 ? needs[middle - 1].resident : um::Bytes{};
+  const um::Bytes budget{(own.count() + before.count()) / 2};
+  const um::Bytes smallest = needs.back().smallest;
+  return smallest < own ? std::max(budget, smallest) : budget;
+}
+
+void add_batch_series(TrainComparison& comparison, std::span<const TrainSubject* const> batches,
+                      std::span<const TrainStrategy> strategies, const NamedBudget& budget) {
+  for (const TrainSubject* const subject : batches) {
+    const auto add = [&](const TrainStrategy& strategy) {
+      comparison.add_row(TrainSeries::kBatch, *subject, strategy, budget.text, budget.size);
+    };
+    add(resident_strategy());
+    for (const TrainStrategy& strategy : strategies) {
+      if (!strategy.is_resident()) add(strategy);
+    }
+  }
+}
+
+void add_budget_series(TrainComparison& comparison, TrainSeries series, const TrainSubject& subject,
+                       std::span<const TrainStrategy> strategies,
+                       std::span<const NamedBudget> budgets) {
+  const um::Bytes need = subject.workload().need().resident;
+  comparison.add_row(series, subject, resident_strategy(), "100%", need);
+  for (const NamedBudget& budget : budgets) {
+    for (const TrainStrategy& strategy : strategies) {
+      if (strategy.is_resident()) continue;
+      comparison.add_row(series, subject, strategy, budget.text, budget.size);
+    }
+  }
+}
+
+std::string timeline_name(const TrainRowKey& key) {
+  std::string name = key.net + "-b" + std::to_string(key.batch) + "-" + key.strategy.name;
+  if (!key.strategy.is_resident()) name += "-" + key.budget;
+  std::erase(name, ' ');
+  if (name.ends_with('%')) name.replace(name.size() - 1, 1, "pct");
+  const auto has_no_place = [](unsigned char c) {
+    return std::isalnum(c) == 0 && c != '-' && c != '+' && c != '.';
+  };
+  std::ranges::replace_if(name, has_no_place, '_');
+  return name;
+}
+
+void write_timelines(const TrainComparison& comparison, const std::filesystem::path& folder) {
+  for (const auto& [key, trial] : comparison.planned_rows()) {
+    if (key.series == TrainSeries::kBatch || trial->timeline().runs.empty()) continue;
+    const std::string path = (folder / timeline_name(key)).string();
+    prefetch::write_json(trace_of(*trial), path + ".trace.json");
+    prefetch::write_json(prefetch::to_json(trial->plans()->training.back(),
+                                           trial->subject().workload().training().graph),
+                         path + ".plan.json");
+  }
 }
 
 }  // namespace spillway

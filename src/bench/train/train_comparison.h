@@ -1,15 +1,16 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "src/bench/timing_summary.h"
+#include "prefetch/planner.h"
+#include "src/bench/repetition.h"
 #include "src/bench/train/train_row.h"
 #include "src/bench/train/train_strategy.h"
-#include "src/bench/train/train_subject.h"
 #include "src/bench/train/train_trial.h"
 #include "um/bytes.h"
 
@@ -59,7 +60,7 @@ class TrainComparison {
  private:
   TrainTrial& find_or_add_trial(const TrainSubject& subject, const TrainStrategy& strategy,
                                 um::Bytes budget);
-  // What the steps of `trial` are compared with. Requires: it has counted some.
+  // Returns the step that those of `trial` are compared with. Requires: it has counted some.
   [[nodiscard]] ResidentStep resident_step(const TrainTrial& trial) const;
   [[nodiscard]] TrainRow fill(const PlannedRow& planned) const;
 
@@ -69,5 +70,54 @@ class TrainComparison {
   std::vector<std::unique_ptr<TrainTrial>> trials_;
   std::vector<PlannedRow> rows_;
 };
+
+/// Memory that a bench may take.
+struct TrainRoom {
+  um::Bytes near;  ///< free on the device
+  um::Bytes ram;   ///< free for far memory and images
+  /// The device's memory is the RAM, as the host's is: both together may take no more than `ram`.
+  bool is_shared = true;
+};
+
+/// Throws: um::Error when a trial of `comparison` would take more memory than there is, near and
+/// far, which is a file where `has_far_file`. Resident trials are left out: they fail where they do
+/// not fit.
+void expect_room(const TrainComparison& comparison, const TrainRoom& room, bool has_far_file);
+
+/// Batches around `batch`, ascending: a quarter, a half, one, one and a half, and twice of it,
+/// rounded down, without those that round to nothing or to one that is there already. With `few`,
+/// only a half, one and twice. `batch` itself is always there, though not always in the middle.
+[[nodiscard]] std::vector<std::size_t> batches_around(std::size_t batch, bool few);
+
+/// The budget under which near memory runs out at the `middle`-th of batches that need `needs`:
+/// half way from the resident need of the batch before it to its own; of the first one, half of
+/// what it needs. At least the smallest feasible budget of the largest batch, where that is still
+/// less than the middle batch needs. Requires: `needs` ascends by batch, `middle` < its size.
+[[nodiscard]] um::Bytes budget_at_middle(std::span<const prefetch::NearNeed> needs,
+                                         std::size_t middle);
+
+/// A budget, and how the user said it.
+struct NamedBudget {
+  std::string text;
+  um::Bytes size;
+};
+
+/// Adds the rows of a series over batches, each in all `strategies` and resident, under one budget.
+void add_batch_series(TrainComparison& comparison, std::span<const TrainSubject* const> batches,
+                      std::span<const TrainStrategy> strategies, const NamedBudget& budget);
+
+/// Adds the resident row of `subject`, then all `strategies` at each budget. Resident ones among
+/// these are left out.
+void add_budget_series(TrainComparison& comparison, TrainSeries series, const TrainSubject& subject,
+                       std::span<const TrainStrategy> strategies,
+                       std::span<const NamedBudget> budgets);
+
+/// Writes what a report shows of each row at a network's fixed batch that ran: "NAME.trace.json",
+/// its last step as a Chrome trace, predicted and measured, and "NAME.plan.json". Throws: um::Error
+/// when a file cannot be written.
+void write_timelines(const TrainComparison& comparison, const std::filesystem::path& folder);
+
+/// NAME of write_timelines(): "resnet18-b16-joint-40pct".
+[[nodiscard]] std::string timeline_name(const TrainRowKey& key);
 
 }  // namespace spillway

@@ -8,7 +8,6 @@
 
 #include "prefetch/planners/catalogue.h"
 #include "src/bench/bench_file.h"
-#include "src/bench/name_of.h"
 #include "um/error.h"
 
 namespace spillway {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/bench/timing_summary.h"
+#include "src/bench/repetition.h"
 #include "src/bench/train/train_strategy.h"
 #include "um/bytes.h"
 

@@ -1,18 +1,34 @@
 #include "src/bench/train/train_trial.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "prefetch/files/json.h"
 #include "prefetch/files/plan_file.h"
-#include "src/bench/warm_up.h"
+#include "src/io/data/batch_loader.h"
+#include "src/io/data/open_dataset.h"
 #include "src/plan/predicted_step.h"
+#include "src/profile/link_profiler.h"
+#include "src/profile/measured_profile.h"
 #include "um/error.h"
 
 namespace spillway {
 namespace {
+
+// Zero where one began before the other ended.
+Seconds time_between(const Round& a, const Round& b) {
+  return std::max({Seconds{0}, Seconds{a.begin - b.end}, Seconds{b.begin - a.end}});
+}
+
+bool is_same_bits(float a, float b) {
+  return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+}
 
 constexpr float kLearningRate = 0.01F;
 
@@ -34,6 +50,100 @@ Plans plans_of(const TrainStrategy& strategy, const Workload& workload,
 }
 
 }  // namespace
+
+TrainSubject::TrainSubject(std::string name, nets::Network network, const SizeModel& size_model,
+                           const StepOptions& step)
+    : name_{std::move(name)},
+      network_{std::move(network)},
+      batch_{step.batch},
+      workload_{network_, size_model, step} {}
+
+um::Bytes TrainSubject::image_bytes() const {
+  return 3 * um::Bytes{batch_ * network_.input().elements() * sizeof(float)};  // two in the loader
+}
+
+std::string TrainSubject::description() const {
+  return name_ + " at batch " + std::to_string(batch_);
+}
+
+void TrainSubject::measure(ExecutionContext& context, const Means& means,
+                           const std::stop_token& stop, const OnProgress& on_progress) {
+  profile_ = measure_profile(context, workload_, means.limit, MemoryMode::kManaged, means.space,
+                             stop, on_progress);
+  if (!means.with_copies) return;
+  copy_profile_ = profile_;
+  um::ManagedOptions options = means.space;
+  options.page = workload_.page();
+  copy_profile_->link =
+      measure_link({.device = *context.device,
+                    .mode = MemoryMode::kCopy,
+                    .options = options,
+                    .limit = means.limit},
+                   workload_.training(), *context.backend, *profile_, *context.compute, stop);
+}
+
+const prefetch::Profile& TrainSubject::profile(MemoryMode memory) const {
+  const auto& profile = memory == MemoryMode::kCopy ? copy_profile_ : profile_;
+  um::expects(profile.has_value(), "a subject that was measured");
+  return *profile;
+}
+
+void TrainSubject::draw(std::uint64_t seed) {
+  const DatasetPair data = open_dataset("synthetic", dataset_options(network_, batch_, seed));
+  BatchLoader loader{*data.train, batch_, seed, 0, {.prefetch_depth = 1}};
+  images_ = loader.next();
+}
+
+Plans TrainSubject::resident_plans() const {
+  constexpr um::Bytes kEndless{1ULL << 62U};
+  return make_plans(workload_, profile(MemoryMode::kResident), kEndless,
+                    {.memory = MemoryMode::kResident});
+}
+
+Seconds step_about(std::span<const Round> rounds, std::span<const Round> resident) {
+  um::expects(!resident.empty(), "a resident run to compare with");
+  constexpr std::size_t kNearest = 3;
+  std::vector<Round> by_distance(resident.begin(), resident.end());
+  Samples steps;
+  for (const Round& round : rounds) {
+    std::ranges::stable_sort(by_distance, {},
+                             [&](const Round& other) { return time_between(round, other); });
+    for (std::size_t i = 0; i < std::min(kNearest, by_distance.size()); ++i) {
+      steps.add(by_distance[i].step);
+    }
+  }
+  if (rounds.empty()) {
+    for (const Round& round : resident) steps.add(round.step);
+  }
+  return steps.timing().median;
+}
+
+bool is_warm(std::size_t steps, Seconds before, Seconds last) {
+  constexpr double kHardlyShorter = 0.98;
+  if (steps < kMinWarmUps) return false;
+  return steps >= kMaxWarmUps || last >= kHardlyShorter * before;
+}
+
+bool are_same_losses(const std::vector<float>& a, const std::vector<float>& b) {
+  const std::size_t count = std::min(a.size(), b.size());
+  return std::ranges::equal(std::span{a}.first(count), std::span{b}.first(count), is_same_bits);
+}
+
+std::vector<std::string> complaints_about(const RunRecord& run_record, const RunRecord* expected) {
+  std::vector<std::string> all;
+  if (run_record.near_peak > run_record.budget) {
+    all.push_back(run_record.name + ", took " + um::to_string(run_record.near_peak) +
+                  " of near memory, more than its budget of " + um::to_string(run_record.budget));
+  }
+  if (expected == nullptr) return all;
+  if (!run_record.repeats_itself) {
+    all.push_back(run_record.name + ", had other losses in one round than in another");
+  }
+  if (!are_same_losses(run_record.losses, expected->losses)) {
+    all.push_back(run_record.name + ", had other losses than " + expected->name);
+  }
+  return all;
+}
 
 void TrainTrial::plan(const um::Device& device) {
   try {

@@ -10,14 +10,11 @@
 
 #include "src/bench/link/launch_bench.h"
 #include "src/bench/link/link_bench.h"
-#include "src/cli/bench/bench_flags.h"
+#include "src/cli/bench/bench_command.h"
 #include "src/cli/bench/bench_output.h"
-#include "src/cli/bench/bench_subcommand.h"
-#include "src/cli/bench/bench_tables.h"
-#include "src/cli/bench/partial_measurement.h"
 #include "src/cli/flags/device_flags.h"
 #include "src/cli/flags/memory_flags.h"
-#include "src/cli/terminal/progress_line.h"
+#include "src/cli/terminal/terminal.h"
 
 namespace spillway::cli {
 namespace {

@@ -8,14 +8,11 @@
 #include <vector>
 
 #include "src/bench/paging/paging_bench.h"
-#include "src/cli/bench/bench_flags.h"
+#include "src/cli/bench/bench_command.h"
 #include "src/cli/bench/bench_output.h"
-#include "src/cli/bench/bench_subcommand.h"
-#include "src/cli/bench/bench_tables.h"
-#include "src/cli/bench/partial_measurement.h"
+#include "src/cli/flags/flag_values.h"
 #include "src/cli/flags/memory_flags.h"
-#include "src/cli/flags/number_checks.h"
-#include "src/cli/terminal/progress_line.h"
+#include "src/cli/terminal/terminal.h"
 #include "um/error.h"
 #include "um/host/host_device.h"
 

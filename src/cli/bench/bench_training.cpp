@@ -1,20 +1,28 @@
-#include "src/cli/bench/bench_training.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <stop_token>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "src/bench/train/train_timelines.h"
-#include "src/cli/bench/bench_tables.h"
-#include "src/cli/bench/partial_measurement.h"
+#include "src/bench/train/train_comparison.h"
+#include "src/bench/train/train_strategy.h"
+#include "src/cli/bench/bench_command.h"
+#include "src/cli/bench/bench_output.h"
+#include "src/cli/bench/bench_training_flags.h"
+#include "src/cli/flags/flag_values.h"
 #include "src/cli/flags/output_path.h"
-#include "src/cli/terminal/progress_line.h"
-#include "src/cli/terminal/tell.h"
+#include "src/cli/flags/plan_flags.h"
+#include "src/cli/flags/sweep_flags.h"
+#include "src/cli/terminal/terminal.h"
+#include "src/ops/backend.h"
 #include "src/plan/budget.h"
+#include "um/bytes.h"
 #include "um/error.h"
 #include "um/machine/available_memory.h"
 
@@ -23,12 +31,46 @@ namespace {
 
 using um::Bytes;
 
+/// A bench of trainings, from its flags to its file: the command adds rows to the comparison and
+/// runs it.
+class BenchTraining {
+ public:
+  /// `flags` must outlive it. `bench` is "train" or "planners". Throws: um::Error when the device
+  /// is not there, or an output cannot be written.
+  BenchTraining(const BenchTrainingFlags& flags, const std::string& bench);
+
+  [[nodiscard]] TrainComparison& comparison() { return comparison_; }
+  /// Of `at`; made when it is first asked for. Throws: um::Error when there is no such network.
+  [[nodiscard]] const TrainSubject& subject(const NetAtBatch& at);
+  /// A budget that is checked, for `subject`.
+  [[nodiscard]] NamedBudget resolve(const std::string& budget, const TrainSubject& subject) const;
+  [[nodiscard]] std::vector<NamedBudget> resolve(const std::vector<std::string>& budgets,
+                                                 const TrainSubject& subject) const;
+
+  /// Measures, prints the table, writes the file with `options` and the timelines of the networks
+  /// at their batches; when interrupted or failing, with the rows so far.
+  /// Throws: um::Error where it does not fit the machine, or what was measured broke a budget or
+  /// changed losses; Interrupted.
+  void run(nlohmann::json options);
+
+ private:
+  [[nodiscard]] TrainRoom room() const;
+  void report(nlohmann::json options);
+  void expect_run_checks() const;
+  void expect_reached() const;
+
+  const BenchTrainingFlags& flags_;
+  ExecutionContext context_;
+  bool is_host_;
+  um::Bytes available_;  // near memory
+  BenchOutput output_;
+  TrainComparison comparison_;
+};
+
 constexpr const char* kHost = "host";
 
 // What resident runs may take: the system needs some.
 Bytes nine_tenths(Bytes size) { return Bytes{size.count() / 10 * 9}; }
-
-}  // namespace
 
 BenchTraining::BenchTraining(const BenchTrainingFlags& flags, const std::string& bench)
     : flags_{flags},
@@ -113,6 +155,193 @@ void BenchTraining::expect_reached() const {
     tell("note: only {} of {} rows reached in {:g} s; give more --seconds\n", reached, wanted,
          flags_.repeats.seconds);
   }
+}
+
+struct TrainFlags {
+  BenchTrainingFlags flags{.budgets = {"100%", "60%", "40%", "25%"}};
+  std::vector<std::size_t> batches;  // empty: around the network's
+  std::string budget;                // of the series over batches; empty: memory ends at its middle
+  std::vector<std::string> strategies{"on-demand", "capacity", "joint", "copy"};
+  std::vector<std::string> planners;  // further ones
+  std::vector<std::string> plans;     // files, of the series over budgets
+};
+
+std::string check_strategy(const std::string& name) {
+  return complaint_of([&] { static_cast<void>(find_train_strategy(name)); });
+}
+
+std::string check_plan(const std::string& text) {
+  return complaint_of([&] { static_cast<void>(plan_file_strategy(text)); });
+}
+
+std::vector<TrainStrategy> strategies_of(const TrainFlags& options) {
+  std::vector<TrainStrategy> found;
+  for (const auto* names : {&options.strategies, &options.planners}) {
+    for (const std::string& name : *names) {
+      const TrainStrategy strategy = find_train_strategy(name);
+      if (std::ranges::find(found, strategy) == found.end()) found.push_back(strategy);
+    }
+  }
+  return found;
+}
+
+std::vector<std::size_t> batches_of(const TrainFlags& options, std::size_t batch) {
+  if (options.batches.empty()) return batches_around(batch, options.flags.quick);
+  const std::set<std::size_t> ascending{options.batches.begin(), options.batches.end()};
+  return {ascending.begin(), ascending.end()};
+}
+
+// Which of `batches` near memory is to end at, where the user gives no budget: at the network's
+// own, or in the middle of those that the user gives.
+std::size_t middle_of(const TrainFlags& options, std::size_t batch,
+                      const std::vector<std::size_t>& batches) {
+  if (!options.batches.empty()) return batches.size() / 2;
+  return static_cast<std::size_t>(std::ranges::find(batches, batch) - batches.begin());
+}
+
+void add_rows(const TrainFlags& options, const NetAtBatch& at, BenchTraining& bench) {
+  std::vector<TrainStrategy> strategies = strategies_of(options);
+  std::vector<const TrainSubject*> subjects;
+  std::vector<prefetch::NearNeed> needs;
+  const std::vector<std::size_t> batches = batches_of(options, at.batch);
+  for (const std::size_t batch : batches) {
+    subjects.push_back(&bench.subject({.net = at.net, .batch = batch}));
+    needs.push_back(subjects.back()->workload().need());
+  }
+  const TrainSubject& fixed = bench.subject(at);
+  const um::Bytes middle = budget_at_middle(needs, middle_of(options, at.batch, batches));
+  const NamedBudget budget = options.budget.empty()
+                                 ? NamedBudget{.text = um::to_string(middle), .size = middle}
+                                 : bench.resolve(options.budget, fixed);
+  add_batch_series(bench.comparison(), subjects, strategies, budget);
+  for (const std::string& text : options.plans) strategies.push_back(plan_file_strategy(text));
+  add_budget_series(bench.comparison(), TrainSeries::kBudget, fixed, strategies,
+                    bench.resolve(options.flags.budgets, fixed));
+}
+
+void bench_train(TrainFlags& options, const CLI::App& command) {
+  options.flags.complete(command);
+  BenchTraining bench{options.flags, "train"};
+  for (const NetAtBatch& at : options.flags.networks()) add_rows(options, at, bench);
+  nlohmann::json used = options.flags.options(command);
+  used["strategies"] = options.strategies;
+  used["planners"] = options.planners;
+  used["plan"] = options.plans;
+  bench.run(std::move(used));
+}
+
+void add_comparison_to(CLI::App& command, TrainFlags& options) {
+  command
+      .add_option(
+          "--batches", options.batches,
+          "Batch sizes of the series over batch sizes, separated by commas (default: from a "
+          "quarter to twice the network's)")
+      ->delimiter(',')
+      ->check(check_whole_number)
+      ->check(CLI::Range(kBatchRange.least, kBatchRange.most))
+      ->group(BenchTrainingFlags::kComparison);
+  command
+      .add_option(
+          "--budget", options.budget,
+          "Budget of the series over batch sizes, as for spillway train (default: less than "
+          "the resident need at the network's batch size, or at the middle of --batches)")
+      ->check(check_budget)
+      ->group(BenchTrainingFlags::kComparison);
+  command
+      .add_option(
+          "--strategies", options.strategies,
+          "Compared with the resident run: planners with unified memory, and copy, which is "
+          "the joint planner with explicit copies")
+      ->delimiter(',')
+      ->check(check_strategy)
+      ->capture_default_str()
+      ->group(BenchTrainingFlags::kComparison);
+  command
+      .add_option(
+          "--planners", options.planners,
+          "More planners to compare, e.g. vdnn-all,modnn,superneurons; spillway plan --help "
+          "explains them")
+      ->delimiter(',')
+      ->check(check_strategy)
+      ->group(BenchTrainingFlags::kComparison);
+  command
+      .add_option("--plan", options.plans,
+                  "Plans to compare at the network's batch size, from files that spillway plan "
+                  "--out wrote, separated by commas: FILE over unified memory, copy:FILE with "
+                  "explicit copies; of steps whose weights and optimizer state stay near")
+      ->delimiter(',')
+      ->check(check_plan)
+      ->group(BenchTrainingFlags::kComparison);
+}
+
+struct PlannersFlags {
+  BenchTrainingFlags flags{.budgets = {"60%", "40%", "25%"}};
+  std::vector<std::string> planners{"all"};
+};
+
+std::vector<TrainStrategy> planners_of(const PlannersFlags& options) {
+  std::vector<TrainStrategy> strategies;
+  for (const Strategy& each : find_strategies(options.planners, true)) {
+    strategies.push_back(planner_strategy(each.planner->name(), options.flags.memory.mode()));
+  }
+  return strategies;
+}
+
+void bench_planners(PlannersFlags& options, const CLI::App& command) {
+  options.flags.complete(command);
+  BenchTraining bench{options.flags, "planners"};
+  const std::vector<TrainStrategy> strategies = planners_of(options);
+  for (const NetAtBatch& at : options.flags.networks()) {
+    const TrainSubject& subject = bench.subject(at);
+    add_budget_series(bench.comparison(), TrainSeries::kPlanner, subject, strategies,
+                      bench.resolve(options.flags.budgets, subject));
+  }
+  nlohmann::json used = options.flags.options(command);
+  used["planners"] = options.planners;
+  bench.run(std::move(used));
+}
+
+void add_planners_to(CLI::App& command, PlannersFlags& options) {
+  command
+      .add_option("--planners", options.planners,
+                  "Planners, separated by commas, or all; spillway plan --help explains them")
+      ->delimiter(',')
+      ->check(check_planners)
+      ->capture_default_str()
+      ->group(BenchTrainingFlags::kComparison);
+  command
+      .add_option("--memory", options.flags.memory.memory,
+                  "managed: unified memory with hints; copy: explicit copies of whole blocks")
+      ->check(CLI::IsMember({"managed", "copy"}))
+      ->capture_default_str()
+      ->group(BenchTrainingFlags::kComparison);
+}
+
+}  // namespace
+
+void add_bench_train(CLI::App& bench) {
+  const auto [command, options] = add_bench_subcommand<TrainFlags>(
+      bench, "train", "Measure training steps against batch size and against budget", bench_train);
+  options.flags.add_to(command);
+  add_comparison_to(command, options);
+  command.footer(
+      "All runs of a network share one profile and take turns. The exit status is 1, after all\n"
+      "output, if near memory exceeded a budget or a loss differs from the resident run's.\n"
+      "Example: spillway bench train --net resnet50:16 --link-bandwidth 2GB/s --json train.json\n"
+      "Example: spillway bench train --net resnet18:32,vgg16:4 --budgets min+50%,min+20% "
+      "--planners "
+      "vdnn-all,modnn");
+}
+
+void add_bench_planners(CLI::App& bench) {
+  const auto [command, options] = add_bench_subcommand<PlannersFlags>(
+      bench, "planners", "Measure training steps of every planner at several budgets",
+      bench_planners);
+  options.flags.add_to(command);
+  add_planners_to(command, options);
+  command.footer(
+      "The row of a planner that has no plan for a budget says why.\n"
+      "Example: spillway bench planners --net resnet50:16 --budgets 60%,40% --json planners.json");
 }
 
 }  // namespace spillway::cli

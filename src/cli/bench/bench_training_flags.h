@@ -6,14 +6,27 @@
 #include <string>
 #include <vector>
 
-#include "src/bench/timing_summary.h"
+#include "src/bench/repetition.h"
 #include "src/bench/train/train_bench.h"
-#include "src/cli/bench/bench_nets.h"
 #include "src/cli/flags/device_flags.h"
 #include "src/cli/flags/memory_flags.h"
 #include "src/cli/flags/workload_flags.h"
 
 namespace spillway::cli {
+
+/// A network, by the name or file that the user gives, at a batch size.
+struct NetAtBatch {
+  std::string net;
+  std::size_t batch = 1;
+  friend bool operator==(const NetAtBatch&, const NetAtBatch&) = default;
+};
+
+/// Reads "resnet18:16,resnet:2,2,2,2:8": names of families have colons and commas of their own.
+/// Throws: um::Error that says what is none.
+[[nodiscard]] std::vector<NetAtBatch> parse_nets(const std::string& text);
+
+/// A check of CLI11's.
+[[nodiscard]] std::string check_nets(const std::string& text);
 
 /// How often a training is measured, and until when.
 struct TrainRepeats {

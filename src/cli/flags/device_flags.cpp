@@ -1,19 +1,23 @@
 #include "src/cli/flags/device_flags.h"
 
+#include <dlfcn.h>
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
-#include "src/cli/flags/cuda_side.h"
-#include "src/cli/terminal/tell.h"
+#include "src/cli/terminal/terminal.h"
 #include "src/host/host_backend.h"
+#include "src/io/file_digest.h"
+#include "src/plugin/plug_in.h"
 #include "src/train/setting_ranges.h"
 #include "um/error.h"
+#include "um/files/input_file.h"
 #include "um/host/host_device.h"
 #include "um/text/wording.h"
 
@@ -58,7 +62,41 @@ std::string check_precision(const std::string& text) {
   return "there is no precision '" + text + "'; give fp32, tf32 or bf16";
 }
 
+// 0 where there is none, or none of use.
+std::size_t usable_gpus() {
+  if (!has_nvidia_driver()) return 0;
+  try {
+    return load_cuda_side().count_devices();
+  } catch (const um::Error&) {
+    return 0;
+  }
+}
+
+std::string numbered(std::size_t gpu) { return "cuda:" + std::to_string(gpu); }
+
 }  // namespace
+
+bool has_nvidia_driver() {
+  void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (driver == nullptr) return false;
+  dlclose(driver);
+  return true;
+}
+
+const CudaPlugin& load_cuda_side() {
+  const std::string file = "libspillway_cuda.so";
+  void* const library = load_plug_in(
+      {.file = file,
+       .folders = folders_of_program(SPILLWAY_LIBRARIES_FROM_PROGRAMS),
+       .build_function = kCudaBuildFunction,
+       .build = SPILLWAY_BUILD,
+       .if_absent = "this build has no CUDA side (" + file +
+                    " was not found); build it where nvcc and cuDNN are, or use --device host",
+       .if_broken = "if CUDA 13's libraries or cuDNN 9 are installed elsewhere, put their folders "
+                    "in LD_LIBRARY_PATH, or use --device host",
+       .if_foreign = "install both from the same, or use --device host"});
+  return *reinterpret_cast<CudaPluginFunction>(address_in(library, kCudaPluginFunction))();
+}
 
 void DeviceFlags::add_running_to(CLI::App& app) {
   add_device_to(app);
@@ -204,6 +242,44 @@ std::size_t DeviceFlags::thread_count() const {
 std::unique_ptr<host::HostBackend> DeviceFlags::make_host_backend() const {
   expect_host_precision();
   return std::make_unique<host::HostBackend>(thread_count(), chosen_precision());
+}
+
+std::size_t gpu_of_rank(std::size_t gpus, std::size_t rank_on_node, std::size_t ranks_on_node) {
+  if (gpus == 1) return 0;  // what it should not be, CudaPlugin::join_ranks() sees
+  if (ranks_on_node <= gpus) return rank_on_node;
+  throw um::Error{"this machine has " + um::count_of(gpus, "GPU") + " for " +
+                  um::count_of(ranks_on_node, "rank") +
+                  ", and each needs one of its own; start fewer ranks, or use --device host"};
+}
+
+std::string device_of_rank(const std::string& device, const Communicator& ranks) {
+  if (device == "host") return device;
+  const std::size_t on_node = ranks.ranks_on_node();
+  if (device == "auto") {
+    return usable_gpus() >= on_node ? numbered(ranks.rank_on_node()) : "host";
+  }
+  if (device == "cuda") {
+    const std::size_t gpus = use_cuda([] { return load_cuda_side().count_devices(); });
+    return numbered(gpu_of_rank(gpus, ranks.rank_on_node(), on_node));
+  }
+  if (on_node == 1) return device;
+  throw um::Error{"--device " + device + " is one GPU, and " + um::count_of(on_node, "rank") +
+                  " are on this machine; give --device cuda, for a GPU each"};
+}
+
+std::function<std::unique_ptr<Communicator>(ExecutionContext&)> joining_of(
+    const std::string& device, Communicator& ranks, const CommunicatorOptions& options) {
+  if (device == "host") return {};
+  return [&ranks, options](ExecutionContext& context) {
+    return load_cuda_side().join_ranks(context, ranks, options);
+  };
+}
+
+std::vector<NamedText> agreement_of_ranks(const std::string& arguments, const std::string& device) {
+  const um::InputFile program{"/proc/self/exe"};
+  return {{.name = "program", .text = sha256_of(program)},
+          {.name = "command line", .text = arguments},
+          {.name = "device", .text = device == "host" ? "host" : "GPU"}};
 }
 
 }  // namespace spillway::cli

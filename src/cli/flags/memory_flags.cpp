@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/cli/flags/duration.h"
+#include "src/cli/flags/flag_values.h"
 #include "um/error.h"
 #include "um/host/far/far_file.h"
 

@@ -6,10 +6,6 @@
 #include "src/plan/memory_mode.h"
 #include "um/options.h"
 
-namespace CLI {
-class App;
-}  // namespace CLI
-
 namespace spillway::cli {
 
 /// The flags that say where tensors live: --memory, --far, --link-bandwidth, --paging and their

@@ -37,6 +37,10 @@ void expect_makeable(const fs::path& path) {
   ::unlink(place.c_str());
 }
 
+std::string both_to_standard_output(const std::string& a, const std::string& b) {
+  return a + " and " + b + " cannot both write to standard output; give one of them a file";
+}
+
 }  // namespace
 
 void expect_writable(const std::string& path) {
@@ -49,14 +53,6 @@ void expect_writable(const std::string& path) {
     throw um::system_error("cannot write " + path, errno);
   }
 }
-
-namespace {
-
-std::string both_to_standard_output(const std::string& a, const std::string& b) {
-  return a + " and " + b + " cannot both write to standard output; give one of them a file";
-}
-
-}  // namespace
 
 void write_text(const std::string& text, const std::string& path) {
   if (path != "-") return um::write_output(path, text);

@@ -4,10 +4,7 @@
 
 #include "src/cli/flags/cli11.h"
 #include "src/plan/plans.h"
-
-namespace CLI {
-class App;
-}  // namespace CLI
+#include "src/plan/sub_batch_choice.h"
 
 namespace spillway::cli {
 
@@ -31,5 +28,14 @@ struct PlanFlags {
 
 /// Complains about a name of no planner; a check of CLI11's.
 [[nodiscard]] std::string check_planner(const std::string& name);
+
+/// The flag --sub-batch of `spillway plan` and `spillway train`.
+struct SubBatchOption : SubBatchChoice {
+  void add_to_plan(CLI::App& app);
+  void add_to_train(CLI::App& app);
+
+ private:
+  void add_to(CLI::App& app, const std::string& help);
+};
 
 }  // namespace spillway::cli

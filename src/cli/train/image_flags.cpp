@@ -6,7 +6,7 @@
 #include <array>
 #include <map>
 
-#include "src/cli/flags/number_checks.h"
+#include "src/cli/flags/flag_values.h"
 #include "src/io/data/open_dataset.h"
 
 namespace spillway::cli {

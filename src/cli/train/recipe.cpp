@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "prefetch/files/json.h"
-#include "src/cli/flags/suggest_name.h"
+#include "src/cli/flags/flag_values.h"
 #include "um/error.h"
 
 namespace spillway::cli {

@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <chrono>
 
-#include "src/cli/flags/duration.h"
-#include "src/cli/flags/number_checks.h"
-#include "src/cli/flags/rank_device.h"
-#include "src/cli/terminal/tell.h"
+#include "src/cli/flags/device_flags.h"
+#include "src/cli/flags/flag_values.h"
+#include "src/cli/terminal/terminal.h"
 #include "src/ranks/agreement.h"
 #include "src/ranks/mpi/open_mpi.h"
 #include "src/ranks/rank_names.h"

@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "src/cli/flags/bucket_flag.h"
 #include "src/cli/flags/cli11.h"
-#include "src/cli/flags/zero_flag.h"
+#include "src/cli/flags/rank_flags.h"
 #include "src/ranks/communicator.h"
 #include "src/ranks/thread_communicator.h"
 #include "src/train/parts/rank_training.h"

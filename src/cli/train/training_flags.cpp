@@ -8,9 +8,8 @@
 #include <utility>
 
 #include "nets/text/network_file.h"
-#include "src/cli/flags/complaint.h"
-#include "src/cli/flags/named_network.h"
-#include "src/cli/flags/number_checks.h"
+#include "src/cli/flags/flag_values.h"
+#include "src/cli/flags/workload_flags.h"
 #include "src/cli/train/training_report.h"
 #include "src/io/data/open_dataset.h"
 #include "src/io/onnx/onnx_model.h"
@@ -18,6 +17,23 @@
 #include "um/error.h"
 
 namespace spillway::cli {
+namespace {
+
+constexpr const char* kTraining = "Training";
+constexpr const char* kPlanning = "Planning";
+constexpr const char* kAuto = "auto";
+
+// The value is empty for --resume alone.
+std::string check_resume(const std::string& text) {
+  if (text.empty() || text == "true" || text == "false" || text == kAuto) return {};
+  return "'" + text + "' does not say whether to go on; give --resume alone, or --resume auto";
+}
+
+std::string check_data_set(const std::string& text) {
+  return complaint_of([&] { expect_data_set(text); });
+}
+
+}  // namespace
 
 void InitialFlags::add_to(CLI::App& command, const char* group) {
   command
@@ -78,24 +94,6 @@ TensorSource InitialFlags::values_of(const OpenedNetwork& network, bool goes_on)
   }
   return onnx_weights(network, has_new_head);
 }
-
-namespace {
-
-constexpr const char* kTraining = "Training";
-constexpr const char* kPlanning = "Planning";
-constexpr const char* kAuto = "auto";
-
-// The value is empty for --resume alone.
-std::string check_resume(const std::string& text) {
-  if (text.empty() || text == "true" || text == "false" || text == kAuto) return {};
-  return "'" + text + "' does not say whether to go on; give --resume alone, or --resume auto";
-}
-
-std::string check_data_set(const std::string& text) {
-  return complaint_of([&] { expect_data_set(text); });
-}
-
-}  // namespace
 
 void TrainingFlags::add_to(CLI::App& command) {
   workload.add_to(command);

@@ -7,11 +7,9 @@
 
 #include "src/cli/flags/cli11.h"
 #include "src/cli/flags/device_flags.h"
-#include "src/cli/flags/learning_rate_flags.h"
 #include "src/cli/flags/memory_flags.h"
-#include "src/cli/flags/named_network.h"
+#include "src/cli/flags/optimizer_flags.h"
 #include "src/cli/flags/plan_flags.h"
-#include "src/cli/flags/sub_batch_flag.h"
 #include "src/cli/flags/workload_flags.h"
 #include "src/cli/train/image_flags.h"
 #include "src/cli/train/shard_flags.h"

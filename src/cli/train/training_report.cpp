@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "src/cli/flags/output_path.h"
-#include "src/cli/terminal/tell.h"
+#include "src/cli/terminal/terminal.h"
 #include "um/bytes.h"
 #include "um/error.h"
 #include "um/text/wording.h"

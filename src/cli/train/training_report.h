@@ -9,7 +9,7 @@
 #include <string>
 
 #include "nets/network.h"
-#include "src/cli/terminal/progress_line.h"
+#include "src/cli/terminal/terminal.h"
 #include "src/train/best_evaluation.h"
 #include "src/train/session.h"
 #include "src/train/train.h"

@@ -5,8 +5,8 @@
 
 #include "src/cuda/cudnn/cublas_matmul.h"
 #include "src/cuda/kernels/kernels.h"
-#include "src/cuda/kernels/sequences/token_matrix.h"
 #include "src/cuda/kernels/sequences/vocabulary_rows.h"
+#include "src/cuda/layout/layout.h"
 #include "src/cuda/layout/parameter_layout.h"
 #include "src/cuda/layout/step_numbers.h"
 #include "src/ops/backend.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cuda_runtime_api.h>
+
 #include <cstddef>
 #include <memory>
 #include <string_view>
@@ -8,6 +10,7 @@
 #include "src/cuda/layout/layout.h"
 #include "src/ops/backend.h"
 #include "um/bytes.h"
+#include "um/cuda/driver/cuda_facts.h"
 
 namespace spillway::cuda {
 
@@ -134,5 +137,21 @@ void add_bias_relu(const Machine& machine, const ChannelMatrix& matrix, std::byt
 /// Enqueues the conversion of `count` bfloat16 numbers to floats. Requires: both pointers are
 /// aligned to 16 bytes; `count` is a multiple of 8.
 void widen(const Machine& machine, std::size_t count, const std::byte* from, float* to);
+
+/// Throws: um::Error, one sentence that says what to do, unless our kernels were compiled for the
+/// current device. `facts` describe that device.
+void expect_kernels_for_this_gpu(const um::CudaFacts& facts);
+
+/// Bytes of shared memory that a block may use on every device without an explicit request.
+inline constexpr std::size_t kSharedBytes = 48U << 10U;
+
+// Sums of ranks over numbers in a device's memory: NumberKernels of src/ranks/communicator.h. Each
+// function enqueues, and requires only the alignment of a float.
+
+/// to[i] += numbers[i]
+void add_numbers(cudaStream_t stream, float* to, const float* numbers, std::size_t count);
+/// numbers[i] /= by
+void divide_numbers(cudaStream_t stream, float* numbers, float by, std::size_t count);
+void fill_numbers(cudaStream_t stream, float* numbers, float value, std::size_t count);
 
 }  // namespace spillway::cuda

@@ -5,7 +5,6 @@
 
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/kernels/launch.cuh"
-#include "src/cuda/kernels/launch.h"
 
 namespace spillway::cuda {
 namespace {

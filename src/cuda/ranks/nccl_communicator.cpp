@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "src/cuda/ranks/device_communicator.h"
-#include "src/cuda/ranks/join_devices.h"
 #include "src/ranks/agreement.h"
 #include "um/error.h"
 

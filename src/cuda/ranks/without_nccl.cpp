@@ -1,4 +1,4 @@
-#include "src/cuda/ranks/join_devices.h"
+#include "src/cuda/ranks/device_communicator.h"
 #include "um/error.h"
 
 namespace spillway::cuda {

@@ -5,7 +5,6 @@
 
 #include "src/io/images/augmentation.h"
 #include "src/io/images/crop.h"
-#include "src/io/images/decode_crop.h"
 #include "src/io/images/image_decoder.h"
 #include "src/numbers/narrow_floats.h"
 #include "um/error.h"

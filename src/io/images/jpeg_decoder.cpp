@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "src/io/images/orientation.h"
 #include "um/error.h"
 
 namespace spillway {

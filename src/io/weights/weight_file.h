@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <span>
@@ -10,6 +11,7 @@
 
 #include "src/io/safetensors.h"
 #include "src/io/weights/model_files.h"
+#include "src/io/weights/name_table.h"
 #include "src/io/weights/tensor_places.h"
 
 namespace spillway {
@@ -62,5 +64,29 @@ class WeightFile {
   bool has_new_head_;
   std::string drawn_layer_;
 };
+
+/// A summary of what was written.
+struct ExportedWeights {
+  std::string title;  ///< "Hugging Face's GPT-2"
+  std::size_t tensors = 0;
+};
+
+/// The numbers of a checkpoint to write.
+enum class ExportedState : std::uint8_t {
+  kWeights,
+  kAverages  ///< moving averages where the checkpoint has them; otherwise weights
+};
+
+/// The state to write and the names to use.
+struct ExportOptions {
+  WeightSource source = WeightSource::kTorchvision;
+  ExportedState state = ExportedState::kWeights;
+};
+
+/// Writes the parameters and running statistics of `checkpoint`, which belongs to `network`, to
+/// `file` as F32. Replaces an existing file atomically. Throws: um::Error when the network has no
+/// such names, or the file cannot be written.
+ExportedWeights export_weights(const SafetensorsReader& checkpoint, const std::string& network,
+                               const ExportOptions& options, const std::filesystem::path& file);
 
 }  // namespace spillway

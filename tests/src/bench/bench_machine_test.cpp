@@ -1,10 +1,9 @@
-#include "src/bench/bench_machine.h"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "src/bench/bench_file.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway {

@@ -7,7 +7,6 @@
 #include <stop_token>
 #include <vector>
 
-#include "src/bench/timing_summary.h"
 #include "src/execute/executor.h"
 #include "um/error.h"
 

@@ -1,10 +1,8 @@
-#include "src/bench/round.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "src/bench/warm_up.h"
+#include "src/bench/train/train_trial.h"
 
 namespace spillway {
 namespace {

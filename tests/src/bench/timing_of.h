@@ -1,6 +1,6 @@
 #pragma once
 
-#include "src/bench/timing_summary.h"
+#include "src/bench/repetition.h"
 
 namespace spillway::test {
 

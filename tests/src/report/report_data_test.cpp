@@ -1,12 +1,10 @@
-#include "src/report/report_data.h"
-
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "src/report/report_input.h"
 #include "src/report/report_page.h"
-#include "src/report/timeline_data.h"
 #include "tests/refusal.h"
 #include "tests/src/report/sample_files.h"
 

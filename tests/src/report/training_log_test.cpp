@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/report/step_table.h"
-#include "src/report/training_curves.h"
+#include "src/report/report_page.h"
 #include "tests/refusal.h"
 #include "tests/src/report/sample_files.h"
 

@@ -15,8 +15,6 @@
 #include "prefetch/planners/catalogue.h"
 #include "src/step/machine_size_model.h"
 #include "src/sweep/scenario.h"
-#include "src/sweep/soundness.h"
-#include "src/sweep/sweep_json.h"
 
 namespace spillway {
 namespace {

@@ -17,12 +17,11 @@ SPILLWAY_PLAN_LIBRARY name, beside this package, where the system finds librarie
 build/release of the tree that this package lies in.
 """
 
-from .block import Block
 from .frameworks import cuda_allocator, cuda_mem_pool, cupy_allocator, default_space, set_default
 from .library import Error, load, version
 from .planning import BudgetTooSmall, PlannedStep, needs, plan
 from .sizes import byte_count
-from .space import Space
+from .space import Block, Space
 
 __all__ = ["Block", "BudgetTooSmall", "Error", "PlannedStep", "Space", "budget", "byte_count",
            "capture", "cuda_allocator", "cuda_mem_pool", "cupy_allocator", "default_space",

@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-#include "src/cuda/kernels/launch.h"
-#include "src/cuda/kernels/sequences/token_matrix.h"
+#include "src/cuda/kernels/kernels.h"
+#include "src/cuda/layout/layout.h"
 #include "src/ops/sequence_operations.h"
 
 namespace spillway::cuda {

@@ -1,6 +1,6 @@
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/kernels/launch.cuh"
-#include "src/cuda/kernels/sequences/token_matrix.h"
+#include "src/cuda/layout/layout.h"
 
 namespace spillway::cuda {
 namespace {

@@ -3,9 +3,9 @@
 
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/kernels/launch.cuh"
-#include "src/cuda/kernels/sequences/token_matrix.h"
 #include "src/cuda/kernels/sequences/vocabulary_rows.h"
 #include "src/cuda/kernels/softmax_cross_entropy.cuh"
+#include "src/cuda/layout/layout.h"
 #include "src/cuda/layout/step_numbers.h"
 
 namespace spillway::cuda {

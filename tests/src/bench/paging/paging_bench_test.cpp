@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <stop_token>
 
-#include "src/bench/paging/touch_pattern.h"
 #include "src/execute/executor.h"
 #include "tests/src/bench/timing_of.h"
 #include "tests/um/hosted_device.h"

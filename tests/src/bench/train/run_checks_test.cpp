@@ -1,11 +1,11 @@
-#include "src/bench/train/run_checks.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
+
+#include "src/bench/train/train_trial.h"
 
 namespace spillway {
 namespace {

@@ -1,5 +1,3 @@
-#include "src/bench/train/train_series.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "src/bench/train/train_subject.h"
+#include "src/bench/train/train_comparison.h"
+#include "src/bench/train/train_trial.h"
 #include "tests/src/small_training.h"
 
 namespace spillway {

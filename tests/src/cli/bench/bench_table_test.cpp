@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "src/bench/train/train_row.h"
-#include "src/cli/bench/bench_flags.h"
-#include "src/cli/bench/bench_tables.h"
+#include "src/cli/bench/bench_command.h"
+#include "src/cli/bench/bench_output.h"
 #include "tests/src/bench/timing_of.h"
 
 namespace spillway::cli {

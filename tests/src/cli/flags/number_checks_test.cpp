@@ -1,13 +1,11 @@
-#include "src/cli/flags/number_checks.h"
-
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "src/cli/flags/rank_device.h"
-#include "src/cli/flags/suggest_name.h"
+#include "src/cli/flags/device_flags.h"
+#include "src/cli/flags/flag_values.h"
 #include "src/ranks/thread_communicator.h"
 #include "tests/refusal.h"
 

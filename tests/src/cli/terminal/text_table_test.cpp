@@ -1,6 +1,6 @@
-#include "src/cli/terminal/text_table.h"
-
 #include <gtest/gtest.h>
+
+#include "src/cli/terminal/terminal.h"
 
 namespace spillway::cli {
 namespace {

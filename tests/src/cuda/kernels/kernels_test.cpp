@@ -1,5 +1,7 @@
 // Our GPU kernels beyond the tests of operations: limits, sums of ranks, staged batches, several
 // updates in a launch.
+#include "src/cuda/kernels/kernels.h"
+
 #include <cmath>
 #include <cstddef>
 #include <memory>
@@ -8,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "src/cuda/kernels/number_sums.h"
 #include "src/cuda/kernels/sequences/attention_kernels.h"
 #include "src/ranks/communicator.h"
 #include "tests/refusal.h"

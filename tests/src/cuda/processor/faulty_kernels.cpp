@@ -1,7 +1,7 @@
 #include "tests/src/cuda/processor/faulty_kernels.h"
 
+#include "src/cuda/kernels/kernels.h"
 #include "src/cuda/kernels/launch.cuh"
-#include "src/cuda/kernels/launch.h"
 
 namespace spillway::processor {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "src/cuda/kernels/launch.h"
+#include "src/cuda/kernels/kernels.h"
 #include "tests/src/cuda/processor/function_status.h"
 #include "um/cuda/driver/check.h"
 

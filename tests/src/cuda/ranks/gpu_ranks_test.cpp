@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "src/cuda/cuda_backend.h"
-#include "src/cuda/ranks/join_devices.h"
+#include "src/cuda/ranks/device_communicator.h"
 #include "src/host/host_backend.h"
 #include "src/ranks/tree_reduction.h"
 #include "src/train/trainer.h"

@@ -1,5 +1,3 @@
-#include "src/cuda/ranks/join_devices.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "src/cuda/ranks/device_communicator.h"
 #include "src/cuda/ranks/nccl_communicator.h"
 #include "tests/refusal.h"
 #include "tests/src/cuda/ranks/nccl_ranks.h"

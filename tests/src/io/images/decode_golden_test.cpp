@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/io/images/augmentation.h"
-#include "src/io/images/decode_crop.h"
+#include "src/io/images/crop.h"
 #include "src/io/images/image_decoder.h"
 #include "src/io/images/image_pipeline.h"
 #include "tests/src/io/images/image_files.h"

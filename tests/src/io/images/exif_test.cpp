@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "src/io/images/decode_crop.h"
+#include "src/io/images/crop.h"
 #include "src/io/images/image_decoder.h"
-#include "src/io/images/orientation.h"
 #include "tests/src/io/images/image_files.h"
 
 namespace spillway::test {

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "src/io/weights/export_weights.h"
 #include "tests/refusal.h"
 #include "tests/src/io/weights/reading_weights.h"
 #include "tests/src/io/weights/weight_networks.h"

@@ -1,0 +1,131 @@
+#include "src/cli/terminal/terminal.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+
+#include "um/error.h"
+
+namespace spillway::cli {
+namespace {
+
+std::atomic<bool> is_silent = false;
+
+constexpr std::chrono::milliseconds kOnTerminal{100};
+constexpr std::chrono::seconds kElsewhere{10};
+
+// Returns the width of the terminal; 80 if unknown.
+int columns() {
+  winsize size{};
+  const bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+  return is_known ? size.ws_col : 80;
+}
+
+}  // namespace
+
+void be_silent() noexcept { is_silent = true; }
+
+void tell(std::string_view text) noexcept {
+  if (is_silent) return;
+  [[maybe_unused]] const std::size_t written = std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+// Does as gnulib's stdopen(): opens standard input only for writing and the others only for
+// reading. Their use fails as without a descriptor. A new file gets the lowest free descriptor.
+void open_missing_streams() noexcept {
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
+    if (fcntl(stream, F_GETFD) >= 0) continue;
+    [[maybe_unused]] const int opened =
+        open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+void expect_output_written() {
+  errno = 0;
+  const bool is_flushed = std::fflush(stdout) == 0;
+  if (is_flushed && std::ferror(stdout) == 0) return;
+  if (!is_flushed && errno != 0) throw um::system_error("cannot write to standard output", errno);
+  throw um::Error{"cannot write to standard output"};  // an earlier call failed
+}
+
+std::string text_table(const std::vector<TableLine>& lines, std::size_t left) {
+  std::vector<std::size_t> widths;
+  for (const TableLine& line : lines) {
+    if (widths.size() < line.size()) widths.resize(line.size());
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+  }
+  std::string table;
+  for (const TableLine& line : lines) {
+    std::string text;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      if (i > 0) text += "  ";
+      text += i < left ? fmt::format("{:<{}}", line[i], widths[i])
+                       : fmt::format("{:>{}}", line[i], widths[i]);
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    table += text + '\n';
+  }
+  return table;
+}
+
+std::string fitting(const std::vector<std::string>& fields, std::size_t width) {
+  std::string line;
+  for (const std::string& field : fields) {
+    if (line.empty()) {
+      line = field;
+    } else if (line.size() + 2 + field.size() <= width) {
+      line += "  " + field;
+    } else {
+      break;
+    }
+  }
+  return line;
+}
+
+ProgressLine::ProgressLine() : is_terminal_{isatty(STDERR_FILENO) == 1} {}
+
+ProgressLine::~ProgressLine() {
+  if (is_open_) std::fputc('\n', stderr);
+}
+
+void ProgressLine::show(const std::string& text) {
+  if (Clock::now() < next_) return;
+  next_ =
+      Clock::now() + (is_terminal_ ? Clock::duration{kOnTerminal} : Clock::duration{kElsewhere});
+  if (is_terminal_) {
+    tell("\r{:.{}}\x1b[K", text, columns() - 1);  // the last column would wrap
+    is_open_ = true;
+  } else {
+    tell("{}\n", text);
+  }
+}
+
+void ProgressLine::show_part(const std::string& work, double fraction) {
+  show(fmt::format("{}: {:.0f} %", work, 100 * fraction));
+}
+
+void ProgressLine::show_fields(const std::vector<std::string>& fields) {
+  constexpr std::size_t kAnyWidth = 1000;
+  show(fitting(fields, is_terminal_ ? static_cast<std::size_t>(columns() - 1) : kAnyWidth));
+}
+
+void ProgressLine::end() {
+  if (is_open_) std::fputc('\n', stderr);
+  is_open_ = false;
+  next_ = {};
+}
+
+void TimeLeftLine::show(double done, const std::string& latest) {
+  const double passed = std::chrono::duration<double>{Clock::now() - begin_}.count();
+  const std::string left =
+      done > 0 ? fmt::format(", {:.0f} s left", passed * (1 - done) / done) : "";
+  line_.show(fmt::format("{} {:.0f} %{}; {}", what_, 100 * done, left, latest));
+}
+
+}  // namespace spillway::cli
