@@ -27,7 +27,7 @@
 #include "src/cli/terminal/progress_line.h"
 #include "src/cli/terminal/text_table.h"
 #include "src/execute/executor.h"
-#include "src/plan/percent.h"
+#include "src/plan/budget.h"
 #include "src/step/machine_size_model.h"
 #include "src/sweep/plan_file_strategy.h"
 #include "src/sweep/point.h"

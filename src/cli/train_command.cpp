@@ -29,7 +29,7 @@
 #include "src/cli/train/training_flags.h"
 #include "src/cli/train/training_report.h"
 #include "src/io/weights/weight_file.h"
-#include "src/plan/batch_facts.h"
+#include "src/plan/plans.h"
 #include "src/step/batch_norm_values.h"
 #include "src/step/divided_updates.h"
 #include "src/step/sub_step.h"

@@ -8,7 +8,7 @@
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_memory.h"
 #include "src/plan/arena_use.h"
-#include "src/plan/memory_mode.h"
+#include "src/plan/plans.h"
 #include "um/device.h"
 #include "um/memory.h"
 #include "um/options.h"

@@ -7,7 +7,7 @@
 
 #include "prefetch/runtime/step_layout.h"
 #include "src/execute/movable_blocks.h"
-#include "src/plan/memory_mode.h"
+#include "src/plan/plans.h"
 #include "um/device.h"
 #include "um/memory.h"
 #include "um/options.h"

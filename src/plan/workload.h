@@ -9,7 +9,7 @@
 #include "prefetch/moves/sub_batch.h"
 #include "prefetch/planner.h"
 #include "src/ops/backend.h"
-#include "src/plan/step_to_plan.h"
+#include "src/plan/budget.h"
 #include "src/step/divided_updates.h"
 #include "src/step/shard_steps.h"
 #include "src/step/step.h"

@@ -18,7 +18,7 @@
 #include "prefetch/planners/smallest_budget.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/verify/verify.h"
-#include "src/plan/placed_plan.h"
+#include "src/plan/arena_use.h"
 #include "src/sweep/memory_by_run.h"
 #include "src/sweep/robustness.h"
 #include "um/error.h"

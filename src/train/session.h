@@ -17,7 +17,6 @@
 #include "src/io/data/batch_loader.h"
 #include "src/ops/backend.h"
 #include "src/plan/arena_use.h"
-#include "src/plan/memory_mode.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
 #include "src/train/parts/gradient_sums.h"

@@ -10,7 +10,7 @@
 #include "src/io/data/batch_loader.h"
 #include "src/io/file_digest.h"
 #include "src/plan/predicted_step.h"
-#include "src/plan/sub_batch_choice.h"
+#include "src/plan/sub_batch_plans.h"
 #include "src/step/batch_norm_values.h"
 #include "src/train/parts/first_rank.h"
 #include "src/train/parts/rank_agreement.h"

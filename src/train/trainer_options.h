@@ -13,7 +13,6 @@
 #include "src/io/data/image_folder.h"
 #include "src/io/data/open_dataset.h"
 #include "src/ops/backend.h"
-#include "src/plan/memory_mode.h"
 #include "src/plan/plans.h"
 #include "src/step/step.h"
 #include "src/train/best_evaluation.h"

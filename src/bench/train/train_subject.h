@@ -10,7 +10,6 @@
 #include "nets/network.h"
 #include "prefetch/profile.h"
 #include "src/ops/backend.h"
-#include "src/plan/memory_mode.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
 #include "src/profile/profiler.h"

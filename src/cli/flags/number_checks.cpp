@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <system_error>
 
-#include "src/plan/percent.h"
+#include "src/plan/budget.h"
 
 namespace spillway::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "src/cli/flags/cli11.h"
-#include "src/plan/sub_batch_choice.h"
+#include "src/plan/sub_batch_plans.h"
 
 namespace CLI {
 class App;

@@ -6,7 +6,7 @@
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/profile.h"
 #include "src/ops/backend.h"
-#include "src/plan/bucket_time.h"
+#include "src/plan/bucket_choice.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
 #include "src/train/parts/rank_training.h"
