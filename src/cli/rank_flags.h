@@ -9,7 +9,7 @@
 #include "src/cli/flags/cli11.h"
 #include "src/cli/flags/zero_flag.h"
 #include "src/plan/plans.h"
-#include "src/step/divided_updates.h"
+#include "src/step/shard_steps.h"
 
 namespace spillway::cli {
 

@@ -10,7 +10,6 @@
 #include "prefetch/planner.h"
 #include "src/ops/backend.h"
 #include "src/plan/budget.h"
-#include "src/step/divided_updates.h"
 #include "src/step/shard_steps.h"
 #include "src/step/step.h"
 #include "src/step/sub_step.h"

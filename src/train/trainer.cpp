@@ -11,7 +11,7 @@
 #include "src/io/file_digest.h"
 #include "src/plan/predicted_step.h"
 #include "src/plan/sub_batch_plans.h"
-#include "src/step/batch_norm_values.h"
+#include "src/step/sub_step.h"
 #include "src/train/parts/first_rank.h"
 #include "src/train/parts/rank_agreement.h"
 #include "src/train/parts/state_tensors.h"
