@@ -15,10 +15,9 @@
 #include "src/plan/predicted_step.h"
 #include "src/plan/sub_batch_plans.h"
 #include "src/profile/measured_profile.h"
-#include "src/train/parts/rank_agreement.h"
-#include "src/train/parts/rank_buckets.h"
+#include "src/train/parts/rank_plans.h"
 #include "src/train/parts/rank_step.h"
-#include "src/train/parts/shared_profiles.h"
+#include "src/train/parts/rank_training.h"
 
 namespace spillway {
 namespace {

@@ -12,9 +12,9 @@
 #include "src/plan/predicted_step.h"
 #include "src/plan/sub_batch_plans.h"
 #include "src/step/sub_step.h"
-#include "src/train/parts/first_rank.h"
-#include "src/train/parts/rank_agreement.h"
-#include "src/train/parts/state_tensors.h"
+#include "src/train/parts/rank_messages.h"
+#include "src/train/parts/rank_training.h"
+#include "src/train/state.h"
 
 namespace spillway {
 

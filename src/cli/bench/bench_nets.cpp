@@ -7,7 +7,7 @@
 
 #include "src/cli/flags/complaint.h"
 #include "src/cli/flags/workload_flags.h"
-#include "src/train/setting_ranges.h"
+#include "src/train/settings.h"
 #include "um/error.h"
 
 namespace spillway::cli {

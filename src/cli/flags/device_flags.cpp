@@ -12,7 +12,7 @@
 #include "src/cli/flags/cuda_side.h"
 #include "src/cli/terminal/tell.h"
 #include "src/host/host_backend.h"
-#include "src/train/setting_ranges.h"
+#include "src/train/settings.h"
 #include "um/error.h"
 #include "um/host/host_device.h"
 #include "um/text/wording.h"

@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "src/cli/flags/number_checks.h"
-#include "src/train/settings_json.h"
+#include "src/train/settings.h"
 
 namespace spillway::cli {
 namespace {

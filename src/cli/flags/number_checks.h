@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "src/train/setting_ranges.h"
+#include "src/train/settings.h"
 
 namespace spillway::cli {
 

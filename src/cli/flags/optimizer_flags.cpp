@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/cli/flags/number_checks.h"
-#include "src/train/settings_json.h"
+#include "src/train/settings.h"
 #include "um/error.h"
 
 namespace spillway::cli {

@@ -1,19 +1,26 @@
-#include "src/train/parts/kept_plans.h"
+#include "src/train/parts/rank_plans.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
 
 #include "prefetch/files/json.h"
 #include "prefetch/files/plan_file.h"
+#include "src/plan/bucket_choice.h"
+#include "src/plan/state_choice.h"
+#include "src/profile/interconnect_profiler.h"
 #include "src/ranks/agreement.h"
-#include "src/train/parts/first_rank.h"
-#include "src/train/parts/gather_lists.h"
+#include "src/train/parts/rank_messages.h"
+#include "src/train/parts/rank_step.h"
+#include "src/train/parts/rank_training.h"
 #include "um/error.h"
 #include "um/text/wording.h"
 
 namespace spillway {
 namespace {
 
+using nlohmann::json;
 using prefetch::JsonFile;
 using prefetch::JsonView;
 using prefetch::Profile;
@@ -36,6 +43,45 @@ std::unordered_map<std::string, std::string> algorithms_of(const JsonFile& file)
 std::size_t counterpart(std::size_t step, std::size_t count, std::size_t others) {
   if (step + 1 == count || others == 1) return others - 1;
   return std::min(step, others - 2);
+}
+
+bool fits(const Workload& near, const SizeModel& size_model, um::Bytes budget,
+          const PlanRequest& request) {
+  const StateChoice state{near, size_model, request};
+  try {
+    expect_feasible(state.within(budget), budget, request);
+    return true;
+  } catch (const um::Error&) {  // such as BudgetTooSmall
+    return false;
+  }
+}
+
+// The times of each task, by algorithm, of all steps.
+json times_by_name(std::span<const RepeatedStep> steps, const std::vector<Profile>& profiles) {
+  json times = json::object();
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto& tasks = steps[i].step.graph.tasks;
+    for (std::size_t t = 0; t < tasks.size(); ++t) {
+      json& of_task = times[tasks[t].name] = json::array();
+      for (const Nanoseconds time : profiles[i].durations[t]) of_task.push_back(time.count());
+    }
+  }
+  return times;
+}
+
+void take_times(const json& times, std::span<const RepeatedStep> steps,
+                std::vector<Profile>& profiles) {
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto& tasks = steps[i].step.graph.tasks;
+    for (std::size_t t = 0; t < tasks.size(); ++t) {
+      const auto found = times.find(tasks[t].name);
+      std::vector<Nanoseconds>& own = profiles[i].durations[t];
+      if (found == times.end() || found->size() != own.size()) continue;
+      for (std::size_t a = 0; a < own.size(); ++a) {
+        own[a] = Nanoseconds{(*found)[a].get<Nanoseconds::rep>()};
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -132,6 +178,63 @@ std::string KeptPlans::departure(const Workload& workload,
   if (others == 0) return sentence + "with the same algorithms";
   return sentence + "in which " + um::count_of(others, "task") + " of " + std::to_string(chosen) +
          " that have a choice run by other algorithms, so that results may be rounded otherwise";
+}
+
+ChosenBuckets choose_rank_buckets(const RankOptions& ranks, const Workload& near,
+                                  const TimedSteps& timed, const SizeModel& size_model,
+                                  um::Bytes budget, const PlanRequest& request) {
+  Communicator& communicator = *ranks.communicator;
+  const ShardedBatch batch = shard_batch(ranks, ranks.shards * near.training_steps().back().batch);
+  const auto with_buckets = [&](const prefetch::BucketRule& rule) {
+    return near.with_buckets(size_model, rule, [&](const Step& last) {
+      return RankStep::near_memory(batch, ranks, last);
+    });
+  };
+  ChosenBuckets chosen{.rule = ranks.buckets};
+  on_first_rank(communicator, [&] {
+    chosen.rule =
+        choose_buckets(near.training().graph, ranks.buckets, *request.planner,
+                       [&](const prefetch::BucketRule& rule, const prefetch::Planner& planner) {
+                         return planned_time(*with_buckets(rule), timed, size_model, budget,
+                                             with_planner(request, planner));
+                       });
+  });
+  share_first(communicator, chosen.rule);
+  if (chosen.rule == ranks.buckets) return chosen;
+  auto other = with_buckets(chosen.rule);
+  if (any_rank(communicator, !fits(*other, size_model, budget, request))) {
+    return {.rule = ranks.buckets};
+  }
+  chosen.profiles = profiles_of(*other, timed);
+  chosen.near = std::move(other);
+  return chosen;
+}
+
+std::optional<prefetch::Interconnect> share_profiles(const RankOptions& ranks,
+                                                     ExecutionContext& context, um::Bytes limit,
+                                                     std::span<const RepeatedStep> steps,
+                                                     std::vector<Profile>& profiles) {
+  Communicator& communicator = *ranks.communicator;
+  const bool is_own = is_first(&communicator);
+  const std::string text =
+      gather_texts(communicator, is_own ? times_by_name(steps, profiles).dump() : std::string{})
+          .front();
+  take_times(json::parse(text), steps, profiles);  // the first rank may have some twice
+  prefetch::LinkProfile link = profiles.back().link;
+  share_first(communicator, link);
+  for (Profile& profile : profiles) profile.link = link;
+  Profile& last = profiles.back();
+  const prefetch::TaskGraph& graph = steps.back().step.graph;
+  if (communicator.ranks() == 1) {
+    last.exchanges.assign(graph.exchanges.size(), {});
+    return std::nullopt;
+  }
+  const RankMemory memory{communicator, ranks.between_near_memory(), context.device->memory()};
+  prefetch::Interconnect interconnect = measure_interconnect(memory);
+  interconnect.compute_speed = compute_speed_while_exchanging(
+      memory, {.context = context, .step = steps.back().step, .profile = last, .limit = limit});
+  last.exchanges = prefetch::exchange_times(graph, interconnect, link);
+  return interconnect;
 }
 
 }  // namespace spillway

@@ -1,4 +1,4 @@
-#include "src/train/checkpoint_manifest.h"
+#include "src/train/checkpoint.h"
 
 #include <charconv>
 #include <sstream>
@@ -7,7 +7,7 @@
 
 #include "prefetch/files/json.h"
 #include "src/io/file_digest.h"
-#include "src/train/settings_json.h"
+#include "src/train/settings.h"
 #include "um/text/wording.h"
 
 namespace spillway {

@@ -5,7 +5,9 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
+#include <vector>
 
 #include "src/ranks/communicator.h"
 
@@ -40,5 +42,15 @@ void share_first(Communicator& communicator, std::optional<T>& value) {
   share_first(communicator, content);
   value = is_there ? std::optional{content} : std::nullopt;
 }
+
+/// All ranks' lists of texts, by rank, on every rank. A byte that is no UTF-8 becomes U+FFFD.
+[[nodiscard]] std::vector<std::vector<std::string>> gather_lists(
+    Communicator& communicator, const std::vector<std::string>& own);
+
+/// What each rank computed of its shards (shards_of_rank()), to all: `all` has `each` bytes for
+/// each of `shards` shards, in order, of which this rank has filled in its own. Throws: what
+/// Communicator throws.
+void gather_shards(Communicator& communicator, std::size_t shards, std::size_t each,
+                   std::span<std::byte> all);
 
 }  // namespace spillway

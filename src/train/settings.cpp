@@ -1,4 +1,6 @@
-#include "src/train/settings_json.h"
+#include "src/train/settings.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +15,17 @@ namespace {
 
 using nlohmann::json;
 using prefetch::JsonView;
+
+template <class Number>
+std::string complaint_about(const SettingRange<Number>& range, Number number) {
+  if (range.is_too_small(number)) {
+    return fmt::format("is {} {}", range.is_above_least ? "not above" : "below", range.least);
+  }
+  if (range.is_too_large(number)) {
+    return fmt::format("is {} {}", range.is_below_most ? "not below" : "above", range.most);
+  }
+  return {};
+}
 
 constexpr std::array kSchedules{Schedule::kConstant, Schedule::kStep, Schedule::kMultiStep,
                                 Schedule::kCosine};
@@ -98,6 +111,14 @@ OptimizerOptions read_own_options(const JsonView& view) {
 }
 
 }  // namespace
+
+std::string complaint(const SettingRange<float>& range, float number) {
+  return complaint_about(range, number);
+}
+
+std::string complaint(const SettingRange<double>& range, double number) {
+  return complaint_about(range, number);
+}
 
 std::uint64_t read_setting(const JsonView& view, const SettingRange<std::uint64_t>& range) {
   const std::uint64_t number = view.integer(range.most);
