@@ -32,8 +32,6 @@
 #include "src/plan/arena_use.h"
 #include "src/plan/bucket_choice.h"
 #include "src/plan/budget.h"
-#include "src/plan/budget_too_small.h"
-#include "src/plan/percent.h"
 #include "src/plan/plans.h"
 #include "src/plan/sub_batch_plans.h"
 #include "src/step/sub_step.h"

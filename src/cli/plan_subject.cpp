@@ -16,7 +16,7 @@
 #include "prefetch/update_order.h"
 #include "src/cli/flags/flag_values.h"
 #include "src/cli/flags/memory_flags.h"
-#include "src/plan/profile_for.h"
+#include "src/plan/predicted_step.h"
 #include "src/step/machine_size_model.h"
 #include "um/bytes.h"
 #include "um/error.h"

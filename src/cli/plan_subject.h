@@ -15,9 +15,9 @@
 #include "src/cli/flags/device_flags.h"
 #include "src/cli/flags/workload_flags.h"
 #include "src/ops/backend.h"
+#include "src/plan/budget.h"
 #include "src/plan/plans.h"
 #include "src/plan/state_choice.h"
-#include "src/plan/step_to_plan.h"
 #include "src/plan/workload.h"
 #include "um/bytes.h"
 

@@ -24,7 +24,7 @@
 #include "src/cli/terminal/interrupt.h"
 #include "src/cli/terminal/terminal.h"
 #include "src/execute/executor.h"
-#include "src/plan/percent.h"
+#include "src/plan/budget.h"
 #include "src/step/machine_size_model.h"
 #include "src/sweep/scenario.h"
 #include "src/sweep/sweep.h"

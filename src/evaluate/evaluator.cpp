@@ -11,7 +11,7 @@
 #include "nets/text/network_file.h"
 #include "src/io/safetensors.h"
 #include "src/io/weights/tensor_places.h"
-#include "src/train/checkpoint_check.h"
+#include "src/train/checkpoint_choice.h"
 #include "um/error.h"
 
 namespace spillway {

@@ -2,17 +2,46 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "prefetch/runtime/step_layout.h"
-#include "src/execute/movable_blocks.h"
-#include "src/plan/memory_mode.h"
+#include "prefetch/runtime/step_memory.h"
+#include "prefetch/state_home.h"
+#include "prefetch/task_graph.h"
+#include "src/plan/arena_use.h"
+#include "src/plan/plans.h"
+#include "um/bytes.h"
 #include "um/device.h"
 #include "um/memory.h"
 #include "um/options.h"
 
 namespace spillway {
+
+/// The near and far memory of what the steps of a training may move, in one memory mode.
+class MovableBlocks {
+ public:
+  virtual ~MovableBlocks() = default;
+
+  /// The memory of the step laid out as `layout`.
+  [[nodiscard]] virtual std::unique_ptr<prefetch::StepMemory> make_memory(
+      const prefetch::StepLayout& layout, const prefetch::PinnedBlocks& pinned) = 0;
+  /// How that memory uses its arena, where it has one.
+  [[nodiscard]] virtual std::optional<ArenaUse> arena_use(
+      const prefetch::StepLayout& /*layout*/) const {
+    return std::nullopt;
+  }
+  [[nodiscard]] virtual um::Counters counters() const { return {}; }
+  /// "unified memory (uffd_move, 2 MiB pages, far RAM)"
+  [[nodiscard]] virtual std::string description() const = 0;
+};
+
+/// The blocks of the steps that are laid out as `layouts` say. Parameters as StepSpace's.
+[[nodiscard]] std::unique_ptr<MovableBlocks> make_movable_blocks(
+    um::Device& device, MemoryMode mode, um::ManagedOptions options,
+    std::span<const prefetch::StepLayout* const> layouts, um::Memory& near_memory,
+    um::Ledger& ledger);
 
 /// The near and far memory that the steps of a training share (they never run at the same time).
 class StepSpace {
@@ -44,5 +73,17 @@ class StepSpace {
   um::Block buffer_;
   std::unique_ptr<MovableBlocks> movable_;
 };
+
+/// The largest workspace that may have near memory of its own for all the time, shared by every
+/// workspace that is no larger, while the plans of `layouts` still keep their budgets; zero when
+/// there is none. A plan counts a workspace only while its run is on, so that a buffer for all may
+/// not fit; larger workspaces stay what the plan makes of them. In whole pages.
+/// Complexity: a verification of each plan for each size of a workspace, at most.
+[[nodiscard]] um::Bytes workspace_buffer(std::span<const prefetch::StepLayout* const> layouts);
+
+/// Where each of several steps of a network has the movable state that they share: a block of one
+/// name is in one place. `page` as in their plans. In the order of `graphs`.
+[[nodiscard]] std::vector<prefetch::StatePlaces> share_state(
+    std::span<const prefetch::TaskGraph* const> graphs, um::Bytes page);
 
 }  // namespace spillway

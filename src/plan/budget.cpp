@@ -1,10 +1,14 @@
 #include "src/plan/budget.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <string>
+#include <system_error>
 
-#include "src/plan/percent.h"
+#include "prefetch/block_sizes.h"
+#include "prefetch/planner.h"
+#include "prefetch/planners/smallest_budget.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -21,6 +25,19 @@ Bytes scale(Bytes size, double factor) {
 }
 
 }  // namespace
+
+std::optional<double> parse_percent(std::string_view text) {
+  if (!text.ends_with('%')) return std::nullopt;
+  text.remove_suffix(1);
+  constexpr double kMax = 1e6;  // more than any use
+  double percent = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, status] = std::from_chars(text.data(), end, percent, std::chars_format::fixed);
+  if (status != std::errc{} || stop != end || !(percent >= 0 && percent <= kMax)) {
+    return std::nullopt;
+  }
+  return percent / 100;
+}
 
 Budget Budget::parse(std::string_view text) {
   if (text == "auto") return Budget{Automatic{}};
@@ -47,6 +64,31 @@ Bytes Budget::resolve(const prefetch::NearNeed& need, Bytes available) const {
     return need.smallest + scale(need.resident - need.smallest, above->fraction);
   }
   return std::min(need.peak_with_workspace, scale(available, 0.9));
+}
+
+BudgetTooSmall::BudgetTooSmall(const prefetch::TaskGraph& graph, prefetch::TaskId task,
+                               Bytes budget, Bytes smallest, const std::string& where)
+    : Error{where + to_string(prefetch::Infeasible{.task = task, .smallest_budget = smallest},
+                              graph, budget)},
+      graph_{&graph},
+      task_{task},
+      budget_{budget},
+      smallest_{smallest} {}
+
+Bytes smallest_run_budget(const StepToPlan& step, const BudgetTooSmall& refusal,
+                          const std::function<bool(Bytes)>& works) {
+  const Bytes pinned = prefetch::BlockSizes{step.graph, step.page}.pinned();
+  return prefetch::find_smallest({.always = step.elsewhere + pinned,
+                                  .page = step.page,
+                                  .refused = refusal.budget(),
+                                  .claimed = refusal.smallest()},
+                                 works)
+      .value_or(refusal.smallest());
+}
+
+std::optional<BudgetTooSmall> too_small(const StepToPlan& step, Bytes budget) {
+  if (budget >= step.need.smallest) return std::nullopt;
+  return BudgetTooSmall{step.graph, step.need.largest_task, budget, step.need.smallest};
 }
 
 }  // namespace spillway

@@ -2,14 +2,45 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
 
+#include "prefetch/block_sizes.h"
 #include "prefetch/files/json.h"
 #include "prefetch/files/plan_file.h"
-#include "src/plan/near_plan.h"
+#include "prefetch/plan.h"
+#include "prefetch/planner.h"
+#include "prefetch/task_graph.h"
 #include "um/error.h"
 
 namespace spillway {
 namespace {
+
+// A plan for `near`, the step of `graph` with all of its updates near, that moves nothing and has
+// its tasks run by the algorithms of `plan`, which is of `graph`: for a run in which all is
+// resident. Tasks go by name; those that `plan` does not have, the updates, take their first
+// algorithm. Its budget is what it needs.
+prefetch::Plan near_plan(const prefetch::TaskGraph& graph, const prefetch::Plan& plan,
+                         const prefetch::TaskGraph& near) {
+  std::unordered_map<std::string_view, std::uint32_t> algorithms;
+  for (const prefetch::TaskRun& run : plan.runs) {
+    if (!run.is_recomputation) algorithms.emplace(graph[run.task].name, run.algorithm);
+  }
+  prefetch::Plan made{
+      .planner = plan.planner,
+      .graph = fingerprint(near),
+      .budget = near_need(near, prefetch::BlockSizes{near, plan.page}).peak_with_workspace,
+      .page = plan.page,
+      .runs = prefetch::runs_in_order(near)};
+  for (std::uint32_t position = 0; position < made.runs.size(); ++position) {
+    prefetch::TaskRun& run = made.runs[position];
+    run.after = {.runs = position};
+    const auto found = algorithms.find(near[run.task].name);
+    if (found != algorithms.end()) run.algorithm = found->second;
+  }
+  return made;
+}
 
 bool is_plan_of(const Workload& workload, const prefetch::JsonFile& file) {
   return prefetch::is_made_for(workload.training_steps().front().step.graph, file.root());

@@ -1,6 +1,7 @@
 #include "src/plan/plans.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -11,9 +12,11 @@
 #include "prefetch/files/machine.h"
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/planners/smallest_budget.h"
+#include "prefetch/runtime/step_layout.h"
 #include "prefetch/verify/verify.h"
-#include "src/plan/placed_plan.h"
-#include "src/plan/resident_need.h"
+#include "src/plan/arena_use.h"
+#include "src/plan/workload.h"
+#include "um/bytes.h"
 #include "um/error.h"
 #include "um/text/wording.h"
 
@@ -25,6 +28,25 @@ using prefetch::Plan;
 using prefetch::Profile;
 using prefetch::TaskGraph;
 using um::Bytes;
+
+// What a run of `plans` needs in which nothing ever moves: its state, small tensors, and the slab.
+Bytes resident_need(const Workload& workload, const Plans& plans) {
+  Bytes state;
+  Bytes buffer;
+  Bytes slab;
+  const auto add = [&](const prefetch::TaskGraph& graph, const prefetch::Plan& plan) {
+    const prefetch::StepLayout layout{graph, plan};
+    const Bytes own = prefetch::PinnedBlocks::buffer_size(layout.graph, layout.block_sizes);
+    state = std::max(state, layout.block_sizes.pinned() - own);
+    buffer = std::max(buffer, own);
+    slab = std::max(slab, layout.placement.extent);
+  };
+  for (std::size_t i = 0; i < plans.training.size(); ++i) {
+    add(workload.training_steps()[i].step.graph, plans.training[i]);
+  }
+  add(workload.evaluation().graph, plans.evaluation);
+  return workload.beside() + state + buffer + slab;
+}
 
 // Times of the evaluation step: its tasks are the forward tasks of the (first) training step, by
 // name, with as many samples; what is not there goes by the model.
@@ -172,6 +194,18 @@ void expect_kept(const PlanOfFile& file, const StepToPlan& step, Bytes budget) {
 
 }  // namespace
 
+std::string_view to_string(MemoryMode mode) {
+  switch (mode) {
+    case MemoryMode::kManaged:
+      return "managed";
+    case MemoryMode::kCopy:
+      return "copy";
+    case MemoryMode::kResident:
+      return "resident";
+  }
+  return "";
+}
+
 void expect_usable(const PlanOfFile& file, const TaskGraph& graph, Bytes page, MemoryMode memory) {
   const auto& [plan, name] = file;
   if (plan.page != page) {
@@ -283,6 +317,21 @@ Plans use_plan(Plan plan, const std::string& name, const Workload& workload, con
   std::vector<PlanOfFile> files;
   files.push_back({.plan = std::move(plan), .name = name});
   return use_plans(std::move(files), workload, std::span{&profile, 1}, budget, request);
+}
+
+prefetch::PlanFacts facts_of(const Plans& plans, const Workload& workload) {
+  prefetch::PlanFacts sum;
+  for (std::size_t i = 0; i < plans.training.size(); ++i) {
+    const RepeatedStep& part = workload.training_steps()[i];
+    const prefetch::PlanFacts facts = facts_of(plans.training[i], part.step.graph);
+    sum.offloaded += part.times * facts.offloaded;
+    sum.prefetched += part.times * facts.prefetched;
+    sum.state_far = std::max(sum.state_far, facts.state_far);
+    sum.far_updates += part.times * facts.far_updates;
+    sum.recomputed_tasks += part.times * facts.recomputed_tasks;
+    for (const auto& [name, runs] : facts.algorithms) sum.algorithms[name] += part.times * runs;
+  }
+  return sum;
 }
 
 }  // namespace spillway

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -10,13 +11,20 @@
 #include "prefetch/plan.h"
 #include "prefetch/planner.h"
 #include "prefetch/profile.h"
-#include "src/plan/budget_too_small.h"
-#include "src/plan/memory_mode.h"
-#include "src/plan/step_to_plan.h"
+#include "src/plan/budget.h"
 #include "src/plan/workload.h"
 #include "um/bytes.h"
 
 namespace spillway {
+
+/// Where the tensors of a step live.
+enum class MemoryMode {
+  kManaged,  ///< unified memory driven by hints
+  kCopy,     ///< an arena and explicit copies
+  kResident  ///< all in near memory
+};
+
+[[nodiscard]] std::string_view to_string(MemoryMode mode);
 
 /// Where a network's state, its parameters and the optimizer's numbers, may be.
 enum class StateRule : std::uint8_t {
@@ -103,5 +111,8 @@ void expect_feasible(const Workload& workload, um::Bytes budget, const PlanReque
 /// Minima that no plan of the step can be faster than. Throws: BudgetTooSmall.
 [[nodiscard]] prefetch::Bounds step_bounds(const StepToPlan& step, const prefetch::Profile& profile,
                                            um::Bytes budget, const PlanRequest& request);
+
+/// Returns the facts of the plans of a whole batch: sums over its sub-steps.
+[[nodiscard]] prefetch::PlanFacts facts_of(const Plans& plans, const Workload& workload);
 
 }  // namespace spillway

@@ -1,9 +1,10 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "prefetch/profile.h"
-#include "src/plan/memory_mode.h"
+#include "prefetch/task_graph.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
 #include "um/bytes.h"
@@ -15,5 +16,18 @@ namespace spillway {
 [[nodiscard]] um::Nanoseconds predicted_step(const Workload& workload,
                                              std::span<const prefetch::Profile> profiles,
                                              const Plans& plans, MemoryMode memory);
+
+/// `profile`, which is of `of`, for the same tasks in a graph whose state may, or may not, be far,
+/// of which some updates run on the far side, or which is of several ranks. Where these update
+/// slices (divide_updates()), what goes over fewer bytes takes as much less time, and to take a
+/// part of the parameters as long as its update did for as many bytes.
+[[nodiscard]] prefetch::Profile profile_for(const prefetch::TaskGraph& graph,
+                                            const prefetch::TaskGraph& of,
+                                            prefetch::Profile profile);
+
+/// The same of all training steps of a workload: `profiles` are of those of `of`.
+[[nodiscard]] std::vector<prefetch::Profile> profiles_for(const Workload& workload,
+                                                          const Workload& of,
+                                                          std::vector<prefetch::Profile> profiles);
 
 }  // namespace spillway

@@ -4,9 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "src/plan/best_state.h"
 #include "src/plan/predicted_step.h"
-#include "src/plan/profile_for.h"
 #include "um/error.h"
 
 namespace spillway {

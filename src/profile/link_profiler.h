@@ -5,7 +5,7 @@
 
 #include "prefetch/profile.h"
 #include "src/ops/backend.h"
-#include "src/plan/memory_mode.h"
+#include "src/plan/plans.h"
 #include "src/profile/loaded_link.h"
 #include "src/step/step.h"
 #include "um/bytes.h"

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "src/plan/memory_mode.h"
+#include "src/plan/plans.h"
 #include "um/bytes.h"
 #include "um/device.h"
 #include "um/options.h"

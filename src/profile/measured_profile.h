@@ -8,7 +8,7 @@
 #include "prefetch/profile.h"
 #include "prefetch/task_graph.h"
 #include "src/ops/backend.h"
-#include "src/plan/memory_mode.h"
+#include "src/plan/plans.h"
 #include "src/plan/workload.h"
 #include "src/profile/profiler.h"
 #include "um/bytes.h"

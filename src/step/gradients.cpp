@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/step/fusion.h"
+#include "src/step/step_builder.h"
 #include "um/error.h"
 
 namespace spillway {

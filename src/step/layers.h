@@ -49,7 +49,6 @@ using Backward = std::function<void(Gradients&)>;
 [[nodiscard]] Backward forward(const nets::SoftmaxCrossEntropy& layer, const Place& place,
                                StepBuilder& step);
 
-/// Of sequences: layers/sequences/.
 [[nodiscard]] Backward forward(const nets::Embedding& layer, const Place& place, StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::PositionEmbedding& layer, const Place& place,
                                StepBuilder& step);

@@ -13,15 +13,79 @@
 #include "prefetch/block_sizes.h"
 #include "prefetch/far_update.h"
 #include "prefetch/update_order.h"
-#include "src/step/fusion.h"
 #include "src/step/gradients.h"
 #include "src/step/layers.h"
 #include "src/step/step_builder.h"
-#include "src/step/unread_tasks.h"
 #include "um/error.h"
 
 namespace spillway {
 namespace {
+
+using prefetch::DataId;
+using prefetch::Task;
+
+std::size_t index_of(DataId id) { return static_cast<std::size_t>(id); }
+
+// By task, from the last one back: it writes state or the result, or what a task behind it reads.
+std::vector<bool> read_tasks(const Step& step) {
+  const prefetch::TaskGraph& graph = step.graph;
+  std::vector<bool> is_read(graph.data.size(), false);
+  is_read[index_of(step.result)] = true;
+  for (const StateBlock& block : step.state) {
+    for (const DataId id : block.ids) is_read[index_of(id)] = true;
+  }
+  std::vector<bool> is_kept(graph.tasks.size(), true);
+  for (std::size_t t = graph.tasks.size(); t-- > 0;) {
+    const Task& task = graph.tasks[t];
+    is_kept[t] = task.phase != prefetch::Phase::kBackward ||
+                 std::ranges::any_of(task.writes, [&](DataId id) { return is_read[index_of(id)]; });
+    if (!is_kept[t]) continue;
+    for (const DataId id : task.reads) is_read[index_of(id)] = true;
+  }
+  return is_kept;
+}
+
+void keep_tasks(Step& step, const std::vector<bool>& is_kept) {
+  std::vector<Task> tasks;
+  std::vector<Launch> launches;
+  for (std::size_t t = 0; t < is_kept.size(); ++t) {
+    if (!is_kept[t]) continue;
+    tasks.push_back(std::move(step.graph.tasks[t]));
+    launches.push_back(std::move(step.launches[t]));
+  }
+  step.graph.tasks = std::move(tasks);
+  step.launches = std::move(launches);
+}
+
+// Calls `use` with a reference to every mention of a block but those by tensors.
+template <class Use>
+void for_each_mention(Step& step, const Use& use) {
+  const auto all = [&](std::vector<DataId>& ids) { std::ranges::for_each(ids, use); };
+  for (Task& task : step.graph.tasks) {
+    all(task.reads);
+    all(task.writes);
+    all(task.updates_once);
+  }
+  for (Launch& launch : step.launches) all(launch.operands);
+  for (StateBlock& block : step.state) all(block.ids);
+  all(step.gradients);
+  use(step.result);
+  if (step.staged) use(*step.staged);
+}
+
+void drop_unused_blocks(Step& step) {
+  std::vector<bool> is_used(step.graph.data.size(), false);
+  for_each_mention(step, [&](DataId& id) { is_used[index_of(id)] = true; });
+  std::vector<DataId> numbers(is_used.size());
+  std::vector<prefetch::DataBlock> blocks;
+  for (std::size_t i = 0; i < is_used.size(); ++i) {
+    if (!is_used[i]) continue;
+    numbers[i] = DataId{static_cast<std::uint32_t>(blocks.size())};
+    blocks.push_back(std::move(step.graph.data[i]));
+  }
+  step.graph.data = std::move(blocks);
+  for_each_mention(step, [&](DataId& id) { id = numbers[index_of(id)]; });
+}
 
 template <typename Part>
 void expect_unique(const std::vector<Part>& parts, const nets::Network& network) {
@@ -112,6 +176,25 @@ void order_updates(Step& step) {
 }
 
 }  // namespace
+
+void drop_unread_tasks(Step& step) {
+  um::expects(step.graph.far_updates.empty() && step.far_launches.empty(), "a step that runs near");
+  keep_tasks(step, read_tasks(step));
+  drop_unused_blocks(step);
+}
+
+FrozenParameters count_frozen(const Step& training) {
+  FrozenParameters frozen;
+  const std::vector<StateBlock>& state = training.state;
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    if (state[i].role != StateRole::kParameters) continue;
+    const bool is_trained = i + 1 < state.size() && state[i + 1].role == StateRole::kOptimizer;
+    if (is_trained) continue;
+    frozen.parameters += element_count(state[i].spec);
+    ++frozen.layers;
+  }
+  return frozen;
+}
 
 bool is_layer_of(const std::string& pattern, const std::string& layer) {
   return fnmatch(pattern.c_str(), layer.c_str(), 0) == 0;

@@ -81,7 +81,7 @@ struct StateBlock {
   ParameterSpec spec;
   StateRole role;
   /// Where each of several ranks keeps a slice of a part: the floats of the whole part, by part; 0
-  /// where all have all of it. Empty where nothing is divided (divided_updates.h).
+  /// where all have all of it. Empty where nothing is divided (shard_steps.h).
   std::vector<std::size_t> divided{};
 };
 
@@ -142,5 +142,19 @@ void update_far(Step& step, um::Bytes page);
 /// Plans and checkpoints know blocks and tasks by their names, which are made of the layers'.
 /// Throws: um::Error when two of either have the same.
 void expect_unique_names(const Step& step, const nets::Network& network);
+
+/// Drops the tasks on the way back that make only what nobody reads, and the blocks that are then
+/// of no task: gradients of frozen parameters, and of activations that only these needed. To be
+/// called before state may move. Blocks and tasks are numbered anew.
+void drop_unread_tasks(Step& step);
+
+/// How much of a network a training step leaves as it is.
+struct FrozenParameters {
+  std::size_t parameters = 0;
+  std::size_t layers = 0;
+};
+
+/// Parameters of a training step, of any kind, that have nothing of an optimizer beside them.
+[[nodiscard]] FrozenParameters count_frozen(const Step& training);
 
 }  // namespace spillway

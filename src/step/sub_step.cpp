@@ -4,6 +4,9 @@
 #include <map>
 #include <optional>
 #include <utility>
+#include <variant>
+
+#include "um/error.h"
 
 namespace spillway {
 namespace {
@@ -214,6 +217,31 @@ std::vector<RepeatedStep> make_sub_steps(const nets::Network& network, const Siz
 bool normalizes_by_batch(const TaskGraph& training) {
   return std::ranges::any_of(training.tasks,
                              [](const Task& task) { return !task.updates_once.empty(); });
+}
+
+std::optional<std::string> norm_of_one_value(const nets::Network& network, std::size_t samples) {
+  for (const nets::Node& node : network.nodes) {
+    if (node.inputs.empty() || !std::holds_alternative<nets::BatchNorm>(node.layer)) continue;
+    const nets::Shape& x = network[node.inputs[0]].output;
+    if (samples * x.height * x.width == 1) return node.name;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> last_norm_of_one_value(const nets::Network& network, std::size_t batch,
+                                                  const prefetch::SubBatches& batches) {
+  if (norm_of_one_value(network, batches.size)) return std::nullopt;
+  return norm_of_one_value(network, batch - (batches.steps - 1) * batches.size);
+}
+
+void expect_values_to_normalize(const nets::Network& network, std::size_t batch,
+                                const prefetch::SubBatches& batches) {
+  const std::optional<std::string> layer = norm_of_one_value(network, batches.size);
+  if (!layer) return;
+  throw um::Error{
+      "layer " + *layer +
+      " (batch-norm) gets one value per channel and would make zeros of it; train with a larger " +
+      (batch == 1 ? "batch" : "sub-batch") + " or larger images"};
 }
 
 }  // namespace spillway

@@ -25,7 +25,7 @@
 #include "prefetch/simulate/timeline.h"
 #include "prefetch/task_graph.h"
 #include "prefetch/verify/verify.h"
-#include "src/plan/placed_plan.h"
+#include "src/plan/arena_use.h"
 #include "um/bytes.h"
 #include "um/error.h"
 

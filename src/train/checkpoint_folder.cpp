@@ -10,7 +10,7 @@
 #include "prefetch/files/plan_file.h"
 #include "src/io/file_digest.h"
 #include "src/io/safetensors.h"
-#include "src/train/checkpoint_check.h"
+#include "src/train/checkpoint_choice.h"
 #include "um/error.h"
 #include "um/files/input_file.h"
 #include "um/files/replaced_file.h"

@@ -10,8 +10,8 @@
 
 #include "prefetch/plan.h"
 #include "prefetch/task_graph.h"
+#include "src/train/checkpoint.h"
 #include "src/train/checkpoint_choice.h"
-#include "src/train/checkpoint_manifest.h"
 #include "src/train/state.h"
 #include "um/files/folder.h"
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "src/io/data/batch_loader.h"
-#include "src/train/session_loading.h"
+#include "src/train/session.h"
 #include "um/error.h"
 
 namespace spillway {

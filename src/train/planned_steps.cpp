@@ -9,17 +9,15 @@
 #include "prefetch/files/machine.h"
 #include "prefetch/planners/catalogue.h"
 #include "src/execute/executor.h"
-#include "src/plan/bucket_time.h"
+#include "src/plan/bucket_choice.h"
 #include "src/plan/budget.h"
 #include "src/plan/file_plans.h"
-#include "src/plan/profile_for.h"
-#include "src/plan/sub_batch_choice.h"
+#include "src/plan/predicted_step.h"
 #include "src/plan/sub_batch_plans.h"
 #include "src/profile/measured_profile.h"
-#include "src/train/parts/rank_agreement.h"
-#include "src/train/parts/rank_buckets.h"
+#include "src/train/parts/rank_plans.h"
 #include "src/train/parts/rank_step.h"
-#include "src/train/parts/shared_profiles.h"
+#include "src/train/parts/rank_training.h"
 
 namespace spillway {
 namespace {

@@ -16,7 +16,7 @@
 #include "src/plan/plans.h"
 #include "src/plan/state_choice.h"
 #include "src/plan/workload.h"
-#include "src/train/parts/kept_plans.h"
+#include "src/train/parts/rank_plans.h"
 #include "src/train/trainer_options.h"
 #include "um/bytes.h"
 

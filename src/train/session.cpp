@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "src/execute/shared_state.h"
+#include "src/execute/step_space.h"
 #include "um/error.h"
 
 namespace spillway {

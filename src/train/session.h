@@ -17,12 +17,11 @@
 #include "src/io/data/batch_loader.h"
 #include "src/ops/backend.h"
 #include "src/plan/arena_use.h"
-#include "src/plan/memory_mode.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
-#include "src/train/parts/gradient_sums.h"
 #include "src/train/parts/rank_step.h"
 #include "src/train/parts/rank_training.h"
+#include "src/train/parts/shard_gradients.h"
 #include "src/train/state.h"
 #include "um/device.h"
 #include "um/memory.h"
@@ -165,6 +164,25 @@ class Session {
   bool is_in_step_ = false;                 // also where its step has thrown
   prefetch::Timeline timeline_;
   um::Bytes near_peak_;
+};
+
+/// How to load batches for `session`; `threads` as TrainOptions::loader_threads has them.
+[[nodiscard]] inline LoaderOptions loader_options(const Session& session, std::size_t threads) {
+  return {.threads = threads > 0 ? threads : usual_loader_threads(),
+          .memory = &session.batch_memory(),
+          .has_bytes = session.loads_bytes()};
+}
+
+/// A session that reads batches ahead, which a loader owns: to be destroyed before it.
+class SettledSession {
+ public:
+  explicit SettledSession(Session& session) : session_{session} {}
+  SettledSession(const SettledSession&) = delete;
+  SettledSession& operator=(const SettledSession&) = delete;
+  ~SettledSession() { session_.settle(); }
+
+ private:
+  Session& session_;
 };
 
 }  // namespace spillway

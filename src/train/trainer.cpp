@@ -10,11 +10,11 @@
 #include "src/io/data/batch_loader.h"
 #include "src/io/file_digest.h"
 #include "src/plan/predicted_step.h"
-#include "src/plan/sub_batch_choice.h"
-#include "src/step/batch_norm_values.h"
-#include "src/train/parts/first_rank.h"
-#include "src/train/parts/rank_agreement.h"
-#include "src/train/parts/state_tensors.h"
+#include "src/plan/sub_batch_plans.h"
+#include "src/step/sub_step.h"
+#include "src/train/parts/rank_messages.h"
+#include "src/train/parts/rank_training.h"
+#include "src/train/state.h"
 
 namespace spillway {
 

@@ -15,14 +15,14 @@
 #include "src/ops/backend.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
-#include "src/train/best_evaluation.h"
 #include "src/train/checkpoint_choice.h"
-#include "src/train/parts/rank_warnings.h"
+#include "src/train/evaluation.h"
+#include "src/train/parts/rank_training.h"
 #include "src/train/planned_steps.h"
 #include "src/train/session.h"
+#include "src/train/train.h"
 #include "src/train/trainer_options.h"
 #include "src/train/training_folder.h"
-#include "src/train/training_summary.h"
 
 namespace spillway {
 

@@ -8,9 +8,9 @@
 #include "src/io/data/dataset.h"
 #include "src/io/data/open_dataset.h"
 #include "src/io/text/byte_pairs.h"
-#include "src/plan/sub_batch_choice.h"
-#include "src/train/parts/first_rank.h"
-#include "src/train/settings_json.h"
+#include "src/plan/sub_batch_plans.h"
+#include "src/train/parts/rank_messages.h"
+#include "src/train/settings.h"
 #include "um/error.h"
 #include "um/text/wording.h"
 

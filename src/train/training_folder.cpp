@@ -1,11 +1,48 @@
 #include "src/train/training_folder.h"
 
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "nets/network.h"
 #include "nets/text/network_file.h"
-#include "src/train/checkpoint_key.h"
-#include "src/train/parts/state_tensors.h"
-#include "src/train/text_model.h"
+#include "src/io/file_digest.h"
+#include "src/io/text/byte_pairs.h"
+#include "src/train/checkpoint.h"
+#include "src/train/state.h"
 
 namespace spillway {
+namespace {
+
+// A data set as the user named it, and what it is known by.
+struct IdentifiedData {
+  std::string name;
+  std::string sha256;  // content_sha256()
+};
+
+CheckpointKey make_key(const nets::Network& network, IdentifiedData data, std::uint64_t batch,
+                       std::uint64_t seed) {
+  return {.network = network.name + ' ' + nets::to_string(network.input()) + ", " +
+                     std::to_string(network.classes()) + " classes",
+          .layers = sha256_of(nets::layers_text(network)),
+          .data = std::move(data.name),
+          .data_sha256 = std::move(data.sha256),
+          .batch = batch,
+          .seed = seed};
+}
+
+// What checkpoints of `network` keep, where that reads text: of the tokens of `tokenizer`, a
+// folder, or where that is empty without one. Throws: um::Error when the tokenizer cannot be read.
+std::optional<KeptTextModel> text_model_of(const nets::Network& network,
+                                           const std::string& tokenizer) {
+  if (!network.reads_text()) return std::nullopt;
+  return KeptTextModel{
+      .network = nets::to_text(network),
+      .byte_pairs = tokenizer.empty() ? std::string{} : read_byte_pairs(tokenizer).sha256};
+}
+
+}  // namespace
 
 TrainingFolder::TrainingFolder(const TrainerOptions& options, const DatasetPair& data)
     : path_{options.checkpoint.folder}, class_names_{data.class_names} {

@@ -16,7 +16,7 @@
 #include "src/io/data/open_dataset.h"
 #include "src/io/file_digest.h"
 #include "src/io/safetensors.h"
-#include "src/train/checkpoint_check.h"
+#include "src/train/checkpoint_choice.h"
 #include "src/train/trainer.h"
 #include "tests/fuzz/resealed.h"
 #include "tests/fuzz/target.h"

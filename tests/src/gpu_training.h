@@ -20,7 +20,6 @@
 #include "src/plan/workload.h"
 #include "src/profile/measured_profile.h"
 #include "src/train/session.h"
-#include "src/train/session_loading.h"
 #include "src/train/train.h"
 #include "tests/refusal.h"
 #include "tests/src/gpu_like_backend.h"

@@ -9,7 +9,6 @@
 #include "prefetch/plan.h"
 #include "src/ops/backend.h"
 #include "src/plan/budget.h"
-#include "src/plan/memory_mode.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
 #include "src/step/step.h"

@@ -2,7 +2,7 @@
 
 #include <ostream>
 
-#include "src/plan/memory_mode.h"
+#include "src/plan/plans.h"
 
 namespace spillway {
 

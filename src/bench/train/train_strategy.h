@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "prefetch/planner.h"
-#include "src/plan/memory_mode.h"
 #include "src/plan/plans.h"
 
 namespace spillway {

@@ -15,7 +15,6 @@
 #include "src/bench/repetition.h"
 #include "src/bench/train/train_strategy.h"
 #include "src/ops/backend.h"
-#include "src/plan/memory_mode.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
 #include "src/profile/profiler.h"

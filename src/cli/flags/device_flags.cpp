@@ -15,7 +15,7 @@
 #include "src/host/host_backend.h"
 #include "src/io/file_digest.h"
 #include "src/plugin/plug_in.h"
-#include "src/train/setting_ranges.h"
+#include "src/train/settings.h"
 #include "um/error.h"
 #include "um/files/input_file.h"
 #include "um/host/host_device.h"

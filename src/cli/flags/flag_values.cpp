@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "prefetch/files/machine.h"
-#include "src/plan/percent.h"
+#include "src/plan/budget.h"
 
 namespace spillway::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/train/setting_ranges.h"
+#include "src/train/settings.h"
 #include "um/bytes.h"
 #include "um/error.h"
 #include "um/text/wording.h"

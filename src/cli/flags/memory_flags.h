@@ -3,7 +3,7 @@
 #include <string>
 
 #include "src/cli/flags/cli11.h"
-#include "src/plan/memory_mode.h"
+#include "src/plan/plans.h"
 #include "um/options.h"
 
 namespace spillway::cli {

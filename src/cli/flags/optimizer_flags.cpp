@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "src/cli/flags/flag_values.h"
-#include "src/train/settings_json.h"
+#include "src/train/settings.h"
 #include "um/error.h"
 
 namespace spillway::cli {

@@ -4,7 +4,7 @@
 
 #include "src/cli/flags/cli11.h"
 #include "src/plan/plans.h"
-#include "src/plan/sub_batch_choice.h"
+#include "src/plan/sub_batch_plans.h"
 
 namespace spillway::cli {
 

@@ -10,10 +10,9 @@
 
 #include "nets/network.h"
 #include "src/cli/terminal/terminal.h"
-#include "src/train/best_evaluation.h"
+#include "src/train/evaluation.h"
 #include "src/train/session.h"
 #include "src/train/train.h"
-#include "src/train/training_summary.h"
 #include "um/bytes.h"
 
 namespace spillway::cli {

@@ -1,8 +1,10 @@
 #include "src/train/parts/shard_gradients.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "prefetch/block_sizes.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -18,6 +20,14 @@ std::size_t largest(std::span<const BucketExchange> buckets) {
     for (const NumberSlice& block : bucket.divided) count = std::max(count, block.count);
   }
   return count;
+}
+
+std::size_t numbers_of(um::Bytes size) { return size.count() / sizeof(float); }
+
+std::size_t index_of(const Step& step, prefetch::DataId id) {
+  const auto found = std::ranges::lower_bound(step.gradients, id);
+  um::expects(found != step.gradients.end() && *found == id, "a gradient of the step");
+  return static_cast<std::size_t>(found - step.gradients.begin());
 }
 
 }  // namespace
@@ -106,6 +116,69 @@ std::span<float> ShardGradients::waiting(std::size_t place) const {
   const std::size_t count = gradients_.numbers.size();
   um::expects(place < batch_.waiting_sums(), "room for a sum that waits");
   return {reinterpret_cast<float*>(block_.data()) + place * count, count};
+}
+
+GradientLayout::GradientLayout(const Step& step) : offsets_(step.gradients.size()) {
+  if (step.graph.exchanges.empty()) {
+    for (const prefetch::DataId id : step.gradients) place(step, id);
+  }
+  for (const prefetch::GradientExchange& exchange : step.graph.exchanges) {
+    if (!exchange.is_of_gradients()) continue;  // of what lies in their memory
+    for (const prefetch::DataId id : exchange.blocks) place(step, id);
+  }
+  for (const prefetch::GradientExchange& exchange : step.graph.exchanges) {
+    exchanges_.push_back(exchange_of(step, exchange));
+  }
+}
+
+void GradientLayout::place(const Step& step, prefetch::DataId id) {
+  offsets_[index_of(step, id)] = size_;
+  size_ += um::round_up(step.graph[id].size, prefetch::kNearAlignment);
+}
+
+NumberSlice GradientLayout::numbers(const Step& step, prefetch::DataId id) const {
+  const prefetch::DataId gradient = step.graph[id].lies_in.value_or(id);
+  return {.first = numbers_of(offsets_[index_of(step, gradient)]),
+          .count = numbers_of(step.graph[id].size)};
+}
+
+BucketExchange GradientLayout::exchange_of(const Step& step,
+                                           const prefetch::GradientExchange& exchange) const {
+  BucketExchange result{.collective = exchange.collective};
+  for (const prefetch::DataId id : exchange.divided) {
+    result.divided.push_back(numbers(step, id));
+  }
+  const std::size_t whole = exchange.blocks.size() - exchange.divided.size();
+  if (whole == 0) return result;
+  const NumberSlice first = numbers(step, exchange.blocks.front());
+  const NumberSlice last = numbers(step, exchange.blocks[whole - 1]);
+  const std::size_t alignment = numbers_of(prefetch::kNearAlignment);
+  const std::size_t end = (last.first + last.count + alignment - 1) / alignment * alignment;
+  result.whole = {.first = first.first, .count = end - first.first};
+  return result;
+}
+
+GradientSums::GradientSums(const Step& step, um::Memory& memory) : layout_{step} {
+  if (layout_.size() > um::Bytes{}) block_ = um::Block{memory, layout_.size()};
+}
+
+GradientBuckets GradientSums::buckets() const {
+  const std::span<float> numbers{reinterpret_cast<float*>(block_.data()),
+                                 block_.size().count() / sizeof(float)};
+  return {.numbers = numbers, .exchanges = layout_.exchanges()};
+}
+
+void GradientSums::place(const Step& step, std::span<std::byte*> addresses) const {
+  um::expects(step.gradients.empty() || step.gradients.size() == layout_.offsets().size(),
+              "the sub-steps of a batch have the same gradients");
+  for (std::size_t i = 0; i < step.gradients.size(); ++i) {
+    addresses[static_cast<std::size_t>(step.gradients[i])] =
+        block_.data() + layout_.offsets()[i].count();
+  }
+  for (std::size_t i = 0; i < step.graph.data.size(); ++i) {
+    const std::optional<prefetch::DataId> gradient = step.graph.data[i].lies_in;
+    if (gradient) addresses[i] = addresses[static_cast<std::size_t>(*gradient)];
+  }
 }
 
 }  // namespace spillway

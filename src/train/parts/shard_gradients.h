@@ -7,6 +7,7 @@
 
 #include "src/ranks/tree_reduction.h"
 #include "src/step/shard_steps.h"
+#include "src/step/step.h"
 #include "src/train/parts/rank_training.h"
 #include "um/bytes.h"
 #include "um/memory.h"
@@ -64,6 +65,50 @@ class ShardGradients {
   GradientBuckets gradients_;
   um::Block block_;  // of sums that wait, then the reduction's scratch
   std::size_t waits_ = 0;
+};
+
+/// Where the gradients that the sub-steps of a batch add up (Step::gradients) lie in one block of
+/// memory: bucket after bucket where the step exchanges them, each aligned.
+class GradientLayout {
+ public:
+  explicit GradientLayout(const Step& step);
+
+  /// Of all of them, with what is between.
+  [[nodiscard]] um::Bytes size() const { return size_; }
+  /// Where each begins, by Step::gradients.
+  [[nodiscard]] const std::vector<um::Bytes>& offsets() const { return offsets_; }
+  /// Which of the numbers each of TaskGraph::exchanges is of.
+  [[nodiscard]] const std::vector<BucketExchange>& exchanges() const { return exchanges_; }
+
+ private:
+  void place(const Step& step, prefetch::DataId id);
+  [[nodiscard]] NumberSlice numbers(const Step& step, prefetch::DataId id) const;
+  [[nodiscard]] BucketExchange exchange_of(const Step& step,
+                                           const prefetch::GradientExchange& exchange) const;
+
+  um::Bytes size_;
+  std::vector<um::Bytes> offsets_;
+  std::vector<BucketExchange> exchanges_;
+};
+
+/// The gradients of parameters that the sub-steps of a batch add up, in one block of near memory as
+/// GradientLayout places them. The memory must outlive it.
+class GradientSums {
+ public:
+  /// Allocates Step::gradients of `step`, one of the sub-steps; nothing for another step. Throws:
+  /// um::OutOfMemory.
+  GradientSums(const Step& step, um::Memory& memory);
+
+  /// Puts the address of each of them into `addresses`, by DataId. Requires: `step` is a sub-step
+  /// of the same batch, or has none.
+  void place(const Step& step, std::span<std::byte*> addresses) const;
+
+  /// All of them as numbers, with zeros between. Requires: `step` exchanges them.
+  [[nodiscard]] GradientBuckets buckets() const;
+
+ private:
+  GradientLayout layout_;
+  um::Block block_;
 };
 
 }  // namespace spillway

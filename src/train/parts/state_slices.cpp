@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "src/ranks/communicator.h"
-#include "src/train/parts/first_rank.h"
+#include "src/train/parts/rank_messages.h"
 #include "um/error.h"
 
 namespace spillway {

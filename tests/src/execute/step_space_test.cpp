@@ -12,7 +12,6 @@
 #include "nets/families/network_catalogue.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/planners/catalogue.h"
-#include "src/execute/workspace_buffer.h"
 #include "src/plan/plans.h"
 #include "src/step/machine_size_model.h"
 #include "tests/prefetch/planned.h"

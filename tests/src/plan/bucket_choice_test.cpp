@@ -13,7 +13,7 @@
 #include "prefetch/interconnect.h"
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
-#include "src/plan/profile_for.h"
+#include "src/plan/predicted_step.h"
 #include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/three_layers.h"

@@ -12,7 +12,6 @@
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/verify/verify.h"
 #include "src/plan/arena_use.h"
-#include "src/plan/placed_plan.h"
 #include "src/step/machine_size_model.h"
 #include "tests/refusal.h"
 

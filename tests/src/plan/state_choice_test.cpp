@@ -10,7 +10,6 @@
 #include "prefetch/state_home.h"
 #include "src/plan/budget.h"
 #include "src/plan/predicted_step.h"
-#include "src/plan/profile_for.h"
 #include "src/step/machine_size_model.h"
 #include "tests/refusal.h"
 

@@ -1,9 +1,8 @@
-#include "src/step/fusion.h"
-
 #include <gtest/gtest.h>
 
 #include "nets/builder.h"
-#include "src/step/batch_norm_values.h"
+#include "src/step/step_builder.h"
+#include "src/step/sub_step.h"
 #include "tests/refusal.h"
 
 namespace spillway {

@@ -19,7 +19,6 @@
 #include "prefetch/verify/dataflow.h"
 #include "src/host/host_backend.h"
 #include "src/step/machine_size_model.h"
-#include "src/step/unread_tasks.h"
 #include "tests/refusal.h"
 #include "tests/src/small_training.h"
 #include "tests/src/step_tasks.h"

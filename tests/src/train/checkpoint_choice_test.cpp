@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "src/io/file_digest.h"
-#include "src/train/checkpoint_check.h"
 #include "tests/src/train/checkpoint_fixture.h"
 
 namespace spillway {

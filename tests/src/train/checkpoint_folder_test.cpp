@@ -11,7 +11,6 @@
 
 #include "prefetch/files/plan_file.h"
 #include "src/io/file_digest.h"
-#include "src/train/checkpoint_check.h"
 #include "src/train/checkpoint_choice.h"
 #include "tests/src/train/checkpoint_fixture.h"
 

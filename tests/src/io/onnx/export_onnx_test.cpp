@@ -14,7 +14,7 @@
 #include "src/io/onnx/import_onnx.h"
 #include "src/io/onnx/onnx_model.h"
 #include "src/step/machine_size_model.h"
-#include "src/train/parts/state_tensors.h"
+#include "src/train/state.h"
 #include "tests/nets/same_network.h"
 #include "tests/refusal.h"
 #include "tests/src/io/onnx/small_graph.h"

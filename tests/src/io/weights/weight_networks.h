@@ -10,7 +10,7 @@
 #include "src/io/weights/weight_file.h"
 #include "src/step/machine_size_model.h"
 #include "src/step/step.h"
-#include "src/train/parts/state_tensors.h"
+#include "src/train/state.h"
 
 namespace spillway::test {
 

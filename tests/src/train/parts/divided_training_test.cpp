@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "src/plan/memory_mode.h"
+#include "src/plan/plans.h"
 #include "src/train/trainer.h"
 #include "tests/src/small_training.h"
 #include "tests/src/train/parts/trained_ranks.h"

@@ -1,6 +1,4 @@
 // The plans of a checkpoint that several ranks, threads here, go on from.
-#include "src/train/parts/kept_plans.h"
-
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -17,6 +15,7 @@
 #include "src/plan/workload.h"
 #include "src/ranks/thread_communicator.h"
 #include "src/step/machine_size_model.h"
+#include "src/train/parts/rank_plans.h"
 #include "src/train/trainer.h"
 #include "tests/refusal.h"
 #include "tests/src/ranks/on_ranks.h"

@@ -1,7 +1,5 @@
 // Settings that ranks must share before they train together: all ranks report a difference. The
 // first rank prints the warnings of the others.
-#include "src/train/parts/rank_agreement.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +13,7 @@
 
 #include "nets/builder.h"
 #include "src/ranks/thread_communicator.h"
-#include "src/train/parts/rank_warnings.h"
+#include "src/train/parts/rank_training.h"
 #include "src/train/trainer.h"
 #include "tests/src/io/images/image_files.h"
 #include "tests/src/ranks/on_ranks.h"
