@@ -38,7 +38,7 @@ function(spillway_test name)
   endif()
   target_link_libraries(${name} PRIVATE ${t_LINK} spillway_flags GTest::gtest_main)
   if(NOT t_TIMEOUT)
-    set(t_TIMEOUT 120)
+    set(t_TIMEOUT 300)  # five times what the longest takes where nothing else runs
   endif()
   set(properties LABELS cpu TIMEOUT ${t_TIMEOUT})
   if(t_TSAN)
