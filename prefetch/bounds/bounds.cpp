@@ -23,7 +23,7 @@ namespace {
 using um::Nanoseconds;
 
 // The end time of an event that never happens.
-inline constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // Lower bound of the time until a number of bytes have crossed a link, where parts become
 // available one after another.

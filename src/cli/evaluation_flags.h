@@ -6,7 +6,6 @@
 #include <stop_token>
 #include <string>
 
-#include "nets/network.h"
 #include "src/cli/flags/cli11.h"
 #include "src/cli/flags/device_flags.h"
 #include "src/cli/flags/memory_flags.h"

@@ -43,7 +43,7 @@ std::string misspelt_option(const CLI::App& command, const std::string& wrong) {
   for (const CLI::Option* const option : command.get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
-  const auto nearest = nearest_name(wrong, names);
+  const auto nearest = um::nearest_name(wrong, names);
   const std::string name = command_line_of(command);
   return fmt::format("{} has no option '{}'; {}", name, wrong,
                      nearest ? "did you mean '" + *nearest + "'?" : "see " + name + " --help");
@@ -52,7 +52,7 @@ std::string misspelt_option(const CLI::App& command, const std::string& wrong) {
 std::string misspelt_subcommand(const CLI::App& command, const std::string& wrong) {
   std::vector<std::string> names;
   for (const CLI::App* const each : command.get_subcommands({})) names.push_back(each->get_name());
-  const auto nearest = nearest_name(wrong, names);
+  const auto nearest = um::nearest_name(wrong, names);
   return fmt::format("{} has no subcommand '{}'; {}", command_line_of(command), wrong,
                      nearest ? "did you mean '" + *nearest + "'?"
                              : fmt::format("there are {}", fmt::join(names, ", ")));

@@ -1,6 +1,5 @@
 #include "src/plan/arena_use.h"
 
-#include <algorithm>
 #include <utility>
 #include <variant>
 

@@ -7,7 +7,6 @@
 #include <variant>
 #include <vector>
 
-#include "nets/network.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/planner.h"
 #include "prefetch/profile.h"

@@ -8,9 +8,9 @@ spillway_test(golden_tests COMPUTES
   TIMEOUT 300)
 if(SPILLWAY_HAS_CUDA)
   spillway_test(cuda_golden_tests COMPUTES GPU
-  SOURCES golden/drawn_numbers.cpp golden/golden_file.cpp golden/golden_training.cpp
+    SOURCES golden/drawn_numbers.cpp golden/golden_file.cpp golden/golden_training.cpp
           src/cuda/*_test.cpp src/network_in_memory.cpp
-  LINK spillway::cuda_backend spillway::host golden_files nlohmann_json::nlohmann_json
+    LINK spillway::cuda_backend spillway::host golden_files nlohmann_json::nlohmann_json
     TIMEOUT 300)
 endif()
 

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "prefetch/bounds/bounds.h"

@@ -52,8 +52,8 @@ spillway_test(prefetch_optimum_tests
 # sanitizers.
 if(NOT SPILLWAY_SANITIZE)
   spillway_test(prefetch_joint_optimum_tests COMPUTES
-  SOURCES prefetch/planners/joint/joint_optimum_test.cpp
-  LINK spillway::prefetch
+    SOURCES prefetch/planners/joint/joint_optimum_test.cpp
+    LINK spillway::prefetch
     TIMEOUT 300)
   target_compile_definitions(prefetch_joint_optimum_tests PRIVATE
     SPILLWAY_STEPS="${CMAKE_CURRENT_SOURCE_DIR}/prefetch/steps")

@@ -39,8 +39,8 @@ namespace spillway::test {
   return net.build(net.linear("fc2", x, {.features = 3}));
 }
 
-/// The same with three linear layers: what it keeps between steps is most of what it needs, and the
-/// second one is large enough to be updated in parts.
+/// As small_network(), with three linear layers: what it keeps between steps is most of what it
+/// needs, and the second one is large enough to be updated in parts.
 [[nodiscard]] inline nets::Network heavy_network() {
   nets::Builder net{"heavy", {1, 8, 8}};
   nets::NodeId x = net.convolution("conv", net.input(), {.channels = 4, .kernel = nets::square(3)});

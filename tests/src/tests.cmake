@@ -68,8 +68,8 @@ exports_test(planning_exports spillway_plan_dropin src/dropin/planning/spillway_
 if(NOT SPILLWAY_SANITIZE)  # whose run-time must be loaded before anything is preloaded
   add_subdirectory(src/dropin/preload)
   spillway_test(preload_tests
-  SOURCES src/dropin/preload/preload_test.cpp src/dropin/shared_gpu_test.cpp
-  LINK preload_programs)
+    SOURCES src/dropin/preload/preload_test.cpp src/dropin/shared_gpu_test.cpp
+    LINK preload_programs)
 endif()
 
 # Tests of operations, written once: on the host here, on a GPU in cuda_kernel_tests.
@@ -144,7 +144,7 @@ spillway_test(bench_tests
           src/bench/paging/*_test.cpp src/bench/link/transfer_test.cpp
   LINK spillway::src)
 spillway_test(cli_table_tests
-  SOURCES src/cli/bench/bench_table_test.cpp src/cli/flags/number_checks_test.cpp
+  SOURCES src/cli/bench/bench_table_test.cpp src/cli/flags/flag_values_test.cpp
           src/cli/terminal/text_table_test.cpp
   LINK spillway::cli)
 
@@ -162,8 +162,8 @@ spillway_test(sweep_tests
 # one of each family for them.
 if(NOT SPILLWAY_SANITIZE)
   spillway_test(every_network_tests COMPUTES
-  SOURCES src/every_network_test.cpp src/network_in_memory.cpp
-  LINK spillway::host
+    SOURCES src/every_network_test.cpp src/network_in_memory.cpp
+    LINK spillway::host
     TIMEOUT 300)
 endif()
 
@@ -175,10 +175,10 @@ spillway_test(report_tests
 # for sanitizers, under which other tests write checkpoints.
 if(NOT SPILLWAY_SANITIZE)
   spillway_test(power_loss_tests
-  SOURCES src/train/power/power_loss_test.cpp src/train/power/recorded_folder.cpp
-  LINK spillway::host )
+    SOURCES src/train/power/power_loss_test.cpp src/train/power/recorded_folder.cpp
+    LINK spillway::host)
   # Its open(), too.
   spillway_test(read_beside_writer_tests
-  SOURCES src/train/power/read_beside_writer_test.cpp
-  LINK spillway::host )
+    SOURCES src/train/power/read_beside_writer_test.cpp
+    LINK spillway::host)
 endif()

@@ -42,11 +42,11 @@ spillway_test(um_space_tests
 if(SPILLWAY_HAS_CUDA)
   # Under TSan with -DSPILLWAY_CUDA=ON: the preset builds without.
   spillway_test(um_cuda_tests
-  SOURCES gpu_test.cpp um/cuda/driver/driver_counters_test.cpp um/cuda/cuda_device_test.cpp
+    SOURCES gpu_test.cpp um/cuda/driver/driver_counters_test.cpp um/cuda/cuda_device_test.cpp
           um/cuda/happens_before_test.cpp um/cuda/managed/cuda_managed_space_test.cpp
           um/cuda/managed/slab_pages_test.cpp um/cuda/streams/move_queue_test.cpp
           um/cuda/streams/cuda_lanes_test.cpp um/cuda/streams/cuda_stream_test.cpp
-  LINK spillway::um_cuda
+    LINK spillway::um_cuda
     TSAN)
   target_include_directories(um_cuda_tests SYSTEM PRIVATE ${CUPTI_INCLUDE_DIR})
   # The real calls over a runtime of the tests', whose functions come before CUDA's. It has those that
@@ -64,19 +64,19 @@ if(SPILLWAY_HAS_CUDA)
     TSAN)
   target_include_directories(um_cuda_no_memory_tests SYSTEM PRIVATE ${CUPTI_INCLUDE_DIR})
   spillway_test(um_cuda_space_tests
-  SOURCES um/dropin/cuda_space_test.cpp
-  LINK spillway::um_cuda
+    SOURCES um/dropin/cuda_space_test.cpp
+    LINK spillway::um_cuda
     TSAN)
   target_include_directories(um_cuda_space_tests SYSTEM PRIVATE ${CUPTI_INCLUDE_DIR})
   spillway_test(um_cuda_step_tests
-  SOURCES um/cuda/failing_calls_test.cpp um/cuda/planned_step_test.cpp
-  LINK spillway::prefetch spillway::um_cuda
+    SOURCES um/cuda/failing_calls_test.cpp um/cuda/planned_step_test.cpp
+    LINK spillway::prefetch spillway::um_cuda
     TSAN)
   # Not under TSan: `joint` makes its plans in TBB loops, whose hand-over TSan does not see.
   spillway_test(um_cuda_order_tests COMPUTES
-  SOURCES um/cuda/ordered_steps_test.cpp
-  LINK spillway::src spillway::um_cuda)
+    SOURCES um/cuda/ordered_steps_test.cpp
+    LINK spillway::src spillway::um_cuda)
   spillway_test(um_cuda_gpu_tests GPU
-  SOURCES um/cuda/cuda_device_gpu_test.cpp
-  LINK spillway::prefetch spillway::um_cuda)
+    SOURCES um/cuda/cuda_device_gpu_test.cpp
+    LINK spillway::prefetch spillway::um_cuda)
 endif()

@@ -1,5 +1,6 @@
 """How the CUDA side alone is built: its compilations, archives and links, as ninja knows them."""
 
+import os
 import pathlib
 import re
 import shlex
@@ -52,6 +53,8 @@ class Plan:
 
     def add(self, parts, targets):
         for words in parts:
+            # The machine with the GPU may have neither.
+            words = [word for word in words if os.path.basename(word) != "ccache" and word[:9] != "-fuse-ld="]
             if is_archive(words) and OURS.match(words[2]):
                 self.archives.append(words)
             elif "-c" in words and OURS.match(output_of(words)):

@@ -90,7 +90,7 @@ const CLI::Option& option_of(const CLI::App& command, const std::string& name,
       names.push_back(each);
     }
   }
-  const auto nearest = nearest_name(name, names);
+  const auto nearest = um::nearest_name(name, names);
   throw um::Error{file + ": spillway " + command.get_name() + " has no option '" + name + "'" +
                   (nearest ? "; did you mean '" + *nearest + "'?" : "")};
 }

@@ -13,7 +13,6 @@
 #include "src/io/onnx/graph_writer.h"
 #include "src/io/onnx/operator_attributes.h"
 #include "src/numbers/rotary_angles.h"
-#include "um/error.h"
 
 namespace spillway {
 namespace {

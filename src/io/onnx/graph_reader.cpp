@@ -64,12 +64,12 @@ const OnnxTensor& GraphReader::weights(const OnnxNode& node, std::size_t index) 
 }
 
 std::vector<std::int64_t> GraphReader::axes(const OnnxNode& node) const {
-  using Integers = std::vector<std::int64_t>;
-  if (has_input(node, 1)) return integers(node.inputs[1]).value_or(Integers{});
+  using Axes = std::vector<std::int64_t>;
+  if (has_input(node, 1)) return integers(node.inputs[1]).value_or(Axes{});
   const auto found = node.attributes.find("axes");
   if (found == node.attributes.end()) return {};
-  const auto* const axes = std::get_if<Integers>(&found->second);
-  return axes == nullptr ? Integers{} : *axes;
+  const auto* const axes = std::get_if<Axes>(&found->second);
+  return axes == nullptr ? Axes{} : *axes;
 }
 
 bool GraphReader::is_needed(const OnnxNode& node) const { return needed_.contains(&node); }

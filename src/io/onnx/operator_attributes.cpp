@@ -67,12 +67,12 @@ template <typename L, typename T>
   return {.word = word, .member = member, .form = form};
 }
 
-/// The default of a window's size and stride.
-inline constexpr nets::Extent kStill = nets::square(1);
+// The default of a window's size and stride.
+constexpr nets::Extent kStill = nets::square(1);
 
 /// Maps operators to layers and back, for writing and reading. Layers that are not here take
-/// several operators (sequence_operators.h) and can only be written.
-inline constexpr std::tuple kLayerOperators{
+/// several operators (export_onnx.cpp) and can only be written.
+constexpr std::tuple kLayerOperators{
     layer_operator("Conv", nets::Convolution{.channels = 0},
                    bound("kernel_shape", &nets::Convolution::kernel),
                    bound("strides", &nets::Convolution::stride),

@@ -85,12 +85,13 @@ std::int32_t token_number(const std::string& token, const json& number, const st
 Tokens read_tokens(const json& numbers, const std::string& name) {
   Tokens tokens;
   std::unordered_set<std::int32_t> used;
+  const auto repeated = [&](std::int32_t number, const std::string& token) {
+    return um::Error{name + " gives the number " + std::to_string(number) +
+                     " to several tokens, one of them '" + token + "'"};
+  };
   for (const auto& [token, value] : numbers.items()) {
     const std::int32_t number = token_number(token, value, name);
-    if (!used.insert(number).second) {
-      throw um::Error{name + " gives the number " + std::to_string(number) +
-                      " to several tokens, one of them '" + token + "'"};
-    }
+    if (!used.insert(number).second) throw repeated(number, token);
     tokens.emplace(token, number);
   }
   return tokens;

@@ -192,11 +192,13 @@ void ModelFiles::open_shards(const fs::path& index) {
                       " lists, " + *at->second + " and " + name + "; download the model again"};
     }
   }
-  for (const auto& [tensor, name] : listed) {
-    const auto at = found.find(tensor);
-    if (at != found.end() && *at->second == name) continue;
-    throw um::Error{index.string() + " says that tensor '" + tensor + "' is in " + name +
-                    ", which does not have it; download the model again"};
+  const auto wrong = std::ranges::find_if(listed, [&](const auto& entry) {
+    const auto at = found.find(entry.first);
+    return at == found.end() || *at->second != entry.second;
+  });
+  if (wrong != listed.end()) {
+    throw um::Error{index.string() + " says that tensor '" + wrong->first + "' is in " +
+                    wrong->second + ", which does not have it; download the model again"};
   }
 }
 

@@ -72,5 +72,5 @@ if(SPILLWAY_HAS_NCCL)
 endif()
 spillway_test(cuda_rank_tests GPU
   SOURCES src/cuda/ranks/gpu_ranks_test.cpp
-  LINK communicator_contract spillway::cuda_backend spillway::cuda_backend spillway::host spillway::prefetch
+  LINK communicator_contract spillway::cuda_backend spillway::host spillway::prefetch
        spillway::src spillway::um_cuda spillway::um)

@@ -13,7 +13,7 @@ if(SPILLWAY_HAS_MPI AND MPIEXEC_EXECUTABLE AND NOT SPILLWAY_SANITIZE)
   add_executable(rank_program src/ranks/mpi/rank_program.cpp)
   target_include_directories(rank_program PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(rank_program PRIVATE
-    communicator_contract spillway::src spillway::src spillway::src spillway::um spillway_flags)
+    communicator_contract spillway::src spillway::um spillway_flags)
   add_dependencies(rank_program spillway_mpi_plugin)
   # In a folder with the plug-in, and in one with another build's.
   set_target_properties(rank_program PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/mpi)

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <string>
-
 #include "nets/builder.h"
 #include "src/step/step.h"
 #include "tests/src/step_tasks.h"

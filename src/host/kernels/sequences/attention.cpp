@@ -25,16 +25,14 @@ struct TokenRange {
 };
 
 /// Returns the rows of a head, `width` wide, in place.
-[[nodiscard]] inline Matrix rows_for_products(const float* rows, std::size_t stride,
-                                              const TokenRange& /*tokens*/, std::size_t /*width*/,
-                                              float* /*room*/) {
+Matrix rows_for_products(const float* rows, std::size_t stride, const TokenRange& /*tokens*/,
+                         std::size_t /*width*/, float* /*room*/) {
   return {.numbers = rows, .stride = stride};
 }
 /// Returns the rows of a head as floats, converted from bfloat16 into `room`, which has
 /// tokens.count x width floats.
-[[nodiscard]] inline Matrix rows_for_products(const Bfloat16* rows, std::size_t stride,
-                                              const TokenRange& tokens, std::size_t width,
-                                              float* room) {
+Matrix rows_for_products(const Bfloat16* rows, std::size_t stride, const TokenRange& tokens,
+                         std::size_t width, float* room) {
   for (std::size_t i = 0; i < tokens.count; ++i) {
     const Bfloat16* const row = rows + i * stride;
     for (std::size_t c = 0; c < width; ++c) room[i * width + c] = row[c];
@@ -48,13 +46,11 @@ struct RowSums {
   std::size_t stride;
 };
 /// Sums in the tensor itself.
-[[nodiscard]] inline RowSums row_sums(float* rows, std::size_t stride, std::size_t /*width*/,
-                                      float* /*room*/) {
+RowSums row_sums(float* rows, std::size_t stride, std::size_t /*width*/, float* /*room*/) {
   return {.numbers = rows, .stride = stride};
 }
 /// Sums in `room`; put_rows() then writes them to the rows of bfloat16.
-[[nodiscard]] inline RowSums row_sums(Bfloat16* /*rows*/, std::size_t /*stride*/, std::size_t width,
-                                      float* room) {
+RowSums row_sums(Bfloat16* /*rows*/, std::size_t /*stride*/, std::size_t width, float* room) {
   return {.numbers = room, .stride = width};
 }
 void put_rows(const RowSums& /*sums*/, std::size_t /*count*/, std::size_t /*width*/,

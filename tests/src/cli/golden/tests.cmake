@@ -13,5 +13,7 @@ target_compile_definitions(golden_text_tests PRIVATE
 if(Python3_FOUND)
   add_test(NAME mutants
     COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tools/mutants --check)
-  set_tests_properties(mutants PROPERTIES LABELS cpu TIMEOUT 60)
+  add_test(NAME kernel_mutations
+    COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tools/kernels/mutations --check)
+  set_tests_properties(mutants kernel_mutations PROPERTIES LABELS cpu TIMEOUT 60)
 endif()

@@ -17,16 +17,16 @@
 namespace spillway::test {
 namespace {
 
-/// Returns the offset of a marker's segment in a JPEG file, including its two length bytes.
-[[nodiscard]] inline std::size_t segment_of(const FileContent& jpeg, std::uint8_t marker) {
+// Returns the offset of a marker's segment in a JPEG file, including its two length bytes.
+std::size_t segment_of(const FileContent& jpeg, std::uint8_t marker) {
   const std::array<std::uint8_t, 2> name{0xFF, marker};
   const auto found = std::ranges::search(jpeg, name).begin();
   if (found == jpeg.end()) throw std::logic_error{"no such marker"};
   return static_cast<std::size_t>(found - jpeg.begin()) + 2;
 }
 
-/// Returns a JPEG file with another size in its frame header.
-[[nodiscard]] inline FileContent resized_jpeg(std::uint8_t high, std::uint8_t low) {
+// Returns a JPEG file with another size in its frame header.
+FileContent resized_jpeg(std::uint8_t high, std::uint8_t low) {
   FileContent content = golden_image("usual.jpg");
   const std::size_t frame = segment_of(content, 0xC0);
   for (const std::size_t i : {3, 5}) content[frame + i] = high;
@@ -34,16 +34,16 @@ namespace {
   return content;
 }
 
-/// Returns a JPEG file with more Huffman codes than a code tree has leaves.
-[[nodiscard]] inline FileContent jpeg_with_wrong_huffman_table() {
+// Returns a JPEG file with more Huffman codes than a code tree has leaves.
+FileContent jpeg_with_wrong_huffman_table() {
   FileContent content = golden_image("usual.jpg");
   const std::size_t table = segment_of(content, 0xC4);
   std::fill_n(content.begin() + static_cast<std::ptrdiff_t>(table + 3), 2, std::uint8_t{200});
   return content;
 }
 
-/// Returns a JPEG file with its quantization tables turned into comments.
-[[nodiscard]] inline FileContent jpeg_without_quantization() {
+// Returns a JPEG file with its quantization tables turned into comments.
+FileContent jpeg_without_quantization() {
   FileContent content = golden_image("usual.jpg");
   for (std::size_t i = 0; i + 1 < content.size(); ++i) {
     if (content[i] == 0xFF && content[i + 1] == 0xDB) content[i + 1] = 0xFE;
@@ -51,8 +51,8 @@ namespace {
   return content;
 }
 
-/// Returns a JPEG file with twelve bits a sample.
-[[nodiscard]] inline FileContent jpeg_of_twelve_bits() {
+// Returns a JPEG file with twelve bits a sample.
+FileContent jpeg_of_twelve_bits() {
   FileContent content = golden_image("usual.jpg");
   content[segment_of(content, 0xC0) + 2] = 12;
   return content;

@@ -1,3 +1,5 @@
+#include "src/cli/flags/flag_values.h"
+
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -5,7 +7,6 @@
 #include <vector>
 
 #include "src/cli/flags/device_flags.h"
-#include "src/cli/flags/flag_values.h"
 #include "src/ranks/thread_communicator.h"
 #include "tests/refusal.h"
 
