@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// What follows "name : " in a file of proc; empty where it is not there.
+// Returns the text behind "name : " in a file of /proc, or an empty string if there is none.
 std::string value_in(const fs::path& path, const std::string& name) {
   std::ifstream file{path};
   for (std::string line; std::getline(file, line);) {

@@ -13,10 +13,10 @@ namespace prefetch {
 class JsonView;
 }  // namespace prefetch
 
-/// What benches count time in.
+/// The unit in which benches report time.
 using Seconds = std::chrono::duration<double>;
 
-/// What a repeated measurement gave.
+/// Result of a repeated measurement.
 struct TimingSummary {
   Seconds median;  ///< of an even number of runs, the mean of the middle two
   Seconds min;
@@ -52,8 +52,8 @@ class Samples {
 /// {"median", "min", "max", "deviation", "runs", "settled"}, in seconds.
 [[nodiscard]] nlohmann::json to_json(const TimingSummary& timing);
 
-/// What to_json() wrote. Throws: um::Error that names the place of a time that is not above zero,
-/// or of what cannot be.
+/// Reads a summary that to_json() wrote. Throws: um::Error that names the place of a time that is
+/// not above zero, or of an impossible value.
 [[nodiscard]] TimingSummary read_timing(const prefetch::JsonView& timing);
 
 /// How often something is run to measure it.

@@ -29,7 +29,7 @@ using prefetch::Profile;
 using prefetch::TaskGraph;
 using um::Bytes;
 
-// What a run of `plans` needs in which nothing ever moves: its state, small tensors, and the slab.
+// Returns the near memory of a run of `plans` without moves: state, small tensors, and the slab.
 Bytes resident_need(const Workload& workload, const Plans& plans) {
   Bytes state;
   Bytes buffer;

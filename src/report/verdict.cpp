@@ -231,8 +231,8 @@ void say_failures(Rows rows, std::vector<std::string>& said) {
       fmt::format("{} of {} cases could not be run; the table says why.", failed, runs.size()));
 }
 
-// What rows of `bench train` or `bench planners` say, in a few sentences, the most important
-// first. What has not settled is compared with nothing.
+// Returns a few sentences about rows of `bench train` or `bench planners`, the most important
+// first. Rows that have not settled are not compared.
 std::vector<std::string> training_verdict(std::span<const TrainRow> rows) {
   std::vector<std::string> said;
   const Comparison table = compare(rows);

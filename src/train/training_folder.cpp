@@ -32,8 +32,8 @@ CheckpointKey make_key(const nets::Network& network, IdentifiedData data, std::u
           .seed = seed};
 }
 
-// What checkpoints of `network` keep, where that reads text: of the tokens of `tokenizer`, a
-// folder, or where that is empty without one. Throws: um::Error when the tokenizer cannot be read.
+// Returns what checkpoints of a `network` that reads text keep: the tokens of the folder
+// `tokenizer`, or none if that is empty. Throws: um::Error when the tokenizer cannot be read.
 std::optional<KeptTextModel> text_model_of(const nets::Network& network,
                                            const std::string& tokenizer) {
   if (!network.reads_text()) return std::nullopt;

@@ -28,8 +28,8 @@ struct LinkRow {
 
 /// As a row of a bench file.
 [[nodiscard]] nlohmann::json to_json(const LinkRow& row);
-/// What to_json() wrote, whatever the way is called. Throws: um::Error that names the place of what
-/// is wrong.
+/// Reads a row that to_json() wrote, with any name of the way. Throws: um::Error that names the
+/// place of the mistake.
 [[nodiscard]] LinkRow read_link_row(const prefetch::JsonView& row);
 
 /// What to measure.

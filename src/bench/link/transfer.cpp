@@ -82,8 +82,8 @@ void FaultTransfer::prepare(Direction direction) {
   halves_.put_near(kLeaves);
 }
 
-// What comes is only read where it has content, so that it stays clean and costs nothing to put far
-// again; declared to be overwritten where it has none.
+// Pages with content are only read, so that they stay clean and cost nothing to put far again.
+// Pages without content are declared to be overwritten.
 TransferTime FaultTransfer::move(Direction direction) {
   const bool writes = direction == Direction::kOut;
   const um::Use use{.range = halves_.part(kComes),

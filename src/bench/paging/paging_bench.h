@@ -105,8 +105,8 @@ struct PagingRow {
 
 /// As a row of a bench file.
 [[nodiscard]] nlohmann::json to_json(const PagingRow& row);
-/// What to_json() wrote, whatever pattern and way are called; counters may be missing. Throws:
-/// um::Error that names the place of what is wrong.
+/// Reads a row that to_json() wrote, with any names of pattern and way; counters may be missing.
+/// Throws: um::Error that names the place of the mistake.
 [[nodiscard]] PagingRow read_paging_row(const prefetch::JsonView& row);
 
 /// What to measure.

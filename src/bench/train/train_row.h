@@ -74,8 +74,8 @@ struct TrainRow {
 /// As "rows" of format spillway-bench, version 2, have it.
 [[nodiscard]] nlohmann::json to_json(const TrainRow& row);
 [[nodiscard]] nlohmann::json to_json(std::span<const TrainRow> rows);
-/// What to_json() wrote, also by a program with other planners; means may be missing. Throws:
-/// um::Error that names the place of what is wrong.
+/// Reads a row that to_json() wrote, also in a program with other planners; means may be missing.
+/// Throws: um::Error that names the place of the mistake.
 [[nodiscard]] TrainRow read_train_row(const prefetch::JsonView& row);
 
 /// For each row, whether its time can be compared: its step has settled, and so have the resident

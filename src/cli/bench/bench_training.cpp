@@ -40,7 +40,8 @@ class BenchTraining {
   BenchTraining(const BenchTrainingFlags& flags, const std::string& bench);
 
   [[nodiscard]] TrainComparison& comparison() { return comparison_; }
-  /// Of `at`; made when it is first asked for. Throws: um::Error when there is no such network.
+  /// Returns the subject for `at`, made at the first call. Throws: um::Error when there is no such
+  /// network.
   [[nodiscard]] const TrainSubject& subject(const NetAtBatch& at);
   /// A budget that is checked, for `subject`.
   [[nodiscard]] NamedBudget resolve(const std::string& budget, const TrainSubject& subject) const;

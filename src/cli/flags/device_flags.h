@@ -26,8 +26,8 @@ namespace spillway::cli {
 /// another build.
 [[nodiscard]] const CudaPlugin& load_cuda_side();
 
-/// What `work` returns, which the user wants CUDA for. Throws: um::Error that says so before the
-/// reason.
+/// Runs `work`, which needs CUDA, and returns its result. Throws: um::Error that says that CUDA is
+/// wanted, then the reason.
 template <typename Work>
 auto use_cuda(const Work& work) {
   try {
@@ -93,8 +93,8 @@ struct DeviceFlags {
 [[nodiscard]] std::size_t gpu_of_rank(std::size_t gpus, std::size_t rank_on_node,
                                       std::size_t ranks_on_node);
 
-/// What joins the GPUs of all ranks, CudaPlugin::join_ranks(); nothing where `device`, of
-/// device_of_rank(), is the host. `ranks` outlives what it makes.
+/// Returns the function that joins the GPUs of all ranks, CudaPlugin::join_ranks(), or an empty one
+/// if `device`, from device_of_rank(), is the host. `ranks` must outlive the communicators made.
 [[nodiscard]] std::function<std::unique_ptr<Communicator>(ExecutionContext&)> joining_of(
     const std::string& device, Communicator& ranks, const CommunicatorOptions& options);
 
