@@ -7,7 +7,7 @@
 namespace spillway::prefetch {
 namespace {
 
-constexpr std::uint32_t kNever = ~0U;
+constexpr std::uint32_t kNotOffloaded = ~0U;
 
 bool is_offloadable_state(const DataBlock& block) {
   return block.kind == DataKind::kState && block.is_offloadable;
@@ -34,14 +34,14 @@ StateHome::StateHome(const TaskGraph& graph, const BlockSizes& block_sizes, cons
   for (std::size_t i = 0; i < graph.data.size(); ++i) {
     if (!is_offloadable_state(graph.data[i])) continue;
     const std::uint64_t pages = block_sizes.size(DataId(i)) / block_sizes.page();
-    first_offload[i].assign(pages, kNever);
+    first_offload[i].assign(pages, kNotOffloaded);
     far_pages_[i].assign(pages, false);
     copied_pages_[i].assign(pages, false);
   }
   for (std::uint32_t o = 0; o < plan.offloads.size(); ++o) {
     for_each_page(plan.offloads[o], graph, block_sizes, [&](std::size_t data, std::uint64_t page) {
       std::uint32_t& first = first_offload[data][page];
-      if (first != kNever) return;
+      if (first != kNotOffloaded) return;
       first = o;
       copied_pages_[data][page] = plan.offloads[o].is_clean;
     });

@@ -56,6 +56,11 @@ class Bytes {
   return a > b ? a - b : Bytes{};
 }
 
+/// Returns the count of a size that may be subtracted from a smaller one.
+[[nodiscard]] constexpr std::int64_t signed_count(Bytes size) {
+  return static_cast<std::int64_t>(size.count());
+}
+
 /// Formats `size` for people: "512 B", "1.50 MiB", "24.0 GiB".
 [[nodiscard]] std::string to_string(Bytes size);
 

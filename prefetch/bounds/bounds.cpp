@@ -23,7 +23,7 @@ namespace {
 using um::Nanoseconds;
 
 // The end time of an event that never happens.
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 // Lower bound of the time until a number of bytes have crossed a link, where parts become
 // available one after another.
@@ -55,7 +55,7 @@ class TransferCurve {
   [[nodiscard]] double time(double bytes) const {
     if (bytes <= free_) return 0;
     const auto part = std::ranges::lower_bound(totals_, bytes);
-    if (part == totals_.end()) return kNever;
+    if (part == totals_.end()) return kInfinite;
     return ends_[static_cast<std::size_t>(part - totals_.begin())] - (*part - bytes) / rate_;
   }
   [[nodiscard]] const std::vector<double>& totals() const { return totals_; }
@@ -107,7 +107,7 @@ class RecomputationCurve {
       block.price =
           price(block, all.subspan(block.first_recompute_input, end - block.first_recompute_input));
     }
-    std::erase_if(blocks_, [](const Block& block) { return block.price == kNever; });
+    std::erase_if(blocks_, [](const Block& block) { return block.price == kInfinite; });
     std::ranges::stable_sort(blocks_, {}, &Block::price);
     for (const Block& block : blocks_) {
       totals_.push_back(total() + block.size);
@@ -121,7 +121,7 @@ class RecomputationCurve {
   [[nodiscard]] double time(double bytes) const {
     if (bytes <= 0) return 0;
     const auto found = std::ranges::lower_bound(totals_, bytes);
-    if (found == totals_.end()) return kNever;
+    if (found == totals_.end()) return kInfinite;
     const auto i = static_cast<std::size_t>(found - totals_.begin());
     const double total_before = i == 0 ? 0 : totals_[i - 1];
     const double time_before = i == 0 ? 0 : ends_[i - 1];
@@ -185,7 +185,7 @@ class RecomputationCurve {
       made.emplace_back(again / recompute_input->size, recompute_input->size);
     }
     constexpr double kNoRoom = 1e-9;  // of a byte
-    if (room <= kNoRoom) return kNever;
+    if (room <= kNoRoom) return kInfinite;
     std::ranges::sort(made, std::ranges::greater{});
     double min = time / room;
     for (const auto& [again, size] : made) {

@@ -286,11 +286,10 @@ class RunConditions {
   [[nodiscard]] std::vector<std::int64_t> taken() const {
     std::vector<std::int64_t> result(prefetched_.size());
     for (std::size_t k = 0; k < result.size(); ++k) {
-      result[k] = signed_bytes(prefetched_[k]) - signed_bytes(offloaded_[offloads_before_[k]]);
+      result[k] = signed_count(prefetched_[k]) - signed_count(offloaded_[offloads_before_[k]]);
     }
     return result;
   }
-  static std::int64_t signed_bytes(Bytes size) { return static_cast<std::int64_t>(size.count()); }
 
   // Returns the offloads that run p must wait for, however many optional prefetches have started.
   // The last number of prefetches with too few offloads before it requires the most.
@@ -304,7 +303,7 @@ class RunConditions {
                          offloads_before_.begin() + static_cast<std::ptrdiff_t>(end),
                          sure.offloads) -
         offloads_before_.begin());
-    std::size_t worst = taken_.find(begin, end, signed_bytes(pool_) - signed_bytes(demand_[p]));
+    std::size_t worst = taken_.find(begin, end, signed_count(pool_) - signed_count(demand_[p]));
     if (worst == end) worst = begin - 1;  // among those with no more room than is guaranteed
     const auto away = std::ranges::lower_bound(
         offloaded_, um::saturating_difference(demand_[p] + prefetched_[worst], pool_));

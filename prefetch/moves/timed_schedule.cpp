@@ -83,8 +83,6 @@ using Signed = std::int64_t;
 
 constexpr std::uint32_t kNever = ~0U;
 
-Signed signed_bytes(Bytes size) { return static_cast<Signed>(size.count()); }
-
 class TimedExecution {
  public:
   TimedExecution(std::span<const FarInterval> far_intervals, const NearDemand& demand,
@@ -131,7 +129,7 @@ class TimedExecution {
     for (const TaskRun& run : plan_.runs) {
       begin_of_.push_back(begin_of_.back() + static_cast<double>(profile(run).count()));
     }
-    away_ = signed_bytes(far_);
+    away_ = signed_count(far_);
   }
 
   void run() {
@@ -170,7 +168,7 @@ class TimedExecution {
     if (compute_.is_busy || ended_ == demand_.size()) return false;
     if (returned_ < uses_[ended_]) return false;
     if (exchange_.ended() < plan_.runs[ended_].after_exchanges) return false;
-    if (signed_bytes(demand_[ended_]) - away_ > signed_bytes(pool_)) return false;
+    if (signed_count(demand_[ended_]) - away_ > signed_count(pool_)) return false;
     compute_.start(profile_(plan_.runs[ended_]));
     return true;
   }
@@ -249,7 +247,7 @@ class TimedExecution {
           each.data == move.data && each.next == next && each.offset == move.offset + move.size;
       if (!goes_on || !has_room(each)) break;
       room_.take(each.size, ended_, each.next);
-      away_ -= signed_bytes(each.size);
+      away_ -= signed_count(each.size);
       move.size += each.size;
       ++begun;
     }
@@ -269,7 +267,7 @@ class TimedExecution {
     }
     // Between two runs, live blocks are those of the next run at most.
     const Bytes live = ended_ < demand_.size() ? demand_[ended_] : at_end_;
-    if (signed_bytes(live) - away_ + signed_bytes(each.size) > signed_bytes(pool_)) return false;
+    if (signed_count(live) - away_ + signed_count(each.size) > signed_count(pool_)) return false;
     return room_.has(each.size, pool_, ended_, each.next);
   }
 
@@ -298,7 +296,7 @@ class TimedExecution {
       const Leaving& leaving = leaving_[left_[freed_]];
       const Bytes size = plan_.offloads[freed_].size;
       room_.give(size, ended_, std::min(leaving.needed, leaving.next));
-      away_ += signed_bytes(size);
+      away_ += signed_count(size);
       freed_by_[left_[freed_]] = freed_ + 1;
     }
   }

@@ -35,10 +35,10 @@ void normalize(std::vector<double>& scores) {
 }
 
 // Chooses blocks until the budget is kept. `all` has the swaps of all candidates.
-class Selection {
+class CandidateSelection {
  public:
-  Selection(const Problem& problem, const SwapPlanner& planner, std::span<const TaskRun> runs,
-            std::span<const Swap> all)
+  CandidateSelection(const Problem& problem, const SwapPlanner& planner,
+                     std::span<const TaskRun> runs, std::span<const Swap> all)
       : all_{all},
         load_{planner.near_during(runs, {})},
         pool_{planner.block_sizes().pool(problem.budget)} {
@@ -170,7 +170,7 @@ std::variant<Plan, Infeasible> plan_autoswap(const Problem& problem) {
       away_until_used(find_saved_blocks(problem.graph, planner.block_sizes(), planner.frugal()));
   const std::vector<TaskRun> runs = planner.fastest_beside(all);
   if (!planner.keeps_budget(runs, all)) return planner.infeasible(all);
-  const Selection selection{problem, planner, runs, all};
+  const CandidateSelection selection{problem, planner, runs, all};
   WeightSearch search;
   Weights best_weights{};
   std::optional<EvaluatedPlan> best;

@@ -13,8 +13,6 @@
 namespace spillway::prefetch {
 namespace {
 
-std::int64_t signed_count(um::Bytes size) { return static_cast<std::int64_t>(size.count()); }
-
 // Returns the purpose of each block.
 std::vector<NearPurpose> find_purposes(const TaskGraph& graph) {
   std::vector<NearPurpose> purposes(graph.data.size(), NearPurpose::kGradient);

@@ -193,8 +193,6 @@ class BlockResidency {
   std::size_t next_prefetch_ = 0;
 };
 
-Signed signed_count(Bytes size) { return static_cast<Signed>(size.count()); }
-
 // Returns the bytes of the first k moves, for every k.
 std::vector<Signed> running_total(const std::vector<Move>& moves) {
   std::vector<Signed> total{0};

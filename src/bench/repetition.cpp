@@ -79,16 +79,16 @@ TimingSummary measure(const TimedRun& once, const Repetition& repetition,
                       const std::stop_token& stop, const TellTime& now) {
   um::expects(repetition.max_runs > 0, "a measurement has at least one run");
   const auto begin = now();
-  const auto run = [&](Phase phase) {
+  const auto run = [&](RepetitionPhase phase) {
     if (stop.stop_requested()) throw Interrupted{"what was not reached is left out"};
     return once(phase);
   };
-  for (std::size_t i = 0; i < repetition.warm_ups; ++i) run(Phase::kWarmUp);
+  for (std::size_t i = 0; i < repetition.warm_ups; ++i) run(RepetitionPhase::kWarmUp);
   Samples samples{repetition.settling};
   SettledCheck has_settled;
   Seconds taken{0};
   do {
-    samples.add(run(Phase::kCounted));
+    samples.add(run(RepetitionPhase::kCounted));
     taken = now() - begin;
   } while (samples.size() < repetition.max_runs && taken < repetition.max_time &&
            (taken < repetition.min_time || !has_settled(samples)));

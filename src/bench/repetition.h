@@ -68,10 +68,10 @@ struct Repetition {
 };
 
 /// Whether a run's time is counted.
-enum class Phase { kWarmUp, kCounted };
+enum class RepetitionPhase { kWarmUp, kCounted };
 
 /// Runs the thing once and says how long what matters of it took.
-using TimedRun = std::function<Seconds(Phase)>;
+using TimedRun = std::function<Seconds(RepetitionPhase)>;
 using TellTime = std::function<std::chrono::steady_clock::time_point()>;
 
 /// Runs `once` to warm up, then until its times have settled, which is looked at after each eighth

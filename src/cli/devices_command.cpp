@@ -36,7 +36,7 @@ std::string label_of(const um::Capability& capability) {
 }
 
 // Facts about one device, or why it cannot be used.
-struct Found {
+struct ListedDevice {
   std::string name;     // as --device takes it
   std::string trouble;  // empty when it can be used
   std::string description;
@@ -45,14 +45,14 @@ struct Found {
   std::vector<um::Capability> capabilities;
 };
 
-Found unusable(std::string name, const um::Error& error) {
-  Found found;
+ListedDevice unusable(std::string name, const um::Error& error) {
+  ListedDevice found;
   found.name = std::move(name);
   found.trouble = error.what();
   return found;
 }
 
-void describe_device(const um::Device& device, Found& found) {
+void describe_device(const um::Device& device, ListedDevice& found) {
   found.description = device.name();
   found.available = device.available_memory();
   found.capabilities = device.capabilities();
@@ -73,8 +73,8 @@ um::Capability bf16_capability() {
 }
 
 // Describes the host even without kernels, which is when users look it up.
-Found find_host() {
-  Found found;
+ListedDevice find_host() {
+  ListedDevice found;
   found.name = "host";
   describe_device(um::HostDevice{}, found);
   found.capabilities.push_back(bf16_capability());
@@ -86,11 +86,11 @@ Found find_host() {
   return found;
 }
 
-Found find_gpu(const CudaPlugin& cuda, std::size_t ordinal) {
+ListedDevice find_gpu(const CudaPlugin& cuda, std::size_t ordinal) {
   const std::string name = fmt::format("cuda:{}", ordinal);
   try {
     const ExecutionContext context = cuda.open({.ordinal = ordinal});
-    Found found;
+    ListedDevice found;
     found.name = name;
     describe_device(*context.device, found);
     found.kernels = context.backend->description();
@@ -100,8 +100,8 @@ Found find_gpu(const CudaPlugin& cuda, std::size_t ordinal) {
   }
 }
 
-std::vector<Found> find_devices() {
-  std::vector<Found> all{find_host()};
+std::vector<ListedDevice> find_devices() {
+  std::vector<ListedDevice> all{find_host()};
   try {
     const CudaPlugin& cuda = load_cuda_side();
     const std::size_t count = cuda.count_devices();
@@ -114,7 +114,7 @@ std::vector<Found> find_devices() {
   return all;
 }
 
-nlohmann::json to_json(const Found& found) {
+nlohmann::json to_json(const ListedDevice& found) {
   if (!found.trouble.empty()) {
     return {{"name", found.name}, {"usable", false}, {"reason", found.trouble}};
   }
@@ -132,7 +132,7 @@ nlohmann::json to_json(const Found& found) {
           {"capabilities", std::move(capabilities)}};
 }
 
-void print(const Found& found) {
+void print(const ListedDevice& found) {
   if (!found.trouble.empty()) {
     fmt::print("{}: not usable: {}\n", found.name, found.trouble);
     return;
@@ -147,14 +147,14 @@ void print(const Found& found) {
 }
 
 void show(const std::string& json_path) {
-  const std::vector<Found> all = find_devices();
+  const std::vector<ListedDevice> all = find_devices();
   if (!json_path.empty()) {
     nlohmann::json list = nlohmann::json::array();
-    for (const Found& found : all) list.push_back(to_json(found));
+    for (const ListedDevice& found : all) list.push_back(to_json(found));
     prefetch::write_json(list, json_path);
     if (json_path == "-") return;
   }
-  for (const Found& found : all) print(found);
+  for (const ListedDevice& found : all) print(found);
 }
 
 }  // namespace

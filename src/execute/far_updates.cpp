@@ -10,7 +10,7 @@ namespace {
 
 using um::Bytes;
 
-constexpr Bytes kAlignment{4096};
+constexpr Bytes kPage{4096};
 constexpr std::size_t kPiece = 1U << 16U;  // floats: four buffers of 256 KiB
 
 Bytes bytes_of(std::size_t floats) { return Bytes{floats * sizeof(float)}; }
@@ -21,17 +21,16 @@ struct Window {
   Bytes end;
 
   static Window around(Bytes offset, std::size_t floats) {
-    return {.begin = um::round_down(offset, kAlignment),
-            .end = um::round_up(offset + bytes_of(floats), kAlignment)};
+    return {.begin = um::round_down(offset, kPage),
+            .end = um::round_up(offset + bytes_of(floats), kPage)};
   }
   [[nodiscard]] Bytes size() const { return end - begin; }
 };
 
 um::Range aligned(std::vector<std::byte>& buffer, Bytes size) {
-  buffer.resize(std::max<std::size_t>(buffer.size(), (size + kAlignment).count()));
+  buffer.resize(std::max<std::size_t>(buffer.size(), (size + kPage).count()));
   const auto address = reinterpret_cast<std::uintptr_t>(buffer.data());
-  const std::uintptr_t skipped =
-      (kAlignment.count() - address % kAlignment.count()) % kAlignment.count();
+  const std::uintptr_t skipped = (kPage.count() - address % kPage.count()) % kPage.count();
   return um::Range{buffer}.subspan(skipped, size.count());
 }
 

@@ -16,7 +16,7 @@ using prefetch::Problem;
 using um::Bytes;
 using um::Nanoseconds;
 
-constexpr int kTries = 5;
+constexpr int kPlacementTries = 5;
 
 Nanoseconds predicted(const Problem& problem, const Plan& plan) {
   return prefetch::simulate(problem.graph, plan, problem.profile).makespan();
@@ -38,7 +38,7 @@ Plan with_fixed_places(const prefetch::Planner& planner, const Problem& problem,
   if (!use || use->fits()) return plan;
   const Nanoseconds slowest = predicted(problem, plan) * 9 / 8;
   Problem smaller = problem;
-  for (int i = 0; i < kTries; ++i) {
+  for (int i = 0; i < kPlacementTries; ++i) {
     const Bytes missing = um::round_up(use->extent - use->room, problem.page);
     smaller.budget = um::saturating_difference(smaller.budget, missing);
     auto planned = planner.plan(smaller);

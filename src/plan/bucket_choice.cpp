@@ -37,7 +37,7 @@ std::vector<std::size_t> counts_of(const TaskGraph& graph) {
   return counts;
 }
 
-struct Candidate {
+struct BucketCandidate {
   BucketRule rule;
   std::vector<std::size_t> counts;  // of gradients, by bucket
   std::optional<Nanoseconds> time{};
@@ -56,7 +56,7 @@ class Candidates {
     add_with(all);
   }
 
-  [[nodiscard]] std::vector<Candidate> take() { return std::move(candidates_); }
+  [[nodiscard]] std::vector<BucketCandidate> take() { return std::move(candidates_); }
 
  private:
   void add_with(Bytes others) {
@@ -66,20 +66,21 @@ class Candidates {
 
   void add(const BucketRule& rule) {
     std::vector<std::size_t> counts = counts_of(prefetch::with_exchanges(graph_, rule));
-    if (std::ranges::find(candidates_, counts, &Candidate::counts) != candidates_.end()) return;
+    if (std::ranges::find(candidates_, counts, &BucketCandidate::counts) != candidates_.end())
+      return;
     candidates_.push_back({.rule = rule, .counts = std::move(counts)});
   }
 
   TaskGraph graph_;  // before it has exchanges
-  std::vector<Candidate> candidates_;
+  std::vector<BucketCandidate> candidates_;
 };
 
 // Leaves those that have plans, the best first.
-void time_all(std::vector<Candidate>& candidates, const Planner& planner,
+void time_all(std::vector<BucketCandidate>& candidates, const Planner& planner,
               const TimeOfBuckets& time_of) {
-  for (Candidate& candidate : candidates) candidate.time = time_of(candidate.rule, planner);
-  std::erase_if(candidates, [](const Candidate& each) { return !each.time; });
-  std::ranges::stable_sort(candidates, {}, [](const Candidate& each) {
+  for (BucketCandidate& candidate : candidates) candidate.time = time_of(candidate.rule, planner);
+  std::erase_if(candidates, [](const BucketCandidate& each) { return !each.time; });
+  std::ranges::stable_sort(candidates, {}, [](const BucketCandidate& each) {
     return std::tuple{*each.time, each.counts.size()};
   });
 }
@@ -88,20 +89,20 @@ void time_all(std::vector<Candidate>& candidates, const Planner& planner,
 
 std::vector<BucketRule> bucket_candidates(const TaskGraph& graph, const BucketRule& usual) {
   std::vector<BucketRule> rules;
-  for (const Candidate& each : Candidates{graph, usual}.take()) rules.push_back(each.rule);
+  for (const BucketCandidate& each : Candidates{graph, usual}.take()) rules.push_back(each.rule);
   return rules;
 }
 
 BucketRule choose_buckets(const TaskGraph& graph, const BucketRule& usual, const Planner& planner,
                           const TimeOfBuckets& time_of) {
   constexpr std::string_view kFast = "capacity";
-  std::vector<Candidate> candidates = Candidates{graph, usual}.take();
+  std::vector<BucketCandidate> candidates = Candidates{graph, usual}.take();
   if (candidates.size() == 1) return usual;
   time_all(candidates, prefetch::find_planner(kFast), time_of);
   if (candidates.empty()) return usual;
   if (planner.name() == kFast) return candidates.front().rule;
   const std::size_t best = planner.name() == "joint" ? 2 : 1;
-  std::vector<Candidate> finalists;
+  std::vector<BucketCandidate> finalists;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (i < best || candidates[i].rule == usual) finalists.push_back(std::move(candidates[i]));
   }

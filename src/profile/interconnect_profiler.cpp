@@ -20,7 +20,7 @@ namespace {
 using um::Bytes;
 using um::Nanoseconds;
 
-constexpr int kTries = 8;
+constexpr int kTransferTries = 8;
 constexpr std::array<Bytes, 3> kSizes{Bytes{512}, Bytes{1U << 20U}, Bytes{25U << 20U}};
 
 Nanoseconds slowest(Communicator& communicator, Nanoseconds own) {
@@ -58,7 +58,7 @@ class AllReduce {
 Nanoseconds shortest_time(const RankMemory& between, Bytes size) {
   AllReduce all_reduce{between, size};
   Nanoseconds shortest = Nanoseconds::max();
-  for (int i = 0; i < kTries; ++i) {
+  for (int i = 0; i < kTransferTries; ++i) {
     wait_for_all(between.ranks);
     const auto start = std::chrono::steady_clock::now();
     all_reduce.run();

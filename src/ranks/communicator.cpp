@@ -36,9 +36,9 @@ class HostNumberKernels final : public NumberKernels {
 
 constexpr std::size_t kSentWhole = 16384;  // bytes; `root` sends these directly to each rank
 
-constexpr std::size_t kUnit = 16;  // numbers, 64 bytes: the alignment of slices
+constexpr std::size_t kSliceUnit = 16;  // numbers, 64 bytes: the alignment of slices
 
-std::size_t units_of(std::size_t n) { return (n + kUnit - 1) / kUnit; }
+std::size_t units_of(std::size_t n) { return (n + kSliceUnit - 1) / kSliceUnit; }
 
 }  // namespace
 
@@ -104,12 +104,12 @@ void wait_for_all(Communicator& communicator) {
 NumberSlice slice_of_rank(std::size_t rank, std::size_t ranks, std::size_t n) {
   um::expects(rank < ranks, "a rank that is one of all");
   const std::size_t units = units_of(n);
-  const std::size_t first = std::min(n, kUnit * (units * rank / ranks));
-  return {first, std::min(n, kUnit * (units * (rank + 1) / ranks)) - first};
+  const std::size_t first = std::min(n, kSliceUnit * (units * rank / ranks));
+  return {first, std::min(n, kSliceUnit * (units * (rank + 1) / ranks)) - first};
 }
 
 std::size_t largest_slice(std::size_t ranks, std::size_t n) {
-  return (units_of(n) + ranks - 1) / ranks * kUnit;
+  return (units_of(n) + ranks - 1) / ranks * kSliceUnit;
 }
 
 }  // namespace spillway

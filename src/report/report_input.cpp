@@ -137,7 +137,7 @@ class Reader {
 };
 
 // A file to read, or a folder that cannot be.
-struct Candidate {
+struct InputCandidate {
   std::string path;
   std::string name;
   bool is_named = false;          // by the user, rather than found in a folder
@@ -169,8 +169,8 @@ FolderContent content_of(const fs::path& folder) {
   return content;
 }
 
-std::vector<Candidate> find_in_folder(const std::string& folder, bool is_only_one) {
-  std::vector<Candidate> found;
+std::vector<InputCandidate> find_in_folder(const std::string& folder, bool is_only_one) {
+  std::vector<InputCandidate> found;
   const auto add = [&](const fs::path& path, std::error_code failed) {
     const fs::path name = is_only_one ? path.lexically_relative(folder) : path;
     found.push_back({.path = path.string(), .name = name.string(), .folder_failed = failed});
@@ -191,25 +191,25 @@ std::vector<Candidate> find_in_folder(const std::string& folder, bool is_only_on
     throw um::Error{"there is no .json file in " + folder +
                     "; make some with 'spillway bench … --json " + folder + "/NAME.json'"};
   }
-  std::ranges::sort(found, {}, &Candidate::name);
+  std::ranges::sort(found, {}, &InputCandidate::name);
   return found;
 }
 
 // Those given by their own names first: as such they count where a folder has them too.
-std::vector<Candidate> find_candidates(std::span<const std::string> paths) {
-  std::vector<Candidate> found;
+std::vector<InputCandidate> find_candidates(std::span<const std::string> paths) {
+  std::vector<InputCandidate> found;
   for (const std::string& path : paths) {
     std::error_code ignored;
     if (!fs::is_directory(path, ignored)) {
       found.push_back({.path = path, .name = path, .is_named = true});
       continue;
     }
-    for (Candidate& candidate : find_in_folder(path, paths.size() == 1)) {
+    for (InputCandidate& candidate : find_in_folder(path, paths.size() == 1)) {
       found.push_back(std::move(candidate));
     }
   }
   std::stable_partition(found.begin(), found.end(),
-                        [](const Candidate& candidate) { return candidate.is_named; });
+                        [](const InputCandidate& candidate) { return candidate.is_named; });
   return found;
 }
 
@@ -259,7 +259,7 @@ void check_plan(const prefetch::JsonView& plan) {
   }
 }
 
-std::optional<ReportInput> read(const Candidate& candidate) {
+std::optional<ReportInput> read(const InputCandidate& candidate) {
   const std::string text = um::InputFile{candidate.path}.text(prefetch::kLargestJsonFile);
   if (is_training_log(text)) {
     return ReportInput{.name = candidate.name,
@@ -285,7 +285,7 @@ std::optional<ReportInput> read(const Candidate& candidate) {
 }
 
 // Throws: um::Error that names its path.
-ReportInput read_or_complain(const Candidate& candidate) {
+ReportInput read_or_complain(const InputCandidate& candidate) {
   if (candidate.folder_failed) {
     throw um::system_error("cannot read folder " + candidate.path, candidate.folder_failed.value());
   }
@@ -298,7 +298,7 @@ ReportInput read_or_complain(const Candidate& candidate) {
 }
 
 // Why it was left out, with the name that the reader knows it by.
-std::string complaint_of(const um::Error& error, const Candidate& candidate) {
+std::string complaint_of(const um::Error& error, const InputCandidate& candidate) {
   std::string text = error.what();
   const std::size_t at = text.find(candidate.path);
   if (at != std::string::npos) text.replace(at, candidate.path.size(), candidate.name);
@@ -306,7 +306,7 @@ std::string complaint_of(const um::Error& error, const Candidate& candidate) {
 }
 
 // The same for all names of one file. What cannot be looked up is nothing else's.
-fs::path place_of(const Candidate& candidate) {
+fs::path place_of(const InputCandidate& candidate) {
   std::error_code error;
   const fs::path place = fs::weakly_canonical(candidate.path, error);
   return error ? fs::path{candidate.path} : place;
@@ -327,7 +327,7 @@ json timeline_data(const JsonView& trace) { return Reader{trace}.read(); }
 ReportInputs read_report_inputs(std::span<const std::string> paths) {
   ReportInputs inputs;
   std::set<fs::path> seen;
-  for (const Candidate& candidate : find_candidates(paths)) {
+  for (const InputCandidate& candidate : find_candidates(paths)) {
     if (!seen.insert(place_of(candidate)).second) continue;
     try {
       inputs.files.push_back(read_or_complain(candidate));

@@ -115,8 +115,6 @@ um::Error another_training(const ChosenCheckpoint& chosen, const std::string& wh
                    wanted + "; give the same flags, or another --checkpoint folder"};
 }
 
-std::string quoted(const std::string& text) { return "'" + text + "'"; }
-
 // Whether the file is gone or its disk is broken. Anything else may be over soon (too many open
 // files, no memory) or be mended (a mode): the checkpoint is not to be given up for it.
 bool is_damage(const um::SystemError& error) {
@@ -296,7 +294,7 @@ ChosenCheckpoint choose_best_checkpoint(const fs::path& folder) {
 void expect_same_training(const ChosenCheckpoint& chosen, const CheckpointKey& key) {
   const CheckpointKey& found = chosen.manifest.checkpoint.key;
   if (found.network != key.network) {
-    throw another_training(chosen, "network", quoted(found.network), quoted(key.network));
+    throw another_training(chosen, "network", um::quoted(found.network), um::quoted(key.network));
   }
   if (found.layers != key.layers) {
     throw um::Error{chosen.path.string() + ": layers_sha256 is not that of network '" +

@@ -22,7 +22,7 @@ using test::BlockNumbers;
 using test::NetworkInMemory;
 
 constexpr std::size_t kBatch = 7;
-constexpr std::size_t kClasses = 5;
+constexpr std::size_t kSubBatchClasses = 5;
 constexpr nets::Shape kImage{.channels = 3, .height = 16, .width = 16};
 constexpr float kRate = 0.05F;
 constexpr std::uint64_t kSteps = 3;
@@ -36,7 +36,7 @@ nets::Network per_sample_network() {
   x = net.pool("pool", net.relu("relu1", x), {});
   x = net.dropout("drop", net.convolution("conv2", x, {.channels = 8}), {.probability = 0.5F});
   x = net.relu("relu2", net.linear("fc1", x, {.features = 32}));
-  return net.build(net.linear("fc2", x, {.features = kClasses}));
+  return net.build(net.linear("fc2", x, {.features = kSubBatchClasses}));
 }
 
 // Its tensors are much larger than its parameters.
@@ -48,14 +48,15 @@ nets::Network narrow_network() {
                         {.channels = 16, .kernel = nets::square(3), .padding = nets::square(1)});
     x = net.relu(std::string{"relu"} + name, x);
   }
-  return net.build(net.linear("fc", net.global_average_pool("mean", x), {.features = kClasses}));
+  return net.build(
+      net.linear("fc", net.global_average_pool("mean", x), {.features = kSubBatchClasses}));
 }
 
 // Begins with a batch norm, whose running statistics are those of the images.
 nets::Network normalized_network() {
   nets::Builder net{"normalized", kImage};
   const nets::NodeId x = net.batch_norm("norm", net.input());
-  return net.build(net.linear("fc", x, {.features = kClasses}));
+  return net.build(net.linear("fc", x, {.features = kSubBatchClasses}));
 }
 
 Batch batch_of(std::uint64_t step) {
@@ -66,12 +67,12 @@ Batch batch_of(std::uint64_t step) {
     batch.images.push_back(pixel(engine));
   }
   for (std::size_t n = 0; n < kBatch; ++n) {
-    batch.labels.push_back(static_cast<std::int32_t>((2 * n + step) % kClasses));
+    batch.labels.push_back(static_cast<std::int32_t>((2 * n + step) % kSubBatchClasses));
   }
   return batch;
 }
 
-struct Trained {
+struct TrainedParts {
   std::vector<float> losses;
   std::vector<float> corrects;
   std::vector<BlockNumbers> numbers;
@@ -89,10 +90,10 @@ class SubBatchTraining : public testing::Test {
             sub_batch};
   }
   // Three steps; samples in `unlabelled` are not to count.
-  [[nodiscard]] static Trained train(NetworkInMemory net,
-                                     const std::set<std::size_t>& unlabelled = {}) {
+  [[nodiscard]] static TrainedParts train(NetworkInMemory net,
+                                          const std::set<std::size_t>& unlabelled = {}) {
     net.session().state().initialise(1);
-    Trained trained;
+    TrainedParts trained;
     for (std::uint64_t step = 0; step < kSteps; ++step) {
       Batch batch = batch_of(step);
       for (const std::size_t n : unlabelled) batch.labels[n] = -1;
@@ -114,7 +115,7 @@ class SubBatchTraining : public testing::Test {
 // deviations. Sums on the way are taken to be no larger than the largest number of the momentum,
 // itself a sum of three gradients.
 constexpr double kUnit = 1.0 / (1 << 24);
-const double kRounding = 4 * std::sqrt(7.0 * 256.0) * kUnit / 2;
+const double kSubBatchRounding = 4 * std::sqrt(7.0 * 256.0) * kUnit / 2;
 
 double largest_of(const BlockNumbers& block) {
   double largest = 0;
@@ -124,14 +125,14 @@ double largest_of(const BlockNumbers& block) {
   return largest;
 }
 
-double largest_difference(const BlockNumbers& a, const BlockNumbers& b) {
+double largest_block_difference(const BlockNumbers& a, const BlockNumbers& b) {
   BlockNumbers difference = a;
   for (std::size_t i = 0; i < a.values.size(); ++i) difference.values[i] -= b.values[i];
   return largest_of(difference);
 }
 
 // Weights are rounded themselves, and move by the rate times the momentum three times.
-void expect_same_up_to_rounding(const Trained& actual, const Trained& expected) {
+void expect_same_up_to_rounding(const TrainedParts& actual, const TrainedParts& expected) {
   EXPECT_EQ(actual.corrects, expected.corrects);
   for (std::size_t step = 0; step < kSteps; ++step) {
     // Some 2, of which a few additions and the weights' rounding show in the last digits.
@@ -142,16 +143,16 @@ void expect_same_up_to_rounding(const Trained& actual, const Trained& expected) 
     const BlockNumbers& weights = expected.numbers[b];
     const BlockNumbers& momentum = expected.numbers[b + 1];
     ASSERT_EQ(momentum.name, weights.name + ".momentum");
-    const double rounding = kRounding * largest_of(momentum);
-    EXPECT_LE(largest_difference(actual.numbers[b + 1], momentum), rounding) << momentum.name;
-    EXPECT_LE(largest_difference(actual.numbers[b], weights),
+    const double rounding = kSubBatchRounding * largest_of(momentum);
+    EXPECT_LE(largest_block_difference(actual.numbers[b + 1], momentum), rounding) << momentum.name;
+    EXPECT_LE(largest_block_difference(actual.numbers[b], weights),
               3 * (static_cast<double>(kRate) * rounding + kUnit * largest_of(weights)))
         << weights.name;
   }
 }
 
 TEST_F(SubBatchTraining, EndsAsTheWholeBatchUpToRoundingWhereNoLayerMixesSamples) {
-  const Trained whole = train(in_memory(per_sample_network(), kBatch));
+  const TrainedParts whole = train(in_memory(per_sample_network(), kBatch));
   for (const std::size_t size : {1, 2, 3, 4}) {
     SCOPED_TRACE(size);
     expect_same_up_to_rounding(train(in_memory(per_sample_network(), size)), whole);
@@ -168,7 +169,7 @@ TEST_F(SubBatchTraining, OfAWholeBatchIsTheOrdinaryOne) {
 // have none.
 TEST_F(SubBatchTraining, IgnoresSamplesWithoutALabel) {
   const std::set<std::size_t> unlabelled{2, 6};
-  const Trained whole = train(in_memory(per_sample_network(), kBatch), unlabelled);
+  const TrainedParts whole = train(in_memory(per_sample_network(), kBatch), unlabelled);
   for (const std::size_t size : {1, 3}) {
     SCOPED_TRACE(size);
     expect_same_up_to_rounding(train(in_memory(per_sample_network(), size), unlabelled), whole);
@@ -178,9 +179,9 @@ TEST_F(SubBatchTraining, IgnoresSamplesWithoutALabel) {
 TEST_F(SubBatchTraining, GivesTheSameBitsWhereverItsTensorsAre) {
   for (const nets::Network& network : {per_sample_network(), normalized_network()}) {
     for (const std::size_t size : {1, 3}) {
-      const Trained resident = train(in_memory(network, size));
+      const TrainedParts resident = train(in_memory(network, size));
       for (const MemoryMode memory : {MemoryMode::kManaged, MemoryMode::kCopy}) {
-        const Trained other = train(in_memory(network, size, memory));
+        const TrainedParts other = train(in_memory(network, size, memory));
         EXPECT_EQ(other.losses, resident.losses) << network.name << ' ' << to_string(memory);
         EXPECT_EQ(other.weights, resident.weights) << network.name << ' ' << to_string(memory);
       }
@@ -232,8 +233,8 @@ TEST_F(SubBatchTraining, MovesRunningStatisticsOnceASubBatch) {
 }
 
 TEST_F(SubBatchTraining, NormalizesEachSubBatchByItself) {
-  const Trained whole = train(in_memory(normalized_network(), kBatch));
-  const Trained parts = train(in_memory(normalized_network(), 3));
+  const TrainedParts whole = train(in_memory(normalized_network(), kBatch));
+  const TrainedParts parts = train(in_memory(normalized_network(), 3));
   EXPECT_GT(std::abs(parts.losses[0] - whole.losses[0]), 1e-4F);
 }
 
@@ -251,7 +252,7 @@ nets::Network plain_network() {
       net.convolution("conv", net.input(), {.channels = 16, .kernel = nets::square(3)});
   x = net.pool("pool", net.relu("relu1", x), {});
   x = net.relu("relu2", net.linear("fc1", x, {.features = 32}));
-  return net.build(net.linear("fc2", x, {.features = kClasses}));
+  return net.build(net.linear("fc2", x, {.features = kSubBatchClasses}));
 }
 
 struct AdamTrained {

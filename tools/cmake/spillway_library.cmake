@@ -4,6 +4,11 @@ target_compile_features(spillway_flags INTERFACE cxx_std_20)
 target_compile_options(spillway_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Wold-style-cast -Wzero-as-null-pointer-constant
     -Wno-missing-field-initializers -Werror>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Collecting garbage later takes a tenth off a compilation; one that is large anyway needs no more memory.
+  target_compile_options(spillway_flags INTERFACE
+    "$<$<COMPILE_LANGUAGE:CXX>:SHELL:--param ggc-min-heapsize=524288>")
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 sees an overlapping copy in `"text" + std::string` when it optimises (GCC bug 105651).
   target_compile_options(spillway_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
@@ -18,7 +23,8 @@ endif()
 # spillway_library(<name> [LINK ...] [LINK_PRIVATE ...] [SOURCES ...] [EXCEPT regex...])
 # A static library of all sources in and below the folder that calls this, but those that match a regular
 # expression of EXCEPT, and of SOURCES that are generated; with an alias spillway::<name>, installed for
-# find_package(spillway). A unity build compiles sources of one folder together, never those of two.
+# find_package(spillway). A unity build compiles UNITY_BUILD_BATCH_SIZE sources together, but for those of
+# SPILLWAY_APART, named by their path in this tree.
 function(spillway_library name)
   cmake_parse_arguments(PARSE_ARGV 1 lib "" "" "LINK;LINK_PRIVATE;SOURCES;EXCEPT")
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.h)
@@ -37,22 +43,29 @@ function(spillway_library name)
   target_compile_features(spillway_${name} PUBLIC cxx_std_20)
   set_target_properties(spillway_${name} PROPERTIES
     POSITION_INDEPENDENT_CODE ON LINKER_LANGUAGE CXX EXPORT_NAME ${name})
-  spillway_unity_by_folder(spillway_${name} ${sources})
+  list(TRANSFORM SPILLWAY_APART PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE apart)
+  set_source_files_properties(${apart} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  spillway_join_kernels(spillway_${name} ${sources})
   install(TARGETS spillway_${name} EXPORT spillway FILE_SET HEADERS DESTINATION include/spillway)
 endfunction()
 
-# Groups of UNITY_BUILD_BATCH_SIZE sources of one folder, where the build is a unity build.
-function(spillway_unity_by_folder target)
-  if(NOT CMAKE_UNITY_BUILD)
+# Joins CUDA sources in two, for two cores, where the build is a unity build: each pays for the headers of
+# host and device. CMake joins those of other languages alone.
+function(spillway_join_kernels target)
+  list(FILTER ARGN INCLUDE REGEX "[.]cu$")
+  if(NOT CMAKE_UNITY_BUILD OR NOT ARGN)
     return()
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+  set(number 0)
   foreach(source IN LISTS ARGN)
-    get_filename_component(folder ${source} DIRECTORY)
-    string(MAKE_C_IDENTIFIER "in_${folder}" folder)
-    math(EXPR count_${folder} "0${count_${folder}} + 1")
-    math(EXPR batch "${count_${folder}} / ${CMAKE_UNITY_BUILD_BATCH_SIZE}")
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${batch})
+    math(EXPR number "1 - ${number}")
+    string(APPEND joined_${number} "#include \"${CMAKE_CURRENT_SOURCE_DIR}/${source}\"\n")
+  endforeach()
+  set_source_files_properties(${ARGN} PROPERTIES HEADER_FILE_ONLY ON)
+  foreach(number 0 1)
+    set(path ${CMAKE_CURRENT_BINARY_DIR}/joined_${number}.cu)
+    file(CONFIGURE OUTPUT ${path} CONTENT "${joined_${number}}")
+    target_sources(${target} PRIVATE ${path})
   endforeach()
 endfunction()
 

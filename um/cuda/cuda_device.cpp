@@ -18,10 +18,10 @@
 namespace spillway::um {
 namespace {
 
-constexpr std::uint64_t kAlignment = 4096;  // Memory's contract; the driver promises less
+constexpr std::uint64_t kDeviceAlignment = 4096;  // Memory's contract; the driver promises less
 
 std::uint64_t misalignment(const std::byte* address) {
-  return reinterpret_cast<std::uintptr_t>(address) % kAlignment;
+  return reinterpret_cast<std::uintptr_t>(address) % kDeviceAlignment;
 }
 
 std::unique_ptr<CudaApi> open_api(int ordinal) {
@@ -47,8 +47,8 @@ std::byte* DeviceMemory::allocate(Bytes size) {
   std::byte* address = api_.allocate_device(size);
   if (misalignment(address) == 0) return address;
   api_.free_device(address);
-  std::byte* const begin = api_.allocate_device(size + Bytes{kAlignment});
-  address = begin + (kAlignment - misalignment(begin)) % kAlignment;
+  std::byte* const begin = api_.allocate_device(size + Bytes{kDeviceAlignment});
+  address = begin + (kDeviceAlignment - misalignment(begin)) % kDeviceAlignment;
   const std::lock_guard lock{mutex_};
   begins_.emplace(address, begin);
   return address;

@@ -17,15 +17,15 @@ namespace spillway::um {
 namespace {
 
 constexpr Bytes kSmallestPage = 4_KiB;
-constexpr Bytes kLargestPage = 2_MiB;
+constexpr Bytes kLargestSpacePage = 2_MiB;
 /// With fewer near pages, an eviction has little choice.
 constexpr std::uint64_t kFewPages = 16;
 /// Larger sizes, rounded up to pages, would not fit in 64 bits or any address space.
 constexpr Bytes kTooMuch{std::uint64_t{1} << 56U};
 
 Bytes chosen_page(Bytes near, bool evicts) {
-  if (!evicts) return kLargestPage;  // the driver's unit
-  Bytes page = kLargestPage;
+  if (!evicts) return kLargestSpacePage;  // the driver's unit
+  Bytes page = kLargestSpacePage;
   while (page > kSmallestPage && near / page < kFewPages) page = Bytes{page.count() / 2};
   return page;
 }
@@ -38,8 +38,8 @@ void expect_sound(const SpaceOptions& options, bool evicts) {
                  "; give at most " + to_string(kTooMuch)};
   }
   if (options.page == Bytes{}) return;
-  const bool is_size = evicts ? options.page >= kSmallestPage && options.page <= kLargestPage
-                              : options.page >= kLargestPage;
+  const bool is_size = evicts ? options.page >= kSmallestPage && options.page <= kLargestSpacePage
+                              : options.page >= kLargestSpacePage;
   const bool is_page = is_size && std::has_single_bit(options.page.count());
   if (!is_page) {
     throw Misuse{"pages of " + to_string(options.page) +

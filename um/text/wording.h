@@ -14,6 +14,10 @@
 
 namespace spillway::um {
 
+[[nodiscard]] inline std::string quoted(std::string_view word) {
+  return "'" + std::string{word} + "'";
+}
+
 /// Formats a count: "1 task", "2 tasks". The plural of `noun` ends in s.
 [[nodiscard]] inline std::string count_of(std::uint64_t number, std::string_view noun) {
   return std::to_string(number) + " " + std::string{noun} + (number == 1 ? "" : "s");

@@ -14,7 +14,7 @@ using um::Bytes;
 using um::Nanoseconds;
 
 // A segment in the search, with the cost of emptying it.
-struct Candidate {
+struct SchemeCandidate {
   const Segment& segment;
   std::optional<Departure> departure;
 
@@ -23,11 +23,11 @@ struct Candidate {
 
 // Returns the scheme that begins with the first of `candidates`; nullopt when it does not reach
 // `size`.
-std::optional<OffloadScheme> scheme_from(std::span<const Candidate> candidates, Bytes size,
+std::optional<OffloadScheme> scheme_from(std::span<const SchemeCandidate> candidates, Bytes size,
                                          const StreamClocks& clocks) {
   OffloadScheme scheme{.offset = candidates.front().segment.offset};
   Nanoseconds end = clocks.link_free;
-  for (const Candidate& candidate : candidates) {
+  for (const SchemeCandidate& candidate : candidates) {
     if (candidate.must_stay()) return std::nullopt;
     scheme.size += candidate.segment.size;
     if (candidate.segment.block) {
@@ -99,7 +99,7 @@ std::vector<Segment> SegmentList::segments() const {
 std::optional<OffloadScheme> find_scheme(std::span<const Segment> segments, Bytes size,
                                          const StreamClocks& clocks,
                                          const FindDeparture& departure) {
-  std::vector<Candidate> candidates;
+  std::vector<SchemeCandidate> candidates;
   candidates.reserve(segments.size());
   for (const Segment& segment : segments) {
     candidates.push_back({.segment = segment,

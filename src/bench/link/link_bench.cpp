@@ -88,10 +88,10 @@ class LinkMeasurement {
   LinkRow measure_row(Transfer& transfer, Way way, Direction direction, um::Bytes size) {
     Samples calls{options_.repetition.settling};
     const TimingSummary time = measure(
-        [&](Phase phase) {
+        [&](RepetitionPhase phase) {
           transfer.prepare(direction);
           const TransferTime taken = transfer.move(direction);
-          if (phase == Phase::kCounted) calls.add(taken.call);
+          if (phase == RepetitionPhase::kCounted) calls.add(taken.call);
           return taken.whole;
         },
         options_.repetition, stop_);

@@ -41,8 +41,8 @@ std::vector<std::size_t> drawn(std::size_t pages) {
   return order;
 }
 
-constexpr std::array kWayNames{"faults", "advised", "prefetched", "discarded"};
-static_assert(kWayNames.size() == static_cast<std::size_t>(PagingWay::kDiscarded) + 1);
+constexpr std::array kPagingWayNames{"faults", "advised", "prefetched", "discarded"};
+static_assert(kPagingWayNames.size() == static_cast<std::size_t>(PagingWay::kDiscarded) + 1);
 
 constexpr std::size_t kMaxAhead = 8;
 
@@ -97,10 +97,10 @@ class PagingRace {
     um::Counters counters;
     std::uint64_t pass = 0;
     const TimingSummary time = spillway::measure(
-        [&](Phase phase) {
+        [&](RepetitionPhase phase) {
           ++pass;
           const Seconds taken = time_of([&] { touch_plainly(plain_pages, way, pass); });
-          if (phase == Phase::kCounted) plain.add(taken);
+          if (phase == RepetitionPhase::kCounted) plain.add(taken);
           const um::Counters before = space_->counters();
           const Seconds paged = time_of([&] { passes.run(pass); });
           counters = space_->counters() - before;
@@ -198,10 +198,10 @@ std::vector<std::size_t> touch_order(TouchPattern pattern, std::size_t pages) {
   return order;
 }
 
-std::string to_string(PagingWay way) { return kWayNames.at(static_cast<std::size_t>(way)); }
+std::string to_string(PagingWay way) { return kPagingWayNames.at(static_cast<std::size_t>(way)); }
 
 std::optional<PagingWay> find_paging_way(const std::string& name) {
-  return find_named<PagingWay>(kWayNames, name);
+  return find_named<PagingWay>(kPagingWayNames, name);
 }
 
 void touch_plainly(const TouchedPages& pages, PagingWay way, std::uint64_t pass) {

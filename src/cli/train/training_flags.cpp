@@ -20,7 +20,7 @@ namespace spillway::cli {
 namespace {
 
 constexpr const char* kTraining = "Training";
-constexpr const char* kPlanning = "Planning";
+constexpr const char* kPlanningFlags = "Planning";
 constexpr const char* kAuto = "auto";
 
 // The value is empty for --resume alone.
@@ -220,11 +220,11 @@ void TrainingFlags::add_files_to(CLI::App& command) {
       .add_option("--plan", plan_file,
                   "Plan file, written by spillway plan --out; its budget holds unless --budget is "
                   "given")
-      ->group(kPlanning);
+      ->group(kPlanningFlags);
   command
       .add_option("--profile", profile_file,
                   "Profile written by spillway profile, used instead of measuring")
-      ->group(kPlanning);
+      ->group(kPlanningFlags);
 }
 
 void TrainingFlags::complete(const CLI::App& command) {

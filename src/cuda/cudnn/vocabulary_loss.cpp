@@ -14,7 +14,7 @@
 namespace spillway::cuda {
 namespace {
 
-constexpr um::Bytes kAlignment{256};
+constexpr um::Bytes kLogitAlignment{256};
 
 // How tokens are cut into chunks of nearly equal size, and the layout of the workspace: a chunk's
 // logits, their gradients if these are not floats, each token's contribution to the result, and a
@@ -25,15 +25,15 @@ struct Chunks {
     const std::size_t most = std::max<std::size_t>(kVocabularyChunk / columns, 16);
     const std::size_t count = (m.rows + most - 1) / most;
     each = (m.rows + count - 1) / count;
-    logits = um::round_up(float_bytes(each * columns), kAlignment);
+    logits = um::round_up(float_bytes(each * columns), kLogitAlignment);
     const bool is_bf16 = machine.precision == Precision::kBf16;
-    slopes = is_bf16 ? um::round_up(um::Bytes{each * columns * 2}, kAlignment) : um::Bytes{};
-    losses = um::round_up(um::Bytes{m.rows * sizeof(TokenLoss)}, kAlignment);
+    slopes = is_bf16 ? um::round_up(um::Bytes{each * columns * 2}, kLogitAlignment) : um::Bytes{};
+    losses = um::round_up(um::Bytes{m.rows * sizeof(TokenLoss)}, kLogitAlignment);
   }
 
   [[nodiscard]] std::size_t last() const { return m.rows - (m.rows - 1) / each * each; }
   /// Returns where the products' own workspace begins.
-  [[nodiscard]] um::Bytes bytes() const { return logits + slopes + losses + kAlignment; }
+  [[nodiscard]] um::Bytes bytes() const { return logits + slopes + losses + kLogitAlignment; }
 
   TokenMatrix m;
   std::size_t columns;  // of the logits, padding included

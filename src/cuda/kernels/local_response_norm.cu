@@ -106,14 +106,13 @@ Norm norm_of(const TensorShape& x, const nets::LocalResponseNorm& norm) {
           .k = norm.k};
 }
 
-constexpr int kWarp = 32;
-
 // Enqueues `kernel` with a block per pixel and `lines` lines of shared memory.
 template <class... Parameters, class... Arguments>
 void launch_pixels(cudaStream_t stream, const Norm& norm, int lines, void (*kernel)(Parameters...),
                    Arguments... arguments) {
   if (norm.pixels == 0) return;
-  const int rounded = (norm.channels + kWarp - 1) / kWarp * kWarp;
+  constexpr int kLanes = kWarp;
+  const int rounded = (norm.channels + kLanes - 1) / kLanes * kLanes;
   const auto threads = static_cast<unsigned>(std::min<int>(rounded, kThreads));
   const auto blocks = static_cast<unsigned>(std::min(norm.pixels, kMaxBlocks));
   const std::size_t shared = sizeof(float) * static_cast<std::size_t>(lines * norm.line());

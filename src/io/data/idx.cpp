@@ -47,7 +47,7 @@ class UnpackedFile {
 
 constexpr std::array kGzipMagic{std::byte{0x1F}, std::byte{0x8B}};
 constexpr int kGzipWindow = 15 + 16;  // the largest window; 16 selects gzip's header
-constexpr std::size_t kPiece = std::size_t{1} << 20U;
+constexpr std::size_t kUnpackedPiece = std::size_t{1} << 20U;
 constexpr std::uint64_t kMostUnpacked = std::uint64_t{1} << 32U;
 
 bool begins_as_gzip(const um::InputFile& file) {
@@ -72,7 +72,7 @@ class Inflation {
   [[nodiscard]] std::vector<std::byte> content() {
     std::vector<std::byte> content;
     for (std::uint64_t offset = 0; offset < file_.size(); offset += packed_.size()) {
-      packed_.resize(std::min<std::uint64_t>(kPiece, file_.size() - offset));
+      packed_.resize(std::min<std::uint64_t>(kUnpackedPiece, file_.size() - offset));
       file_.read(offset, packed_);
       unpack_piece(content);
     }
@@ -106,7 +106,7 @@ class Inflation {
   z_stream stream_{};
   bool is_at_end_ = false;
   std::vector<std::byte> packed_;
-  std::vector<std::byte> unpacked_ = std::vector<std::byte>(kPiece);
+  std::vector<std::byte> unpacked_ = std::vector<std::byte>(kUnpackedPiece);
 };
 
 UnpackedFile::UnpackedFile(std::filesystem::path path)

@@ -25,8 +25,6 @@ void for_each_hidden(const Masking& masking, std::size_t index, std::size_t leng
   for (std::size_t i = 0; i < count; ++i) visit(places(i));
 }
 
-constexpr std::size_t kLargestVocabulary = 1ULL << 24U;  // a float represents each token exactly
-
 // Tokens `first` to `first` + `size` of a text.
 struct TextPart {
   std::uint64_t first;

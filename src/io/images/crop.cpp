@@ -17,7 +17,7 @@
 namespace spillway {
 namespace {
 
-constexpr int kTries = 10;
+constexpr int kCropTries = 10;
 
 // Returns half of `pixels`, rounded to even where two are equally close.
 std::size_t half(std::size_t pixels) {
@@ -265,7 +265,7 @@ Crop central_crop(const nets::Extent& image, const nets::Extent& shown, float fr
 Crop drawn_crop(const nets::Extent& image, const nets::Extent& shown, float least, Random& random) {
   constexpr double kNarrowest = 3.0 / 4.0;
   constexpr double kWidest = 4.0 / 3.0;
-  for (int i = 0; i < kTries; ++i) {
+  for (int i = 0; i < kCropTries; ++i) {
     const double area = random.uniform(least, 1);
     const nets::Extent part = part_of(image, area, drawn_ratio(kNarrowest, kWidest, random));
     if (part.height == 0 || part.height > image.height) continue;

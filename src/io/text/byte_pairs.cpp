@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "src/io/file_digest.h"
+#include "src/io/text/token_file.h"
 #include "um/error.h"
 #include "um/files/input_file.h"
 
@@ -31,7 +32,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::size_t kLargestFile = 256ULL << 20U;
-constexpr std::size_t kLargestVocabulary = 1ULL << 24U;  // a float represents each token exactly
 
 using Tokens = std::unordered_map<std::string, std::int32_t>;
 

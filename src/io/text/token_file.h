@@ -9,6 +9,9 @@
 
 namespace spillway {
 
+/// Tokens are numbers below this, which a float represents exactly.
+inline constexpr std::size_t kLargestVocabulary = 1ULL << 24U;
+
 /// A text as a sequence of tokens, which are numbers in a vocabulary.
 ///
 /// Thread safety: any number of threads may call any function at once.

@@ -13,11 +13,10 @@
 #include "src/io/weights/name_table.h"
 #include "src/io/weights/tensor_places.h"
 #include "um/error.h"
+#include "um/text/wording.h"
 
 namespace spillway {
 namespace {
-
-std::string quoted(const std::string& name) { return "'" + name + "'"; }
 
 constexpr std::size_t kNoTensor = std::numeric_limits<std::size_t>::max();
 
@@ -119,7 +118,7 @@ bool WeightFile::take_names(const NamedTensors& named, bool is_bare) {
     const std::string& name = file_.tensors()[i].name;
     const auto [at, is_new] = by_name_.emplace(name_of_table(named, name, is_bare), i);
     if (is_new || !twice.empty()) continue;
-    twice = quoted(file_.tensors()[at->second].name) + " and " + quoted(name);
+    twice = um::quoted(file_.tensors()[at->second].name) + " and " + um::quoted(name);
   }
   if (!by_name_.contains(named.mark(network_.arrays).name)) return false;
   if (twice.empty()) return true;
@@ -145,12 +144,12 @@ void WeightFile::find_places() {
       continue;
     }
     if (found == by_name_.end()) {
-      throw um::Error{path_.string() + " has no tensor " + quoted(place.name) + ", which network " +
-                      network_.name + " needs" + advice_on_parts(path_)};
+      throw um::Error{path_.string() + " has no tensor " + um::quoted(place.name) +
+                      ", which network " + network_.name + " needs" + advice_on_parts(path_)};
     }
     const StoredTensor& tensor = file_.tensors()[found->second];
     if (tensor.shape != place.shape) {
-      throw um::Error{"tensor " + quoted(tensor.name) + " of " + path_.string() + " is " +
+      throw um::Error{"tensor " + um::quoted(tensor.name) + " of " + path_.string() + " is " +
                       shape_text(tensor.shape) + ", but network " + network_.name + " has " +
                       shape_text(place.shape) + " there" +
                       advice_for(named_.table, place, tensor.shape)};
@@ -162,7 +161,7 @@ void WeightFile::find_places() {
 void WeightFile::expect_nothing_else() const {
   for (const auto& [name, index] : by_name_) {
     if (is_known(named_, name)) continue;
-    throw um::Error{path_.string() + " has a tensor " + quoted(file_.tensors()[index].name) +
+    throw um::Error{path_.string() + " has a tensor " + um::quoted(file_.tensors()[index].name) +
                     ", which network " + network_.name + " does not have"};
   }
 }
@@ -176,8 +175,8 @@ void WeightFile::expect_ties() const {
       continue;
     const auto& [a, b] = std::pair{one->second, other->second};
     if (file_.tensors()[a].shape == file_.tensors()[b].shape && values(a) == values(b)) continue;
-    throw um::Error{"tensors " + quoted(file_.tensors()[a].name) + " and " +
-                    quoted(file_.tensors()[b].name) + " of " + path_.string() +
+    throw um::Error{"tensors " + um::quoted(file_.tensors()[a].name) + " and " +
+                    um::quoted(file_.tensors()[b].name) + " of " + path_.string() +
                     " differ, but network " + network_.name + " has one for both"};
   }
 }
@@ -185,7 +184,7 @@ void WeightFile::expect_ties() const {
 void WeightFile::expect_finite() const {
   for (const std::size_t tensor : tensors_) {
     if (tensor == kNoTensor || is_finite(values(tensor))) continue;
-    throw um::Error{"tensor " + quoted(file_.tensors()[tensor].name) + " of " + path_.string() +
+    throw um::Error{"tensor " + um::quoted(file_.tensors()[tensor].name) + " of " + path_.string() +
                     " " + kNotFinite};
   }
 }

@@ -20,8 +20,8 @@ class Script {
 
   TimingSummary measure(const Repetition& repetition) {
     return spillway::measure(
-        [this](Phase phase) {
-          if (phase == Phase::kWarmUp) ++warm_ups_;
+        [this](RepetitionPhase phase) {
+          if (phase == RepetitionPhase::kWarmUp) ++warm_ups_;
           const Seconds time{times_[runs_++ % times_.size()]};
           now_ += std::chrono::duration_cast<std::chrono::nanoseconds>(time);
           if (runs_ == stop_after_) stop_.request_stop();

@@ -26,7 +26,7 @@ using std::chrono::milliseconds;
 
 const char* const kElsewhere = "choose another place with --far file:PATH";
 
-fs::path folder_of(const fs::path& path) {
+fs::path folder_for(const fs::path& path) {
   std::error_code ignored;  // an unreadable path does not exist, or fails to open below
   if (fs::is_directory(path, ignored)) return path;
   if (fs::exists(path, ignored)) {
@@ -86,7 +86,7 @@ bool try_direct(int descriptor) {
   return false;
 }
 
-constexpr BackOff::Pauses kWaits{
+constexpr BackOff::Pauses kTransferWaits{
     .first = milliseconds{1}, .longest = milliseconds{500}, .total = std::chrono::seconds{3}};
 
 bool may_pass(int reason) {
@@ -100,7 +100,7 @@ bool may_pass(int reason) {
 template <typename MoveSome>
 int move_all(std::size_t size, Bytes& at, const std::function<void(Nanoseconds)>& pause,
              std::atomic<bool>& was_in_vain, const MoveSome& move_some) {
-  BackOff waits{kWaits};
+  BackOff waits{kTransferWaits};
   for (std::size_t left = size; left > 0;) {
     const ssize_t moved = move_some(size - left);
     if (moved > 0) {
@@ -130,7 +130,7 @@ Error failure_of(const char* deed, const FarFile& file, Bytes at, int reason) {
 }  // namespace
 
 UnnamedFile::UnnamedFile(const fs::path& path, Bytes size)
-    : folder_{folder_of(path)}, descriptor_{open_unnamed(folder_)} {
+    : folder_{folder_for(path)}, descriptor_{open_unnamed(folder_)} {
   try {
     take_room(descriptor_, folder_, size);
   } catch (...) {

@@ -22,14 +22,15 @@ struct Driver {
   ComputeStreams compute{api};
 };
 
-StreamMaker recorded_maker() {
+StreamMaker recorded_stream_maker() {
   const auto driver = std::make_shared<Driver>();
   return {.kind = "Cuda", .make = [driver](const std::string& name) {
             return std::make_unique<CudaStream>(driver->api, driver->compute, name);
           }};
 }
 
-INSTANTIATE_TEST_SUITE_P(Recorded, StreamContract, ::testing::Values(recorded_maker()), kind_of);
+INSTANTIATE_TEST_SUITE_P(Recorded, StreamContract, ::testing::Values(recorded_stream_maker()),
+                         kind_of);
 
 class CudaStreamTest : public ::testing::Test, protected Driver {
  protected:
