@@ -60,6 +60,7 @@ class Bytes {
 [[nodiscard]] constexpr std::int64_t signed_count(Bytes size) {
   return static_cast<std::int64_t>(size.count());
 }
+[[nodiscard]] constexpr double to_double(Bytes size) { return static_cast<double>(size.count()); }
 
 /// Formats `size` for people: "512 B", "1.50 MiB", "24.0 GiB".
 [[nodiscard]] std::string to_string(Bytes size);
@@ -82,9 +83,10 @@ consteval Bytes operator""_GiB(unsigned long long n) { return Bytes{n << 30U}; }
 /// A duration.
 using Nanoseconds = std::chrono::duration<std::int64_t, std::nano>;
 
-[[nodiscard]] constexpr double seconds(Nanoseconds time) {
-  return static_cast<double>(time.count()) * 1e-9;
+[[nodiscard]] constexpr double to_nanoseconds(Nanoseconds time) {
+  return static_cast<double>(time.count());
 }
+[[nodiscard]] constexpr double seconds(Nanoseconds time) { return to_nanoseconds(time) * 1e-9; }
 
 /// A transfer rate. Only `Bytes / Bandwidth` yields a time.
 class Bandwidth {

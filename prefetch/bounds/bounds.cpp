@@ -353,8 +353,6 @@ std::vector<Nanoseconds> times_of_users(const TaskGraph& graph,
   return users;
 }
 
-double to_double(um::Bytes size) { return static_cast<double>(size.count()); }
-
 // Rounds down by more than possible rounding errors: a bound must not be too high.
 um::Nanoseconds at_least(double seconds) {
   return um::Nanoseconds{static_cast<std::int64_t>(seconds * (1 - 1e-12) * 1e9)};

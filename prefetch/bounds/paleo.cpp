@@ -25,8 +25,6 @@ struct Layer {
   double buffers = 0;
 };
 
-double nanoseconds(Nanoseconds duration) { return static_cast<double>(duration.count()); }
-
 Nanoseconds rounded(double nanoseconds) { return Nanoseconds{std::llround(nanoseconds)}; }
 
 // Returns a layer per forward run, and one for the backward runs before all of these.
@@ -35,11 +33,11 @@ std::vector<Layer> find_layers(const TaskGraph& graph, const Profile& profile,
   std::vector<Layer> layers(runs.size() + 1);
   for (std::size_t p = 0; p < runs.size(); ++p) {
     if (graph[runs[p].task].phase == Phase::kForward)
-      layers[p].forward = nanoseconds(profile(runs[p]));
+      layers[p].forward = um::to_nanoseconds(profile(runs[p]));
   }
   for (const BackwardLayer& backward : find_backward_layers(graph, runs, saved)) {
     for (Position p = backward.begin; p < backward.end; ++p) {
-      layers[backward.layer].backward += nanoseconds(profile(runs[p]));
+      layers[backward.layer].backward += um::to_nanoseconds(profile(runs[p]));
     }
   }
   for (const FarInterval& block : saved) {
@@ -122,7 +120,7 @@ class Paleo {
  private:
   static double rate(um::Bandwidth bandwidth) { return bandwidth.bytes_per_second() * 1e-9; }
   [[nodiscard]] double swap(double bytes, um::Bandwidth bandwidth) const {
-    return bytes == 0 ? 0 : nanoseconds(link_.latency) + bytes / rate(bandwidth);
+    return bytes == 0 ? 0 : um::to_nanoseconds(link_.latency) + bytes / rate(bandwidth);
   }
   [[nodiscard]] double swap_out(double bytes) const { return swap(bytes, link_.offload); }
   [[nodiscard]] double swap_in(double bytes) const { return swap(bytes, link_.prefetch); }

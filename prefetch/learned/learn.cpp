@@ -28,14 +28,14 @@ namespace {
 
 using Kind = RecordedEvent::Kind;
 
-constexpr Position kNone = ~0U;
+constexpr Position kNoTask = ~0U;
 
 // An iteration's use of one block.
 struct Use {
   um::Bytes size;
-  Position first = kNone;  // task
-  Position last = kNone;   // task
-  Position freed = kNone;  // the task that is running when it is freed; kNone: never
+  Position first = kNoTask;  // task
+  Position last = kNoTask;   // task
+  Position freed = kNoTask;  // the task that is running when it is freed; kNoTask: never
   bool is_allocated = false;
   bool is_read_first = false;  // written outside the cycle's declared touches
   bool is_carried = false;  // has content when the cycle begins, and is freed and allocated in it
@@ -107,7 +107,7 @@ class StepMaker {
       if (events_[i].kind == Kind::kTouch) {
         add_touch(i, use);
       } else if (events_[i].kind == Kind::kAllocate) {
-        use.is_carried = use.first != kNone || use.freed != kNone;
+        use.is_carried = use.first != kNoTask || use.freed != kNoTask;
         use.is_allocated = true;
         use.size = touch.size;
       } else {
@@ -117,10 +117,10 @@ class StepMaker {
     std::size_t end = 0;
     for (std::size_t& each : step_.ends) end = each = std::max(end, each);
     for (const auto& [name, use] : uses_) {
-      if (use.is_allocated && use.freed == kNone) {
+      if (use.is_allocated && use.freed == kNoTask) {
         return NotLearned{"the iteration leaves behind a block that it allocated, for ever"};
       }
-      if (!use.is_allocated && use.freed != kNone) {
+      if (!use.is_allocated && use.freed != kNoTask) {
         return NotLearned{"the iteration frees a block that none like it has allocated"};
       }
     }
@@ -136,8 +136,8 @@ class StepMaker {
       begins_.push_back(event);
       in_task_ = {};
     }
-    if (use.last != task() || use.first == kNone) in_task_ += um::round_up(use.size, page_);
-    if (use.first == kNone) {
+    if (use.last != task() || use.first == kNoTask) in_task_ += um::round_up(use.size, page_);
+    if (use.first == kNoTask) {
       use.first = task();
       use.is_read_first = touch.access == um::Access::kRead;
     }
@@ -150,7 +150,7 @@ class StepMaker {
     if (begins_.empty() || events_[event - 1].kind != Kind::kTouch) return false;
     if (events_[event].iteration != events_[event - 1].iteration) return false;
     const um::Bytes more =
-        use.first != kNone && use.last == task() ? um::Bytes{} : um::round_up(use.size, page_);
+        use.first != kNoTask && use.last == task() ? um::Bytes{} : um::round_up(use.size, page_);
     return gap(event - 1, event) <= grouping_.together && in_task_ + more <= grouping_.max;
   }
 
@@ -160,7 +160,7 @@ class StepMaker {
 
   void add_blocks() {
     for (const auto& [name, use] : uses_) {
-      if (use.first == kNone) continue;
+      if (use.first == kNoTask) continue;
       const bool intervals = use.size < page_;
       step_.blocks[name] = step_.graph.add(
           DataBlock{.name = (name.is_fresh ? "allocation " : "block ") + std::to_string(name.id),

@@ -20,7 +20,7 @@ IdleInterval at_start(const Life& life) {
           .from_start = true};
 }
 
-constexpr int kAll = 256;
+constexpr int kShares = 256;
 constexpr int kMostFree = 40;  // 64ths of the pool
 
 Bytes part_of(Bytes all, int share, int of) {
@@ -146,9 +146,9 @@ OffloadOptions HomeSearch::options_of(const Shares& shares) const {
   return result;
 }
 
-// Returns the end of the parts that sum to `shares` of kAll.
+// Returns the end of the parts that sum to `shares` of kShares.
 Bytes HomeSearch::end_of(int shares) const {
-  return um::round_up(part_of(state_, shares, kAll), block_sizes_.page());
+  return um::round_up(part_of(state_, shares, kShares), block_sizes_.page());
 }
 
 // Returns how many bytes of a block at `begin` lie in [from, to). An uncuttable block lies where it
@@ -164,9 +164,9 @@ std::vector<HomeSearch::Shares> HomeSearch::grid() {
   constexpr std::array<int, 9> kEighths{0, 8, 4, 2, 6, 1, 3, 5, 7};
   std::vector<Shares> shares;
   for (const int eighths : kEighths) {
-    const int far = kAll / 8 * eighths;
+    const int far = kShares / 8 * eighths;
     shares.push_back({.far = far});
-    shares.push_back({.far = far, .copied = kAll - far, .kept_free = 1, .free_first = true});
+    shares.push_back({.far = far, .copied = kShares - far, .kept_free = 1, .free_first = true});
   }
   return shares;
 }
@@ -181,7 +181,7 @@ std::vector<HomeSearch::Shares> HomeSearch::neighbours(const Shares& shares, int
     other.kept_free += kept_free;
     other.kept_free_if_free += kept_free_if_free;
     if (std::min({other.far, other.copied, other.far_again}) < 0) return;
-    if (other.far + other.copied + other.far_again > kAll) return;
+    if (other.far + other.copied + other.far_again > kShares) return;
     if (std::min(other.kept_free, other.kept_free_if_free) < 0) return;
     if (std::max(other.kept_free, other.kept_free_if_free) > kMostFree) return;
     result.push_back(other);
@@ -215,7 +215,7 @@ bool HomeSearch::improve(const std::vector<Shares>& candidates, Found& best) {
 }
 
 void HomeSearch::descend(Found& best) {
-  for (int step = kAll / 8; step > 0; step /= 2) {
+  for (int step = kShares / 8; step > 0; step /= 2) {
     while (improve(neighbours(best.shares, step), best)) {
     }
   }
@@ -231,12 +231,12 @@ void HomeSearch::wander(Found& best) {
     return draw % 2 == 0 ? 0 : static_cast<int>(draw / 2 % span) - std::min(scale, max);
   };
   for (int i = 0; left_ > 0 && best.makespan > good_enough_; ++i) {
-    const int scale = kAll / 16 >> (i % kScales);
+    const int scale = kShares / 16 >> (i % kScales);
     Shares other = best.shares;
-    other.far = std::clamp(other.far + change(scale, kAll), 0, kAll);
-    other.copied = std::clamp(other.copied + change(scale, kAll), 0, kAll - other.far);
+    other.far = std::clamp(other.far + change(scale, kShares), 0, kShares);
+    other.copied = std::clamp(other.copied + change(scale, kShares), 0, kShares - other.far);
     other.far_again =
-        std::clamp(other.far_again + change(scale, kAll), 0, kAll - other.far - other.copied);
+        std::clamp(other.far_again + change(scale, kShares), 0, kShares - other.far - other.copied);
     other.kept_free = std::clamp(other.kept_free + change(scale, 2), 0, kMostFree);
     other.kept_free_if_free = std::clamp(other.kept_free_if_free + change(scale, 2), 0, kMostFree);
     improve({other}, best);
@@ -256,7 +256,7 @@ OffloadOptions HomeSearch::search(const Evaluation& evaluate, int evaluations,
   descend(best);
   left_ += 2 * quarter;
   Found copied;
-  improve({{.copied = kAll, .free_first = true}}, copied);
+  improve({{.copied = kShares, .free_first = true}}, copied);
   descend(copied);
   if (copied.makespan < best.makespan) best = copied;
   left_ += quarter;

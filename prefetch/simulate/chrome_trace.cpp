@@ -27,9 +27,9 @@ const char* phase_name(Phase phase) {
   return "";
 }
 
-class Trace {
+class ChromeTrace {
  public:
-  Trace(const TaskGraph& graph, const Plan& plan) : graph_{graph}, plan_{plan} {}
+  ChromeTrace(const TaskGraph& graph, const Plan& plan) : graph_{graph}, plan_{plan} {}
 
   void add(int process, const NamedTimeline& named) {
     meta("process_name", process, 0, named.name);
@@ -170,7 +170,7 @@ class Trace {
 
 json to_chrome_trace(const TaskGraph& graph, const Plan& plan,
                      const std::vector<NamedTimeline>& timelines) {
-  Trace trace{graph, plan};
+  ChromeTrace trace{graph, plan};
   int process = 0;
   for (const NamedTimeline& named : timelines) trace.add(++process, named);
   return trace.take();

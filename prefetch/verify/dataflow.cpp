@@ -90,9 +90,9 @@ Reference number_in_order(const TaskGraph& graph) {
 
 // Replays the sequence of runs. While every run reads the versions of the reference, it writes
 // those of the reference, so a version always identifies one content.
-class Replayer {
+class RunReplayer {
  public:
-  Replayer(const TaskGraph& graph, const Reference& reference)
+  RunReplayer(const TaskGraph& graph, const Reference& reference)
       : graph_{graph}, reference_{reference}, held_{reference.initial} {}
 
   std::optional<Violation> run(const TaskRun& run) {
@@ -190,7 +190,7 @@ std::optional<Violation> check_dataflow(const TaskGraph& graph, std::span<const 
   if (auto violation = check_order(graph, runs)) return violation;
   if (auto violation = check_algorithms(graph, runs)) return violation;
   const Reference reference = number_in_order(graph);
-  Replayer replayer{graph, reference};
+  RunReplayer replayer{graph, reference};
   for (const TaskRun& run : runs) {
     if (auto violation = replayer.run(run)) return violation;
   }

@@ -204,7 +204,7 @@ class HeaderText {
 
 static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian");
 
-constexpr std::size_t kAlignment = 8;
+constexpr std::size_t kTensorAlignment = 8;
 
 std::string header_of(std::span<const StoredTensor> tensors, const TensorMetadata& metadata) {
   json header = json::object();
@@ -221,7 +221,7 @@ std::string header_of(std::span<const StoredTensor> tensors, const TensorMetadat
     offset = end;
   }
   std::string text = header.dump();
-  text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
+  text.resize((text.size() + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment, ' ');
   return text;
 }
 

@@ -16,8 +16,8 @@ namespace {
 using nlohmann::json;
 using prefetch::JsonView;
 
-constexpr const char* kFormat = "spillway-checkpoint";
-constexpr std::uint64_t kVersion = 4;  // from 4 on there are digests
+constexpr const char* kCheckpointFormat = "spillway-checkpoint";
+constexpr std::uint64_t kCheckpointVersion = 4;  // from 4 on there are digests
 constexpr const char* kSeal = "sha256";
 
 std::string digest_of(const json& unsealed) { return sha256_of(unsealed.dump()); }
@@ -33,9 +33,10 @@ bool is_sealed(json object) {
 // Throws unless the file is a whole one of ours.
 void expect_whole(const prefetch::JsonFile& file, const std::string& path) {
   const JsonView root = file.root();
-  const bool has_format = root.has("format") && file.value()["format"] == kFormat;
+  const bool has_format = root.has("format") && file.value()["format"] == kCheckpointFormat;
   if (!is_sealed(file.value())) {
-    const bool is_older = has_format && !root.has(kSeal) && root.at("version").integer() < kVersion;
+    const bool is_older =
+        has_format && !root.has(kSeal) && root.at("version").integer() < kCheckpointVersion;
     if (is_older) {
       throw ForeignCheckpoint{
           path + " is of version " + std::to_string(root.at("version").integer()) +
@@ -46,7 +47,7 @@ void expect_whole(const prefetch::JsonFile& file, const std::string& path) {
     throw um::Error{path + " does not match its own digest: it is damaged, or was changed by hand"};
   }
   try {
-    file.expect_format(kFormat, kVersion);
+    file.expect_format(kCheckpointFormat, kCheckpointVersion);
   } catch (const um::Error& error) {
     throw ForeignCheckpoint{error.what()};
   }
@@ -221,8 +222,8 @@ std::string sealed(json object) {
 std::string to_text(const CheckpointManifest& manifest) {
   const auto& [key, settings, step, best, last, network_file, text_model, class_names,
                is_unjudged] = manifest.checkpoint;
-  json object{{"format", kFormat},
-              {"version", kVersion},
+  json object{{"format", kCheckpointFormat},
+              {"version", kCheckpointVersion},
               {"network", key.network},
               {"layers_sha256", key.layers},
               {"data", printable(key.data)},

@@ -158,12 +158,10 @@ Infeasible infeasible_for_activations(const Problem& problem) {
   return OrderedOffload{problem, runs_in_order(problem.graph)}.smallest_budget();
 }
 
-double to_double(um::Bytes size) { return static_cast<double>(size.count()); }
-
 double positive(double value) { return std::max(0.0, value); }
 
 // A stage in the paper's terms: F_i needs x_i, x_{i+1} and ex^F_i; B_i also y_i, y_{i+1}, ex^B_i.
-struct Layer {
+struct ChainLayer {
   double forward_time;
   double backward_time;
   double x;               // |x_i|
@@ -174,8 +172,8 @@ struct Layer {
   double backward_extra;  // ex^B_i
 };
 
-std::vector<Layer> layers_of(const Chain& chain) {
-  std::vector<Layer> layers;
+std::vector<ChainLayer> layers_of(const Chain& chain) {
+  std::vector<ChainLayer> layers;
   double x = to_double(chain.input);
   double y = to_double(chain.input_gradient);
   double unsaved_input = 0;
@@ -222,7 +220,7 @@ class Algorithm1 {
         in_{link.prefetch.bytes_per_second()},
         options_{options} {
     double saved = layers_.front().x;
-    for (const Layer& layer : layers_) {
+    for (const ChainLayer& layer : layers_) {
       saved += layer.next_x;
       const double extra = layer.forward_extra + layer.backward_extra + layer.y + layer.next_y;
       max_ = std::max(max_, saved + extra);
@@ -237,7 +235,7 @@ class Algorithm1 {
                              .moved = 0,
                              .parent = 0,
                              .offloads = false}});
-    for (const Layer& layer : layers_) {
+    for (const ChainLayer& layer : layers_) {
       std::vector<State> next;
       for (std::size_t i = 0; i < tables_.back().size(); ++i) extend(layer, i, next);
       tables_.push_back(rounded(std::move(next)));
@@ -246,7 +244,7 @@ class Algorithm1 {
   }
 
  private:
-  void extend(const Layer& layer, std::size_t index, std::vector<State>& next) const {
+  void extend(const ChainLayer& layer, std::size_t index, std::vector<State>& next) const {
     const State& state = tables_.back()[index];
     const double backward_memory = layer.y + positive(state.backward) + state.kept;  // M_{B_i}
     const double forward_need = layer.next_x + layer.forward_extra;
@@ -306,7 +304,7 @@ class Algorithm1 {
     double backward_time = 0;
     double freed = 0;  // of x_i, i > j + 1
     for (std::size_t j = layers_.size(); j-- > 0;) {
-      const Layer& layer = layers_[j];
+      const ChainLayer& layer = layers_[j];
       if (backward_time * in_ < -state.backward) {
         const double need = layer.backward_extra + layer.y + layer.next_y - freed;
         idle = std::max(idle, (need + state.memory() - memory_) / out_ - backward_time);
@@ -340,7 +338,7 @@ class Algorithm1 {
     return result;
   }
 
-  std::vector<Layer> layers_;
+  std::vector<ChainLayer> layers_;
   double memory_;
   double out_;  // bytes per second
   double in_;

@@ -55,7 +55,7 @@ void add_moving(const std::vector<Move>& moves, const std::vector<Interval>& int
   for (std::size_t i = begin; i < end; ++i) bytes[moves[i].data] += moves[i].size;
 }
 
-constexpr std::uint32_t kNone = ~0U;
+constexpr std::uint32_t kNoIndex = ~0U;
 
 // Splits `all` into pieces of `length`; the last one may be shorter.
 std::vector<std::vector<std::uint32_t>> pieces(const std::vector<std::uint32_t>& all,
@@ -185,7 +185,7 @@ Neighbourhood::Neighbourhood(const DecisionSpace& space, const Problem& problem)
   std::ranges::sort(by_position_, {}, [&](std::uint32_t i) { return blocks[i].data; });
   for (const std::uint32_t i : by_cost_) {
     const auto data = static_cast<std::size_t>(blocks[i].data);
-    if (index_of_.size() <= data) index_of_.resize(data + 1, kNone);
+    if (index_of_.size() <= data) index_of_.resize(data + 1, kNoIndex);
     index_of_[data] = i;
   }
 }
@@ -273,7 +273,7 @@ std::vector<std::uint32_t> Neighbourhood::droppable_among(const std::vector<Data
   std::vector<std::uint32_t> found;
   for (const DataId id : blocks) {
     const auto data = static_cast<std::size_t>(id);
-    if (data < index_of_.size() && index_of_[data] != kNone) found.push_back(index_of_[data]);
+    if (data < index_of_.size() && index_of_[data] != kNoIndex) found.push_back(index_of_[data]);
   }
   return found;
 }

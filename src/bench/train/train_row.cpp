@@ -94,7 +94,7 @@ bool read_is_measured(const JsonView& word) {
   return text == "measured";
 }
 
-TrainRowKey read_key(const JsonView& row) {
+TrainRowKey read_row_key(const JsonView& row) {
   return {.series = read_word(row.at("series"), find_series),
           .net = row.at("net").string(),
           .image_size = row.at("image_size").integer(),
@@ -174,7 +174,7 @@ json to_json(std::span<const TrainRow> rows) {
 }
 
 TrainRow read_train_row(const JsonView& row) {
-  TrainRow read{.key = read_key(row)};
+  TrainRow read{.key = read_row_key(row)};
   if (const auto failed = find_value(row, "failed")) {
     read.failure = failed->string();
     if (row.has("seconds")) throw row.at("seconds").error("stands beside 'failed'");

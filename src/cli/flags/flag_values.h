@@ -13,6 +13,11 @@
 
 namespace spillway::cli {
 
+// Headings of a help text.
+inline constexpr const char* kPlanning = "Planning";
+inline constexpr const char* kRanks = "Ranks";
+inline constexpr const char* kTraining = "Training";
+
 /// What `parse` says when it throws um::Error, else nothing: makes a parser a check of CLI11's, so
 /// that a malformed value is bad usage.
 template <typename Parse>

@@ -69,7 +69,6 @@ struct Restore {
   }
 };
 
-constexpr const char* kTraining = "Training";
 constexpr float kRateOfAdam = 0.001F;  // as PyTorch's
 
 void add_step_to(CLI::App& command, LearningRateOptions& options) {

@@ -10,8 +10,6 @@
 namespace spillway::cli {
 namespace {
 
-constexpr const char* kPlanning = "Planning";
-
 const std::map<std::string, StateRule> kStates{
     {"auto", StateRule::kAuto}, {"near", StateRule::kNear}, {"far", StateRule::kFar}};
 

@@ -26,9 +26,8 @@ std::string check_bucket(const std::string& text) {
 constexpr std::uint32_t kMostRanks = 65'536;
 constexpr um::Bandwidth kSlowest{1e6};
 constexpr um::Nanoseconds kLongestLatency{1'000'000'000};
-constexpr const char* kRanks = "Ranks";
 
-std::string check_ranks(const std::string& text) {
+std::string check_planned_ranks(const std::string& text) {
   const std::size_t number = parse_rank_count(text).value_or(0);
   if (number > 0 && number <= kMostRanks) return {};
   return "'" + text + "' is no number of ranks: give a whole number from 1 to " +
@@ -112,7 +111,7 @@ void RankFlags::add_to(CLI::App& app) {
                  "Plan the step of one of so many processors that train together, each with its "
                  "own --batch: gradients become sums over all of them by a ring all-reduce, bucket "
                  "by bucket, beside the rest of the backward pass")
-      ->check(check_ranks)
+      ->check(check_planned_ranks)
       ->capture_default_str()
       ->group(kRanks);
   app.add_option("--interconnect", bandwidth,

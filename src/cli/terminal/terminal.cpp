@@ -21,7 +21,7 @@ constexpr std::chrono::milliseconds kOnTerminal{100};
 constexpr std::chrono::seconds kElsewhere{10};
 
 // Returns the width of the terminal; 80 if unknown.
-int columns() {
+int terminal_width() {
   winsize size{};
   const bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
   return is_known ? size.ws_col : 80;
@@ -42,7 +42,7 @@ void open_missing_streams() noexcept {
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
     if (fcntl(stream, F_GETFD) >= 0) continue;
     [[maybe_unused]] const int opened =
-        open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+        ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
 }
 
@@ -99,7 +99,7 @@ void ProgressLine::show(const std::string& text) {
   next_ =
       Clock::now() + (is_terminal_ ? Clock::duration{kOnTerminal} : Clock::duration{kElsewhere});
   if (is_terminal_) {
-    tell("\r{:.{}}\x1b[K", text, columns() - 1);  // the last column would wrap
+    tell("\r{:.{}}\x1b[K", text, terminal_width() - 1);  // the last column would wrap
     is_open_ = true;
   } else {
     tell("{}\n", text);
@@ -112,7 +112,7 @@ void ProgressLine::show_part(const std::string& work, double fraction) {
 
 void ProgressLine::show_fields(const std::vector<std::string>& fields) {
   constexpr std::size_t kAnyWidth = 1000;
-  show(fitting(fields, is_terminal_ ? static_cast<std::size_t>(columns() - 1) : kAnyWidth));
+  show(fitting(fields, is_terminal_ ? static_cast<std::size_t>(terminal_width() - 1) : kAnyWidth));
 }
 
 void ProgressLine::end() {

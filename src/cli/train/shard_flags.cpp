@@ -17,10 +17,9 @@
 namespace spillway::cli {
 namespace {
 
-constexpr const char* kRanks = "Ranks";
 constexpr std::size_t kMostUsualShards = 8;
 
-std::string check_ranks(const std::string& text) {
+std::string check_started_ranks(const std::string& text) {
   if (text == "auto" || parse_rank_count(text).value_or(0) > 0) return {};
   return "'" + text + "' is no number of ranks: give auto, or as many as mpirun starts";
 }
@@ -69,7 +68,7 @@ void ShardFlags::add_to(CLI::App& app) {
                  "Train together with the other processes that mpirun or srun started, each of "
                  "which has some shards of every batch: auto, or their number. --batch is that of "
                  "all of them, and --budget that of each; with --device cuda each has a GPU")
-      ->check(check_ranks)
+      ->check(check_started_ranks)
       ->type_name("N")
       ->group(kRanks);
   const auto add = [&](const CLI::Option* option) { of_shards_.push_back(option); };

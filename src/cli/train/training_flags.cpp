@@ -19,8 +19,6 @@
 namespace spillway::cli {
 namespace {
 
-constexpr const char* kTraining = "Training";
-constexpr const char* kPlanningFlags = "Planning";
 constexpr const char* kAuto = "auto";
 
 // The value is empty for --resume alone.
@@ -220,11 +218,11 @@ void TrainingFlags::add_files_to(CLI::App& command) {
       .add_option("--plan", plan_file,
                   "Plan file, written by spillway plan --out; its budget holds unless --budget is "
                   "given")
-      ->group(kPlanningFlags);
+      ->group(kPlanning);
   command
       .add_option("--profile", profile_file,
                   "Profile written by spillway profile, used instead of measuring")
-      ->group(kPlanningFlags);
+      ->group(kPlanning);
 }
 
 void TrainingFlags::complete(const CLI::App& command) {

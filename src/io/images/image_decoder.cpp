@@ -20,12 +20,12 @@ bool begins_with(std::span<const std::byte> file, std::span<const std::uint8_t> 
          std::ranges::equal(file.first(magic.size()), std::as_bytes(magic));
 }
 
-using Bytes = std::span<const std::byte>;
+using ByteSpan = std::span<const std::byte>;
 
 enum class ByteOrder : std::uint8_t { kBig, kLittle };
 
 // Returns a number of `count` bytes, or nothing where the data end before.
-std::optional<std::uint32_t> number_at(Bytes bytes, std::size_t at, std::size_t count,
+std::optional<std::uint32_t> number_at(ByteSpan bytes, std::size_t at, std::size_t count,
                                        ByteOrder order) {
   if (at > bytes.size() || count > bytes.size() - at) return std::nullopt;
   std::uint32_t number = 0;
@@ -41,7 +41,7 @@ bool is_without_content(std::uint32_t marker) {
 }
 
 // Returns the TIFF data in the first EXIF segment before the image; empty if there are none.
-Bytes find_exif(Bytes jpeg) {
+ByteSpan find_exif(ByteSpan jpeg) {
   constexpr std::uint32_t kApp1 = 0xE1;
   constexpr std::uint32_t kStartOfScan = 0xDA;
   constexpr std::uint32_t kEnd = 0xD9;
@@ -55,7 +55,7 @@ Bytes find_exif(Bytes jpeg) {
     }
     const auto length = number_at(jpeg, at + 2, 2, ByteOrder::kBig);
     if (!length || *length < 2 || *length > jpeg.size() - at - 2) break;
-    const Bytes content = jpeg.subspan(at + 4, *length - 2);
+    const ByteSpan content = jpeg.subspan(at + 4, *length - 2);
     if (marker == kApp1 && content.size() >= kExif.size() &&
         std::ranges::equal(content.first(kExif.size()), std::as_bytes(std::span{kExif}))) {
       return content.subspan(kExif.size());
@@ -65,7 +65,7 @@ Bytes find_exif(Bytes jpeg) {
   return {};
 }
 
-std::optional<ByteOrder> byte_order(Bytes tiff) {
+std::optional<ByteOrder> byte_order(ByteSpan tiff) {
   const auto name = number_at(tiff, 0, 2, ByteOrder::kBig);
   if (name == 0x4949U) return ByteOrder::kLittle;
   if (name == 0x4D4DU) return ByteOrder::kBig;
@@ -73,7 +73,7 @@ std::optional<ByteOrder> byte_order(Bytes tiff) {
 }
 
 // Returns the orientation tag of the first directory.
-std::optional<std::uint32_t> orientation_tag(Bytes tiff) {
+std::optional<std::uint32_t> orientation_tag(ByteSpan tiff) {
   constexpr std::uint32_t kOrientation = 0x0112;
   constexpr std::uint32_t kShort = 3;
   constexpr std::uint32_t kLong = 4;
@@ -160,7 +160,7 @@ std::vector<std::uint8_t> upright_pixels(const Orientation& orientation, const n
 }
 
 // Orientations are numbers of the TIFF standard, from 1.
-Orientation exif_orientation(Bytes jpeg) {
+Orientation exif_orientation(ByteSpan jpeg) {
   switch (orientation_tag(find_exif(jpeg)).value_or(1)) {
     case 2:
       return {.mirrors_columns = true};

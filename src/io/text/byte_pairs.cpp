@@ -31,7 +31,7 @@ std::string utf8(unsigned character) {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr std::size_t kLargestFile = 256ULL << 20U;
+constexpr std::size_t kLargestPairsFile = 256ULL << 20U;
 
 using Tokens = std::unordered_map<std::string, std::int32_t>;
 
@@ -194,8 +194,8 @@ std::string bytes_of_characters(std::string_view characters) {
 BytePairs read_byte_pairs(const fs::path& folder) {
   const VocabularyFiles files = find_files(folder);
   const std::string name = files.tokens.string();
-  const std::string text = um::InputFile{files.tokens}.text(kLargestFile);
-  const std::string merges = um::InputFile{files.merges}.text(kLargestFile);
+  const std::string text = um::InputFile{files.tokens}.text(kLargestPairsFile);
+  const std::string merges = um::InputFile{files.merges}.text(kLargestPairsFile);
   const Tokens tokens = read_tokens(parse_tokens(text, name), name);
   BytePairs pairs{.bytes = tokens_of_bytes(tokens, name),
                   .sha256 = sha256_of(sha256_of(text) + ' ' + sha256_of(merges))};

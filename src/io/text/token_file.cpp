@@ -102,7 +102,7 @@ std::string PackedTokens::content_sha256() const {
 
 constexpr std::uint32_t kMagic = 20240520;
 constexpr std::uint32_t kMagicOf32Bits = 20240801;
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kTokenFileVersion = 1;
 constexpr std::uint64_t kHeader = 1024;  // 256 numbers
 constexpr std::size_t kWidth = 2;
 
@@ -162,9 +162,9 @@ void expect_header(const um::InputFile& file) {
                     "; copy or download it again"};
   }
   const std::uint32_t version = header_number(file, 1);
-  if (version != kVersion) {
+  if (version != kTokenFileVersion) {
     throw um::Error{name + " is a token file of version " + std::to_string(version) +
-                    "; only version " + std::to_string(kVersion) + " can be read"};
+                    "; only version " + std::to_string(kTokenFileVersion) + " can be read"};
   }
   const std::uint64_t promised = header_number(file, 2);
   const std::uint64_t bytes = file.size() - kHeader;

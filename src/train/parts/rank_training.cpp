@@ -60,7 +60,7 @@ std::string summary_of(const DatasetPair& data) {
   return text;
 }
 
-std::string joined(const std::vector<std::string>& names) {
+std::string with_commas(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
@@ -97,7 +97,7 @@ void expect_ranks_agree(const RankOptions& ranks, const nets::Network& network,
   texts.push_back({.name = "data",
                    .text = summary_of(data),
                    .advice = "copy the same data to the machines of all ranks"});
-  texts.push_back({.name = "class names", .text = joined(data.class_names)});
+  texts.push_back({.name = "class names", .text = with_commas(data.class_names)});
   texts.push_back({.name = "threads", .text = std::to_string(context.threads)});
   expect_agreement(*ranks.communicator, texts);
   const std::array kernels{
