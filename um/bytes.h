@@ -83,10 +83,10 @@ consteval Bytes operator""_GiB(unsigned long long n) { return Bytes{n << 30U}; }
 /// A duration.
 using Nanoseconds = std::chrono::duration<std::int64_t, std::nano>;
 
-[[nodiscard]] constexpr double to_nanoseconds(Nanoseconds time) {
+[[nodiscard]] constexpr double to_double(Nanoseconds time) {
   return static_cast<double>(time.count());
 }
-[[nodiscard]] constexpr double seconds(Nanoseconds time) { return to_nanoseconds(time) * 1e-9; }
+[[nodiscard]] constexpr double seconds(Nanoseconds time) { return to_double(time) * 1e-9; }
 
 /// A transfer rate. Only `Bytes / Bandwidth` yields a time.
 class Bandwidth {

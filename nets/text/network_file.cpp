@@ -166,10 +166,10 @@ std::vector<Row> rows_of(const Network& network, const Network& twin) {
 
 // Returns the width of a column: its longest text, up to a limit that longer texts may exceed.
 std::size_t width_of(const std::vector<Row>& rows, std::string Row::*column) {
-  constexpr std::size_t kWidestLabel = 48;
+  constexpr std::size_t kWidestColumn = 48;
   std::size_t width = 0;
   for (const Row& row : rows) width = std::max(width, (row.*column).size());
-  return std::min(width, kWidestLabel);
+  return std::min(width, kWidestColumn);
 }
 
 void append_column(std::string& line, const std::string& text, std::size_t width) {

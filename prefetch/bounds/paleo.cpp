@@ -33,11 +33,11 @@ std::vector<Layer> find_layers(const TaskGraph& graph, const Profile& profile,
   std::vector<Layer> layers(runs.size() + 1);
   for (std::size_t p = 0; p < runs.size(); ++p) {
     if (graph[runs[p].task].phase == Phase::kForward)
-      layers[p].forward = um::to_nanoseconds(profile(runs[p]));
+      layers[p].forward = um::to_double(profile(runs[p]));
   }
   for (const BackwardLayer& backward : find_backward_layers(graph, runs, saved)) {
     for (Position p = backward.begin; p < backward.end; ++p) {
-      layers[backward.layer].backward += um::to_nanoseconds(profile(runs[p]));
+      layers[backward.layer].backward += um::to_double(profile(runs[p]));
     }
   }
   for (const FarInterval& block : saved) {
@@ -120,7 +120,7 @@ class Paleo {
  private:
   static double rate(um::Bandwidth bandwidth) { return bandwidth.bytes_per_second() * 1e-9; }
   [[nodiscard]] double swap(double bytes, um::Bandwidth bandwidth) const {
-    return bytes == 0 ? 0 : um::to_nanoseconds(link_.latency) + bytes / rate(bandwidth);
+    return bytes == 0 ? 0 : um::to_double(link_.latency) + bytes / rate(bandwidth);
   }
   [[nodiscard]] double swap_out(double bytes) const { return swap(bytes, link_.offload); }
   [[nodiscard]] double swap_in(double bytes) const { return swap(bytes, link_.prefetch); }

@@ -12,8 +12,6 @@
 namespace spillway::prefetch {
 namespace {
 
-double as_double(um::Bytes size) { return static_cast<double>(size.count()); }
-
 class TimedIntervalFinder {
  public:
   TimedIntervalFinder(const TaskGraph& graph, const BlockSizes& block_sizes,
@@ -58,7 +56,7 @@ class TimedIntervalFinder {
       um::expects(!producers.empty(), "a tensor is written before it is read");
     }
     TimedInterval interval{idle};
-    interval.size = as_double(block_sizes_.size(idle.data));
+    interval.size = to_double(block_sizes_.size(idle.data));
     interval.available = before_[idle.written + 1];
     interval.due = before_.back() - before_[idle.next];
     if (may_recompute_ && !producers.empty() && may_rerun(producers)) {
@@ -117,7 +115,7 @@ class TimedIntervalFinder {
     RecomputeInput result{
         .producers = writers(life, reader),
         .last = life.last(),
-        .size = as_double(block_sizes_.size(life.data)) / static_cast<double>(users),
+        .size = to_double(block_sizes_.size(life.data)) / static_cast<double>(users),
         .available = before_[life.begin() + 1]};
     if (!may_rerun(result.producers)) result.producers.clear();
     return result;

@@ -40,7 +40,7 @@ class CandidateSelection {
       : all_{all},
         load_{planner.near_during(runs, {})},
         pool_{planner.block_sizes().pool(problem.budget)} {
-    for (const TaskRun& run : runs) durations_.push_back(um::to_nanoseconds(problem.profile(run)));
+    for (const TaskRun& run : runs) durations_.push_back(um::to_double(problem.profile(run)));
     find_time_scores(problem.profile.link);
     weighted_ = weighted_durations(load_);
     normalize(weighted_);
@@ -70,8 +70,8 @@ class CandidateSelection {
     for (const Swap& swap : all_) {
       const Bytes size = swap.size;
       const double duration = starts[swap.back] - starts[swap.needed];
-      const double transfers = um::to_nanoseconds(link.latency + size / link.offload) +
-                               um::to_nanoseconds(link.latency + size / link.prefetch);
+      const double transfers = um::to_double(link.latency + size / link.offload) +
+                               um::to_double(link.latency + size / link.prefetch);
       const double left = duration - transfers;
       const auto bytes = static_cast<double>(size.count());
       far_durations_.push_back(duration);

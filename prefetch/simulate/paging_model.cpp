@@ -79,11 +79,11 @@ class PagedSlab {
   };
 
   double fault(Page& page, Touch how) {
-    double time = um::to_nanoseconds(link_.faults.time);
+    double time = um::to_double(link_.faults.time);
     if (near_ >= room_) time += evict();
     const bool is_spared = link_.faults.spare_overwritten && how == Touch::kOverwrite;
     if (page.has_far_copy && !is_spared) {
-      time += um::to_nanoseconds(page_ / link_.prefetch);
+      time += um::to_double(page_ / link_.prefetch);
       ++fetched_;
     }
     page.is_near = true;
@@ -102,7 +102,7 @@ class PagedSlab {
     --near_;
     if (!is_dirty) return 0;
     ++written_back_;
-    return um::to_nanoseconds(page_ / link_.offload);
+    return um::to_double(page_ / link_.offload);
   }
 
   // Keeps the page near until the running task ends.

@@ -39,15 +39,13 @@ struct Queue {
   }
 };
 
-double nanoseconds_of(Nanoseconds duration) { return static_cast<double>(duration.count()); }
-
 Queue move_queue(const std::vector<Move>& moves, um::Bandwidth bandwidth, const LinkProfile& link,
                  std::vector<Interval>& intervals) {
   Queue queue{.work = {}, .after = {}, .intervals = &intervals};
   queue.work.reserve(moves.size());
   queue.after.reserve(moves.size());
   for (const Move& move : moves) {
-    queue.work.push_back(move.is_clean ? 0 : nanoseconds_of(link.latency + move.size / bandwidth));
+    queue.work.push_back(move.is_clean ? 0 : um::to_double(link.latency + move.size / bandwidth));
     // As in the runtime: beside its readers if the link copies while tasks read, else after them.
     queue.after.push_back(move.after);
     if (!link.copies_while_read) queue.after.back().runs = move.frees_after();
@@ -68,7 +66,7 @@ Queue run_queue(const Plan& plan, const Profile& profile, const SimulateOptions&
 Queue far_queue(const Plan& plan, const Profile& profile, std::vector<Interval>& intervals) {
   Queue queue{.work = {}, .after = {}, .intervals = &intervals};
   for (const FarRun& run : plan.far_runs) {
-    queue.work.push_back(nanoseconds_of(profile.far_updates.at(run.update)));
+    queue.work.push_back(um::to_double(profile.far_updates.at(run.update)));
     queue.after.push_back(run.after);
   }
   intervals.resize(plan.far_runs.size());

@@ -10,7 +10,7 @@ namespace {
 
 using um::Bytes;
 
-constexpr Bytes kPage{4096};
+constexpr Bytes kFarAlignment{4096};
 constexpr std::size_t kPiece = 1U << 16U;  // floats: four buffers of 256 KiB
 
 Bytes bytes_of(std::size_t floats) { return Bytes{floats * sizeof(float)}; }
@@ -21,16 +21,17 @@ struct Window {
   Bytes end;
 
   static Window around(Bytes offset, std::size_t floats) {
-    return {.begin = um::round_down(offset, kPage),
-            .end = um::round_up(offset + bytes_of(floats), kPage)};
+    return {.begin = um::round_down(offset, kFarAlignment),
+            .end = um::round_up(offset + bytes_of(floats), kFarAlignment)};
   }
   [[nodiscard]] Bytes size() const { return end - begin; }
 };
 
 um::Range aligned(std::vector<std::byte>& buffer, Bytes size) {
-  buffer.resize(std::max<std::size_t>(buffer.size(), (size + kPage).count()));
+  buffer.resize(std::max<std::size_t>(buffer.size(), (size + kFarAlignment).count()));
   const auto address = reinterpret_cast<std::uintptr_t>(buffer.data());
-  const std::uintptr_t skipped = (kPage.count() - address % kPage.count()) % kPage.count();
+  const std::uintptr_t skipped =
+      (kFarAlignment.count() - address % kFarAlignment.count()) % kFarAlignment.count();
   return um::Range{buffer}.subspan(skipped, size.count());
 }
 

@@ -72,7 +72,7 @@ Batch batch_of(std::uint64_t step) {
   return batch;
 }
 
-struct TrainedParts {
+struct SubBatchTrained {
   std::vector<float> losses;
   std::vector<float> corrects;
   std::vector<BlockNumbers> numbers;
@@ -90,10 +90,10 @@ class SubBatchTraining : public testing::Test {
             sub_batch};
   }
   // Three steps; samples in `unlabelled` are not to count.
-  [[nodiscard]] static TrainedParts train(NetworkInMemory net,
-                                          const std::set<std::size_t>& unlabelled = {}) {
+  [[nodiscard]] static SubBatchTrained train(NetworkInMemory net,
+                                             const std::set<std::size_t>& unlabelled = {}) {
     net.session().state().initialise(1);
-    TrainedParts trained;
+    SubBatchTrained trained;
     for (std::uint64_t step = 0; step < kSteps; ++step) {
       Batch batch = batch_of(step);
       for (const std::size_t n : unlabelled) batch.labels[n] = -1;
@@ -132,7 +132,7 @@ double largest_block_difference(const BlockNumbers& a, const BlockNumbers& b) {
 }
 
 // Weights are rounded themselves, and move by the rate times the momentum three times.
-void expect_same_up_to_rounding(const TrainedParts& actual, const TrainedParts& expected) {
+void expect_same_up_to_rounding(const SubBatchTrained& actual, const SubBatchTrained& expected) {
   EXPECT_EQ(actual.corrects, expected.corrects);
   for (std::size_t step = 0; step < kSteps; ++step) {
     // Some 2, of which a few additions and the weights' rounding show in the last digits.
@@ -152,7 +152,7 @@ void expect_same_up_to_rounding(const TrainedParts& actual, const TrainedParts& 
 }
 
 TEST_F(SubBatchTraining, EndsAsTheWholeBatchUpToRoundingWhereNoLayerMixesSamples) {
-  const TrainedParts whole = train(in_memory(per_sample_network(), kBatch));
+  const SubBatchTrained whole = train(in_memory(per_sample_network(), kBatch));
   for (const std::size_t size : {1, 2, 3, 4}) {
     SCOPED_TRACE(size);
     expect_same_up_to_rounding(train(in_memory(per_sample_network(), size)), whole);
@@ -169,7 +169,7 @@ TEST_F(SubBatchTraining, OfAWholeBatchIsTheOrdinaryOne) {
 // have none.
 TEST_F(SubBatchTraining, IgnoresSamplesWithoutALabel) {
   const std::set<std::size_t> unlabelled{2, 6};
-  const TrainedParts whole = train(in_memory(per_sample_network(), kBatch), unlabelled);
+  const SubBatchTrained whole = train(in_memory(per_sample_network(), kBatch), unlabelled);
   for (const std::size_t size : {1, 3}) {
     SCOPED_TRACE(size);
     expect_same_up_to_rounding(train(in_memory(per_sample_network(), size), unlabelled), whole);
@@ -179,9 +179,9 @@ TEST_F(SubBatchTraining, IgnoresSamplesWithoutALabel) {
 TEST_F(SubBatchTraining, GivesTheSameBitsWhereverItsTensorsAre) {
   for (const nets::Network& network : {per_sample_network(), normalized_network()}) {
     for (const std::size_t size : {1, 3}) {
-      const TrainedParts resident = train(in_memory(network, size));
+      const SubBatchTrained resident = train(in_memory(network, size));
       for (const MemoryMode memory : {MemoryMode::kManaged, MemoryMode::kCopy}) {
-        const TrainedParts other = train(in_memory(network, size, memory));
+        const SubBatchTrained other = train(in_memory(network, size, memory));
         EXPECT_EQ(other.losses, resident.losses) << network.name << ' ' << to_string(memory);
         EXPECT_EQ(other.weights, resident.weights) << network.name << ' ' << to_string(memory);
       }
@@ -233,8 +233,8 @@ TEST_F(SubBatchTraining, MovesRunningStatisticsOnceASubBatch) {
 }
 
 TEST_F(SubBatchTraining, NormalizesEachSubBatchByItself) {
-  const TrainedParts whole = train(in_memory(normalized_network(), kBatch));
-  const TrainedParts parts = train(in_memory(normalized_network(), 3));
+  const SubBatchTrained whole = train(in_memory(normalized_network(), kBatch));
+  const SubBatchTrained parts = train(in_memory(normalized_network(), 3));
   EXPECT_GT(std::abs(parts.losses[0] - whole.losses[0]), 1e-4F);
 }
 

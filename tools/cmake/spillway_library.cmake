@@ -5,7 +5,7 @@ target_compile_options(spillway_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Wold-style-cast -Wzero-as-null-pointer-constant
     -Wno-missing-field-initializers -Werror>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # Collecting garbage later takes a tenth off a compilation; one that is large anyway needs no more memory.
+  # Collecting garbage later takes a tenth off a compilation, and 100 MB more.
   target_compile_options(spillway_flags INTERFACE
     "$<$<COMPILE_LANGUAGE:CXX>:SHELL:--param ggc-min-heapsize=524288>")
 endif()
@@ -23,8 +23,8 @@ endif()
 # spillway_library(<name> [LINK ...] [LINK_PRIVATE ...] [SOURCES ...] [EXCEPT regex...])
 # A static library of all sources in and below the folder that calls this, but those that match a regular
 # expression of EXCEPT, and of SOURCES that are generated; with an alias spillway::<name>, installed for
-# find_package(spillway). A unity build compiles UNITY_BUILD_BATCH_SIZE sources together, but for those of
-# SPILLWAY_APART, named by their path in this tree.
+# find_package(spillway). A unity build compiles UNITY_BUILD_BATCH_SIZE sources together; those of
+# SPILLWAY_APART, paths from the root that tools/mutants gives, are compiled alone.
 function(spillway_library name)
   cmake_parse_arguments(PARSE_ARGV 1 lib "" "" "LINK;LINK_PRIVATE;SOURCES;EXCEPT")
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.h)
@@ -50,21 +50,25 @@ function(spillway_library name)
 endfunction()
 
 # Joins CUDA sources in two, for two cores, where the build is a unity build: each pays for the headers of
-# host and device. CMake joins those of other languages alone.
+# host and device. CMake before 3.31 joins only C and C++.
 function(spillway_join_kernels target)
   list(FILTER ARGN INCLUDE REGEX "[.]cu$")
-  if(NOT CMAKE_UNITY_BUILD OR NOT ARGN)
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  list(TRANSFORM ARGN PREPEND ${folder}/ OUTPUT_VARIABLE kernels)
+  list(REMOVE_ITEM kernels ${SPILLWAY_APART})
+  if(NOT CMAKE_UNITY_BUILD OR NOT kernels)
     return()
   endif()
   set(number 0)
-  foreach(source IN LISTS ARGN)
+  foreach(path IN LISTS kernels)
     math(EXPR number "1 - ${number}")
-    string(APPEND joined_${number} "#include \"${CMAKE_CURRENT_SOURCE_DIR}/${source}\"\n")
+    string(APPEND joined_${number} "#include \"${path}\"\n")
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/${path} PROPERTIES HEADER_FILE_ONLY ON)
   endforeach()
-  set_source_files_properties(${ARGN} PROPERTIES HEADER_FILE_ONLY ON)
   foreach(number 0 1)
     set(path ${CMAKE_CURRENT_BINARY_DIR}/joined_${number}.cu)
-    file(CONFIGURE OUTPUT ${path} CONTENT "${joined_${number}}")
+    file(CONFIGURE OUTPUT ${path} CONTENT "${joined_${number}}" @ONLY)
+    set_source_files_properties(${path} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     target_sources(${target} PRIVATE ${path})
   endforeach()
 endfunction()

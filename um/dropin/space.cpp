@@ -16,7 +16,7 @@
 namespace spillway::um {
 namespace {
 
-constexpr Bytes kSmallestPage = 4_KiB;
+constexpr Bytes kSmallestSpacePage = 4_KiB;
 constexpr Bytes kLargestSpacePage = 2_MiB;
 /// With fewer near pages, an eviction has little choice.
 constexpr std::uint64_t kFewPages = 16;
@@ -26,7 +26,7 @@ constexpr Bytes kTooMuch{std::uint64_t{1} << 56U};
 Bytes chosen_page(Bytes near, bool evicts) {
   if (!evicts) return kLargestSpacePage;  // the driver's unit
   Bytes page = kLargestSpacePage;
-  while (page > kSmallestPage && near / page < kFewPages) page = Bytes{page.count() / 2};
+  while (page > kSmallestSpacePage && near / page < kFewPages) page = Bytes{page.count() / 2};
   return page;
 }
 
@@ -38,8 +38,9 @@ void expect_sound(const SpaceOptions& options, bool evicts) {
                  "; give at most " + to_string(kTooMuch)};
   }
   if (options.page == Bytes{}) return;
-  const bool is_size = evicts ? options.page >= kSmallestPage && options.page <= kLargestSpacePage
-                              : options.page >= kLargestSpacePage;
+  const bool is_size = evicts
+                           ? options.page >= kSmallestSpacePage && options.page <= kLargestSpacePage
+                           : options.page >= kLargestSpacePage;
   const bool is_page = is_size && std::has_single_bit(options.page.count());
   if (!is_page) {
     throw Misuse{"pages of " + to_string(options.page) +

@@ -59,14 +59,14 @@ std::vector<Way> ways_of(const LinkFlags& options) {
 }
 
 // What was found so far, however it ends.
-struct FoundDevice {
+struct LinkFindings {
   std::vector<LinkRow> rows;
   std::vector<LaunchRow> launches;
   std::vector<std::string> notes;
 };
 
 void measure_all(um::Device& device, const LinkFlags& options, const std::stop_token& stop,
-                 FoundDevice& found) {
+                 LinkFindings& found) {
   TimeLeftLine line{"bench link"};
   const LinkListener listener{
       .on_progress = [&](double done, const std::string& next) { line.show(done, next); },
@@ -82,7 +82,7 @@ void measure_all(um::Device& device, const LinkFlags& options, const std::stop_t
 
 // Beside moves that are as long as any of them, where there is room.
 void measure_launches(ExecutionContext& context, const LinkFlags& options,
-                      const std::stop_token& stop, FoundDevice& found) {
+                      const std::stop_token& stop, LinkFindings& found) {
   const std::vector<Way> ways = ways_of(options);
   um::Bytes largest{};
   for (const LinkRow& row : found.rows) largest = std::max(largest, row.size);
@@ -101,7 +101,7 @@ void run_link(const LinkFlags& options, const CLI::App& command) {
   ExecutionContext context = options.device.open();
   BenchOutput output{"link", bench_machine(*context.device, options.memory), options.bench.json};
   output.print_heading();
-  FoundDevice found;
+  LinkFindings found;
   const PartialMeasurement measurement{[&](const std::stop_token& stop) {
     measure_all(*context.device, options, stop, found);
     measure_launches(context, options, stop, found);

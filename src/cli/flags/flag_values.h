@@ -13,7 +13,7 @@
 
 namespace spillway::cli {
 
-// Headings of a help text.
+/// Headings of a help text.
 inline constexpr const char* kPlanning = "Planning";
 inline constexpr const char* kRanks = "Ranks";
 inline constexpr const char* kTraining = "Training";

@@ -17,7 +17,6 @@
 namespace spillway::cli {
 namespace {
 
-constexpr const char* kOptimizer = "Training";
 constexpr float kMomentumOfSgd = 0.9F;
 constexpr float kDecayOfAdamW = 0.01F;  // as PyTorch's
 
@@ -127,35 +126,35 @@ void OptimizerFlags::add_rates_to(CLI::App& app) {
   app.add_option("--momentum", momentum,
                  "sgd, rmsprop: momentum coefficient (default: sgd 0.9, rmsprop 0)")
       ->check(within(kMomentumRange))
-      ->group(kOptimizer);
-  app.add_flag("--nesterov", nesterov, "sgd: Nesterov momentum")->group(kOptimizer);
+      ->group(kTraining);
+  app.add_flag("--nesterov", nesterov, "sgd: Nesterov momentum")->group(kTraining);
   app.add_option("--beta1", beta1, "adam, adamw: decay rate of the first moment")
       ->check(within(kBetaRange))
       ->capture_default_str()
-      ->group(kOptimizer);
+      ->group(kTraining);
   app.add_option("--beta2", beta2, "adam, adamw: decay rate of the second moment")
       ->check(within(kBetaRange))
       ->capture_default_str()
-      ->group(kOptimizer);
+      ->group(kTraining);
   app.add_option("--alpha", alpha, "rmsprop: decay rate of the mean of squares")
       ->check(within(kBetaRange))
       ->capture_default_str()
-      ->group(kOptimizer);
+      ->group(kTraining);
   app.add_option("--epsilon", epsilon,
                  "adam, adamw, rmsprop: term added to the denominator for numerical stability")
       ->check(within(kEpsilonRange))
       ->capture_default_str()
-      ->group(kOptimizer);
+      ->group(kTraining);
   app.add_option(
          "--weight-decay", weight_decay,
          "Weight decay: an L2 penalty, or decoupled decay with adamw. It applies to weights and "
          "embeddings, not to biases, norms and class tokens (default: 0; adamw 0.01)")
       ->check(within(kWeightDecayRange))
-      ->group(kOptimizer);
+      ->group(kTraining);
   app.add_flag("--weight-decay-all", decays_all,
                "Weight decay applies to biases, norms and class tokens, too, as in PyTorch without "
                "parameter groups")
-      ->group(kOptimizer);
+      ->group(kTraining);
 }
 
 OptimizerOptions OptimizerFlags::options() const {

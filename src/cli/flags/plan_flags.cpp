@@ -96,7 +96,7 @@ std::string check_budget(const std::string& text) {
 }
 
 void SubBatchOption::add_to(CLI::App& app, const std::string& help) {
-  app.add_option("--sub-batch", text, help)->check(check)->capture_default_str()->group("Planning");
+  app.add_option("--sub-batch", text, help)->check(check)->capture_default_str()->group(kPlanning);
 }
 
 void SubBatchOption::add_to_plan(CLI::App& app) {

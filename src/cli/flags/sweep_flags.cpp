@@ -19,11 +19,12 @@ namespace {
 
 // "12" as 12 budgets.
 std::optional<std::size_t> parse_count(std::string_view text) {
-  constexpr std::size_t kMostPoints = 1000;
+  constexpr std::size_t kMostBudgets = 1000;
   std::size_t count = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, status] = std::from_chars(text.data(), end, count);
-  if (status != std::errc{} || stop != end || count < 2 || count > kMostPoints) return std::nullopt;
+  if (status != std::errc{} || stop != end || count < 2 || count > kMostBudgets)
+    return std::nullopt;
   return count;
 }
 

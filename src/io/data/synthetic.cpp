@@ -71,7 +71,7 @@ constexpr float kDark = 0.35F;           // brightness of a dark stripe relative
 constexpr float kNoise = 0.05F;
 
 // The features that distinguish class `label`. Plain figures come first, then striped ones.
-struct Pattern {
+struct ClassLook {
   std::size_t figure;
   std::size_t hue;
   std::size_t hues;
@@ -79,7 +79,7 @@ struct Pattern {
   std::size_t patterns;
 };
 
-Pattern look_of(std::size_t label, std::size_t classes, bool is_grey) {
+ClassLook look_of(std::size_t label, std::size_t classes, bool is_grey) {
   const std::size_t looks = (classes + kFigures.size() - 1) / kFigures.size();  // for each figure
   const std::size_t hues = is_grey ? 1 : std::min(looks, kHues);
   const std::size_t look = label / kFigures.size();
@@ -149,7 +149,7 @@ float noise_of(std::uint64_t bits, std::size_t which) {
 Scene compose_scene(std::size_t label, std::size_t classes, const nets::Shape& shape,
                     Random& random) {
   const bool is_grey = shape.channels == 1;
-  const Pattern look = look_of(label, classes, is_grey);
+  const ClassLook look = look_of(label, classes, is_grey);
   const auto width = static_cast<float>(shape.width);
   const auto height = static_cast<float>(shape.height);
   Scene scene{.figure = look.figure};

@@ -20,7 +20,7 @@ namespace {
 
 constexpr long kMostMemory = 1L << 29;  // for the coefficients of a progressive image
 constexpr int kMostScans = 500;         // each scan covers the whole image
-constexpr unsigned kEighths = 8;        // eighths
+constexpr unsigned kWholeInEighths = 8;
 
 // Callbacks of libjpeg: an error jumps back to the current call.
 struct JpegErrors {
@@ -158,10 +158,10 @@ void JpegDecoder::choose_colours() {
 
 // Scales 8, 4 and 2 have vector code: others are slower and worse.
 unsigned JpegDecoder::shrink(double least) {
-  unsigned eighths = kEighths;
-  while (eighths > 1 && eighths >= 2 * least * kEighths) eighths /= 2;
+  unsigned eighths = kWholeInEighths;
+  while (eighths > 1 && eighths >= 2 * least * kWholeInEighths) eighths /= 2;
   info_.scale_num = eighths;
-  info_.scale_denom = kEighths;
+  info_.scale_denom = kWholeInEighths;
   guarded([&] { jpeg_calc_output_dimensions(&info_); });
   return eighths;
 }

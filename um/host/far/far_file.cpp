@@ -26,7 +26,7 @@ using std::chrono::milliseconds;
 
 const char* const kElsewhere = "choose another place with --far file:PATH";
 
-fs::path folder_for(const fs::path& path) {
+fs::path folder_to_hold(const fs::path& path) {
   std::error_code ignored;  // an unreadable path does not exist, or fails to open below
   if (fs::is_directory(path, ignored)) return path;
   if (fs::exists(path, ignored)) {
@@ -130,7 +130,7 @@ Error failure_of(const char* deed, const FarFile& file, Bytes at, int reason) {
 }  // namespace
 
 UnnamedFile::UnnamedFile(const fs::path& path, Bytes size)
-    : folder_{folder_for(path)}, descriptor_{open_unnamed(folder_)} {
+    : folder_{folder_to_hold(path)}, descriptor_{open_unnamed(folder_)} {
   try {
     take_room(descriptor_, folder_, size);
   } catch (...) {

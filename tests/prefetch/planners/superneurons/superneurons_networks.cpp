@@ -56,7 +56,7 @@ Tensor SuperNeuronsStep::add(const Layer& layer, Tensor x, Tensor y) {
     const DataId dy = gradients_[key(y.block)].at(0);
     Task backward{.name = name + ".backward", .phase = Phase::kBackward, .reads = weights};
     backward.reads.push_back(dy);
-    if (layer.saves != Saves::kEmpty && has_input) backward.reads.push_back(x.block);
+    if (layer.saves != Saves::kNeither && has_input) backward.reads.push_back(x.block);
     if (layer.saves == Saves::kInputAndOutput && dy != y.block) backward.reads.push_back(y.block);
     const DataId dx = layer.in_place ? dy : new_block(name + ".dx", x.channels, x.extent);
     backward.writes = {dx};

@@ -52,7 +52,7 @@ class SuperNeuronsStep {
   TaskGraph finish();
 
  private:
-  enum class Saves { kEmpty, kInput, kInputAndOutput };
+  enum class Saves { kNeither, kInput, kInputAndOutput };
   struct Layer {
     const char* kind;
     TaskKind task;
@@ -65,7 +65,7 @@ class SuperNeuronsStep {
   static constexpr Layer kBatchNorm{"bn", TaskKind::kNormalization, Saves::kInput, false};
   static constexpr Layer kPool{"pool", TaskKind::kPool, Saves::kInputAndOutput, false};
   static constexpr Layer kLinear{"fc", TaskKind::kLinear, Saves::kInput, false};
-  static constexpr Layer kDropout{"dropout", TaskKind::kDropout, Saves::kEmpty, false};
+  static constexpr Layer kDropout{"dropout", TaskKind::kDropout, Saves::kNeither, false};
   static constexpr Layer kSoftmax{"softmax", TaskKind::kOther, Saves::kInputAndOutput, true};
 
   Tensor add(const Layer& layer, Tensor x, Tensor y);
