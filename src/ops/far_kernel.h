@@ -21,7 +21,7 @@ class FarKernel {
   /// optimizer state have as many.
   [[nodiscard]] virtual FloatRange range() const = 0;
   /// Updates the floats `piece`, counted from range().begin. All pointers point to the first float
-  /// of the range. `updated` lists parameters, then optimizer state, in the order of the
+  /// of the piece. `updated` lists parameters, then optimizer state, in the order of the
   /// operation's operands. Results do not depend on how the range is cut into pieces; on the host
   /// they are the bits of the operation's Kernel.
   virtual void run(const StepContext& context, const FloatRange& piece,

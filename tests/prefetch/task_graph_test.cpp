@@ -23,6 +23,7 @@ TEST(Fingerprint, DiffersWithEverythingThatAPlanDependsOn) {
       [](TaskGraph& other) { other.tasks[1].phase = Phase::kUpdate; },
       [](TaskGraph& other) { other.tasks[1].is_recomputable = false; },
       [](TaskGraph& other) { other.tasks[1].reads.clear(); },
+      [](TaskGraph& other) { other.tasks[1].writes.clear(); },
       [](TaskGraph& other) { std::swap(other.tasks[1].reads, other.tasks[1].writes); },
       [](TaskGraph& other) { other.tasks[1].updates_once = other.tasks[1].writes; },
       [](TaskGraph& other) { other.tasks[1].algorithms[0].name = "z"; },

@@ -76,7 +76,7 @@ endif()
 file(GLOB operation_tests CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} src/ops/kernels/*_test.cpp)
 spillway_test(host_tests COMPUTES
   SOURCES ${operation_tests} src/host/host_backend_test.cpp src/host/layout/*_test.cpp
-          src/host/slope_test.cpp src/host/vocabulary_chunks_test.cpp src/ops/philox_test.cpp
+          src/host/slope_test.cpp src/host/vocabulary_chunks_test.cpp src/ops/*_test.cpp
   LINK spillway::host OpenMP::OpenMP_CXX
   SUITES)
 # The same kernels as on a machine without AVX-512: another layout, other implementations in oneDNN.

@@ -238,6 +238,7 @@ TEST_P(ManagedSpaceContract, APageThatIsReadAndOverwrittenAtOnceIsFetched) {
   space->move(0, 1, MemoryTier::kFar);
   space->use(0, 1, Access::kWrite,
              [&] { space->use(0, 1, Access::kRead, [&] { EXPECT_EQ(space->word(0), 7U); }); });
+  EXPECT_EQ(space->far().reads, 1);
 }
 
 TEST_P(ManagedSpaceContract, OverwritingHalfAPageKeepsTheOtherHalf) {
@@ -250,6 +251,19 @@ TEST_P(ManagedSpaceContract, OverwritingHalfAPageKeepsTheOtherHalf) {
   space->word(0) = 8;
   space->hints().end_use({&half, 1});
   EXPECT_EQ(space->last_word(0), 7U);
+}
+
+TEST_P(ManagedSpaceContract, PopulateKeepsWhatAUseUnderWayWrites) {
+  make(options(4, 2));
+  space->write(0, 5);
+  space->write(1, 6);
+  space->hints().discard(space->pages(0, 1));  // whose slot page 2 gets
+  space->use(2, 1, Access::kWrite, [&] {
+    space->hints().populate(space->pages(2, 1));
+    space->word(2) = 9;
+  });
+  space->move(2, 1, MemoryTier::kFar);
+  EXPECT_EQ(space->word(2), 9U);
 }
 
 TEST_P(ManagedSpaceContract, PopulateGivesNearMemoryWithoutContent) {

@@ -107,6 +107,14 @@ TEST_F(TwoBlocks, AreMovedAheadOfTheirTouches) {
   EXPECT_EQ(replayer.counters().followed, 1U);
 }
 
+TEST_F(TwoBlocks, AreMissedInAnotherSize) {
+  learn_and_begin();
+  for (const PrefetchCommand& command : mark()) complete(command);
+  static_cast<void>(replayer.touch(
+      {.block = 100, .size = pages(1), .access = um::Access::kRead, .at = now_ + 100ns}));
+  EXPECT_EQ(replayer.counters().misses, 1U);
+}
+
 TEST_F(TwoBlocks, AreLeftAloneAfterTooManyMisses) {
   learn_and_begin();
   for (const PrefetchCommand& command : mark()) complete(command);

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <latch>
 #include <string>
 #include <vector>
 
@@ -187,16 +188,22 @@ TEST_F(NcclRanks, SayWhenDevicesDoNotReachEachOther) {
 
 TEST_F(NcclRanks, SayWhatNcclSaysWhenItFails) {
   ThreadRanks group{2};
-  const auto errors = on_nccl_ranks(group, [](const NcclRank& rank) {
+  std::latch looked{1};
+  const auto errors = on_nccl_ranks(group, [&](const NcclRank& rank) {
     sum_three(rank.device);
     wait_for_all(rank.process);
-    if (rank.process.rank() == 1) throw um::Error{"gone"};
+    if (rank.process.rank() == 1) {
+      looked.wait();
+      throw um::Error{"gone"};
+    }
     {
       const std::lock_guard lock{stand_in().mutex};
       stand_in().failures[0] = ncclRemoteError;
       stand_in().last_error = "socket closed by node-b";
     }
     EXPECT_THROW(sum_three(rank.device), um::Error);
+    EXPECT_EQ(stand_in().aborted, 1);  // not only when it is destroyed
+    looked.count_down();
     sum_three(rank.device);  // throws the same error again
   });
   EXPECT_EQ(errors[0],

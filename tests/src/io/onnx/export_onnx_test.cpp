@@ -206,6 +206,15 @@ TEST_P(ConvolutionalNetwork, IsTheSameWhenReadAgain) {
   }
 }
 
+TEST(ImportedNetworks, HaveTransposedConvolutionsWithGroups) {
+  nets::Builder net{"net", {.channels = 4, .height = 8, .width = 8}};
+  const nets::NodeId up = net.transposed_convolution(
+      "up", net.input(), {.channels = 6, .kernel = {2, 2}, .stride = {2, 2}, .groups = 2});
+  const nets::Network network = net.build(net.linear("head", up, {kClasses}));
+  const ImportedNetwork back = import_onnx(exported(network), "file.onnx");
+  EXPECT_EQ(difference(nets::build_network(back.entry), network), "");
+}
+
 TEST_P(ConvolutionalNetwork, TakesOtherClassesAtItsHead) {
   const nets::Network network = small_network(GetParam());
   const ImportedNetwork back = import_onnx(exported(network), "file.onnx");
