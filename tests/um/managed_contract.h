@@ -257,7 +257,7 @@ TEST_P(ManagedSpaceContract, PopulateKeepsWhatAUseUnderWayWrites) {
   make(options(4, 2));
   space->write(0, 5);
   space->write(1, 6);
-  space->hints().discard(space->pages(0, 1));  // whose slot page 2 gets
+  space->hints().discard(space->pages(0, 1));  // page 2 gets its slot
   space->use(2, 1, Access::kWrite, [&] {
     space->hints().populate(space->pages(2, 1));
     space->word(2) = 9;

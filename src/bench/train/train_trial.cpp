@@ -161,13 +161,13 @@ void TrainTrial::plan(const um::Device& device) {
 void TrainTrial::train(ExecutionContext& context, const TrainRound& round,
                        const std::stop_token& stop) {
   um::expects(plans_.has_value() && !has_failed(), "a trial that was planned");
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point begin = Clock::now();
+  const auto begin = std::chrono::steady_clock::now();
   try {
     Session session{context, subject_.workload(), *plans_, strategy_.memory, round.space, stop};
     session.state().initialise(round.seed);
     const Samples steps = train_steps(session, round);
-    rounds_.push_back({.begin = begin, .end = Clock::now(), .step = steps.timing().median});
+    rounds_.push_back(
+        {.begin = begin, .end = std::chrono::steady_clock::now(), .step = steps.timing().median});
   } catch (const um::Error& error) {
     failure_ = error.what();
   }

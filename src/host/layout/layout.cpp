@@ -32,9 +32,9 @@ Desc Layout::dense_desc(std::initializer_list<std::size_t> sizes) const {
 }
 
 dnnl::memory::format_tag Layout::tag(std::size_t channels) const {
-  using Tag = dnnl::memory::format_tag;
-  if (is_dense(channels)) return Tag::nchw;
-  return block_ == 16 ? Tag::nChw16c : Tag::nChw8c;
+  using enum dnnl::memory::format_tag;
+  if (is_dense(channels)) return nchw;
+  return block_ == 16 ? nChw16c : nChw8c;
 }
 
 Desc Layout::desc(const TensorShape& shape) const {

@@ -105,7 +105,8 @@ TEST_F(Profiling, MeasuresAnEmulatedLinkAsNoFasterThanItIs) {
         step, *context.backend, profile, *context.compute, stop.get_token());
     for (const um::Bandwidth found : {link.offload, link.prefetch}) {
       EXPECT_GT(found.bytes_per_second(), 0);
-      EXPECT_LE(found.bytes_per_second(), max.bytes_per_second());
+      // Whole moves of 4 MiB are measured; a late thread may count as latency.
+      EXPECT_GE(link.latency + Bytes{1ULL << 22U} / found, Bytes{1ULL << 22U} / max);
     }
     EXPECT_GT(link.compute_speed_while_moving, 0);
     EXPECT_LE(link.compute_speed_while_moving, 1);
