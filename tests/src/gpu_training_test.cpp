@@ -36,6 +36,7 @@
 #include "tests/refusal.h"
 #include "tests/sleeping_threads.h"
 #include "tests/src/gpu_like_backend.h"
+#include "tests/src/network_in_memory.h"
 #include "tests/src/small_training.h"
 #include "tests/um/cuda/late_gpu.h"
 #include "tests/um/cuda/recording_api.h"
@@ -175,6 +176,30 @@ TEST(GpuTraining, StagesItsBatchesInPinnedMemory) {
   EXPECT_EQ(std::ranges::count_if(
                 log, [](const auto& line) { return line.starts_with("allocate pinned"); }),
             1);
+}
+
+TEST(GpuTraining, BringsTheNextBatchDuringAStep) {
+  auto api = std::make_unique<um::RecordingApi>();
+  um::RecordingApi& driver = *api;
+  Opened opened = recorded_gpu(std::move(api));
+  ExecutionContext& context = opened.context;
+  const nets::Network net = network_of_blocks();
+  const Workload workload{net, *context.backend, {.batch = kBatch}};
+  const Plans plans = make_plans(
+      workload, prefetch::model_profile(workload.training().graph, prefetch::find_machine("host")),
+      2 * workload.need().peak_with_workspace, {.memory = MemoryMode::kResident});
+  Session session{context, workload, plans, MemoryMode::kResident, {}};
+  session.state().initialise(1);
+  std::vector<Batch> batches{drawn_batch(net, kBatch, 0), drawn_batch(net, kBatch, 1)};
+  batches[0].number = 1;
+  batches[1].number = 2;
+  static_cast<void>(driver.take_log());
+  session.train({.batch = &batches[0], .next_batch = &batches[1]});
+  session.settle();
+  EXPECT_EQ(
+      std::ranges::count_if(driver.take_log(),
+                            [](const auto& line) { return line.starts_with("upload: copy"); }),
+      2);
 }
 
 // As with a driver older than CUDA 13.

@@ -91,6 +91,8 @@ TEST_F(Idx, RefusesAFileThatIsNone) {
   const std::string images = "train-images-idx3-ubyte";
   Bytes cut = image_file(3);
   cut.pop_back();
+  Bytes longer = image_file(3);
+  longer.push_back(0);
   Bytes huge;  // 2^31 * 2^31 * 2^4 = 2^66, which overflows to 0 in 64 bits
   for (const std::uint32_t number : {0x803U, 1U << 31, 1U << 31, 16U}) {
     append_big_endian(huge, number);
@@ -105,6 +107,7 @@ TEST_F(Idx, RefusesAFileThatIsNone) {
            {images, label_file({2, 0, 1, 1, 1, 1, 1, 1, 1, 1}), "starts with 0x00000801, not with"},
            {images, image_file(3, 0x1F8B0800), "is damaged: gzip cannot unpack it"},
            {images, cut, "has 17 bytes after its header, which promises 18"},
+           {images, longer, "has 19 bytes after its header, which promises 18"},
            {"t10k-images-idx3-ubyte",
             {0, 0, 8, 3, 0},
             "has 5 bytes, but its header alone needs 16"},
