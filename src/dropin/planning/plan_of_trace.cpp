@@ -51,9 +51,12 @@ using prefetch::Plan;
 using prefetch::Profile;
 using prefetch::TaskGraph;
 
-json refused(const prefetch::Infeasible& why, const TaskGraph& graph, um::Bytes budget) {
-  return {{"sentence", prefetch::to_string(why, graph, budget)},
-          {"task", graph[why.task].name},
+// `claim` names what the problem, or the planner's rules, need.
+json refused(const prefetch::Planner& planner, const prefetch::Problem& problem,
+             const prefetch::Infeasible& claim) {
+  const prefetch::Infeasible why = prefetch::smallest_budget(planner, problem, claim);
+  return {{"sentence", prefetch::to_string(why, problem.graph, problem.budget)},
+          {"task", problem.graph[why.task].name},
           {"smallest_bytes", why.smallest_budget.count()}};
 }
 
@@ -97,11 +100,7 @@ json plan_within(const prefetch::Planner& planner, const prefetch::Problem& prob
   auto planned = planner.plan(problem);
   const um::Nanoseconds planning = std::chrono::steady_clock::now() - begin;
   if (const auto* const refusal = std::get_if<prefetch::Infeasible>(&planned)) {
-    prefetch::Infeasible why = *refusal;
-    if (!prefetch::keeps_every_feasible_budget(planner.name())) {
-      why = prefetch::smallest_budget(planner, problem, *refusal);
-    }
-    return {{"refused", refused(why, problem.graph, problem.budget)}};
+    return {{"refused", refused(planner, problem, *refusal)}};
   }
   json answer = judged(problem, std::get<Plan>(planned), with_timeline);
   answer["figures"]["planning_seconds"] = um::seconds(planning);
@@ -130,8 +129,8 @@ json plan_trace(const std::string& trace, const PlanOfTraceRequest& request) {
                                   .may_recompute = request.may_recompute};
   const prefetch::Planner& planner = prefetch::find_planner(request.planner);
   if (*request.budget < need.smallest) {
-    const prefetch::Infeasible why{.task = need.largest_task, .smallest_budget = need.smallest};
-    answer["refused"] = refused(why, read.graph, *request.budget);
+    answer["refused"] =
+        refused(planner, problem, {.task = need.largest_task, .smallest_budget = need.smallest});
   } else {
     answer.update(plan_within(planner, problem, request.with_timeline));
   }

@@ -56,6 +56,21 @@ TEST(PlanFunctions, FindTheSmallestBudgetOfAPlannerThatMovesNothing) {
   EXPECT_EQ(told.at("refused").at("smallest_bytes"), 12U << 20U);
 }
 
+// Some planners' rules ask for more, or for less, than they need.
+TEST(PlanFunctions, NameABudgetThatEachPlannerKeeps) {
+  for (const std::string planner : {"autoswap", "ibm-ooc", "joint", "modnn", "recompute",
+                                    "resident", "rotor", "superneurons", "vdnn-conv"}) {
+    const auto within = [&](std::uint64_t bytes) {
+      return answer(kTrace, json{{"budget_bytes", bytes}, {"planner", planner}}.dump().c_str());
+    };
+    const json refused = within(1);
+    ASSERT_TRUE(refused.contains("refused")) << planner;
+    const std::uint64_t smallest = refused.at("refused").at("smallest_bytes");
+    EXPECT_TRUE(within(smallest).contains("plan")) << planner;
+    EXPECT_TRUE(within(smallest - 1).contains("refused")) << planner;
+  }
+}
+
 TEST(PlanFunctions, SayWhatIsWrong) {
   const auto error = [](const char* trace, const char* request) {
     return answer(trace, request).at("error").get<std::string>();
