@@ -99,6 +99,15 @@ TEST_F(SpaceTest, WhatIsTouchedIsEvictedLast) {
   EXPECT_EQ(space->near_bytes(page(five, 1), kPage), 0_B);
 }
 
+TEST_F(SpaceTest, ATouchBeforeAnOverwriteKeepsWhatIsThere) {
+  std::byte* const one = take(1);
+  std::memset(one, 1, kPage.count());
+  space->prefetch(one, kPage, MemoryTier::kFar);
+  space->synchronize();
+  space->touch(one, kPage, Access::kWrite);
+  EXPECT_EQ(*one, std::byte{1});
+}
+
 TEST_F(SpaceTest, RoundsMovesOutwardAndDiscardsInward) {
   std::byte* const three = take(3);
   std::memset(three, 1, (3 * kPage).count());

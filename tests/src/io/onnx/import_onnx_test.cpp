@@ -207,6 +207,13 @@ TEST(ImportOnnx, PassesOverAConcatOfOneAndRefusesASumOfThree) {
             "my.onnx: operator Add of node 'sum' reads 3 values, which no layer does");
 }
 
+TEST(ImportOnnx, RefusesASumOfAVectorAndAnImage) {
+  SmallGraph graph;
+  graph.node("Flatten", "flat", {"image"}).node("Add", "sum", {"flat", "image"});
+  EXPECT_EQ(refusal_of(graph),
+            "my.onnx: operator Add of node 'sum' reads vectors and images together");
+}
+
 TEST(ImportOnnx, GivesLayersNamesThatCheckpointsCanHave) {
   SmallGraph graph;
   graph.input({std::nullopt, 4})

@@ -134,6 +134,8 @@ TEST(NearPool, ReleasesWhatIsTakenWhenItEnds) {
   {
     NearPool pool{3, 64_KiB, ledger};
     ASSERT_TRUE(pool.take());
+    ASSERT_TRUE(pool.take());
+    pool.set_aside();  // and was released then
   }
   EXPECT_EQ(ledger.in_use(), Bytes{});
 }
