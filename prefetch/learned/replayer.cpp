@@ -147,7 +147,6 @@ void Replayer::begin_replay() {
   issuer_->begin(false);
   expected_ = 0;
   misses_ = 0;
-  is_cycle_replayed_ = true;
   state_ = State::kReplaying;
 }
 
@@ -165,10 +164,9 @@ void Replayer::end_replayed() {
     return;
   }
   misses_ = 0;
-  is_cycle_replayed_ = is_cycle_replayed_ && is_followed;
   expected_ = now == 0 ? 0 : end;
   if (now == 0) {
-    issuer_->begin(std::exchange(is_cycle_replayed_, true));
+    issuer_->begin(is_followed);
     state_ = State::kReplaying;
   } else if (!is_followed) {
     state_ = State::kAbandoned;

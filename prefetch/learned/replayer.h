@@ -179,9 +179,8 @@ class Replayer {
   std::optional<ReplayNames> names_;
   std::optional<MoveIssuer> issuer_;
   std::uint64_t next_ticket_ = 1;
-  std::size_t expected_ = 0;       // index into the plan's touches
-  std::size_t misses_ = 0;         // of this iteration
-  bool is_cycle_replayed_ = true;  // so far
+  std::size_t expected_ = 0;  // index into the plan's touches
+  std::size_t misses_ = 0;    // of this iteration
   std::uint64_t abandoned_in_succession_ = 0;
 };
 

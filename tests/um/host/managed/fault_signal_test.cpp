@@ -125,6 +125,18 @@ TEST_F(FaultSignal, SendsEachRangeToItsOwnTarget) {
   EXPECT_EQ(second.last(), foreign.data());
 }
 
+TEST_F(FaultSignal, SendsTheFirstByteOfTheNextRangeToThatOne) {
+  const Range both = reserve_addresses(2 * kPage, AddressAccess::kNone);
+  PageOpener first{both.first(kPage.count())};
+  PageOpener second{both.last(kPage.count())};
+  const FaultRegistration one{both.first(kPage.count()), first};
+  const FaultRegistration other{both.last(kPage.count()), second};
+  touch(both, kPage.count());
+  EXPECT_EQ(first.last(), nullptr);
+  EXPECT_EQ(second.last(), &both[kPage.count()]);
+  release_addresses(both);
+}
+
 TEST_F(FaultSignal, PassesForeignFaultsOnToTheHandlerBefore) {
   const OwnHandler own{leave, SA_NODEFER};
   PageOpener opener{ours};
