@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "nets/builder.h"
+#include "nets/families/published_networks.h"
 #include "prefetch/verify/verify.h"
 #include "tests/src/network_in_memory.h"
 
@@ -174,6 +175,29 @@ TEST_F(SubBatchTraining, IgnoresSamplesWithoutALabel) {
     SCOPED_TRACE(size);
     expect_same_up_to_rounding(train(in_memory(per_sample_network(), size), unlabelled), whole);
   }
+}
+
+// The table of tokens gets a gradient from its first layer and one from the loss.
+TEST_F(SubBatchTraining, AddsAllGradientsOfATableThatTwoLayersShare) {
+  const auto trained = [](std::size_t sub_batch) {
+    NetworkInMemory net{nets::gpt("tiny", {.layers = 1, .heads = 2, .width = 8, .context = 6},
+                                  nets::tokens(6), kSubBatchClasses),
+                        {.batch = kBatch},
+                        MemoryMode::kResident,
+                        sub_batch};
+    net.session().state().initialise(1);
+    SubBatchTrained result;
+    for (std::uint64_t step = 0; step < kSteps; ++step) {
+      const Batch batch = test::drawn_batch(net.network(), kBatch, step);
+      const StepReport report =
+          net.session().train({.seed = 1, .step = step, .learning_rate = kRate, .batch = &batch});
+      result.losses.push_back(report.loss);
+      result.corrects.push_back(report.correct);
+    }
+    result.numbers = test::numbers_of(net.session().state(), net.training_step());
+    return result;
+  };
+  expect_same_up_to_rounding(trained(3), trained(kBatch));
 }
 
 TEST_F(SubBatchTraining, GivesTheSameBitsWhereverItsTensorsAre) {

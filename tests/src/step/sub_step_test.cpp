@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "nets/builder.h"
+#include "nets/families/published_networks.h"
 #include "prefetch/block_sizes.h"
 #include "prefetch/verify/dataflow.h"
 #include "src/step/machine_size_model.h"
@@ -76,6 +77,19 @@ TEST_F(SubStepTest, AddsTheGradientsOfOtherSubBatchesRightBehindTheTaskThatMakes
     EXPECT_EQ(block_names(step, sum.writes), std::vector<std::string>{"conv.dw"});
     EXPECT_FALSE(sum.is_recomputable);
   }
+}
+
+// The table of tokens gets a gradient from the loss and one from its first layer.
+TEST_F(SubStepTest, AddsAGradientOfTwoTasksOnce) {
+  const nets::Network gpt =
+      nets::gpt("tiny", {.layers = 1, .heads = 2, .width = 8, .context = 6}, nets::tokens(6), 5);
+  const Step whole = make_training_step(gpt, size_model, {.batch = 2});
+  const auto sums_of_table = [&](GradientParts parts) {
+    const Step step = make_sub_step(whole, SubStepPlace::kMiddle, gpt, parts);
+    return std::ranges::count(step.graph.tasks, "wte.accumulate", &Task::name);
+  };
+  EXPECT_EQ(sums_of_table(GradientParts::kWhole), 1);
+  EXPECT_EQ(sums_of_table(GradientParts::kInPlace), 1);
 }
 
 TEST_F(SubStepTest, UpdatesOnlyAtTheEndOfABatch) {

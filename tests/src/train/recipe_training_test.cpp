@@ -101,7 +101,9 @@ TEST_F(RecipeTraining, AveragesBeginAsTheWeights) {
   options.checkpoint.folder = folder_.file("begun");
   Trainer{test::small_context(), options}.run();
   const std::string folder = folder_.file("begun");
-  EXPECT_EQ(digest(folder, "conv.average.weight"), digest(folder, "conv.weight"));
+  for (const std::string layer : {"conv", "fc"}) {
+    EXPECT_EQ(digest(folder, layer + ".average.weight"), digest(folder, layer + ".weight"));
+  }
 }
 
 TEST_F(RecipeTraining, EvaluatesTheAveragesAndLeavesTheWeights) {
