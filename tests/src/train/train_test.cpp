@@ -116,6 +116,23 @@ TEST_F(Train, LearnsTheImagesItSees) {
   EXPECT_LT(evaluate(training.session, *data.train).loss, before / 2);
 }
 
+TEST(Evaluating, TakesTheFirstFiveRanksAsNear) {
+  constexpr std::size_t kTwelve = 12;
+  nets::Builder net{"twelve classes", kImage};
+  test::SmallTraining training{net.build(net.linear("fc", net.input(), {.features = kTwelve})), 4};
+  training.session.state().initialise(1);
+  const SyntheticDataset data{kImage, kTwelve, 100, 1, Split::kTest};
+  std::vector<float> ranks;
+  const Evaluation found = evaluate(
+      training.session, data,
+      {.on_judged = [&](const JudgedImage& image) { ranks.push_back(image.judged.rank); }});
+  const auto count = [&](const auto& which) {
+    return static_cast<double>(std::ranges::count_if(ranks, which));
+  };
+  EXPECT_GT(count([](float rank) { return rank == 5; }), 0);  // the sixth
+  EXPECT_EQ(found.top5, count([](float rank) { return rank < 5; }) / 100);
+}
+
 // The first layer trains nothing and reads the image; the second learns all the same.
 TEST(TrainingOfANetwork, MayBeginWithALayerThatTrainsNothing) {
   using nets::NodeId;
