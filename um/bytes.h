@@ -56,10 +56,11 @@ class Bytes {
   return a > b ? a - b : Bytes{};
 }
 
-/// Returns the count of a size that may be subtracted from a smaller one.
+/// Returns the count as a signed number, so that differences may be negative.
 [[nodiscard]] constexpr std::int64_t signed_count(Bytes size) {
   return static_cast<std::int64_t>(size.count());
 }
+/// Returns bytes.
 [[nodiscard]] constexpr double to_double(Bytes size) { return static_cast<double>(size.count()); }
 
 /// Formats `size` for people: "512 B", "1.50 MiB", "24.0 GiB".
@@ -83,6 +84,7 @@ consteval Bytes operator""_GiB(unsigned long long n) { return Bytes{n << 30U}; }
 /// A duration.
 using Nanoseconds = std::chrono::duration<std::int64_t, std::nano>;
 
+/// Returns nanoseconds.
 [[nodiscard]] constexpr double to_double(Nanoseconds time) {
   return static_cast<double>(time.count());
 }

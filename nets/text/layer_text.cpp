@@ -126,7 +126,7 @@ class Reader {
 
  private:
   void read_one(const LayerParameter& parameter, typename Kind::Type& layer) const {
-    if (count(parameter.word) > 1) throw error("says " + quoted(parameter.word) + " twice");
+    if (count(parameter.word) > 1) throw error("says " + quoted_start(parameter.word) + " twice");
     bool is_known = false;
     for_each_field(kind_, [&](const auto& field) {
       if (field.word != parameter.word) return;
@@ -137,7 +137,7 @@ class Reader {
                     what_it_may_be<std::decay_t<decltype(value)>>());
       }
     });
-    if (!is_known) throw error("has no parameter " + quoted(parameter.word) + "; " + takes());
+    if (!is_known) throw error("has no parameter " + quoted_start(parameter.word) + "; " + takes());
   }
 
   [[nodiscard]] std::ptrdiff_t count(std::string_view parameter) const {
@@ -190,10 +190,10 @@ Layer to_layer(const std::string& name, const LayerText& text, std::size_t class
     if (kind.word == text.kind) layer = Reader{kind, name, text, classes}.read_all();
   });
   if (layer) return *layer;
-  throw um::Error{"layer " + name + " is a " + quoted(text.kind) +
+  throw um::Error{"layer " + name + " is a " + quoted_start(text.kind) +
                   ", which is no layer; there are " + listed(kinds)};
 }
 
-std::string quoted(const std::string& word) { return "'" + cut(word) + "'"; }
+std::string quoted_start(const std::string& word) { return "'" + cut(word) + "'"; }
 
 }  // namespace spillway::nets

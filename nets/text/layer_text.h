@@ -31,6 +31,6 @@ struct LayerText {
 [[nodiscard]] Layer to_layer(const std::string& name, const LayerText& text, std::size_t classes);
 
 /// Returns `word` in quotes for a message, shortened if it is long.
-[[nodiscard]] std::string quoted(const std::string& word);
+[[nodiscard]] std::string quoted_start(const std::string& word);
 
 }  // namespace spillway::nets

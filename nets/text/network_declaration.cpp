@@ -68,19 +68,19 @@ class Header {
     const TextLine line = next(kNetworkFileFormat);
     if (joined(line.words, 0) == kNetworkFileFormat) return;
     if (line.words[0] == "spillway-network" && line.words.size() == 2) {
-      throw lines_.error(line.number, "this is version " + quoted(line.words[1]) +
+      throw lines_.error(line.number, "this is version " + quoted_start(line.words[1]) +
                                           " of network files; this program reads version 1");
     }
     throw lines_.error(line.number, std::string{"a network file begins with the line '"} +
                                         kNetworkFileFormat + "', this one with " +
-                                        quoted(joined(line.words, 0)));
+                                        quoted_start(joined(line.words, 0)));
   }
 
   void read_name(NetworkDeclaration& declaration) {
     TextLine line = next("name NAME", "name");
     if (line.words.size() != 2) throw lines_.error(line.number, "a network has one word as a name");
     if (!is_name(line.words[1])) {
-      throw lines_.error(line.number, quoted(line.words[1]) + kWhatNamesAre);
+      throw lines_.error(line.number, quoted_start(line.words[1]) + kWhatNamesAre);
     }
     declaration.name = line.words[1];
     pending_ = lines_.next();
@@ -94,7 +94,7 @@ class Header {
     if (line.words.size() == 3 && line.words[2] == "tokens") return read_tokens(line, declaration);
     const auto sides = joined_numbers(joined(line.words, 1), 'x', kLargestSide);
     if (!sides || sides->size() != 3 || std::ranges::find(*sides, 0U) != sides->end()) {
-      throw lines_.error(line.number, "an input of " + quoted(joined(line.words, 1)) +
+      throw lines_.error(line.number, "an input of " + quoted_start(joined(line.words, 1)) +
                                           " is no CHANNELSxHEIGHTxWIDTH, each from 1 to " +
                                           std::to_string(kLargestSide) + ", as 3x224x224 is");
     }
@@ -104,7 +104,7 @@ class Header {
   void read_tokens(const TextLine& line, NetworkDeclaration& declaration) {
     const auto count = joined_numbers(line.words[1], 'x', kLongestSequence);
     if (!count || count->size() != 1 || count->front() == 0) {
-      throw lines_.error(line.number, quoted(line.words[1]) +
+      throw lines_.error(line.number, quoted_start(line.words[1]) +
                                           " is no number of tokens; it must be a whole number "
                                           "from 1 to " +
                                           std::to_string(kLongestSequence) +
@@ -117,7 +117,7 @@ class Header {
     const TextLine line = next("classes NUMBER", "classes");
     const auto number = joined_numbers(joined(line.words, 1), 'x', kLargestWidth);
     if (!number || number->size() != 1 || number->front() < 2) {
-      throw lines_.error(line.number, quoted(joined(line.words, 1)) +
+      throw lines_.error(line.number, quoted_start(joined(line.words, 1)) +
                                           " is no number of classes; it must be a whole number "
                                           "from 2 to " +
                                           std::to_string(kLargestWidth));
@@ -134,7 +134,7 @@ class Header {
     }
     if (!word.empty() && line->words[0] != word) {
       throw lines_.error(line->number, "here belongs the line '" + what + "', not " +
-                                           quoted(joined(line->words, 0)));
+                                           quoted_start(joined(line->words, 0)));
     }
     return *std::move(line);
   }
@@ -172,7 +172,8 @@ class Layers {
                                           " layers, and here comes another");
     }
     LayerLine layer{.number = line.number, .name = line.words[0]};
-    if (!is_name(layer.name)) throw lines_.error(line.number, quoted(layer.name) + kWhatNamesAre);
+    if (!is_name(layer.name))
+      throw lines_.error(line.number, quoted_start(layer.name) + kWhatNamesAre);
     if (line.words.size() == 1) {
       throw lines_.error(line.number, "layer " + layer.name +
                                           " says nothing but its name; what kind of layer it is "
@@ -231,7 +232,7 @@ class Layers {
     const LayerLine& layer = declaration_.layers[reader];
     const auto found = nodes_.find(name);
     if (found == nodes_.end()) {
-      throw declaration_.error(layer, "layer " + layer.name + " reads " + quoted(name) +
+      throw declaration_.error(layer, "layer " + layer.name + " reads " + quoted_start(name) +
                                           ", but there is no layer of that name");
     }
     const auto index = static_cast<std::size_t>(found->second);

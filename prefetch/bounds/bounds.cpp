@@ -22,7 +22,7 @@ namespace {
 
 using um::Nanoseconds;
 
-// The end time of an event that never happens.
+// A time or price that is never reached.
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 // Lower bound of the time until a number of bytes have crossed a link, where parts become

@@ -44,9 +44,9 @@ struct BucketCandidate {
 };
 
 // Each way to fill buckets once.
-class Candidates {
+class BucketCandidates {
  public:
-  Candidates(TaskGraph graph, const BucketRule& usual) : graph_{std::move(graph)} {
+  BucketCandidates(TaskGraph graph, const BucketRule& usual) : graph_{std::move(graph)} {
     graph_.exchanges.clear();
     add(usual);
     const Bytes all = prefetch::gradient_bytes(prefetch::with_exchanges(graph_, usual));
@@ -89,14 +89,15 @@ void time_all(std::vector<BucketCandidate>& candidates, const Planner& planner,
 
 std::vector<BucketRule> bucket_candidates(const TaskGraph& graph, const BucketRule& usual) {
   std::vector<BucketRule> rules;
-  for (const BucketCandidate& each : Candidates{graph, usual}.take()) rules.push_back(each.rule);
+  for (const BucketCandidate& each : BucketCandidates{graph, usual}.take())
+    rules.push_back(each.rule);
   return rules;
 }
 
 BucketRule choose_buckets(const TaskGraph& graph, const BucketRule& usual, const Planner& planner,
                           const TimeOfBuckets& time_of) {
   constexpr std::string_view kFast = "capacity";
-  std::vector<BucketCandidate> candidates = Candidates{graph, usual}.take();
+  std::vector<BucketCandidate> candidates = BucketCandidates{graph, usual}.take();
   if (candidates.size() == 1) return usual;
   time_all(candidates, prefetch::find_planner(kFast), time_of);
   if (candidates.empty()) return usual;

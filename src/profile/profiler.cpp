@@ -53,9 +53,9 @@ Bytes smallest_ring(const Step& step) {
 }
 
 // One algorithm of a task, with the times of its runs.
-class AlgorithmTrial {
+class AlgorithmCandidate {
  public:
-  AlgorithmTrial(std::uint32_t algorithm, Nanoseconds modelled, ScratchLaunch launch)
+  AlgorithmCandidate(std::uint32_t algorithm, Nanoseconds modelled, ScratchLaunch launch)
       : algorithm_{algorithm}, modelled_{modelled}, launch_{std::move(launch)} {}
 
   [[nodiscard]] std::uint32_t algorithm() const { return algorithm_; }
@@ -110,7 +110,7 @@ class TaskTimer {
     const prefetch::Profile model =
         prefetch::model_profile(step.graph, prefetch::find_machine("host"));
     for (std::size_t t = 0; t < step.graph.tasks.size(); ++t) {
-      std::vector<AlgorithmTrial>& candidates = tasks_.emplace_back();
+      std::vector<AlgorithmCandidate>& candidates = tasks_.emplace_back();
       for (std::uint32_t a = 0; a < step.graph.tasks[t].algorithms.size(); ++a) {
         if (ScratchLaunch::size(step, TaskId(t), a).count() > scratch.size()) continue;
         candidates.emplace_back(a, model.durations[t][a],
@@ -125,8 +125,8 @@ class TaskTimer {
     chosen_.clear();
     double room = most_time(step_time()) - static_cast<double>(repeated_);
     bool is_any_wanted = false;
-    for (std::vector<AlgorithmTrial>& candidates : tasks_) {
-      AlgorithmTrial& candidate = neediest(candidates);
+    for (std::vector<AlgorithmCandidate>& candidates : tasks_) {
+      AlgorithmCandidate& candidate = neediest(candidates);
       const bool is_wanted = !candidate.is_settled();
       if (candidate.has_time()) {
         const auto cost = static_cast<double>(candidate.fastest().count());
@@ -146,7 +146,7 @@ class TaskTimer {
     const Expected expected = expect();
     const std::int64_t before = passed_;
     Expected so_far;
-    for (AlgorithmTrial* const candidate : chosen_) {
+    for (AlgorithmCandidate* const candidate : chosen_) {
       on_task(fraction(expected, so_far, static_cast<double>(passed_ - before)));
       (candidate->has_time() ? so_far.repeats : so_far.first) += time_of(*candidate);
       candidate->launch().place(ring_);
@@ -159,7 +159,7 @@ class TaskTimer {
     std::vector<std::vector<Nanoseconds>> result;
     for (std::size_t t = 0; t < tasks_.size(); ++t) {
       std::vector<Nanoseconds>& times = result.emplace_back();
-      for (const AlgorithmTrial& candidate : tasks_[t]) {
+      for (const AlgorithmCandidate& candidate : tasks_[t]) {
         times.resize(std::max(times.size(), std::size_t{candidate.algorithm()}),
                      times.empty() ? candidate.median() : times.front());
         times.push_back(candidate.median());
@@ -171,9 +171,9 @@ class TaskTimer {
 
  private:
   // Returns the unsettled candidate with the fewest runs, or the first if all are settled.
-  static AlgorithmTrial& neediest(std::vector<AlgorithmTrial>& candidates) {
-    AlgorithmTrial* least = nullptr;
-    for (AlgorithmTrial& candidate : candidates) {
+  static AlgorithmCandidate& neediest(std::vector<AlgorithmCandidate>& candidates) {
+    AlgorithmCandidate* least = nullptr;
+    for (AlgorithmCandidate& candidate : candidates) {
       if (candidate.is_settled()) continue;
       if (least == nullptr || candidate.runs() < least->runs()) least = &candidate;
     }
@@ -181,21 +181,22 @@ class TaskTimer {
   }
 
   // Returns the measured time, otherwise the modelled one scaled by the slowness of the others.
-  [[nodiscard]] double time_of(const AlgorithmTrial& candidate) const {
+  [[nodiscard]] double time_of(const AlgorithmCandidate& candidate) const {
     if (candidate.has_time()) return static_cast<double>(candidate.fastest().count());
     return slowness_ * static_cast<double>(candidate.modelled().count());
   }
   [[nodiscard]] double step_time() const {
     double sum = 0;
-    for (const std::vector<AlgorithmTrial>& candidates : tasks_) sum += time_of(candidates.front());
+    for (const std::vector<AlgorithmCandidate>& candidates : tasks_)
+      sum += time_of(candidates.front());
     return sum;
   }
 
   [[nodiscard]] Expected expect() {
     double known = 0;
     double modelled = 0;
-    for (const std::vector<AlgorithmTrial>& candidates : tasks_) {
-      for (const AlgorithmTrial& candidate : candidates) {
+    for (const std::vector<AlgorithmCandidate>& candidates : tasks_) {
+      for (const AlgorithmCandidate& candidate : candidates) {
         if (!candidate.has_time()) continue;
         known += static_cast<double>(candidate.fastest().count());
         modelled += static_cast<double>(candidate.modelled().count());
@@ -203,8 +204,8 @@ class TaskTimer {
     }
     if (modelled > 0) slowness_ = known / modelled;
     Expected expected{.step = step_time()};
-    for (const std::vector<AlgorithmTrial>& candidates : tasks_) {
-      for (const AlgorithmTrial& candidate : candidates) {
+    for (const std::vector<AlgorithmCandidate>& candidates : tasks_) {
+      for (const AlgorithmCandidate& candidate : candidates) {
         const std::size_t left =
             candidate.enough() - std::min(candidate.runs(), candidate.enough());
         const std::size_t first = candidate.has_time() ? 0 : 1;
@@ -229,7 +230,7 @@ class TaskTimer {
     return fraction_;
   }
 
-  void run_timed(AlgorithmTrial& candidate) {
+  void run_timed(AlgorithmCandidate& candidate) {
     stream_.notify([this](Clock::time_point moment) { begin_ = moment; });
     candidate.launch().run();
     stream_.notify([this, &candidate](Clock::time_point moment) {
@@ -243,8 +244,8 @@ class TaskTimer {
   um::Stream& stream_;
   ScratchRing ring_;
   Clock::time_point begin_;  // of the last timed run; only used by notices, which come in order
-  std::vector<std::vector<AlgorithmTrial>> tasks_;
-  std::vector<AlgorithmTrial*> chosen_;
+  std::vector<std::vector<AlgorithmCandidate>> tasks_;
+  std::vector<AlgorithmCandidate*> chosen_;
   // Nanoseconds of all runs, and of repeats alone. Notices may come from another thread.
   std::atomic<std::int64_t> passed_ = 0;
   std::atomic<std::int64_t> repeated_ = 0;

@@ -49,8 +49,8 @@ function(spillway_library name)
   install(TARGETS spillway_${name} EXPORT spillway FILE_SET HEADERS DESTINATION include/spillway)
 endfunction()
 
-# Joins CUDA sources in two, for two cores, where the build is a unity build: each pays for the headers of
-# host and device. CMake before 3.31 joins only C and C++.
+# Joins CUDA sources to at most two where the build is a unity build: every compilation of one parses the
+# headers of host and device. CMake before 3.31 joins only C and C++.
 function(spillway_join_kernels target)
   list(FILTER ARGN INCLUDE REGEX "[.]cu$")
   file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
@@ -66,6 +66,9 @@ function(spillway_join_kernels target)
     set_source_files_properties(${PROJECT_SOURCE_DIR}/${path} PROPERTIES HEADER_FILE_ONLY ON)
   endforeach()
   foreach(number 0 1)
+    if(NOT joined_${number})
+      continue()
+    endif()
     set(path ${CMAKE_CURRENT_BINARY_DIR}/joined_${number}.cu)
     file(CONFIGURE OUTPUT ${path} CONTENT "${joined_${number}}" @ONLY)
     set_source_files_properties(${path} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

@@ -14,7 +14,7 @@
 
 namespace spillway::um {
 
-/// Puts a word in single quotes.
+/// Returns `word` in single quotes.
 [[nodiscard]] inline std::string quoted(std::string_view word) {
   return "'" + std::string{word} + "'";
 }

@@ -14,9 +14,9 @@
 namespace spillway::cli {
 
 /// Headings of a help text.
-inline constexpr const char* kPlanning = "Planning";
-inline constexpr const char* kRanks = "Ranks";
-inline constexpr const char* kTraining = "Training";
+inline constexpr const char* kPlanningHeading = "Planning";
+inline constexpr const char* kRanksHeading = "Ranks";
+inline constexpr const char* kTrainingHeading = "Training";
 
 /// What `parse` says when it throws um::Error, else nothing: makes a parser a check of CLI11's, so
 /// that a malformed value is bad usage.

@@ -75,20 +75,20 @@ void add_step_to(CLI::App& command, LearningRateOptions& options) {
       .add_option("--step-every", options.step_every,
                   "--schedule step: steps between two decays of the learning rate")
       ->check(check_whole_number)
-      ->group(kTraining);
+      ->group(kTrainingHeading);
   command
       .add_option("--step-factor", options.step_factor,
                   "--schedule step, multistep: decay factor (gamma)")
       ->check(within(kStepFactorRange))
       ->capture_default_str()
-      ->group(kTraining);
+      ->group(kTrainingHeading);
   command
       .add_option("--milestones", options.milestones,
                   "--schedule multistep: steps at which the learning rate decays, such as "
                   "3000,6000")
       ->delimiter(',')
       ->check(check_whole_number_from_one)
-      ->group(kTraining);
+      ->group(kTrainingHeading);
 }
 
 void add_cosine_to(CLI::App& command, LearningRateOptions& options) {
@@ -97,13 +97,13 @@ void add_cosine_to(CLI::App& command, LearningRateOptions& options) {
                   "--schedule cosine: minimum learning rate, used from the last step on")
       ->check(within(kLearningRateRange))
       ->capture_default_str()
-      ->group(kTraining);
+      ->group(kTrainingHeading);
   command
       .add_option("--cosine-steps", options.cosine_steps,
                   "--schedule cosine: length in steps, including the warm-up (default: the whole "
                   "training)")
       ->check(check_whole_number)
-      ->group(kTraining);
+      ->group(kTrainingHeading);
 }
 
 }  // namespace
@@ -126,35 +126,35 @@ void OptimizerFlags::add_rates_to(CLI::App& app) {
   app.add_option("--momentum", momentum,
                  "sgd, rmsprop: momentum coefficient (default: sgd 0.9, rmsprop 0)")
       ->check(within(kMomentumRange))
-      ->group(kTraining);
-  app.add_flag("--nesterov", nesterov, "sgd: Nesterov momentum")->group(kTraining);
+      ->group(kTrainingHeading);
+  app.add_flag("--nesterov", nesterov, "sgd: Nesterov momentum")->group(kTrainingHeading);
   app.add_option("--beta1", beta1, "adam, adamw: decay rate of the first moment")
       ->check(within(kBetaRange))
       ->capture_default_str()
-      ->group(kTraining);
+      ->group(kTrainingHeading);
   app.add_option("--beta2", beta2, "adam, adamw: decay rate of the second moment")
       ->check(within(kBetaRange))
       ->capture_default_str()
-      ->group(kTraining);
+      ->group(kTrainingHeading);
   app.add_option("--alpha", alpha, "rmsprop: decay rate of the mean of squares")
       ->check(within(kBetaRange))
       ->capture_default_str()
-      ->group(kTraining);
+      ->group(kTrainingHeading);
   app.add_option("--epsilon", epsilon,
                  "adam, adamw, rmsprop: term added to the denominator for numerical stability")
       ->check(within(kEpsilonRange))
       ->capture_default_str()
-      ->group(kTraining);
+      ->group(kTrainingHeading);
   app.add_option(
          "--weight-decay", weight_decay,
          "Weight decay: an L2 penalty, or decoupled decay with adamw. It applies to weights and "
          "embeddings, not to biases, norms and class tokens (default: 0; adamw 0.01)")
       ->check(within(kWeightDecayRange))
-      ->group(kTraining);
+      ->group(kTrainingHeading);
   app.add_flag("--weight-decay-all", decays_all,
                "Weight decay applies to biases, norms and class tokens, too, as in PyTorch without "
                "parameter groups")
-      ->group(kTraining);
+      ->group(kTrainingHeading);
 }
 
 OptimizerOptions OptimizerFlags::options() const {
@@ -219,14 +219,14 @@ void LearningRateFlags::add_to(CLI::App& command) {
           "Initial learning rate (default: sgd 0.01, adam and adamw 0.001; --resume takes the "
           "checkpoint's)")
       ->check(within(kLearningRateRange))
-      ->group(kTraining);
+      ->group(kTrainingHeading);
   command
       .add_option("--lr-batch", rate_batch,
                   "Linear rate scaling: --lr is for batches of this size, and is multiplied by "
                   "--batch over it (default: --lr is the rate)")
       ->check(check_whole_number_from_one)
       ->type_name("N")
-      ->group(kTraining);
+      ->group(kTrainingHeading);
   command
       .add_option_function<std::string>(
           "--schedule",
@@ -235,10 +235,10 @@ void LearningRateFlags::add_to(CLI::App& command) {
           "(decay at the --milestones), or cosine "
           "annealing to --final-lr (default: constant)")
       ->check(CLI::IsMember({"constant", "step", "multistep", "cosine"}))
-      ->group(kTraining);
+      ->group(kTrainingHeading);
   command.add_option("--warmup-steps", options.warmup_steps, "Steps of linear warm-up")
       ->check(check_whole_number)
-      ->group(kTraining);
+      ->group(kTrainingHeading);
   add_step_to(command, options);
   add_cosine_to(command, options);
 }

@@ -38,17 +38,17 @@ void PlanFlags::add_to(CLI::App& app) {
          "or auto: the resident need, or nine tenths of the free memory if that is less")
       ->check(check_budget)
       ->capture_default_str()
-      ->group(kPlanning);
+      ->group(kPlanningHeading);
   app.add_option("--planner", planner, planner_help())
       ->check(check_planner)
       ->capture_default_str()
-      ->group(kPlanning);
+      ->group(kPlanningHeading);
   app.add_option(
          "--recompute", recompute,
          "auto: recompute layers where that is faster than moving their outputs; off: never")
       ->check(CLI::IsMember({"auto", "off"}))
       ->capture_default_str()
-      ->group(kPlanning);
+      ->group(kPlanningHeading);
   app.add_option(
          "--state", state,
          "Where weights and the optimizer's numbers may be. near: always in near memory; far: in "
@@ -57,7 +57,7 @@ void PlanFlags::add_to(CLI::App& app) {
          "they are better far")
       ->check(CLI::IsMember{kStates})
       ->capture_default_str()
-      ->group(kPlanning);
+      ->group(kPlanningHeading);
   app.add_option(
          "--update", update,
          "Which side updates weights that are in far memory. near: they and the optimizer's "
@@ -68,7 +68,7 @@ void PlanFlags::add_to(CLI::App& app) {
          "state is near")
       ->check(CLI::IsMember{kUpdates})
       ->capture_default_str()
-      ->group(kPlanning);
+      ->group(kPlanningHeading);
 }
 
 UpdateRule PlanFlags::update_rule() const { return kUpdates.at(update); }
@@ -96,7 +96,10 @@ std::string check_budget(const std::string& text) {
 }
 
 void SubBatchOption::add_to(CLI::App& app, const std::string& help) {
-  app.add_option("--sub-batch", text, help)->check(check)->capture_default_str()->group(kPlanning);
+  app.add_option("--sub-batch", text, help)
+      ->check(check)
+      ->capture_default_str()
+      ->group(kPlanningHeading);
 }
 
 void SubBatchOption::add_to_plan(CLI::App& app) {

@@ -113,23 +113,23 @@ void RankFlags::add_to(CLI::App& app) {
                  "by bucket, beside the rest of the backward pass")
       ->check(check_planned_ranks)
       ->capture_default_str()
-      ->group(kRanks);
+      ->group(kRanksHeading);
   app.add_option("--interconnect", bandwidth,
                  "Bandwidth between ranks: what each one sends, and as much that it receives, "
                  "e.g. 25GB/s")
       ->check(check_interconnect)
-      ->group(kRanks);
+      ->group(kRanksHeading);
   app.add_option("--interconnect-latency", latency, "Latency of a message from a rank to the next")
       ->check(check_latency)
       ->capture_default_str()
-      ->group(kRanks);
+      ->group(kRanksHeading);
   app.add_option("--exchange-on", exchange_on,
                  "link: what ranks exchange crosses the link between near and far memory, beside "
                  "the moves, as to a network card behind the same PCIe slot; own: it has a way of "
                  "its own, as NVLink")
       ->check(CLI::IsMember({"link", "own"}))
       ->capture_default_str()
-      ->group(kRanks);
+      ->group(kRanksHeading);
   app.add_option("--compute-speed-while-exchanging", compute_speed,
                  "How fast tasks run while ranks exchange something, relative to undisturbed: 1 "
                  "where no processor that computes does that; spillway profile --ranks auto "
@@ -137,9 +137,9 @@ void RankFlags::add_to(CLI::App& app) {
       ->check(check_speed)
       ->type_name("FRACTION")
       ->capture_default_str()
-      ->group(kRanks);
-  bucket.add_to(app, kRanks);
-  zero.add_to(app, kRanks);
+      ->group(kRanksHeading);
+  bucket.add_to(app, kRanksHeading);
+  zero.add_to(app, kRanksHeading);
   for (const char* name : {"--interconnect", "--interconnect-latency", "--exchange-on",
                            "--compute-speed-while-exchanging", "--bucket", "--zero"}) {
     between_.push_back(app.get_option(name)->needs("--ranks"));

@@ -54,7 +54,7 @@ void ImageFlags::add_to(CLI::App& command) {
           "results do not depend on it")
       ->check(check_threads)
       ->capture_default_str()
-      ->group(kTraining);
+      ->group(kTrainingHeading);
   add_mixing_to(command);
   add_augmentation_to(command);
   command
@@ -109,7 +109,7 @@ void ImageFlags::add_mixing_to(CLI::App& command) {
     command.add_option(flag, alpha, help)
         ->check(within(kMixAlphaRange))
         ->type_name("A")
-        ->group(kTraining);
+        ->group(kTrainingHeading);
   };
   add("--mixup", mixing.mixup,
       "Blend each image to learn from with the one before it in the batch, and their labels, by a "

@@ -70,7 +70,7 @@ void ShardFlags::add_to(CLI::App& app) {
                  "all of them, and --budget that of each; with --device cuda each has a GPU")
       ->check(check_started_ranks)
       ->type_name("N")
-      ->group(kRanks);
+      ->group(kRanksHeading);
   const auto add = [&](const CLI::Option* option) { of_shards_.push_back(option); };
   const auto between = [&](const CLI::Option* option) { between_ranks_.push_back(option); };
   app.add_option("--shards", shards_,
@@ -80,16 +80,16 @@ void ShardFlags::add_to(CLI::App& app) {
                  "two, at most 8, that divides the batch)")
       ->check(check_whole_number_from_one)
       ->type_name("N")
-      ->group(kRanks);
-  add(bucket_.add_to(app, kRanks));
+      ->group(kRanksHeading);
+  add(bucket_.add_to(app, kRanksHeading));
   between(
       app.add_option("--reduction", reduction_,
                      "tree: gradients are added up in the order of the shards, for the same bits "
                      "with any number of ranks; fastest: as MPI or NCCL likes")
           ->check(CLI::IsMember({"tree", "fastest"}))
           ->capture_default_str()
-          ->group(kRanks));
-  between(zero_.add_to(app, kRanks));
+          ->group(kRanksHeading));
+  between(zero_.add_to(app, kRanksHeading));
   between(
       app.add_option(
              "--rank-timeout", time_limit_,
@@ -97,7 +97,7 @@ void ShardFlags::add_to(CLI::App& app) {
              "the first one takes to write a checkpoint, or to choose --bucket auto")
           ->check(check_time_limit)
           ->capture_default_str()
-          ->group(kRanks));
+          ->group(kRanksHeading));
 }
 
 void ShardFlags::restore(std::optional<std::size_t> kept, const std::string& folder) {

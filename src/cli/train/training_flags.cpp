@@ -118,39 +118,39 @@ void TrainingFlags::add_training_to(CLI::App& command) {
                       "to test on, unless there are two: text:TRAIN,TEST")
       ->check(check_data_set)
       ->capture_default_str()
-      ->group(kTraining);
+      ->group(kTrainingHeading);
   command
       .add_option("--tokenizer", tokenizer,
                   "Folder of the byte-pair encoding for --data text:FILE, as GPT-2's: encoder.json "
                   "and vocab.bpe, or vocab.json and merges.txt (default: each byte is a token)")
-      ->group(kTraining);
-  initial.add_to(command, kTraining);
+      ->group(kTrainingHeading);
+  initial.add_to(command, kTrainingHeading);
   add_length_to(command);
   learning_rate.add_to(command);
-  workload.add_smoothing_to(command, kTraining);
+  workload.add_smoothing_to(command, kTrainingHeading);
   command
       .add_option("--seed", train.seed,
                   "Random seed of weights, data order, dropout, synthetic data and masked tokens")
       ->check(check_whole_number)
       ->capture_default_str()
-      ->group(kTraining);
+      ->group(kTrainingHeading);
 }
 
 void TrainingFlags::add_length_to(CLI::App& command) {
   command.add_option("--steps", train.steps, "Stop after this many steps")
       ->check(check_whole_number)
-      ->group(kTraining);
+      ->group(kTrainingHeading);
   command
       .add_option("--epochs", train.epochs,
                   "Stop after this many epochs (default: 1, unless --steps is given)")
       ->check(check_whole_number)
-      ->group(kTraining);
+      ->group(kTrainingHeading);
   command
       .add_option("--train-samples", train_samples,
                   "Learn from the first N samples of the data set alone (default: all)")
       ->check(check_whole_number_from_one)
       ->type_name("N")
-      ->group(kTraining);
+      ->group(kTrainingHeading);
 }
 
 void TrainingFlags::add_evaluation_to(CLI::App& command) {
@@ -160,14 +160,14 @@ void TrainingFlags::add_evaluation_to(CLI::App& command) {
                   "at the end of each epoch)")
       ->check(check_whole_number)
       ->type_name("N")
-      ->group(kTraining);
+      ->group(kTrainingHeading);
   command
       .add_option("--early-stop", patience,
                   "End the training after N evaluations in a row that are not better than the best "
                   "one: by accuracy, of texts by loss; 0 for never. --resume counts on")
       ->check(check_whole_number)
       ->type_name("N")
-      ->group(kTraining);
+      ->group(kTrainingHeading);
   command
       .add_option(
           "--confusion", confusion,
@@ -182,23 +182,23 @@ void TrainingFlags::add_checkpoint_to(CLI::App& command) {
       command.add_option("--checkpoint", checkpoint.folder,
                          "Folder of the checkpoints, written at the end of each epoch and when a "
                          "signal ends the training");
-  folder->group(kTraining);
+  folder->group(kTrainingHeading);
   command
       .add_option("--checkpoint-every", train.checkpoint_every,
                   "Write the checkpoint every N steps instead")
       ->check(check_whole_number)
       ->needs(folder)
-      ->group(kTraining);
+      ->group(kTrainingHeading);
   command.add_option("--keep", checkpoint.keep, "Keep this many checkpoints, the last ones")
       ->check(check_whole_number_from_one)
       ->capture_default_str()
       ->needs(folder)
-      ->group(kTraining);
+      ->group(kTrainingHeading);
   command
       .add_flag("--keep-best", checkpoint.keep_best,
                 "Keep the checkpoint of the best evaluation, too: by accuracy, of texts by loss")
       ->needs(folder)
-      ->group(kTraining);
+      ->group(kTrainingHeading);
   command
       .add_option(
           "--resume", resume,
@@ -210,7 +210,7 @@ void TrainingFlags::add_checkpoint_to(CLI::App& command) {
       ->check(check_resume)
       ->type_name("[auto]")
       ->needs(folder)
-      ->group(kTraining);
+      ->group(kTrainingHeading);
 }
 
 void TrainingFlags::add_files_to(CLI::App& command) {
@@ -218,11 +218,11 @@ void TrainingFlags::add_files_to(CLI::App& command) {
       .add_option("--plan", plan_file,
                   "Plan file, written by spillway plan --out; its budget holds unless --budget is "
                   "given")
-      ->group(kPlanning);
+      ->group(kPlanningHeading);
   command
       .add_option("--profile", profile_file,
                   "Profile written by spillway profile, used instead of measuring")
-      ->group(kPlanning);
+      ->group(kPlanningHeading);
 }
 
 void TrainingFlags::complete(const CLI::App& command) {

@@ -111,7 +111,7 @@ template <class... Parameters, class... Arguments>
 void launch_pixels(cudaStream_t stream, const Norm& norm, int lines, void (*kernel)(Parameters...),
                    Arguments... arguments) {
   if (norm.pixels == 0) return;
-  constexpr int kLanes = kWarp;
+  constexpr auto kLanes = static_cast<int>(kWarp);
   const int rounded = (norm.channels + kLanes - 1) / kLanes * kLanes;
   const auto threads = static_cast<unsigned>(std::min<int>(rounded, kThreads));
   const auto blocks = static_cast<unsigned>(std::min(norm.pixels, kMaxBlocks));

@@ -88,7 +88,7 @@ constexpr std::array kSpoilt{
     // Prefetches overtake their offloads, or come too early for their room.
     Spoilt{[](Plan& plan) { plan.prefetches.front().after.offloads = 0; },
            "does not wait for its offload"},
-    Spoilt{[](Plan& plan) {  // for all before its offload alone
+    Spoilt{[](Plan& plan) {  // waits only for the offloads before its own
              Move& back = plan.prefetches.front();
              const auto away = std::ranges::find(plan.offloads, back.data, &Move::data);
              back.after.offloads = static_cast<std::uint32_t>(away - plan.offloads.begin());

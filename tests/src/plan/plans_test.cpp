@@ -72,8 +72,11 @@ TEST_F(PlansTest, HavePagesForBatchesOfAnySize) {
 TEST_F(PlansTest, RunBudgetUndoesTrainingBudget) {
   const Bytes budget = middle();
   EXPECT_EQ(workload.run_budget(workload.training_budget(budget)), budget);
+}
+
+TEST_F(PlansTest, EvaluationHasNoMoreRoomThanTrainingLeavesIt) {
+  const Bytes budget = middle();
   EXPECT_LE(workload.evaluation_budget(budget), budget);
-  // An evaluation's pool has no more room than the training's state leaves.
   const prefetch::BlockSizes training{workload.training().graph, workload.page()};
   const prefetch::BlockSizes evaluation{workload.evaluation().graph, workload.page()};
   ASSERT_LT(evaluation.pinned(), training.pinned());

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/prefetch/runtime/step_modes.h"
@@ -57,6 +58,13 @@ class NotedMemory final : public StepMemory {
   }
   void fail(std::exception_ptr error) override { error_ = std::move(error); }
   void end_step() override {
+    if (is_resident) {
+      later_ = std::jthread{[this] {
+        std::this_thread::sleep_for(20ms);
+        stream_.catch_up();
+      }};
+      return;
+    }
     stream_.catch_up();
     if (error_ != nullptr) std::rethrow_exception(error_);
   }
@@ -66,6 +74,7 @@ class NotedMemory final : public StepMemory {
 
   std::vector<std::string> log;
   Position failing = 99;
+  bool is_resident = false;  // has no moves, so its step does not wait for the stream
 
  private:
   void note(const std::string& what) { log.push_back(what); }
@@ -73,6 +82,7 @@ class NotedMemory final : public StepMemory {
 
   SlowStream& stream_;
   std::exception_ptr error_;
+  std::jthread later_;
 };
 
 class StepRunnerTest : public ::testing::Test {
@@ -95,6 +105,13 @@ TEST_F(StepRunnerTest, LaunchesAheadAndTellsEndsInOrder) {
   EXPECT_EQ(timeline.runs[0].end - timeline.runs[0].begin, 1ms);
   EXPECT_EQ(timeline.runs[1].begin - timeline.runs[0].end, 1ms);
   EXPECT_EQ(timeline.offloads.size(), 1U);
+}
+
+TEST_F(StepRunnerTest, KnowsWhenRunsEndedThatNobodyElseWaitsFor) {
+  memory.is_resident = true;
+  const Timeline timeline = runner.run([](Position) {});
+  ASSERT_EQ(timeline.runs.size(), 2U);
+  EXPECT_EQ(timeline.runs[1].end - timeline.runs[1].begin, 1ms);
 }
 
 TEST_F(StepRunnerTest, AFailureAtTheEndOfARunComesOut) {

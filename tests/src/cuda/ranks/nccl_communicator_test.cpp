@@ -202,7 +202,7 @@ TEST_F(NcclRanks, SayWhatNcclSaysWhenItFails) {
       stand_in().last_error = "socket closed by node-b";
     }
     EXPECT_THROW(sum_three(rank.device), um::Error);
-    EXPECT_EQ(stand_in().aborted, 1);  // not only when it is destroyed
+    EXPECT_EQ(stand_in().aborted, 1);  // at the failure, not by the destructor
     looked.count_down();
     sum_three(rank.device);  // throws the same error again
   });

@@ -113,6 +113,11 @@ TEST_F(Mpi, RefusesAMessageOfAnotherSize) {
   }
 }
 
+TEST_F(Mpi, RefusesMessagesOfTwoCallsForThoseOfOne) {
+  expect_failure(run_ranks(2, "disagree_on_calls 600000 0"),
+                 "a message of the size that its receiver expects");
+}
+
 TEST_F(Mpi, KeepsTheRoundsOfLateRanksApart) {
   expect_success(run_ranks(3, "rounds 60000 200"), "met\n");
 }

@@ -196,6 +196,26 @@ void disagree(Communicator& communicator, std::size_t number) {
   wait_for_all(communicator);
 }
 
+// Rank 1 sends twice as much as fills an MPI message, in two calls; rank 0 expects it in one.
+void disagree_on_calls(Communicator& communicator, std::size_t) {
+  constexpr std::size_t kFull = 64UL << 20U;
+  const bool is_receiver = communicator.rank() == 0;
+  const std::vector<std::byte> outgoing(is_receiver ? 0 : kFull);
+  std::vector<std::byte> incoming(is_receiver ? 2 * kFull : 0);
+  std::vector<std::span<const std::byte>> sends(2);
+  std::vector<std::span<std::byte>> receives(2);
+  sends[is_receiver ? 1 : 0] = outgoing;
+  receives[is_receiver ? 1 : 0] = incoming;
+  try {
+    communicator.exchange(sends, receives);
+    if (!is_receiver) communicator.exchange(sends, receives);
+  } catch (const um::ContractError& error) {
+    communicator.abort(error.what());
+  }
+  if (is_receiver) communicator.abort("it took what is of two calls");
+  wait_for_all(communicator);
+}
+
 void fault_handlers(Communicator& communicator, std::size_t) {
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT}) {
     struct sigaction action {};
@@ -220,6 +240,7 @@ Work work_of(const std::string& name) {
   if (name == "give_up") return give_up;
   if (name == "give_up_beside") return give_up_beside;
   if (name == "disagree") return disagree;
+  if (name == "disagree_on_calls") return disagree_on_calls;
   if (name == "fault_handlers") return fault_handlers;
   throw std::invalid_argument{"no such work: " + name};
 }
