@@ -567,6 +567,29 @@ TEST_P(ManagedSpaceContract, DiscardSeesAUseThatBeganWhileItWaitedForAMove) {
   EXPECT_EQ(space->pages_in_use(), 0U);
 }
 
+TEST_P(ManagedSpaceContract, AnOffloadWaitsForAPrefetchOfItsPage) {
+  make(options(4, 4));
+  space->write(1, 5);
+  space->move(1, 1, MemoryTier::kFar);
+  space->far().holds_reads = true;
+  const auto start = [&](MemoryTier to, std::promise<std::exception_ptr>& done) {
+    space->hints().prefetch(space->pages(1, 1), to, [&done](std::exception_ptr failure) {
+      done.set_value(std::move(failure));
+    });
+  };
+  std::promise<std::exception_ptr> back;
+  std::promise<std::exception_ptr> away;
+  start(MemoryTier::kNear, back);
+  while (space->far().reads == 0) std::this_thread::yield();
+  start(MemoryTier::kFar, away);
+  std::this_thread::sleep_for(std::chrono::milliseconds{20});  // for one that would not wait
+  space->far().holds_reads = false;
+  EXPECT_EQ(back.get_future().get(), nullptr);
+  EXPECT_EQ(away.get_future().get(), nullptr);
+  EXPECT_EQ(space->pages_in_use(), 0U);
+  EXPECT_EQ(space->word(1), 5U);
+}
+
 /// A managed space with far memory that fails on demand.
 class ManagedFailureContract : public ManagedSpaceContract {
  protected:
