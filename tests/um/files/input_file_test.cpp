@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <fstream>
 #include <string>
 
@@ -68,6 +70,15 @@ TEST(InputFile, HasALargestText) {
 }
 
 // The system reports its size as 0.
+TEST(InputFile, SaysWhereItEndsTooEarly) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.file("short");
+  std::ofstream{path} << "hello";
+  std::array<std::byte, 6> bytes{};
+  EXPECT_EQ(refusal([&] { InputFile{path}.read(2, bytes); }),
+            path + " ends at byte 5 and goes on no further; copy or download it again");
+}
+
 TEST(InputFile, HasTheTextThatTheSystemMakesUp) {
   EXPECT_NE(InputFile{"/proc/self/status"}.text(1 << 20U).find("Name:"), std::string::npos);
 }
