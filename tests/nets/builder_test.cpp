@@ -277,6 +277,13 @@ TEST(CountParameters, CountsWeightsAndBiases) {
   EXPECT_EQ(count_parameters(network), 140U + 10U + 162U);
 }
 
+TEST(CountParameters, CountsKernelsOfTheirGroupAlone) {
+  Builder net{"toy", {.channels = 4, .height = 4, .width = 4}};
+  const Network network = net.build(
+      net.convolution("conv", net.input(), {.channels = 6, .kernel = square(3), .groups = 2}));
+  EXPECT_EQ(count_parameters(network), 6U * (2U * 3U * 3U) + 6U);
+}
+
 TEST(CountParameters, LeavesOutBiasesThatAreNotThere) {
   Builder net{"toy", kTiny};
   const NodeId x = net.convolution("conv", net.input(), {.channels = 5, .bias = false});

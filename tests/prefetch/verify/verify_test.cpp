@@ -132,8 +132,20 @@ TEST_F(VerifyTest, RefusesToCountOnTheRoomOfABlockInUse) {
       plan.offloads, [](const Move& move) { return move.free_after > move.after.runs; });
   ASSERT_NE(early, plan.offloads.end());
   const auto count = static_cast<std::uint32_t>(early - plan.offloads.begin()) + 1;
+  const Plan good = plan;
   plan.runs[early->free_after - 1].after.offloads = count;
   EXPECT_NE(reason().find("counts on the room of a block in use"), std::string::npos);
+  plan = good;
+  Move& back = plan.prefetches.front();
+  ASSERT_GE(back.after.offloads, count);
+  std::uint32_t room = 0;
+  for (std::uint32_t i = 0; i < back.after.offloads; ++i) {
+    const Move& away = plan.offloads[i];
+    if (away.free_after > away.after.runs) room = std::max(room, away.free_after);
+  }
+  back.after.runs = room - 1;
+  EXPECT_EQ(reason(),
+            "a prefetch of " + graph[back.data].name + " counts on the room of a block in use");
 }
 
 TEST_F(VerifyTest, RefusesARecomputationThatReadsOtherValues) {
