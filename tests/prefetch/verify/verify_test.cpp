@@ -148,6 +148,18 @@ TEST_F(VerifyTest, RefusesToCountOnTheRoomOfABlockInUse) {
             "a prefetch of " + graph[back.data].name + " counts on the room of a block in use");
 }
 
+// Both tasks move the same statistics; the first one runs again after the second.
+TEST_F(VerifyTest, TakesARecomputationForOneThatMovesNoStatistics) {
+  TaskGraph moving = toy_graph("a:1 b:1 s:1", "a = load(); b = double(a); b = use(a,b)");
+  moving.data[2].kind = DataKind::kState;
+  for (const std::size_t task : {0U, 1U}) moving.tasks[task].updates_once = {DataId{2}};
+  moving.tasks[0].is_recomputable = true;
+  moving.tasks[2].phase = Phase::kBackward;
+  Plan again = plain_plan(moving, pages(4));
+  again.runs.insert(again.runs.begin() + 2, {.task = TaskId{0}, .is_recomputation = true});
+  EXPECT_EQ(reason_against(moving, again), "");
+}
+
 TEST_F(VerifyTest, RefusesARecomputationThatReadsOtherValues) {
   // f2 updates y1 in place: rerunning f1 and f2 is correct; rerunning only f2 would read its own
   // output.

@@ -142,6 +142,7 @@ constexpr auto kRefused = std::to_array<const char*>({
     "TRAIN --ema 1",
     "TRAIN --optimizer adam --beta1 1",
     "TRAIN --milestones 5,3",
+    "TRAIN --schedule multistep --milestones 5,5",
     "TRAIN --sub-batch 0",
     "TRAIN --threads 0",
     "TRAIN --mixup -1",
