@@ -150,56 +150,56 @@ TEST(GpuTraining, RefusesUnifiedMemoryThatNoPlanFitsBeforeItMeasures) {
   EXPECT_TRUE(has_measured);
 }
 
-TEST(GpuTraining, StagesItsBatchesInPinnedMemory) {
-  auto api = std::make_unique<um::RecordingApi>();
-  um::RecordingApi& driver = *api;
-  Opened opened = recorded_gpu(std::move(api));
-  ExecutionContext& context = opened.context;
-  const nets::Network net = network_of_blocks();
-  const Workload workload{net, *context.backend, {.batch = kBatch}};
-  const Plans plans = make_plans(
-      workload, prefetch::model_profile(workload.training().graph, prefetch::find_machine("host")),
-      2 * workload.need().peak_with_workspace, {.memory = MemoryMode::kResident});
-  static_cast<void>(driver.take_log());
-  Session session{context, workload, plans, MemoryMode::kResident, {}};
-  session.state().initialise(1);
+// Resident training; the driver of its GPU takes notes from the making of the session on.
+class GpuBatches : public ::testing::Test {
+ protected:
+  GpuBatches() {
+    static_cast<void>(driver_.take_log());
+    session_.emplace(opened_.context, workload_, plans_, MemoryMode::kResident,
+                     um::ManagedOptions{});
+    session_->state().initialise(1);
+  }
+  [[nodiscard]] static std::ptrdiff_t count(const std::vector<std::string>& log,
+                                            const std::string& beginning) {
+    return std::ranges::count_if(
+        log, [&](const std::string& line) { return line.starts_with(beginning); });
+  }
+
+  std::unique_ptr<um::RecordingApi> api_ = std::make_unique<um::RecordingApi>();
+  um::RecordingApi& driver_ = *api_;
+  Opened opened_ = recorded_gpu(std::move(api_));
+  const nets::Network net_ = network_of_blocks();
+  const Workload workload_{net_, *opened_.context.backend, {.batch = kBatch}};
+  const Plans plans_ = make_plans(
+      workload_,
+      prefetch::model_profile(workload_.training().graph, prefetch::find_machine("host")),
+      2 * workload_.need().peak_with_workspace, {.memory = MemoryMode::kResident});
+  std::optional<Session> session_;
+};
+
+TEST_F(GpuBatches, AreStagedInPinnedMemory) {
   const DatasetPair data{
       .train = std::make_unique<SyntheticDataset>(kImage, kClasses, 4 * kBatch, 1, Split::kTrain),
       .test = std::make_unique<SyntheticDataset>(kImage, kClasses, kBatch, 1, Split::kTest)};
-  train(session, data, {.steps = 2},
+  train(*session_, data, {.steps = 2},
         {.on_step = [](auto, auto, const auto&) {},
          .on_evaluation = [](auto, auto, const auto&) { return AfterEvaluation::kGoOn; },
          .on_checkpoint = [](auto) {}});
   // 16 images of 3 x 32 x 32 floats and their labels, once; the loader's are in ordinary memory.
-  const std::vector<std::string> log = driver.take_log();
+  const std::vector<std::string> log = driver_.take_log();
   EXPECT_EQ(std::ranges::count(log, "allocate pinned 192 KiB"), 1);
-  EXPECT_EQ(std::ranges::count_if(
-                log, [](const auto& line) { return line.starts_with("allocate pinned"); }),
-            1);
+  EXPECT_EQ(count(log, "allocate pinned"), 1);
 }
 
-TEST(GpuTraining, BringsTheNextBatchDuringAStep) {
-  auto api = std::make_unique<um::RecordingApi>();
-  um::RecordingApi& driver = *api;
-  Opened opened = recorded_gpu(std::move(api));
-  ExecutionContext& context = opened.context;
-  const nets::Network net = network_of_blocks();
-  const Workload workload{net, *context.backend, {.batch = kBatch}};
-  const Plans plans = make_plans(
-      workload, prefetch::model_profile(workload.training().graph, prefetch::find_machine("host")),
-      2 * workload.need().peak_with_workspace, {.memory = MemoryMode::kResident});
-  Session session{context, workload, plans, MemoryMode::kResident, {}};
-  session.state().initialise(1);
-  std::vector<Batch> batches{drawn_batch(net, kBatch, 0), drawn_batch(net, kBatch, 1)};
-  batches[0].number = 1;
-  batches[1].number = 2;
-  static_cast<void>(driver.take_log());
-  session.train({.batch = &batches[0], .next_batch = &batches[1]});
-  session.settle();
-  EXPECT_EQ(
-      std::ranges::count_if(driver.take_log(),
-                            [](const auto& line) { return line.starts_with("upload: copy"); }),
-      2);
+TEST_F(GpuBatches, ComeDuringTheStepBefore) {
+  Batch now = drawn_batch(net_, kBatch, 0);
+  Batch next = drawn_batch(net_, kBatch, 1);
+  now.number = 1;
+  next.number = 2;
+  static_cast<void>(driver_.take_log());
+  session_->train({.batch = &now, .next_batch = &next});
+  session_->settle();
+  EXPECT_EQ(count(driver_.take_log(), "upload: copy"), 2);
 }
 
 // As with a driver older than CUDA 13.

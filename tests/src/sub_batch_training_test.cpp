@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <random>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -90,14 +90,14 @@ class SubBatchTraining : public testing::Test {
             memory,
             sub_batch};
   }
-  // Three steps; samples in `unlabelled` are not to count.
-  [[nodiscard]] static SubBatchTrained train(NetworkInMemory net,
-                                             const std::set<std::size_t>& unlabelled = {}) {
+  using Draw = std::function<Batch(std::uint64_t step)>;
+
+  // Three steps.
+  [[nodiscard]] static SubBatchTrained train(NetworkInMemory net, const Draw& draw = batch_of) {
     net.session().state().initialise(1);
     SubBatchTrained trained;
     for (std::uint64_t step = 0; step < kSteps; ++step) {
-      Batch batch = batch_of(step);
-      for (const std::size_t n : unlabelled) batch.labels[n] = -1;
+      const Batch batch = draw(step);
       const StepReport report =
           net.session().train({.seed = 1, .step = step, .learning_rate = kRate, .batch = &batch});
       trained.losses.push_back(report.loss);
@@ -169,35 +169,24 @@ TEST_F(SubBatchTraining, OfAWholeBatchIsTheOrdinaryOne) {
 // The mean is over the five samples that count, wherever the batch is cut; a sub-batch of one may
 // have none.
 TEST_F(SubBatchTraining, IgnoresSamplesWithoutALabel) {
-  const std::set<std::size_t> unlabelled{2, 6};
-  const SubBatchTrained whole = train(in_memory(per_sample_network(), kBatch), unlabelled);
+  const Draw draw = [](std::uint64_t step) {
+    Batch batch = batch_of(step);
+    for (const std::size_t n : {2, 6}) batch.labels[n] = -1;
+    return batch;
+  };
+  const SubBatchTrained whole = train(in_memory(per_sample_network(), kBatch), draw);
   for (const std::size_t size : {1, 3}) {
     SCOPED_TRACE(size);
-    expect_same_up_to_rounding(train(in_memory(per_sample_network(), size), unlabelled), whole);
+    expect_same_up_to_rounding(train(in_memory(per_sample_network(), size), draw), whole);
   }
 }
 
 // The table of tokens gets a gradient from its first layer and one from the loss.
 TEST_F(SubBatchTraining, AddsAllGradientsOfATableThatTwoLayersShare) {
-  const auto trained = [](std::size_t sub_batch) {
-    NetworkInMemory net{nets::gpt("tiny", {.layers = 1, .heads = 2, .width = 8, .context = 6},
-                                  nets::tokens(6), kSubBatchClasses),
-                        {.batch = kBatch},
-                        MemoryMode::kResident,
-                        sub_batch};
-    net.session().state().initialise(1);
-    SubBatchTrained result;
-    for (std::uint64_t step = 0; step < kSteps; ++step) {
-      const Batch batch = test::drawn_batch(net.network(), kBatch, step);
-      const StepReport report =
-          net.session().train({.seed = 1, .step = step, .learning_rate = kRate, .batch = &batch});
-      result.losses.push_back(report.loss);
-      result.corrects.push_back(report.correct);
-    }
-    result.numbers = test::numbers_of(net.session().state(), net.training_step());
-    return result;
-  };
-  expect_same_up_to_rounding(trained(3), trained(kBatch));
+  const nets::Network gpt = nets::gpt("tiny", {.layers = 1, .heads = 2, .width = 8, .context = 6},
+                                      nets::tokens(6), kSubBatchClasses);
+  const Draw draw = [&](std::uint64_t step) { return test::drawn_batch(gpt, kBatch, step); };
+  expect_same_up_to_rounding(train(in_memory(gpt, 3), draw), train(in_memory(gpt, kBatch), draw));
 }
 
 TEST_F(SubBatchTraining, GivesTheSameBitsWhereverItsTensorsAre) {

@@ -173,13 +173,9 @@ void give_up_beside(Communicator& communicator, std::size_t number) {
   communicator.abort("the disk is full");
 }
 
-// Rank 1 sends another number of bytes than rank 0 expects; `number` selects both. Some sizes fill
-// an MPI message of 64 MiB exactly.
-void disagree(Communicator& communicator, std::size_t number) {
-  constexpr std::size_t kFull = 64UL << 20U;
-  constexpr std::array<std::array<std::size_t, 2>, 6> kSentAndExpected{
-      {{100, 50}, {50, 100}, {kFull + 8, 8}, {8, kFull + 8}, {kFull, 2 * kFull}, {2 * kFull, 0}}};
-  const auto [sent, expected] = kSentAndExpected.at(number);
+// Rank 1 sends `sent` bytes in each of `calls` calls; rank 0 expects `expected` in one.
+void send_unlike(Communicator& communicator, std::size_t sent, std::size_t calls,
+                 std::size_t expected) {
   const bool is_receiver = communicator.rank() == 0;
   const std::vector<std::byte> outgoing(is_receiver ? 0 : sent);
   std::vector<std::byte> incoming(is_receiver ? expected : 0);
@@ -188,7 +184,9 @@ void disagree(Communicator& communicator, std::size_t number) {
   sends[is_receiver ? 1 : 0] = outgoing;
   receives[is_receiver ? 1 : 0] = incoming;
   try {
-    communicator.exchange(sends, receives);
+    for (std::size_t call = 0; call < (is_receiver ? 1 : calls); ++call) {
+      communicator.exchange(sends, receives);
+    }
   } catch (const um::ContractError& error) {
     communicator.abort(error.what());
   }
@@ -196,24 +194,18 @@ void disagree(Communicator& communicator, std::size_t number) {
   wait_for_all(communicator);
 }
 
-// Rank 1 sends twice as much as fills an MPI message, in two calls; rank 0 expects it in one.
+constexpr std::size_t kFull = 64UL << 20U;  // bytes of one MPI message
+
+// `number` selects both sizes. Some sizes fill messages exactly.
+void disagree(Communicator& communicator, std::size_t number) {
+  constexpr std::array<std::array<std::size_t, 2>, 6> kSentAndExpected{
+      {{100, 50}, {50, 100}, {kFull + 8, 8}, {8, kFull + 8}, {kFull, 2 * kFull}, {2 * kFull, 0}}};
+  const auto [sent, expected] = kSentAndExpected.at(number);
+  send_unlike(communicator, sent, 1, expected);
+}
+
 void disagree_on_calls(Communicator& communicator, std::size_t) {
-  constexpr std::size_t kFull = 64UL << 20U;
-  const bool is_receiver = communicator.rank() == 0;
-  const std::vector<std::byte> outgoing(is_receiver ? 0 : kFull);
-  std::vector<std::byte> incoming(is_receiver ? 2 * kFull : 0);
-  std::vector<std::span<const std::byte>> sends(2);
-  std::vector<std::span<std::byte>> receives(2);
-  sends[is_receiver ? 1 : 0] = outgoing;
-  receives[is_receiver ? 1 : 0] = incoming;
-  try {
-    communicator.exchange(sends, receives);
-    if (!is_receiver) communicator.exchange(sends, receives);
-  } catch (const um::ContractError& error) {
-    communicator.abort(error.what());
-  }
-  if (is_receiver) communicator.abort("it took what is of two calls");
-  wait_for_all(communicator);
+  send_unlike(communicator, kFull, 2, 2 * kFull);
 }
 
 void fault_handlers(Communicator& communicator, std::size_t) {
