@@ -1,7 +1,6 @@
 #include "tests/src/cuda/processor/grid_run.h"
 
-#include <link.h>
-#include <unistd.h>
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <array>
@@ -42,23 +41,14 @@ Place place;
 
 namespace {
 
-// Returns the program's address in memory; the program is the first object in the list.
-std::uintptr_t program_base() {
-  std::uintptr_t base = 0;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t /*size*/, void* result) {
-        *static_cast<std::uintptr_t*>(result) = info->dlpi_addr;
-        return 1;
-      },
-      &base);
-  return base;
-}
-
 // Returns a function, then a file and line.
 std::vector<std::string> ask(const void* code) {
+  Dl_info object{};  // the program, or the library that the kernels are in
+  if (dladdr(code, &object) == 0) return {"?", "?"};
   std::ostringstream command;
-  command << "addr2line -f -C -s -e /proc/" << getpid() << "/exe 0x" << std::hex
-          << reinterpret_cast<std::uintptr_t>(code) - program_base() << " 2>/dev/null";
+  command << "addr2line -f -C -s -e '" << object.dli_fname << "' " << std::hex
+          << static_cast<const std::byte*>(code) - static_cast<std::byte*>(object.dli_fbase)
+          << " 2>/dev/null";
   const std::unique_ptr<FILE, int (*)(FILE*)> answer{popen(command.str().c_str(), "r"), &pclose};
   std::vector<std::string> lines;
   std::array<char, 1000> line{};
@@ -72,10 +62,7 @@ std::vector<std::string> ask(const void* code) {
   return {address.str(), address.str()};
 }
 
-// Returns the name of the function at `code`, as binutils' addr2line finds it; otherwise the
-// address.
-std::string function_name(const void* code) { return ask(code)[0]; }
-// Returns the file and line of `code`, found in the same way.
+// Returns the file and line of `code`, as function_name() finds the function.
 std::string source_line(const void* code) { return ask(code)[1]; }
 
 constexpr unsigned kWarpThreads = 32;
@@ -327,6 +314,8 @@ bool is_behind_shared_bytes(const void* address, std::size_t size) {
   const auto* const byte = static_cast<const std::byte*>(address);
   return byte >= begin && byte < begin + kSharedBytes && byte + size > begin + run.shared_bytes;
 }
+
+std::string function_name(const void* code) { return ask(code)[0]; }
 
 bool is_private(const void* address) {
   const auto* const byte = static_cast<const std::byte*>(address);

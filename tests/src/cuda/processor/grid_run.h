@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <stdexcept>
+#include <string>
 
 #include "um/error.h"
 
@@ -18,6 +19,8 @@ struct dim3 {
   unsigned y = 1;
   unsigned z = 1;
 };
+
+struct CUstream_st;
 
 namespace spillway::processor {
 
@@ -48,6 +51,12 @@ struct Launch {
 /// block's threads take turns between barriers. Throws: KernelFault, after all blocks have run
 /// except one that cannot continue.
 void run_grid(const Launch& launch, const std::function<void()>& thread);
+/// Launches a kernel on a stream and returns a cudaError_t. The tests of kernels run it at once; the
+/// emulated GPU enqueues it.
+[[nodiscard]] int launch(CUstream_st* stream, const Launch& launch, std::function<void()> thread);
+/// Returns the name of the function at `code`, as binutils' addr2line finds it; otherwise the
+/// address.
+[[nodiscard]] std::string function_name(const void* code);
 
 /// During its lifetime, launches run only their first and last block, for tests that look only at
 /// the ends of a tensor.

@@ -1,3 +1,3 @@
 #pragma once
 
-using cublasLtHandle_t = struct SpillwayCublas*;  // always null: our kernels do not call cuBLAS
+using cublasLtHandle_t = struct cublasLtContext*;  // our kernels do not call cuBLAS

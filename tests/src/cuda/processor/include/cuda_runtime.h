@@ -81,18 +81,20 @@ struct cudaLaunchConfig_t {
   cudaStream_t stream;
 };
 
-// Rejects more shared memory than a launch may have by default. Throws: KernelFault, because a
-// later call would report a device's error only later.
+// Rejects more shared memory than a launch may have by default.
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
   constexpr std::size_t kLargestSharedBytes = 48U << 10U;  // without cudaFuncSetAttribute()
+  constexpr std::size_t kLargestParameters = 4096;
+  static_assert((sizeof(Parameters) + ... + 0) <= kLargestParameters);
   if (config->dynamicSmemBytes > kLargestSharedBytes) return cudaErrorInvalidValue;
   const std::tuple<Parameters...> values{arguments...};
-  spillway::processor::run_grid({.blocks = config->gridDim,
-                                 .threads = config->blockDim,
-                                 .shared_bytes = config->dynamicSmemBytes,
-                                 .kernel = reinterpret_cast<const void*>(kernel)},
-                                [&] { std::apply(kernel, values); });
-  return cudaSuccess;
+  return static_cast<cudaError_t>(
+      spillway::processor::launch(config->stream,
+                                  {.blocks = config->gridDim,
+                                   .threads = config->blockDim,
+                                   .shared_bytes = config->dynamicSmemBytes,
+                                   .kernel = reinterpret_cast<const void*>(kernel)},
+                                  [kernel, values] { std::apply(kernel, values); }));
 }

@@ -1,17 +1,18 @@
 #pragma once
 
-// Emulates the part of CUDA's runtime that kernels and their host code use. Device memory is
-// process memory, and enqueued work is done when the call returns.
+// Declares the part of CUDA's runtime that kernels and their host code use, with the names that
+// NVIDIA's headers give the linker. Objects compiled with either can be linked together.
 
 #include <cstddef>
 
-enum cudaError_t {
+enum cudaError {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
   cudaErrorMemoryAllocation = 2,
   cudaErrorInvalidDeviceFunction = 98,
   cudaErrorNoKernelImageForDevice = 209
 };
+using cudaError_t = cudaError;
 enum cudaMemcpyKind {
   cudaMemcpyHostToDevice = 1,
   cudaMemcpyDeviceToHost = 2,
@@ -19,9 +20,10 @@ enum cudaMemcpyKind {
 };
 constexpr unsigned cudaStreamNonBlocking = 1;
 
-using cudaStream_t = struct SpillwayStream*;  // always null
+using cudaStream_t = struct CUstream_st*;
 struct cudaFuncAttributes {};
 
+extern "C" {
 const char* cudaGetErrorString(cudaError_t error);
 const char* cudaGetErrorName(cudaError_t error);
 cudaError_t cudaGetLastError();
@@ -36,3 +38,4 @@ cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function);
+}

@@ -1,3 +1,3 @@
 #pragma once
 
-using cudnnHandle_t = struct SpillwayCudnn*;  // always null: our kernels do not call cuDNN
+using cudnnHandle_t = struct cudnnContext*;  // our kernels do not call cuDNN

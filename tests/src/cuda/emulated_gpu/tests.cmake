@@ -1,0 +1,44 @@
+# The CUDA plug-in, linked with an emulated GPU in the place of CUDA's libraries. Its own sources are those
+# of the plug-in's archives, and its kernels those that the tests of kernels run on the processor. The program
+# that loads it lies beside it.
+set(device ${CMAKE_CURRENT_SOURCE_DIR}/src/cuda/processor)
+set(emulated ${CMAKE_CURRENT_SOURCE_DIR}/src/cuda/emulated_gpu)
+set(emulated_folder ${CMAKE_CURRENT_BINARY_DIR}/emulated)
+
+file(GLOB emulated_sources CONFIGURE_DEPENDS ${emulated}/*.cpp)
+list(FILTER emulated_sources EXCLUDE REGEX emulated_kernels)
+add_library(emulated_gpu OBJECT ${emulated_sources})
+target_include_directories(emulated_gpu PRIVATE ${PROJECT_SOURCE_DIR})
+target_include_directories(emulated_gpu SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${CUDNN_INCLUDE_DIR})
+target_compile_options(emulated_gpu PRIVATE -ffp-contract=off)
+add_library(emulated_gpu_kernels OBJECT
+  ${emulated}/emulated_kernels.cpp ${device}/access_hooks.cpp ${device}/fiber.cpp ${device}/grid_run.cpp)
+target_include_directories(emulated_gpu_kernels BEFORE PRIVATE ${device}/include)
+target_include_directories(emulated_gpu_kernels PRIVATE ${PROJECT_SOURCE_DIR})
+foreach(target emulated_gpu emulated_gpu_kernels)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF)
+  target_link_libraries(${target} PRIVATE spillway_flags)
+endforeach()
+set_target_properties(cuda_processor_kernels PROPERTIES POSITION_INDEPENDENT_CODE ON)
+
+add_library(emulated_cuda_plugin MODULE ${PROJECT_SOURCE_DIR}/src/cuda/plugin.cpp)
+target_include_directories(emulated_cuda_plugin PRIVATE ${PROJECT_SOURCE_DIR})
+target_include_directories(emulated_cuda_plugin SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${CUDNN_INCLUDE_DIR})
+target_compile_definitions(emulated_cuda_plugin PRIVATE SPILLWAY_BUILD="${SPILLWAY_BUILD}")
+# The archives by their files: linking the targets would bring CUDA's libraries. Kernels come first, so that
+# no object of the archives that nvcc compiled is taken.
+target_link_libraries(emulated_cuda_plugin PRIVATE
+  spillway_flags emulated_gpu emulated_gpu_kernels cuda_processor_kernels
+  $<TARGET_FILE:spillway_cuda_backend> $<TARGET_FILE:spillway_um_cuda> spillway::src fmt::fmt ${CMAKE_DL_LIBS})
+add_dependencies(emulated_cuda_plugin spillway_cuda_backend spillway_um_cuda)
+target_link_options(emulated_cuda_plugin PRIVATE
+  -Wl,--no-undefined -Wl,-Bsymbolic -Wl,--exclude-libs,ALL)
+set_target_properties(emulated_cuda_plugin PROPERTIES
+  OUTPUT_NAME spillway_cuda LIBRARY_OUTPUT_DIRECTORY ${emulated_folder} UNITY_BUILD OFF
+  CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+add_custom_command(OUTPUT ${emulated_folder}/spillway
+  COMMAND ${CMAKE_COMMAND} -E rm -f ${emulated_folder}/spillway
+  COMMAND ${CMAKE_COMMAND} -E create_hardlink $<TARGET_FILE:spillway> ${emulated_folder}/spillway
+  DEPENDS spillway VERBATIM)
+add_custom_target(emulated_spillway ALL DEPENDS ${emulated_folder}/spillway)
+add_dependencies(emulated_spillway emulated_cuda_plugin)
