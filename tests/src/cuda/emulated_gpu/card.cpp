@@ -250,8 +250,8 @@ void note_device_access(const void* begin, std::size_t size, bool writes) {
   if (!gpu.settings.finds_races) return;
   const std::string other = gpu.races.note(node, begin, size, writes);
   if (other.empty()) return;
-  report_mistake("a race: " + other + " what " + work_name(*node.work) + (writes ? " writes" : " reads") +
-                 ", and nothing orders them");
+  report_mistake("a race: " + other + " what " + work_name(*node.work) +
+                 (writes ? " writes" : " reads") + ", and nothing orders them");
 }
 
 bool is_address_of_card(const void* address) { return card().memory.is_of_card(address); }

@@ -31,7 +31,7 @@ struct Card {
   CardMemory memory;
   CardRaces races;
   WorkQueue queue;
-  WorkNode* running = nullptr;  ///< the work that is being computed
+  WorkNode* running = nullptr;                       ///< the work that is being computed
   std::vector<std::unique_ptr<CUstream_st>> legacy;  ///< the default stream of each device
   std::set<CUstream_st*> streams;
   std::set<CUevent_st*> events;

@@ -26,8 +26,8 @@ CardMemory::CardMemory(const CardSettings& settings)
       misalignment_{settings.misalignment},
       is_poisoned_{!settings.is_dry},
       used_(static_cast<std::size_t>(std::max(settings.devices, 1))) {
-  void* const all = mmap(nullptr, kRegionBytes, PROT_NONE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const all =
+      mmap(nullptr, kRegionBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (all == MAP_FAILED) {
     std::perror("emulated GPU: no addresses for its memory");
     std::abort();
@@ -152,7 +152,9 @@ void CardMemory::make_room(int device) {
 
 std::size_t CardMemory::used(int device) const { return used_[static_cast<std::size_t>(device)]; }
 
-void CardMemory::note_near() { counts_.near_peak = std::max(counts_.near_peak, counts_.near_bytes); }
+void CardMemory::note_near() {
+  counts_.near_peak = std::max(counts_.near_peak, counts_.near_bytes);
+}
 
 void CardMemory::bring(Block& block, const void* begin, std::size_t size, int device) {
   each_page(block, begin, size, [&](ManagedPage& page) {

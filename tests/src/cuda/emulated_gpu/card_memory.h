@@ -16,9 +16,9 @@ enum class BlockKind { kDevice, kManaged, kPinned };
 /// A page of managed memory: the driver's unit of 2 MiB.
 struct ManagedPage {
   bool is_near = false;
-  bool has_content = false;       ///< written or populated since it was made or discarded
-  int device = 0;                 ///< where it is near
-  std::uint64_t last_arrival = 0; ///< eviction takes the oldest
+  bool has_content = false;        ///< written or populated since it was made or discarded
+  int device = 0;                  ///< where it is near
+  std::uint64_t last_arrival = 0;  ///< eviction takes the oldest
 };
 
 inline constexpr std::size_t kManagedPageBytes = 2U << 20U;
@@ -27,20 +27,20 @@ struct Block {
   std::byte* begin = nullptr;
   std::size_t size = 0;
   BlockKind kind = BlockKind::kDevice;
-  int device = 0;                    ///< where it was allocated
-  std::vector<ManagedPage> pages;    ///< of managed memory
+  int device = 0;                  ///< where it was allocated
+  std::vector<ManagedPage> pages;  ///< of managed memory
 };
 
 /// Bytes that moved, and page faults, since the process began.
 struct MemoryCounts {
-  std::uint64_t device_faults = 0;     ///< accesses of kernels to pages that were far
+  std::uint64_t device_faults = 0;  ///< accesses of kernels to pages that were far
   std::uint64_t evicted_bytes = 0;
   std::uint64_t prefetched_bytes = 0;  ///< far to near by hints, pages with content only
   std::uint64_t offloaded_bytes = 0;   ///< near to far by hints
   std::uint64_t discarded_bytes = 0;
-  std::size_t near_bytes = 0;          ///< device memory and near pages, now
+  std::size_t near_bytes = 0;  ///< device memory and near pages, now
   std::size_t near_peak = 0;
-  std::size_t device_bytes = 0;        ///< device memory alone, rounded up as the driver does
+  std::size_t device_bytes = 0;  ///< device memory alone, rounded up as the driver does
   std::size_t device_peak = 0;
   std::size_t pinned_bytes = 0;
   std::size_t pinned_peak = 0;

@@ -9,7 +9,8 @@ namespace spillway::emulated {
 std::uint32_t CardRaces::number(const Work& work) {
   const auto next = static_cast<std::uint32_t>(works_.size());
   const auto [at, is_new] = numbers_.emplace(std::pair{work.name, work.kernel}, next);
-  if (is_new) works_.push_back({.name = work.name, .accesses = {}, .compute = {}, .kernel = work.kernel});
+  if (is_new)
+    works_.push_back({.name = work.name, .accesses = {}, .compute = {}, .kernel = work.kernel});
   return at->second;
 }
 

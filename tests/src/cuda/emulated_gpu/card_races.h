@@ -41,7 +41,7 @@ class CardRaces {
   [[nodiscard]] static bool is_before(const Moment& moment, const WorkNode& node);
 
   std::unordered_map<std::uintptr_t, Piece> pieces_;  // by address / kRaceBytes
-  std::vector<Work> works_;  // a name or a kernel each
+  std::vector<Work> works_;                           // a name or a kernel each
   std::map<std::pair<std::string, const void*>, std::uint32_t> numbers_;
 };
 

@@ -28,20 +28,20 @@ enum class CardKind {
 /// The settings of the emulated GPU, which SPILLWAY_EMULATED_GPU holds: "order=late,devices=2".
 struct CardSettings {
   WorkOrder order = WorkOrder::kEager;
-  std::uint32_t seed = 1;               ///< of kChance and of `fail_rate`
+  std::uint32_t seed = 1;  ///< of kChance and of `fail_rate`
   int devices = 1;
-  std::size_t memory = 8ULL << 30U;     ///< bytes of each device
+  std::size_t memory = 8ULL << 30U;  ///< bytes of each device
   CardKind kind = CardKind::kDiscrete;
-  int driver = 13000;                   ///< CUDA version of the driver; below 13000 without discards
-  std::size_t misalignment = 512;       ///< device memory begins this far behind a page
-  bool is_dry = false;                  ///< enqueues and counts work without computing it
-  bool finds_races = false;             ///< reports accesses that no stream or event orders
-  bool traces = false;                  ///< prints every call
-  bool goes_on = false;                 ///< counts mistakes and leaks without ending the process
-  std::string fail;                     ///< the call that fails: a site of the report, or NAME:N
-  bool is_lost = false;                 ///< the device is lost with that call: all later calls fail
-  double fail_rate = 0;                 ///< the part of all calls that fail, by chance
-  std::string report;                   ///< file for the report in JSON; empty: none
+  int driver = 13000;              ///< CUDA version of the driver; below 13000 without discards
+  std::size_t misalignment = 512;  ///< device memory begins this far behind a page
+  bool is_dry = false;             ///< enqueues and counts work without computing it
+  bool finds_races = false;        ///< reports accesses that no stream or event orders
+  bool traces = false;             ///< prints every call
+  bool goes_on = false;            ///< counts mistakes and leaks without ending the process
+  std::string fail;                ///< the call that fails: a site of the report, or NAME:N
+  bool is_lost = false;            ///< the device is lost with that call: all later calls fail
+  double fail_rate = 0;            ///< the part of all calls that fail, by chance
+  std::string report;              ///< file for the report in JSON; empty: none
 };
 
 /// Reads the settings from the environment. Ends the process with a sentence if one is unknown.

@@ -63,11 +63,12 @@ std::vector<ByteRange> pieces(const CudnnTensor& tensor, const void* address) {
     }
   }
   std::vector<std::int64_t> starts{0};
-  for (auto k = outer.rbegin(); k != outer.rend(); ++k) {
+  std::reverse(outer.begin(), outer.end());
+  for (const std::size_t k : outer) {
     std::vector<std::int64_t> finer;
     for (const std::int64_t start : starts) {
-      for (std::int64_t i = 0; i < tensor.dims[*k]; ++i) {
-        finer.push_back(start + i * tensor.strides[*k]);
+      for (std::int64_t i = 0; i < tensor.dims[k]; ++i) {
+        finer.push_back(start + i * tensor.strides[k]);
       }
     }
     starts = std::move(finer);
@@ -83,9 +84,7 @@ std::vector<ByteRange> pieces(const CudnnTensor& tensor, const void* address) {
 
 }  // namespace
 
-std::size_t CudnnTensor::count() const {
-  return as_size(dims[0] * dims[1] * dims[2] * dims[3]);
-}
+std::size_t CudnnTensor::count() const { return as_size(dims[0] * dims[1] * dims[2] * dims[3]); }
 
 std::size_t CudnnTensor::extent() const {
   std::int64_t last = 0;
@@ -178,8 +177,8 @@ void check(const CudnnTensor& tensor) {
 namespace {
 
 void check_fit(const ConvolutionOperation& op) {
-  const std::string name = "the convolution of " + describe(op.x) + " with " + describe(op.w) +
-                           " to " + describe(op.y);
+  const std::string name =
+      "the convolution of " + describe(op.x) + " with " + describe(op.w) + " to " + describe(op.y);
   for (const CudnnTensor& tensor : op.inputs()) {
     require(is_number_type(tensor.type), name + " reads elements that are not numbers");
   }
@@ -255,13 +254,14 @@ void check_fit(const PointwiseOperation& op) {
 }
 
 void check_fit(const MatmulOperation& op) {
-  const std::string name = "the product of " + describe(op.a) + " and " + describe(op.b) + " to " +
-                           describe(op.c);
+  const std::string name =
+      "the product of " + describe(op.a) + " and " + describe(op.b) + " to " + describe(op.c);
   const Dims& a = op.a.dims;
   const Dims& b = op.b.dims;
   const Dims& c = op.c.dims;
-  require(op.a.type == op.b.type && is_number_type(op.a.type), name + " reads two types");
-  require(is_number_type(op.c.type), name + " writes elements that are not numbers");
+  for (const CudnnTensor* tensor : {&op.a, &op.b, &op.c}) {
+    require(is_number_type(tensor->type), name + " has elements that are not numbers");
+  }
   require(a[3] == b[2] && c[2] == a[2] && c[3] == b[3], name + " has sizes that do not fit");
   require(a[0] == c[0] && b[0] == c[0], name + " has two batch sizes");
   require(c[kHeads] == std::max(a[kHeads], b[kHeads]), name + " has a wrong number of heads");
@@ -331,6 +331,8 @@ class Repeated {
   Dims strides_;
   Dims share_{};
 };
+
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
 // Dense elements in the order of the dimensions.
 using Values = std::vector<float>;
@@ -588,7 +590,8 @@ class GraphRun {
 
   Values result(const ReductionOperation& op) {
     const bool adds = op.mode == CUDNN_REDUCE_TENSOR_ADD;
-    Values values(op.y.count(), adds ? 0.F : -std::numeric_limits<float>::infinity());
+    Values values(op.y.count(), 0.F);
+    if (!adds) std::fill(values.begin(), values.end(), kMinusInfinity);
     const Repeated y{op.y, op.x};
     const Values& of_x = of(op.x);
     each_row(op.x.dims, [&](const Dims& i, std::size_t first) {
@@ -626,6 +629,8 @@ using EightFloats [[gnu::vector_size(32)]] = float;
 // the first cache.
 constexpr std::size_t kInnerBlock = 128;
 
+constexpr std::size_t kFloatBytes = 4;
+
 struct Product {
   std::size_t rows, columns, inner;
   const float* a;
@@ -637,7 +642,7 @@ struct Product {
 template <class Lane, std::size_t kRows, std::size_t kLanes>
 [[gnu::always_inline]] inline void add_tile(const Product& p, std::size_t row, std::size_t column,
                                             std::size_t begin, std::size_t end) {
-  constexpr std::size_t kWidth = sizeof(Lane) / sizeof(float);
+  constexpr std::size_t kWidth = sizeof(Lane) / kFloatBytes;
   Lane sums[kRows][kLanes];  // NOLINT(modernize-avoid-c-arrays): stays in registers
   float* const c = p.c + row * p.columns + column;
   for (std::size_t i = 0; i < kRows; ++i) {
@@ -676,7 +681,7 @@ template <class Lane, std::size_t kLanes>
 
 template <class Lane>
 [[gnu::always_inline]] inline void add_blocks(const Product& p) {
-  constexpr std::size_t kTile = 2 * sizeof(Lane) / sizeof(float);
+  constexpr std::size_t kTile = 2 * sizeof(Lane) / kFloatBytes;
   for (std::size_t begin = 0; begin < p.inner; begin += kInnerBlock) {
     const std::size_t end = std::min(begin + kInnerBlock, p.inner);
     std::size_t column = 0;
@@ -733,7 +738,7 @@ void OperationGraph::sort() {
     });
     require(next != operations_.end(), "a graph has a cycle");
     ready.insert(output_of(*next).id);
-    sorted.push_back(std::move(*next));
+    sorted.push_back(*next);
     operations_.erase(next);
   }
   operations_ = std::move(sorted);
@@ -751,8 +756,8 @@ void add_product(std::size_t rows, std::size_t columns, std::size_t inner, const
                  const float* b, float* c) {
   const Product product{.rows = rows, .columns = columns, .inner = inner, .a = a, .b = b, .c = c};
 #ifdef __x86_64__
-  static const bool kHasAvx2 = __builtin_cpu_supports("avx2") != 0;
-  if (kHasAvx2) return add_with_avx2(product);
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
+  if (has_avx2) return add_with_avx2(product);
 #endif
   add_blocks<FourFloats>(product);
 }

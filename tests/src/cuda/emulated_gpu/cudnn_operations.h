@@ -77,7 +77,7 @@ struct ConvolutionOperation {
 /// y = mode(alpha1 x, alpha2 b), or x where the selector is true and b elsewhere.
 struct PointwiseOperation {
   cudnnPointwiseMode_t mode = CUDNN_POINTWISE_ADD;
-  bool keeps_nan = false;               ///< otherwise a ReLU turns it into zero
+  bool keeps_nan = false;                 ///< otherwise a ReLU turns it into zero
   std::optional<std::int64_t> axis = {};  ///< of the index that is computed
   CudnnTensor x;
   std::optional<CudnnTensor> b = {}, selector = {};

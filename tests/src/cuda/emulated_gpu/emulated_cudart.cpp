@@ -96,10 +96,10 @@ cudaError_t copy(void* to, const void* from, std::size_t size, cudaMemcpyKind ki
   const auto* const first = static_cast<const std::byte*>(from);
   auto* const last = static_cast<std::byte*>(to);
   if (first < last + size && last < first + size) report_mistake("a copy overlaps itself");
-  Work work{.name = target.is_near ? (source.is_near ? "copy near to near" : "copy near")
-                                   : "copy far",
-            .accesses = {},
-            .compute = [=] { std::memcpy(to, from, size); }};
+  Work work{
+      .name = target.is_near ? (source.is_near ? "copy near to near" : "copy near") : "copy far",
+      .accesses = {},
+      .compute = [=] { std::memcpy(to, from, size); }};
   count("bytes of a " + work.name, size);
   if (source.block != nullptr) work.accesses.push_back({from, size, false});
   if (target.block != nullptr) work.accesses.push_back({to, size, true});
@@ -162,9 +162,8 @@ CUresult discard_all(const char* name, const CUdeviceptr* addresses, const std::
     report_mistake("a discard of no ranges");
     return CUDA_ERROR_INVALID_VALUE;
   }
-  Work work{.name = device >= 0 ? "discard and prefetch near" : "discard",
-            .accesses = {},
-            .compute = {}};
+  Work work{
+      .name = device >= 0 ? "discard and prefetch near" : "discard", .accesses = {}, .compute = {}};
   std::vector<std::pair<Block*, Access>> ranges;
   for (std::size_t i = 0; i < count_of_ranges; ++i) {
     const auto* const begin = reinterpret_cast<const void*>(addresses[i]);
@@ -382,11 +381,10 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 cudaError_t cudaMemsetAsync(void* address, int byte, std::size_t size, cudaStream_t stream) {
   const EmulatedCall call{"cudaMemsetAsync"};
   if (call.error() != cudaSuccess || size == 0) return call.error();
-  return emulated::submit(
-      stream, emulated::WorkKind::kCompute,
-      {.name = "memset", .accesses = {{address, size, true}}, .compute = [=] {
-         std::memset(address, byte, size);
-       }});
+  return emulated::submit(stream, emulated::WorkKind::kCompute,
+                          {.name = "memset", .accesses = {{address, size, true}}, .compute = [=] {
+                             std::memset(address, byte, size);
+                           }});
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t size, cudaMemcpyKind kind,
                             cudaStream_t stream) {
@@ -424,7 +422,8 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, 
     }
   }
   if (result != nullptr) {
-    *result = *function == nullptr ? cudaDriverEntryPointSymbolNotFound : cudaDriverEntryPointSuccess;
+    *result =
+        *function == nullptr ? cudaDriverEntryPointSymbolNotFound : cudaDriverEntryPointSuccess;
   }
   return call.error();
 }

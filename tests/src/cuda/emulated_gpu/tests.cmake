@@ -6,7 +6,7 @@ set(emulated ${CMAKE_CURRENT_SOURCE_DIR}/src/cuda/emulated_gpu)
 set(emulated_folder ${CMAKE_CURRENT_BINARY_DIR}/emulated)
 
 file(GLOB emulated_sources CONFIGURE_DEPENDS ${emulated}/*.cpp)
-list(FILTER emulated_sources EXCLUDE REGEX emulated_kernels)
+list(FILTER emulated_sources EXCLUDE REGEX "emulated_kernels|_test[.]cpp")
 add_library(emulated_gpu OBJECT ${emulated_sources})
 target_include_directories(emulated_gpu PRIVATE ${PROJECT_SOURCE_DIR})
 target_include_directories(emulated_gpu SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${CUDNN_INCLUDE_DIR})
@@ -27,10 +27,13 @@ target_include_directories(emulated_cuda_plugin SYSTEM PRIVATE ${CUDAToolkit_INC
 target_compile_definitions(emulated_cuda_plugin PRIVATE SPILLWAY_BUILD="${SPILLWAY_BUILD}")
 # The archives by their files: linking the targets would bring CUDA's libraries. Kernels come first, so that
 # no object of the archives that nvcc compiled is taken.
-target_link_libraries(emulated_cuda_plugin PRIVATE
-  spillway_flags emulated_gpu emulated_gpu_kernels cuda_processor_kernels
-  $<TARGET_FILE:spillway_cuda_backend> $<TARGET_FILE:spillway_um_cuda> spillway::src fmt::fmt ${CMAKE_DL_LIBS})
-add_dependencies(emulated_cuda_plugin spillway_cuda_backend spillway_um_cuda)
+function(link_emulated_gpu target)
+  target_link_libraries(${target} PRIVATE
+    spillway_flags emulated_gpu emulated_gpu_kernels cuda_processor_kernels ${ARGN}
+    $<TARGET_FILE:spillway_cuda_backend> $<TARGET_FILE:spillway_um_cuda> spillway::src fmt::fmt ${CMAKE_DL_LIBS})
+  add_dependencies(${target} spillway_cuda_backend spillway_um_cuda)
+endfunction()
+link_emulated_gpu(emulated_cuda_plugin)
 target_link_options(emulated_cuda_plugin PRIVATE
   -Wl,--no-undefined -Wl,-Bsymbolic -Wl,--exclude-libs,ALL)
 set_target_properties(emulated_cuda_plugin PROPERTIES
@@ -42,3 +45,26 @@ add_custom_command(OUTPUT ${emulated_folder}/spillway
   DEPENDS spillway VERBATIM)
 add_custom_target(emulated_spillway ALL DEPENDS ${emulated_folder}/spillway)
 add_dependencies(emulated_spillway emulated_cuda_plugin)
+
+spillway_test(emulated_gpu_tests
+  SOURCES src/cuda/emulated_gpu/card_rules_test.cpp
+  LINK emulated_gpu emulated_gpu_kernels spillway::um)
+target_include_directories(emulated_gpu_tests SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+
+# emulated_test(<program> [libraries ...]): a program of tests for GPUs, run on the emulated one.
+function(emulated_test program)
+  add_executable(emulated_${program} $<TARGET_OBJECTS:${program}>)
+  link_emulated_gpu(emulated_${program} ${ARGN} GTest::gtest_main)
+  add_test(NAME emulated_${program} COMMAND emulated_${program})
+  set_tests_properties(emulated_${program} PROPERTIES
+    LABELS cpu TIMEOUT 300 ENVIRONMENT SPILLWAY_REQUIRE_GPU=1)
+endfunction()
+emulated_test(um_cuda_gpu_tests)
+
+# Whole trainings on it, each file of them a test.
+if(Python3_FOUND)
+  foreach(subject trainings orders features failures)
+    python_tests(emulated_${subject} ${Python3_EXECUTABLE} src/cuda/emulated_gpu ${subject}_test.py
+      TIMEOUT 600 ENVIRONMENT SPILLWAY_EMULATED_PROGRAM=${emulated_folder}/spillway)
+  endforeach()
+endif()

@@ -51,8 +51,8 @@ struct Launch {
 /// block's threads take turns between barriers. Throws: KernelFault, after all blocks have run
 /// except one that cannot continue.
 void run_grid(const Launch& launch, const std::function<void()>& thread);
-/// Launches a kernel on a stream and returns a cudaError_t. The tests of kernels run it at once; the
-/// emulated GPU enqueues it.
+/// Launches a kernel on a stream and returns a cudaError_t. The tests of kernels run it at once;
+/// the emulated GPU enqueues it.
 [[nodiscard]] int launch(CUstream_st* stream, const Launch& launch, std::function<void()> thread);
 /// Returns the name of the function at `code`, as binutils' addr2line finds it; otherwise the
 /// address.

@@ -1,0 +1,66 @@
+"""Trainings on the emulated GPU of which one call fails, and what must be true of them then."""
+
+import pathlib
+import re
+import tempfile
+
+import emulated_runs
+from emulated_runs import PROGRAM, call, profile, train, words
+
+NET = "--net lenet --batch 64"
+FLAGS = {
+    "managed": "--memory managed --budget min+30% --discard on",
+    "copy": "--memory copy --budget min+30%",
+}
+STEPS = 3
+# A driver may let any call fail; what it is told to release it keeps, and the process goes on.
+PATIENT = {"go-on": "off"}
+FAILED = "calls that failed by request"
+WORST = 64  # calls after the device was lost
+
+
+def run(memory, card, folder=None):
+    """Trains and keeps a checkpoint of each step."""
+    with tempfile.TemporaryDirectory(dir=emulated_runs.folder.name) as own:
+        saved = pathlib.Path(folder or own) / "saved"
+        training = train(NET, FLAGS[memory], "--steps", STEPS, "--checkpoint", saved,
+                         "--checkpoint-every 1 --lr 0.01 --profile", profile(*words(NET)),
+                         card={**PATIENT, **card})
+        return training, wrong_in(saved)
+
+
+def wrong_in(saved):
+    """What `spillway checkpoint verify` says of a folder; nothing if all is well or none is there."""
+    if not saved.is_dir():
+        return ""
+    done, _ = call([str(PROGRAM), "checkpoint", "verify", str(saved)])
+    empty = done.returncode == 1 and "there is no checkpoint in" in done.stderr
+    return "" if done.returncode == 0 or empty else done.stdout + done.stderr
+
+
+def cards_of(training):
+    """The calls that may fail: each place of the plug-in that calls CUDA, on a device that goes on
+    and on one that is lost. A driver that has not lost its device releases what it is told to."""
+    return [{"fail": site, "lost": lost} for site in sorted(training.report["sites"])
+            for lost in ("off", "on") if lost == "on" or not re.match("cudaFree|cuda.*Destroy", site)]
+
+
+def verdict(training, wrong, twin, is_lost):
+    """What is wrong with a training of which a call failed; empty if it kept what is promised."""
+    if training.status is None:
+        return "it hangs"
+    if training.status not in (0, 1):
+        return f"it ends with {training.status}"
+    if training.report.get("mistakes") != 0:
+        return f"a mistake: {training.report.get('first_mistake')}"
+    if wrong:
+        return f"its checkpoint does not verify: {wrong}"
+    if training.status == 0 and training.bits() != twin.bits():
+        return "it ends with other bits"
+    if training.status == 1 and len(training.sentences()) != 1:
+        return f"it ends with {len(training.sentences())} sentences"
+    if training.status == 1 and re.search("bug in spillway|terminate", training.errors):
+        return "its sentence is that of a bug"
+    if is_lost and training.report["calls_after_loss"] > WORST:
+        return f"{training.report['calls_after_loss']} calls follow the loss of the device"
+    return ""

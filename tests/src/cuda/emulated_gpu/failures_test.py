@@ -1,0 +1,52 @@
+"""A call that fails ends a training on the emulated GPU in one sentence, or changes nothing."""
+
+import collections
+import random
+import unittest
+
+import failures
+
+CALLS = 24  # of each memory mode; tools/gpu/emulated --failures takes all
+RATES = [{"fail-rate": 0.05, "seed": seed} for seed in (1, 2, 3)]
+RATES += [{"fail-rate": 0.002, "seed": seed} for seed in (4, 5, 6)]
+
+
+class Failures(unittest.TestCase):
+    def expect_kept(self, memory, card, twin):
+        run, wrong = failures.run(memory, card)
+        with self.subTest(memory=memory, card=card):
+            self.assertEqual(failures.verdict(run, wrong, twin, card.get("lost") == "on"), "",
+                             run.story())
+        return run
+
+    def undisturbed(self, memory):
+        twin, wrong = failures.run(memory, {})
+        self.assertEqual((twin.status, wrong), (0, ""), twin.story())
+        return twin
+
+    def fail_some_sites(self, memory):
+        twin = self.undisturbed(memory)
+        cards = failures.cards_of(twin)
+        self.assertGreater(len(cards), CALLS)
+        ends = collections.Counter()
+        for card in random.Random(1).sample(cards, CALLS):
+            run = self.expect_kept(memory, card, twin)
+            self.assertEqual(run.report["counts"].get(failures.FAILED), 1, run.story())
+            ends[run.status] += 1
+        self.assertGreater(ends[1], CALLS // 2)
+
+    def test_of_one_call_in_managed_mode_are_told(self):
+        self.fail_some_sites("managed")
+
+    def test_of_one_call_in_copy_mode_are_told(self):
+        self.fail_some_sites("copy")
+
+    def test_of_calls_by_chance_are_told(self):
+        for memory in failures.FLAGS:
+            twin = self.undisturbed(memory)
+            for card in RATES:
+                self.expect_kept(memory, card, twin)
+
+
+if __name__ == "__main__":
+    unittest.main()

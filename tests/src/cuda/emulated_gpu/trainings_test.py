@@ -1,0 +1,56 @@
+"""Every family of networks trains on the emulated GPU, in each memory mode, with the host's losses."""
+
+import unittest
+
+from emulated_runs import profile, train, train_on_host, words
+from families import FAMILIES
+
+CLOSE_IN_BF16 = 2e-2  # how far a loss may be from the host's, as a part of it
+IN_BF16 = ["lenet", "gpt", "resnet18"]
+
+
+class Trainings(unittest.TestCase):
+    """One test a family, and one more in bf16 for some; made below."""
+
+    def train_in_each_mode(self, family, precision, close):
+        net = words(family.flags(), "--precision", precision)
+        flags = [net, "--lr 0.001 --steps", family.steps]
+        host = train_on_host(flags, "--emulate-bf16" if precision == "bf16" else None)
+        self.assertEqual(host.status, 0, host.story())
+        managed, copy = (train(flags, "--memory", mode, "--budget", family.budget,
+                               "--profile", profile(*net)) for mode in ("managed", "copy"))
+        resident = train(flags, "--memory resident")
+        self.expect_losses(resident, host, close)
+        for run in (managed, copy):
+            self.assertEqual(run.bits(), resident.bits(), run.story())
+            self.expect_budget(run)
+            moved = run.report["offloaded_bytes"] if run is managed else \
+                run.report["counts"].get("bytes of a copy far", 0)
+            self.assertEqual(moved > 0, family.moves, run.story())
+        self.assertEqual(managed.report["device_faults"], 0, managed.story())
+
+    def expect_losses(self, run, host, close):
+        self.assertEqual(run.status, 0, run.story())
+        self.assertEqual(len(run.losses()), len(host.losses()), run.story())
+        for step, (loss, other) in enumerate(zip(run.losses(), host.losses()), 1):
+            self.assertLessEqual(abs(loss - other), close * abs(other),
+                                 f"step {step}: {loss}, and on the host {other}\n{run.story()}")
+
+    def expect_budget(self, run):
+        self.assertEqual(run.report["mistakes"], 0, run.report["first_mistake"])
+        self.assertEqual(run.report["evicted_bytes"], 0, run.story())
+        self.assertLessEqual(run.report["near_peak_bytes"], run.summary["budget_bytes"], run.story())
+
+
+def test_of(family, precision, close):
+    return lambda self: self.train_in_each_mode(family, precision, close)
+
+
+for name, each in FAMILIES.items():
+    setattr(Trainings, "test_" + name, test_of(each, "fp32", each.close))
+for name in IN_BF16:
+    setattr(Trainings, f"test_{name}_in_bf16", test_of(FAMILIES[name], "bf16", CLOSE_IN_BF16))
+
+
+if __name__ == "__main__":
+    unittest.main()
