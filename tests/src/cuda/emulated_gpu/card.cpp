@@ -36,7 +36,7 @@ std::string call_site(const char* function) {
   for (int i = 0; i < count; ++i) {
     Dl_info frame{};
     if (dladdr(frames[static_cast<std::size_t>(i)], &frame) == 0) continue;
-    if (frame.dli_fbase != here.dli_fbase) continue;  // the program, whose threads begin elsewhere
+    if (frame.dli_fbase != here.dli_fbase) continue;  // the program's own
     add(static_cast<std::uint64_t>(static_cast<std::byte*>(frames[static_cast<std::size_t>(i)]) -
                                    static_cast<std::byte*>(frame.dli_fbase)));
   }
@@ -254,7 +254,9 @@ void note_device_access(const void* begin, std::size_t size, bool writes) {
                  (writes ? " writes" : " reads") + ", and nothing orders them");
 }
 
-bool is_address_of_card(const void* address) { return card().memory.is_of_card(address); }
+void note_kernel_access(const void* begin, std::size_t size, bool writes) {
+  if (card().memory.is_of_card(begin)) note_device_access(begin, size, writes);
+}
 
 int enqueue(CUstream_st* stream, Work work) {
   const std::lock_guard lock{card().mutex};

@@ -71,8 +71,8 @@ void make_context();
 void compute_node(WorkNode& node);
 /// Notes an access of the running work: bounds, races, page faults.
 void note_device_access(const void* begin, std::size_t size, bool writes);
-/// Returns true if the address lies where the card's memory lies, live or freed.
-[[nodiscard]] bool is_address_of_card(const void* address);
+/// Notes an access that a kernel makes, unless it is of a stack or of a block's shared memory.
+void note_kernel_access(const void* begin, std::size_t size, bool writes);
 /// Enqueues work after the checks that all enqueuing functions make.
 [[nodiscard]] cudaError_t submit(cudaStream_t stream, WorkKind kind, Work work);
 /// Returns the stream behind a handle, the legacy stream for null; nullptr if there is none.

@@ -17,7 +17,7 @@ enum class WorkOrder {
   kChance,   ///< by a seeded random generator, both at calls and at waits
 };
 
-/// What the device is like.
+/// The kind of device.
 enum class CardKind {
   kDiscrete,    ///< unified memory moves by hints and by page faults
   kNoHints,     ///< concurrentManagedAccess is 0, as on WSL

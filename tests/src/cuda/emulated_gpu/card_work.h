@@ -49,7 +49,7 @@ struct Capture {
 
 }  // namespace spillway::emulated
 
-/// Streams, events and graphs, whose names CUDA's headers give.
+/// Streams, events and graphs, by the names in CUDA's headers.
 struct CUstream_st {
   int device = 0;
   std::size_t lane = 0;

@@ -310,7 +310,7 @@ void each_row(const Dims& dims, const Function& f) {
   }
 }
 
-// Where a dense tensor is read or written at the indices of a larger one.
+// Maps the indices of a larger tensor to elements of a dense one.
 class Repeated {
  public:
   Repeated(const CudnnTensor& small, const CudnnTensor& large)

@@ -63,7 +63,7 @@ struct CudnnTensor {
 
 enum class CudnnPass { kForward, kBackwardData, kBackwardFilter };
 
-/// A cross-correlation of which the pass computes y, x or w.
+/// A cross-correlation. Its pass computes y, x or w.
 struct ConvolutionOperation {
   CudnnPass pass = CudnnPass::kForward;
   CudnnTensor x, w, y;

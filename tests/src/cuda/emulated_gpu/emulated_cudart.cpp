@@ -54,7 +54,7 @@ bool has_hints() {
   return kind == CardKind::kDiscrete || kind == CardKind::kCoherent;
 }
 
-// What a copy's sides are, by the memory they lie in.
+// A side of a copy, by the memory that it lies in.
 struct CopySide {
   Block* block;
   bool is_near;  // device or managed memory
@@ -145,7 +145,7 @@ cudaError_t prefetch(const void* begin, std::size_t size, const cudaMemLocation&
                 memory.send(*block, begin, size);
               }
             }};
-  // A page that leaves while a kernel uses it is no error for CUDA, but a forgotten wait here.
+  // A page that leaves while a kernel uses it is correct for CUDA, but a forgotten wait here.
   if (!near) work.accesses.push_back({begin, size, true});
   return submit(stream, WorkKind::kMove, std::move(work));
 }
@@ -391,6 +391,20 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t size, cudaMe
   const EmulatedCall call{"cudaMemcpyAsync"};
   if (call.error() != cudaSuccess) return call.error();
   return emulated::copy(to, from, size, kind, stream);
+}
+
+// On the legacy stream; return when they are done, as nearly all of CUDA's do.
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t size, cudaMemcpyKind kind) {
+  const EmulatedCall call{"cudaMemcpy"};
+  if (call.error() != cudaSuccess) return call.error();
+  const cudaError_t error = emulated::copy(to, from, size, kind, nullptr);
+  if (error == cudaSuccess) card().queue.wait(emulated::find_stream(nullptr)->tail);
+  return error;
+}
+cudaError_t cudaMemset(void* address, int byte, std::size_t size) {
+  const cudaError_t error = cudaMemsetAsync(address, byte, size, nullptr);
+  if (error == cudaSuccess) card().queue.wait(emulated::find_stream(nullptr)->tail);
+  return error;
 }
 
 cudaError_t cudaMemAdvise(const void* begin, std::size_t size, cudaMemoryAdvise /*advice*/,

@@ -24,7 +24,7 @@ struct Access {
 /// Work for a stream, as a kernel or a function of a library enqueues it.
 struct Work {
   std::string name;               ///< for counts and mistakes
-  std::vector<Access> accesses;   ///< known in advance; empty for kernels, whose accesses are seen
+  std::vector<Access> accesses;   ///< known in advance; none for kernels, which report theirs
   std::function<void()> compute;  ///< runs when the stream comes to it
   const void* kernel = nullptr;   ///< code of a kernel of ours, which mistakes name
 };

@@ -11,8 +11,7 @@
 namespace spillway::emulated {
 
 // Declared anew: card.h needs CUDA's own headers.
-void note_device_access(const void* begin, std::size_t size, bool writes);
-bool is_address_of_card(const void* address);
+void note_kernel_access(const void* begin, std::size_t size, bool writes);
 
 std::string work_name(const Work& work) {
   if (work.kernel == nullptr) return work.name;
@@ -37,8 +36,7 @@ int launch(CUstream_st* stream, const Launch& launch, std::function<void()> thre
 }
 
 void note_access(const void* address, std::size_t size, bool writes, const void* /*code*/) {
-  if (!emulated::is_address_of_card(address)) return;  // a stack, or a block's shared memory
-  emulated::note_device_access(address, size, writes);
+  emulated::note_kernel_access(address, size, writes);
 }
 
 }  // namespace spillway::processor

@@ -51,15 +51,21 @@ spillway_test(emulated_gpu_tests
   LINK emulated_gpu emulated_gpu_kernels spillway::um)
 target_include_directories(emulated_gpu_tests SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 
-# emulated_test(<program> [libraries ...]): a program of tests for GPUs, run on the emulated one.
-function(emulated_test program)
+# emulated_test(<program> <tests> [libraries ...]): some tests of a program for GPUs, on the emulated one.
+function(emulated_test program tests)
   add_executable(emulated_${program} $<TARGET_OBJECTS:${program}>)
   link_emulated_gpu(emulated_${program} ${ARGN} GTest::gtest_main)
   add_test(NAME emulated_${program} COMMAND emulated_${program})
   set_tests_properties(emulated_${program} PROPERTIES
-    LABELS cpu TIMEOUT 300 ENVIRONMENT SPILLWAY_REQUIRE_GPU=1)
+    LABELS cpu TIMEOUT 300 ENVIRONMENT "SPILLWAY_REQUIRE_GPU=1;GTEST_FILTER=${tests}")
 endfunction()
-emulated_test(um_cuda_gpu_tests)
+emulated_test(um_cuda_gpu_tests "*")
+# Our kernels' own tests run without streams in cuda_processor_kernel_tests.
+set(library_tests "*WeightedLayer*:*AttentionAlgorithms*")
+emulated_test(cuda_kernel_tests ${library_tests} spillway::host)
+test_again(emulated_cuda_kernel_tests_in_bf16 emulated_cuda_kernel_tests
+  "SPILLWAY_REQUIRE_GPU=1;SPILLWAY_TEST_PRECISION=bf16;GTEST_FILTER=${library_tests}" TIMEOUT 300)
+emulated_test(cuda_golden_tests "Networks/*" spillway::host)
 
 # Whole trainings on it, each file of them a test.
 if(Python3_FOUND)

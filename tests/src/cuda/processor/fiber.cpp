@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <utility>
 
 #include "um/error.h"
@@ -36,36 +35,46 @@ constexpr std::size_t kBytes = kMaxThreads * Fiber::kStackBytes;
 }  // namespace
 
 void Fiber::start(const std::function<void()>& body) {
-  forget_frames(stack_);
   body_ = &body;
+  if (is_idle_) return;
+  forget_frames(stack_);
   shadow_of_own_ = nullptr;
-  getcontext(&own_);
-  own_.uc_stack.ss_sp = stack_;
-  own_.uc_stack.ss_size = kStackBytes;
-  own_.uc_link = nullptr;
+  has_entered_ = false;
+  getcontext(&first_);
+  first_.uc_stack.ss_sp = stack_;
+  first_.uc_stack.ss_size = kStackBytes;
+  first_.uc_link = nullptr;
   const auto self = reinterpret_cast<std::uintptr_t>(this);
-  makecontext(&own_, reinterpret_cast<void (*)()>(&Fiber::enter), 2,
+  makecontext(&first_, reinterpret_cast<void (*)()>(&Fiber::enter), 2,
               static_cast<unsigned>(self >> 32U), static_cast<unsigned>(self));
 }
 
 void Fiber::resume() {
   void* shadow = nullptr;
   leave_stack(&shadow, stack_, kStackBytes);
-  swapcontext(&caller_, &own_);
+  if (_setjmp(caller_) == 0) {
+    is_idle_ = false;
+    if (has_entered_) std::longjmp(own_, 1);
+    has_entered_ = true;
+    setcontext(&first_);
+  }
   arrive(shadow, nullptr, nullptr);
 }
 
 void Fiber::pause() {
   leave_stack(&shadow_of_own_, stack_of_caller_, bytes_of_caller_);
-  swapcontext(&own_, &caller_);
+  if (_setjmp(own_) == 0) std::longjmp(caller_, 1);
   arrive(shadow_of_own_, &stack_of_caller_, &bytes_of_caller_);
 }
 
 void Fiber::enter(unsigned high, unsigned low) {
   auto* const self = reinterpret_cast<Fiber*>(static_cast<std::uintptr_t>(high) << 32U | low);
   arrive(nullptr, &self->stack_of_caller_, &self->bytes_of_caller_);
-  (*self->body_)();
-  std::abort();  // a body never returns
+  for (;;) {
+    (*self->body_)();
+    self->is_idle_ = true;
+    self->pause();
+  }
 }
 
 Stacks::Stacks()

@@ -2,6 +2,7 @@
 
 #include <ucontext.h>
 
+#include <csetjmp>
 #include <cstddef>
 #include <deque>
 #include <functional>
@@ -21,9 +22,9 @@ class Fiber {
   Fiber& operator=(const Fiber&) = delete;
   ~Fiber() = default;
 
-  /// Makes the next resume() begin `body`. Requires: `body` outlives the fiber and never returns.
+  /// Makes the next resume() begin `body`. Requires: `body` outlives the fiber.
   void start(const std::function<void()>& body);
-  /// Requires: the caller is not a fiber.
+  /// Returns when `body` pauses or returns. Requires: the caller is not a fiber.
   void resume();
   /// Requires: the caller is the body.
   void pause();
@@ -32,8 +33,12 @@ class Fiber {
   static void enter(unsigned high, unsigned low);
 
   std::byte* stack_;
-  ucontext_t own_{};
-  ucontext_t caller_{};
+  ucontext_t first_{};  // begins enter()
+  // Where both go on. Jumps take no call of the system, as switches of contexts do.
+  std::jmp_buf own_{};
+  std::jmp_buf caller_{};
+  bool has_entered_ = false;
+  bool is_idle_ = false;  // paused without a body: start() keeps the stack
   const std::function<void()>* body_ = nullptr;
   // AddressSanitizer's data of a stack.
   void* shadow_of_own_ = nullptr;

@@ -159,17 +159,13 @@ class BlockRun {
     }
   }
   void start_next() {
-    for (;;) {
-      while (started_ < count_) {
-        const unsigned i = started_++;
-        set_thread(i);
-        body_();
-        run.threads[run.moment.thread].has_ended = true;
-      }
-      Fiber& fiber = *run.fiber;
-      stacks().give_back(fiber);
-      fiber.pause();
+    while (started_ < count_) {
+      const unsigned i = started_++;
+      set_thread(i);
+      body_();
+      run.threads[run.moment.thread].has_ended = true;
     }
+    stacks().give_back(*run.fiber);
   }
   void go_on(unsigned i) {
     set_thread(i);
