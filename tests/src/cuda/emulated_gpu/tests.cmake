@@ -61,7 +61,7 @@ function(emulated_test program tests)
 endfunction()
 emulated_test(um_cuda_gpu_tests "*")
 # Our kernels' own tests run without streams in cuda_processor_kernel_tests.
-set(library_tests "*WeightedLayer*:*AttentionAlgorithms*")
+set(library_tests "*WeightedLayer*:*AttentionAlgorithms*/0")
 emulated_test(cuda_kernel_tests ${library_tests} spillway::host)
 test_again(emulated_cuda_kernel_tests_in_bf16 emulated_cuda_kernel_tests
   "SPILLWAY_REQUIRE_GPU=1;SPILLWAY_TEST_PRECISION=bf16;GTEST_FILTER=${library_tests}" TIMEOUT 300)
