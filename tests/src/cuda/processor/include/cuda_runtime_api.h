@@ -1,7 +1,7 @@
 #pragma once
 
 // Emulates the part of CUDA's runtime that kernels and their host code use. Device memory is
-// process memory, and enqueued work is done when the call returns.
+// process memory, and enqueued work is done when the call returns, unless a test holds it.
 
 #include <cstddef>
 
@@ -18,8 +18,11 @@ enum cudaMemcpyKind {
   cudaMemcpyDeviceToDevice = 3
 };
 constexpr unsigned cudaStreamNonBlocking = 1;
+constexpr unsigned cudaEventBlockingSync = 1;
+constexpr unsigned cudaEventDisableTiming = 2;
 
 using cudaStream_t = struct SpillwayStream*;  // always null
+using cudaEvent_t = struct SpillwayEvent*;
 struct cudaFuncAttributes {};
 
 const char* cudaGetErrorString(cudaError_t error);
@@ -35,4 +38,9 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t size, cudaMe
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function);
