@@ -366,18 +366,23 @@ TEST_F(DeadPages, HaveTheirRoomPromisedOnce) {
   wanted.size = 10_MiB;
   make(wanted);
   space->hints().populate(pages(0, 3));
-  use(0, 1);
-  space->hints().retire(pages(0, 1));
+  use(0, 2);
   api->hold();
-  std::promise<std::exception_ptr> ended;
-  space->hints().prefetch(pages(3, 1), MemoryTier::kNear,
-                          [&](std::exception_ptr failure) { ended.set_value(std::move(failure)); });
-  EXPECT_THROW(space->hints().populate(pages(4, 1)), OutOfMemory);
-  EXPECT_THROW(space->hints().prefetch(pages(4, 1), MemoryTier::kNear, {}), OutOfMemory);
-  space->hints().discard(pages(0, 1));
-  api->finish("um upkeep");
-  api->finish("um in");
-  EXPECT_EQ(ended.get_future().get(), nullptr);
+  const auto replace = [&](Range dead, Range by, Range other, const std::string& stream) {
+    space->hints().retire(dead);
+    std::promise<std::exception_ptr> ended;
+    space->hints().prefetch(by, MemoryTier::kNear, [&](std::exception_ptr failure) {
+      ended.set_value(std::move(failure));
+    });
+    EXPECT_THROW(space->hints().populate(other), OutOfMemory);
+    EXPECT_THROW(space->hints().prefetch(other, MemoryTier::kNear, {}), OutOfMemory);
+    space->hints().discard(dead);
+    api->finish("um upkeep");
+    api->finish(stream);
+    EXPECT_EQ(ended.get_future().get(), nullptr);
+  };
+  replace(pages(0, 1), pages(3, 1), pages(4, 1), "um in");
+  replace(pages(1, 1), pages(4, 1), pages(0, 1), "um in 2");
 }
 
 TEST_F(RoomOfDeadPages, IsNotWaitedForAfterAFailure) {
