@@ -63,7 +63,7 @@ CudaBackend::CudaBackend(cudaStream_t stream, const CudaBackendOptions& options)
                                                  .max_workspace = options.max_workspace})},
       attention_{
           std::make_unique<AttentionEngines>(CudnnTarget{cudnn_.get()}, options.max_workspace)},
-      numbers_{std::make_unique<StepNumbers>(stream)},
+      numbers_{std::make_unique<StepNumbers>(stream, *options.batch_memory)},
       batch_memory_{options.batch_memory},
       machine_{.stream = stream,
                .cudnn = cudnn_.get(),

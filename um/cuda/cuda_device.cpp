@@ -49,8 +49,13 @@ std::byte* DeviceMemory::allocate(Bytes size) {
   api_.free_device(address);
   std::byte* const begin = api_.allocate_device(size + Bytes{kDeviceAlignment});
   address = begin + (kDeviceAlignment - misalignment(begin)) % kDeviceAlignment;
-  const std::lock_guard lock{mutex_};
-  begins_.emplace(address, begin);
+  try {
+    const std::lock_guard lock{mutex_};
+    begins_.emplace(address, begin);
+  } catch (...) {
+    api_.free_device(begin);
+    throw;
+  }
   return address;
 }
 
