@@ -71,8 +71,11 @@ class AlgorithmCandidate {
   // Adds a run of launches() launches that took `time` together.
   void add(Nanoseconds time) {
     estimate_ = time / launches_;
-    if (time < exact_ && launches_ < kMostLaunches) {
+    // A clock that stands still, as of an emulated device, would make all batches longest.
+    const bool is_too_short = time.count() > 0 && time < exact_;
+    if (is_too_short && launches_ < kMostLaunches) {
       launches_ = longer_batch(time);
+      times_.clear();  // longer times were of first launches, which initialize libraries
     } else {
       times_.insert(std::ranges::upper_bound(times_, *estimate_), *estimate_);
     }
@@ -102,8 +105,8 @@ class AlgorithmCandidate {
   // Returns the launches of a run that takes `exact_` and some more, if this many took `time`.
   // Grows at most tenfold at a time, like Google Benchmark, since short times are inexact.
   [[nodiscard]] int longer_batch(Nanoseconds time) const {
-    const double factor = 1.4 * static_cast<double>(exact_.count()) /
-                          static_cast<double>(std::max<std::int64_t>(time.count(), 1));
+    const double factor =
+        1.4 * static_cast<double>(exact_.count()) / static_cast<double>(time.count());
     return std::min(kMostLaunches, static_cast<int>(launches_ * std::clamp(factor, 2.0, 10.0)));
   }
 

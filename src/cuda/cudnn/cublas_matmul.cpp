@@ -15,7 +15,7 @@ namespace {
 
 constexpr um::Bytes kMaxWorkspace{32U << 20U};
 // The profiler measures each.
-constexpr int kMostOffered = 8;
+constexpr int kMostProducts = 8;
 
 struct Destroy {
   void operator()(cublasLtMatmulDesc_t d) const noexcept { (void)cublasLtMatmulDescDestroy(d); }
@@ -147,11 +147,11 @@ std::vector<MatmulAlgorithm> list(const Machine& machine, const MatmulProblem& p
   alignas(256) static constexpr float kAnyBias = 0;
   const Descriptors d = describe(machine, problem, adds_bias, &kAnyBias);
   const Owned<cublasLtMatmulPreference_t> preferred = preference(machine, problem);
-  std::array<cublasLtMatmulHeuristicResult_t, kMostOffered> results{};
+  std::array<cublasLtMatmulHeuristicResult_t, kMostProducts> results{};
   int count = 0;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
       machine.cublas, d.operation.get(), d.first.get(), d.second.get(), d.result.get(),
-      d.result.get(), preferred.get(), kMostOffered, results.data(), &count);
+      d.result.get(), preferred.get(), kMostProducts, results.data(), &count);
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
   check_for(problem, status);
   std::vector<MatmulAlgorithm> all;

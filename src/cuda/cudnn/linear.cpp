@@ -79,7 +79,7 @@ ParameterLayout layout_of(const Machine& machine, const Op& op) {
 
 // Returns the algorithms of the operation's product, each with `more` additional workspace.
 template <class Op>
-std::vector<AlgorithmInfo> offered(const Machine& machine, const Op& op, um::Bytes more) {
+std::vector<AlgorithmInfo> offered_products(const Machine& machine, const Op& op, um::Bytes more) {
   std::vector<AlgorithmInfo> all;
   for (MatmulAlgorithm& each : matmul_algorithms(machine, problem_of(op))) {
     all.push_back({.name = std::move(each.name), .workspace = more + each.workspace});
@@ -91,13 +91,13 @@ std::vector<AlgorithmInfo> offered(const Machine& machine, const Op& op, um::Byt
 }  // namespace
 
 std::vector<AlgorithmInfo> algorithms_of(const Machine& machine, const LinearForward& op) {
-  return offered(machine, op, {});
+  return offered_products(machine, op, {});
 }
 std::vector<AlgorithmInfo> algorithms_of(const Machine& machine, const LinearBackwardData& op) {
-  return offered(machine, op, {});
+  return offered_products(machine, op, {});
 }
 std::vector<AlgorithmInfo> algorithms_of(const Machine& machine, const LinearBackwardWeights& op) {
-  return offered(machine, op, sums_bytes(op));
+  return offered_products(machine, op, sums_bytes(op));
 }
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LinearForward& op,

@@ -1,5 +1,5 @@
-// What is asked of cuBLASLt, and which of its answers run. It needs a device, so that this program
-// has functions of its own in their place.
+// Checks the questions to cuBLASLt and which of its answers run. cuBLASLt needs a device, so that
+// this program replaces its functions.
 
 #include <cublasLt.h>
 #include <gtest/gtest.h>
