@@ -80,8 +80,8 @@ class SlabPages {
   std::vector<Page> pages_;
 };
 
-/// The GPU's unified memory: one slab, moved by the driver's hints, which nothing else calls.
-/// um/cuda/README.md explains which call goes to which stream.
+/// The GPU's unified memory: one slab, moved by the driver's hints. Only ProgramStreams calls one
+/// of them, too. um/cuda/README.md explains which call goes to which stream.
 class CudaManagedSpace final : public ManagedSpace, private Hints {
  public:
   /// The arguments outlive this object; `driver` may be null. Throws: Error when the options ask
