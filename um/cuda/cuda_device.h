@@ -142,7 +142,7 @@ class CudaDevice final : public Device {
   const CudaFacts facts_;
   ComputeStreams compute_;
   ComputeStreams apart_;  // streams that never wait for unified memory
-  ProgramStreams programs_{*api_, compute_};
+  ProgramStreams programs_{*api_, compute_, facts_.has_discard};
   DeviceMemory memory_;
   PinnedMemory pinned_;
   PmrMemory batch_memory_{pinned_};

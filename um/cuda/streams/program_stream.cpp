@@ -10,7 +10,7 @@ class ProgramStreams::CudaProgramStream final : public ProgramStream {
  public:
   CudaProgramStream(ProgramStreams& all, cudaStream_t stream) : all_{all}, stream_{stream} {}
 
-  [[nodiscard]] bool can_discard() const override { return all_.api_.facts().has_discard; }
+  [[nodiscard]] bool can_discard() const override { return all_.has_discard_; }
 
   [[nodiscard]] std::unique_ptr<const Event> record(Range dead) override {
     if (all_.api_.is_captured(stream_)) {

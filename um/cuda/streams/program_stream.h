@@ -18,7 +18,8 @@ namespace spillway::um {
 class ProgramStreams {
  public:
   /// `waiting` are the streams that wait for near memory. The arguments outlive this object.
-  ProgramStreams(CudaApi& api, ComputeStreams& waiting) : api_{api}, waiting_{waiting} {}
+  ProgramStreams(CudaApi& api, ComputeStreams& waiting, bool has_discard)
+      : api_{api}, waiting_{waiting}, has_discard_{has_discard} {}
 
   /// Returns `stream`, which may be the legacy stream, behind the seam. Does not own it.
   [[nodiscard]] std::unique_ptr<ProgramStream> of(cudaStream_t stream);
@@ -30,6 +31,7 @@ class ProgramStreams {
 
   CudaApi& api_;
   ComputeStreams& waiting_;
+  const bool has_discard_;
   std::mutex joining_;  // `waiting_` has a stream of a program only under this mutex
   std::mutex mutex_;    // guards the member below
   std::optional<StreamHandle> dropping_;
