@@ -8,6 +8,7 @@
 
 #include "src/cuda/cudnn/attention_engines.h"
 #include "src/cuda/cudnn/convolution.h"
+#include "src/cuda/cudnn/cublas_matmul.h"
 #include "src/cuda/cudnn/cudnn_descriptor.h"
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/layout/layout.h"

@@ -149,17 +149,6 @@ std::unique_ptr<CudaStream> CudaDevice::make_cuda_stream(const std::string& name
   return std::make_unique<CudaStream>(*api_, compute_, name);
 }
 
-std::unique_ptr<const Event> CudaDevice::record(cudaStream_t stream) {
-  if (api_->is_captured(stream)) {
-    throw Error{
-        "the stream is being captured into a graph, whose work is done later, once or often; free "
-        "its memory when the graph is not used any more"};
-  }
-  auto event = std::make_unique<CudaEvent>(*api_);
-  event->record(stream);
-  return event;
-}
-
 std::unique_ptr<ManagedSpace> CudaDevice::make_managed_space(const ManagedOptions& options,
                                                              Ledger& ledger) {
   return std::make_unique<CudaManagedSpace>(*api_, managed_, compute_, counters_.get(), options,

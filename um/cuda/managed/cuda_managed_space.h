@@ -110,8 +110,8 @@ class SlabPages {
   std::uint64_t dead_ = 0;  // pages that are charged and not live
 };
 
-/// The GPU's unified memory: one slab, moved by the driver's hints, which nothing else calls.
-/// um/cuda/README.md explains which call goes to which stream.
+/// The GPU's unified memory: one slab, moved by the driver's hints. Only ProgramStreams calls one
+/// of them, too. um/cuda/README.md explains which call goes to which stream.
 class CudaManagedSpace final : public ManagedSpace, private Hints {
  public:
   /// The arguments outlive this object; `driver` may be null. Throws: Error when the options ask
