@@ -97,6 +97,11 @@ class Hints {
   /// overwrite it. Only launches enqueued from now on may use that memory.
   virtual void populate(Range range) = 0;
 
+  /// Returns whether populate() and a prefetch may wait for the discard() of retired ranges, to use
+  /// their room. The caller must then discard each retired range as soon as its launches have
+  /// ended, on a thread that does not populate.
+  [[nodiscard]] virtual bool waits_for_discards() const { return false; }
+
   /// Announces a discard(): no launch enqueued from now on needs the content of `range`. The
   /// range's room may serve pages that these launches overwrite after all earlier launches.
   virtual void retire(Range /*range*/) {}

@@ -125,6 +125,25 @@ class Stream {
   virtual void label(std::string_view /*name*/) {}
 };
 
+/// A stream of a program that uses our memory and submits its work itself. The device outlives it
+/// and its events.
+///
+/// Thread safety: that of the program's stream.
+class ProgramStream {
+ public:
+  virtual ~ProgramStream() = default;
+
+  /// Returns whether record() can drop content.
+  [[nodiscard]] virtual bool can_discard() const = 0;
+  /// Returns an event that fires when the work so far has ended and the content of `dead` has been
+  /// dropped, which later work does not wait for. Requires: `dead` is empty, or whole pages of a
+  /// slab if can_discard(). Throws: Error, also while the stream is captured.
+  [[nodiscard]] virtual std::unique_ptr<const Event> record(std::span<std::byte> dead) = 0;
+  /// Calls `call`, in which Hints::lets_launches_wait() also holds for later work of this stream.
+  /// Does nothing while the stream is captured.
+  virtual void join(const std::function<void()>& call) = 0;
+};
+
 /// Called once when a move has ended, by the thread that ended it. The argument is null on success.
 /// Must return quickly, must not throw and must not touch managed memory.
 using Completion = std::function<void(std::exception_ptr)>;

@@ -59,6 +59,7 @@ class ManagedMemory final : public StepMemory {
   }
   void with_state(std::span<const DataId> ids, um::Access access, const StateUse& use) override;
   void wait_for(const Progress& after) override { walker_.wait_for(after); }
+  [[nodiscard]] bool needs_each_end() const override { return hints_.waits_for_discards(); }
   [[nodiscard]] um::FarSide* far_side() override { return hints_.far_side(); }
   // State lies at the beginning of the slab.
   [[nodiscard]] um::Bytes far_offset(DataId id) const override {

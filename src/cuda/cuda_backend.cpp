@@ -8,6 +8,7 @@
 
 #include "src/cuda/cudnn/attention_engines.h"
 #include "src/cuda/cudnn/convolution.h"
+#include "src/cuda/cudnn/cublas_matmul.h"
 #include "src/cuda/cudnn/cudnn_descriptor.h"
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/layout/layout.h"
@@ -63,7 +64,7 @@ CudaBackend::CudaBackend(cudaStream_t stream, const CudaBackendOptions& options)
                                                  .max_workspace = options.max_workspace})},
       attention_{
           std::make_unique<AttentionEngines>(CudnnTarget{cudnn_.get()}, options.max_workspace)},
-      numbers_{std::make_unique<StepNumbers>(stream)},
+      numbers_{std::make_unique<StepNumbers>(stream, *options.batch_memory)},
       batch_memory_{options.batch_memory},
       machine_{.stream = stream,
                .cudnn = cudnn_.get(),

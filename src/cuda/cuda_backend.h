@@ -21,7 +21,8 @@ struct CudaBackendOptions {
   Precision precision = Precision::kFp32;
   bool deterministic = false;  ///< use only engines that give the same bits in each run
   um::Bytes max_workspace;     ///< cuDNN algorithms with larger workspaces are not offered
-  /// Memory of the batches, preferably pinned; outlives the backend.
+  /// Memory of the batches and of what differs between steps, preferably pinned; outlives the
+  /// backend.
   std::pmr::memory_resource* batch_memory = std::pmr::new_delete_resource();
 };
 

@@ -254,14 +254,17 @@ spillway_um_status spillway_um_free(spillway_um_space space, void* address) {
 
 // Any stream may use the memory, since memory freed on a stream is reused only after that stream.
 spillway_um_status spillway_um_allocate_async(spillway_um_space space, size_t bytes,
-                                              size_t alignment, void* /*stream*/, void** address) {
-  return spillway_um_allocate(space, bytes, alignment, address);
+                                              size_t alignment, void* stream, void** address) {
+  return guarded([&] {
+    void*& made = given(address, "address");
+    made = nullptr;  // also if the space does not exist
+    made = live_spaces().at(space.id)->allocate_for(stream, Bytes{bytes}, Bytes{alignment});
+  });
 }
 
 spillway_um_status spillway_um_free_async(spillway_um_space space, void* address, void* stream) {
-  return guarded([&] {
-    const auto open = live_spaces().at(space.id);
-    if (address != nullptr) open->free_after(address, open->record(stream));
+  return in_space(space, [&](OpenSpace& in) {
+    if (address != nullptr) in.free_after(address, stream);
   });
 }
 

@@ -15,7 +15,8 @@ class Plugin final : public UmCudaPlugin {
     um::CudaDevice& gpu = *device;
     return {
         .device = std::move(device),
-        .record = [&gpu](void* stream) { return gpu.record(static_cast<cudaStream_t>(stream)); },
+        .stream_of =
+            [&gpu](void* stream) { return gpu.program_stream(static_cast<cudaStream_t>(stream)); },
         .ordinal = ordinal};
   }
 };

@@ -111,11 +111,12 @@ void report(spillway_um_status status, const char* function) {
   if (status != SPILLWAY_UM_OK) std::fprintf(stderr, "%s: %s\n", function, last_failure());
 }
 
-void* allocate(std::size_t bytes, int device, const char* function) {
+void* allocate(std::size_t bytes, int device, void* stream, const char* function) {
   if (bytes == 0) return nullptr;
   void* address = nullptr;
   report(guarded([&] {
-           address = space_on(device, default_space().handle())->allocate(Bytes{bytes}, kAlignment);
+           const auto open = space_on(device, default_space().handle());
+           address = open->allocate_for(stream, Bytes{bytes}, kAlignment);
          }),
          function);
   return address;
@@ -127,7 +128,7 @@ void free_in_order(void* address, int device, void* stream, const char* function
            // Does not make a space for a free, which could not own the memory, as in a child of
            // fork().
            const auto open = space_on(device, default_space().last_handle());
-           open->free_after(address, open->ordinal() < 0 ? nullptr : open->record(stream));
+           open->free_after(address, open->ordinal() < 0 ? nullptr : stream);
          }),
          function);
 }
@@ -136,9 +137,9 @@ void free_in_order(void* address, int device, void* stream, const char* function
 
 extern "C" {
 
-void* spillway_torch_malloc(ptrdiff_t bytes, int device, void* /*stream*/) {
-  return bytes <= 0 ? nullptr
-                    : allocate(static_cast<std::size_t>(bytes), device, "spillway_torch_malloc");
+void* spillway_torch_malloc(ptrdiff_t bytes, int device, void* stream) {
+  if (bytes <= 0) return nullptr;
+  return allocate(static_cast<std::size_t>(bytes), device, stream, "spillway_torch_malloc");
 }
 
 void spillway_torch_free(void* address, ptrdiff_t /*bytes*/, int device, void* stream) {
@@ -146,7 +147,7 @@ void spillway_torch_free(void* address, ptrdiff_t /*bytes*/, int device, void* s
 }
 
 void* spillway_cupy_malloc(void* /*param*/, size_t bytes, int device) {
-  return allocate(bytes, device, "spillway_cupy_malloc");
+  return allocate(bytes, device, nullptr, "spillway_cupy_malloc");
 }
 
 void spillway_cupy_free(void* /*param*/, void* address, int device) {

@@ -115,7 +115,7 @@ int ordinal_in(const std::string& name) {
 // these; um::Error when the GPU does not exist.
 DropInDevice open_device(const std::string& name) {
   if (name == "host") {
-    return {.device = std::make_unique<um::HostDevice>(), .record = {}, .ordinal = -1};
+    return {.device = std::make_unique<um::HostDevice>(), .stream_of = {}, .ordinal = -1};
   }
   const int ordinal = ordinal_in(name);
   return load_cuda().open(ordinal);
@@ -128,23 +128,32 @@ OpenSpace::OpenSpace(std::shared_ptr<const DropInDevice> device, const SpaceRequ
       link_{request.options.link.bandwidth},
       space_{*device_->device, request.options} {}
 
-std::unique_ptr<const um::Event> OpenSpace::record(void* stream) const {
-  if (device_->record) return device_->record(stream);
-  if (stream != nullptr) throw um::Misuse{"the host device has no streams; pass NULL"};
-  return nullptr;
-}
-
 std::byte* OpenSpace::allocate(um::Bytes size, um::Bytes alignment) {
   std::byte* const address = space_.allocate(size, alignment);
   if (auto* const learned = this->learned()) learned->allocated(address, size);
   return address;
 }
 
-void OpenSpace::free(const void* address) { free_after(address, nullptr); }
+std::byte* OpenSpace::allocate_for(void* stream, um::Bytes size, um::Bytes alignment) {
+  if (!device_->stream_of) return allocate(size, alignment);
+  std::byte* const address = space_.allocate_for(*device_->stream_of(stream), size, alignment);
+  if (auto* const learned = this->learned()) learned->allocated(address, size);
+  return address;
+}
 
-void OpenSpace::free_after(const void* address, std::unique_ptr<const um::Event> event) {
+void OpenSpace::free(const void* address) {
   if (auto* const learned = this->learned()) learned->freeing(address);
-  space_.free_after(address, std::move(event));
+  space_.free(address);
+}
+
+void OpenSpace::free_after(const void* address, void* stream) {
+  if (!device_->stream_of) {
+    if (stream != nullptr) throw um::Misuse{"the host device has no streams; pass NULL"};
+    free(address);
+    return;
+  }
+  if (auto* const learned = this->learned()) learned->freeing(address);
+  space_.free_after(address, *device_->stream_of(stream));
 }
 
 void OpenSpace::touch(const void* address, um::Bytes size, um::Access access) {

@@ -32,10 +32,17 @@ class OpenSpace {
   // Like the functions of the space.
   [[nodiscard]] std::byte* allocate(um::Bytes size, um::Bytes alignment);
   void free(const void* address);
-  void free_after(const void* address, std::unique_ptr<const um::Event> event);
   void touch(const void* address, um::Bytes size, um::Access access);
   /// Also waits for learned prefetch.
   void synchronize();
+
+  // In the order of a stream of the program: `stream` is native, and NULL is the default stream.
+
+  /// Allocates; on a GPU the memory is near before later work of `stream`.
+  [[nodiscard]] std::byte* allocate_for(void* stream, um::Bytes size, um::Bytes alignment);
+  /// Frees when the work so far of `stream` has ended. Throws: um::Misuse when the device has no
+  /// streams and `stream` is not null.
+  void free_after(const void* address, void* stream);
 
   /// Marks an iteration. The first call measures the link and starts learning. Throws: um::Error.
   void mark_iteration();
@@ -48,9 +55,6 @@ class OpenSpace {
   [[nodiscard]] int ordinal() const { return device_->ordinal; }
   /// Prepares the calling thread for page faults. Throws: um::Error.
   void prepare_thread() const { device_->device->prepare_kernel_thread(); }
-  /// Returns an event for the work so far of `stream`; null if there is nothing to wait for.
-  /// Throws: um::Misuse when the device has no streams and `stream` is not null.
-  [[nodiscard]] std::unique_ptr<const um::Event> record(void* stream) const;
 
  private:
   const std::shared_ptr<const DropInDevice> device_;  // shared by all spaces on a GPU

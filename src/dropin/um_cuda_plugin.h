@@ -10,11 +10,11 @@ namespace spillway {
 
 /// A device of the drop-in library.
 struct DropInDevice {
-  /// Returns an event that fires when the work so far of the program's `stream` has ended.
-  using RecordEvent = std::function<std::unique_ptr<const um::Event>(void* stream)>;
+  /// Returns the program's stream behind the seam.
+  using StreamOf = std::function<std::unique_ptr<um::ProgramStream>(void* stream)>;
 
   std::unique_ptr<um::Device> device;
-  RecordEvent record;  ///< empty if the device has no streams; destroyed before the device
+  StreamOf stream_of;  ///< empty if the device has no streams; destroyed before the device
   int ordinal = -1;    ///< number of the GPU
 };
 

@@ -24,10 +24,12 @@ constexpr bool kIsLinear =
     std::is_same_v<Op, LinearForward> || std::is_same_v<Op, LinearBackwardData> ||
     std::is_same_v<Op, LinearBackwardWeights>;
 
-// Operations that may use the direct or Winograd's algorithm. Attention has only one algorithm.
+// Operations that may use the direct or Winograd's algorithm. Attention and linear layers have only
+// one algorithm.
 template <class Op>
-constexpr bool kIsConvolution = Op::kRow.has_algorithms && !std::is_same_v<Op, AttentionForward> &&
-                                !std::is_same_v<Op, AttentionBackward>;
+constexpr bool kIsConvolution =
+    Op::kRow.has_algorithms && !kIsLinear<Op> && !std::is_same_v<Op, AttentionForward> &&
+    !std::is_same_v<Op, AttentionBackward>;
 
 dnnl::algorithm algorithm_named(std::string_view name) {
   um::expects(name == kDirect || name == kWinograd, "convolutions are direct or winograd");

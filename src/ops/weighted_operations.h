@@ -24,8 +24,6 @@ struct ConvolutionGeometry {
 
   /// Kind of the forward operation.
   static constexpr OperationKind kKind = OperationKind::kConvolution;
-  /// OperationRow::has_algorithms of all three operations.
-  static constexpr bool kHasAlgorithms = true;
 
   [[nodiscard]] ConvolutionParameters parameters() const {
     return {.out = y.image.channels,
@@ -55,8 +53,6 @@ struct TransposedConvolutionGeometry {
 
   /// Kind of the forward operation.
   static constexpr OperationKind kKind = OperationKind::kConvolution;
-  /// OperationRow::has_algorithms of all three operations.
-  static constexpr bool kHasAlgorithms = true;
 
   [[nodiscard]] TransposedConvolutionParameters parameters() const {
     return {.in = x.image.channels,
@@ -94,8 +90,6 @@ struct LinearGeometry {
 
   /// Kind of the forward operation.
   static constexpr OperationKind kKind = OperationKind::kLinear;
-  /// OperationRow::has_algorithms of all three operations.
-  static constexpr bool kHasAlgorithms = false;
 
   [[nodiscard]] LinearParameters parameters() const {
     return {.out = features, .in = x.image, .bias = bias};
@@ -118,7 +112,7 @@ struct WeightedForward {
   static constexpr OperationRow kRow{.kind = Geometry::kKind,
                                      .is_recomputable = true,
                                      .workspace = Workspace::kBoth,
-                                     .has_algorithms = Geometry::kHasAlgorithms};
+                                     .has_algorithms = true};
   template <class T>
   using Reads = XAndParameters<T>;
   template <class T>
@@ -130,9 +124,8 @@ template <class Geometry>
 struct WeightedBackwardData {
   Geometry geometry;
 
-  static constexpr OperationRow kRow{.is_recomputable = false,
-                                     .workspace = Workspace::kBoth,
-                                     .has_algorithms = Geometry::kHasAlgorithms};
+  static constexpr OperationRow kRow{
+      .is_recomputable = false, .workspace = Workspace::kBoth, .has_algorithms = true};
   template <class T>
   struct Reads {
     T dy, parameters;
@@ -147,9 +140,8 @@ struct WeightedBackwardWeights {
   Geometry geometry;
   ParameterPart part = {};
 
-  static constexpr OperationRow kRow{.is_recomputable = false,
-                                     .workspace = Workspace::kBoth,
-                                     .has_algorithms = Geometry::kHasAlgorithms};
+  static constexpr OperationRow kRow{
+      .is_recomputable = false, .workspace = Workspace::kBoth, .has_algorithms = true};
   template <class T>
   using Reads = XAndDy<T>;
   template <class T>

@@ -52,25 +52,46 @@ Bytes smallest_ring(const Step& step) {
   return max;
 }
 
-// One algorithm of a task, with the times of its runs.
+// The shortest exact run on a stream without free notices: launches and notices of a GPU add
+// several microseconds to each run.
+constexpr Nanoseconds kExactRun{std::chrono::microseconds{250}};
+
+// One algorithm of a task, with the times of its runs. A run is a batch of launches.
 class AlgorithmCandidate {
  public:
-  AlgorithmCandidate(std::uint32_t algorithm, Nanoseconds modelled, ScratchLaunch launch)
-      : algorithm_{algorithm}, modelled_{modelled}, launch_{std::move(launch)} {}
+  // Times of runs shorter than `exact` are only estimates, and a longer batch follows.
+  AlgorithmCandidate(std::uint32_t algorithm, Nanoseconds modelled, Nanoseconds exact,
+                     ScratchLaunch launch)
+      : algorithm_{algorithm}, modelled_{modelled}, exact_{exact}, launch_{std::move(launch)} {}
 
   [[nodiscard]] std::uint32_t algorithm() const { return algorithm_; }
   [[nodiscard]] ScratchLaunch& launch() { return launch_; }
-  void add(Nanoseconds time) { times_.insert(std::ranges::upper_bound(times_, time), time); }
+  // Returns the number of launches of the next run.
+  [[nodiscard]] int launches() const { return launches_; }
+  // Adds a run of launches() launches that took `time` together.
+  void add(Nanoseconds time) {
+    estimate_ = time / launches_;
+    // A clock that stands still, as of an emulated device, would make all batches longest.
+    const bool is_too_short = time.count() > 0 && time < exact_;
+    if (is_too_short && launches_ < kMostLaunches) {
+      launches_ = longer_batch(time);
+      times_.clear();  // longer times were of first launches, which initialize libraries
+    } else {
+      times_.insert(std::ranges::upper_bound(times_, *estimate_), *estimate_);
+    }
+  }
 
   [[nodiscard]] std::size_t runs() const { return times_.size(); }
-  [[nodiscard]] bool has_time() const { return !times_.empty(); }
+  [[nodiscard]] bool has_time() const { return estimate_.has_value(); }
   [[nodiscard]] Nanoseconds modelled() const { return modelled_; }
-  [[nodiscard]] Nanoseconds fastest() const { return times_.front(); }
-  [[nodiscard]] Nanoseconds median() const { return times_[(times_.size() - 1) / 2]; }
+  [[nodiscard]] Nanoseconds fastest() const { return times_.empty() ? *estimate_ : times_.front(); }
+  [[nodiscard]] Nanoseconds median() const {
+    return times_.empty() ? *estimate_ : times_[(times_.size() - 1) / 2];
+  }
   // True if runs take so long that the state of the caches does not matter.
   [[nodiscard]] bool is_long() const { return has_time() && fastest() >= kLong; }
   // Returns how many of the fastest times must agree.
-  [[nodiscard]] std::size_t enough() const { return is_long() ? 2 : 5; }
+  [[nodiscard]] std::size_t enough() const { return is_long() || launches_ > 1 ? 2 : 5; }
   [[nodiscard]] bool is_settled() const {
     if (runs() >= kMostRuns) return true;
     return runs() >= enough() && 10 * times_[enough() - 1] <= 11 * fastest();
@@ -79,11 +100,23 @@ class AlgorithmCandidate {
  private:
   static constexpr Nanoseconds kLong{std::chrono::milliseconds{2}};
   static constexpr std::size_t kMostRuns = 25;
+  static constexpr int kMostLaunches = 256;
+
+  // Returns the launches of a run that takes `exact_` and some more, if this many took `time`.
+  // Grows at most tenfold at a time, like Google Benchmark, since short times are inexact.
+  [[nodiscard]] int longer_batch(Nanoseconds time) const {
+    const double factor =
+        1.4 * static_cast<double>(exact_.count()) / static_cast<double>(time.count());
+    return std::min(kMostLaunches, static_cast<int>(launches_ * std::clamp(factor, 2.0, 10.0)));
+  }
 
   std::uint32_t algorithm_;
   Nanoseconds modelled_;
+  Nanoseconds exact_;
   ScratchLaunch launch_;
-  std::vector<Nanoseconds> times_;  // of finished runs, sorted
+  int launches_ = 1;
+  std::optional<Nanoseconds> estimate_;  // of a launch, by the last run
+  std::vector<Nanoseconds> times_;       // of a launch, by each run that was long enough, sorted
 };
 
 // Expected durations in nanoseconds.
@@ -105,7 +138,9 @@ double most_time(double step) {
 class TaskTimer {
  public:
   TaskTimer(const Step& step, const Backend& backend, um::Range scratch, um::Stream& stream)
-      : stream_{stream}, ring_{scratch} {
+      : stream_{stream},
+        ring_{scratch},
+        exact_run_{stream.has_free_notices() ? Nanoseconds{0} : kExactRun} {
     backend.clear(scratch);
     const prefetch::Profile model =
         prefetch::model_profile(step.graph, prefetch::find_machine("host"));
@@ -113,14 +148,15 @@ class TaskTimer {
       std::vector<AlgorithmCandidate>& candidates = tasks_.emplace_back();
       for (std::uint32_t a = 0; a < step.graph.tasks[t].algorithms.size(); ++a) {
         if (ScratchLaunch::size(step, TaskId(t), a).count() > scratch.size()) continue;
-        candidates.emplace_back(a, model.durations[t][a],
+        candidates.emplace_back(a, model.durations[t][a], exact_run_,
                                 ScratchLaunch{step, TaskId(t), a, backend});
       }
     }
   }
 
   // Chooses the next round: candidates with too few times, and short ones so that caches hold what
-  // they would hold in training. Returns false when all are measured.
+  // they would hold in training, except where batches fill the caches anyway. Returns false when
+  // all are measured.
   bool choose() {
     chosen_.clear();
     double room = most_time(step_time()) - static_cast<double>(repeated_);
@@ -129,8 +165,9 @@ class TaskTimer {
       AlgorithmCandidate& candidate = neediest(candidates);
       const bool is_wanted = !candidate.is_settled();
       if (candidate.has_time()) {
-        const auto cost = static_cast<double>(candidate.fastest().count());
-        if (cost > room || !(is_wanted || !candidate.is_long())) continue;
+        const bool is_filler = exact_run_ == Nanoseconds{0} && !candidate.is_long();
+        const double cost = run_time(candidate);
+        if (cost > room || !(is_wanted || is_filler)) continue;
         room -= cost;
       }
       is_any_wanted = is_any_wanted || is_wanted;
@@ -148,7 +185,7 @@ class TaskTimer {
     Expected so_far;
     for (AlgorithmCandidate* const candidate : chosen_) {
       on_task(fraction(expected, so_far, static_cast<double>(passed_ - before)));
-      (candidate->has_time() ? so_far.repeats : so_far.first) += time_of(*candidate);
+      (candidate->has_time() ? so_far.repeats : so_far.first) += run_time(*candidate);
       candidate->launch().place(ring_);
       run_timed(*candidate);
     }
@@ -185,6 +222,14 @@ class TaskTimer {
     if (candidate.has_time()) return static_cast<double>(candidate.fastest().count());
     return slowness_ * static_cast<double>(candidate.modelled().count());
   }
+  // Returns the time of the next run.
+  [[nodiscard]] double run_time(const AlgorithmCandidate& candidate) const {
+    return candidate.launches() * time_of(candidate);
+  }
+  // Returns the time of a run that is exact.
+  [[nodiscard]] double exact_run_time(const AlgorithmCandidate& candidate) const {
+    return std::max(time_of(candidate), static_cast<double>(exact_run_.count()));
+  }
   [[nodiscard]] double step_time() const {
     double sum = 0;
     for (const std::vector<AlgorithmCandidate>& candidates : tasks_)
@@ -209,8 +254,11 @@ class TaskTimer {
         const std::size_t left =
             candidate.enough() - std::min(candidate.runs(), candidate.enough());
         const std::size_t first = candidate.has_time() ? 0 : 1;
+        // A first run that is too short is not among the exact ones.
+        const bool is_exact = time_of(candidate) >= static_cast<double>(exact_run_.count());
+        const std::size_t repeats = is_exact ? left - first : left;
         expected.first += static_cast<double>(first) * time_of(candidate);
-        expected.repeats += static_cast<double>(left - first) * time_of(candidate);
+        expected.repeats += static_cast<double>(repeats) * exact_run_time(candidate);
       }
     }
     return expected;
@@ -232,7 +280,7 @@ class TaskTimer {
 
   void run_timed(AlgorithmCandidate& candidate) {
     stream_.notify([this](Clock::time_point moment) { begin_ = moment; });
-    candidate.launch().run();
+    for (int i = 0; i < candidate.launches(); ++i) candidate.launch().run();
     stream_.notify([this, &candidate](Clock::time_point moment) {
       const Nanoseconds time = moment - begin_;
       passed_ += time.count();
@@ -243,7 +291,8 @@ class TaskTimer {
 
   um::Stream& stream_;
   ScratchRing ring_;
-  Clock::time_point begin_;  // of the last timed run; only used by notices, which come in order
+  const Nanoseconds exact_run_;  // shorter runs are batches; zero if notices are free
+  Clock::time_point begin_;      // of the last timed run; only used by notices, which come in order
   std::vector<std::vector<AlgorithmCandidate>> tasks_;
   std::vector<AlgorithmCandidate*> chosen_;
   // Nanoseconds of all runs, and of repeats alone. Notices may come from another thread.

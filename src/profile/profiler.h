@@ -26,7 +26,9 @@ inline constexpr int kRepeatedSteps = 3;
 /// Runs each algorithm until its fastest times agree within a tenth: two times if it takes 2 ms or
 /// more, otherwise five. The result is their median (the faster of two). An algorithm that does not
 /// fit gets the time of the first, so that nothing prefers it. measure_link() fills in the link.
-/// All decisions use the times of `stream`.
+/// All decisions use the times of `stream`. If its notices are not free, as on a GPU, a run of a
+/// short task is a batch of launches, so that the latency of one launch does not count; two such
+/// runs must agree. Operands are scratch: what a task changes in place affects nothing else.
 ///
 /// Throws: um::OutOfMemory when `memory` has no room; Interrupted when `stop` is requested.
 [[nodiscard]] prefetch::Profile measure_tasks(const Step& step, const Backend& backend,

@@ -63,13 +63,15 @@ RepeatedLaunch::~RepeatedLaunch() {
   }
 }
 
-// Updates the shortest undisturbed time with a few runs.
+// Updates the shortest undisturbed time with a few runs. Each begins when the one before ends, as
+// in repeat(), so that the latency of a launch on a GPU does not count.
 void RepeatedLaunch::time_alone() {
+  stream_.notify([this](Clock::time_point moment) { begin_ = moment; });
   for (int i = 0; i < runs_alone_; ++i) {
-    stream_.notify([this](Clock::time_point moment) { begin_ = moment; });
     launch_->run();
     stream_.notify([this](Clock::time_point moment) {
       alone_ = std::min<um::Nanoseconds>(alone_, moment - begin_);
+      begin_ = moment;
     });
   }
 }

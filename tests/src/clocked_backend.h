@@ -38,6 +38,7 @@ class ClockedBackend final : public OnHostBackend {
 
   [[nodiscard]] const host::HostBackend& host() const { return host_; }
   [[nodiscard]] KernelClock now() const { return now_; }
+  void pass(um::Nanoseconds time) const { now_ += time; }
   /// Of all operations of a type together, by one algorithm.
   template <class Op>
   [[nodiscard]] std::size_t runs(std::string_view algorithm = "default") const {
@@ -84,10 +85,12 @@ class ClockedBackend final : public OnHostBackend {
   mutable std::map<std::pair<std::size_t, std::string>, std::size_t> runs_;
 };
 
-/// Work at once, by the clock of a backend, which outlives it.
+/// Work at once, by the clock of a backend, which outlives it. Each notice takes some time, as on a
+/// GPU, or none, as on a host.
 class ClockedStream final : public um::Stream {
  public:
-  explicit ClockedStream(const ClockedBackend& backend) : backend_{backend} {}
+  explicit ClockedStream(const ClockedBackend& backend, um::Nanoseconds notice = um::Nanoseconds{0})
+      : backend_{backend}, notice_{notice} {}
 
   void enqueue(std::function<void()> work) override {
     if (error_ != nullptr) return;
@@ -104,7 +107,11 @@ class ClockedStream final : public um::Stream {
   void synchronize() override {
     if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
   }
-  void notify(um::Notice then) override { then(backend_.now()); }
+  void notify(um::Notice then) override {
+    backend_.pass(notice_);
+    then(backend_.now());
+  }
+  [[nodiscard]] bool has_free_notices() const override { return notice_ == um::Nanoseconds{0}; }
   void read(std::span<const std::byte> near, std::span<std::byte> into) override {
     std::memcpy(into.data(), near.data(), near.size());
   }
@@ -119,6 +126,7 @@ class ClockedStream final : public um::Stream {
   };
 
   const ClockedBackend& backend_;
+  um::Nanoseconds notice_;
   std::exception_ptr error_;
 };
 

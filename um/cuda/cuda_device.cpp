@@ -49,8 +49,13 @@ std::byte* DeviceMemory::allocate(Bytes size) {
   api_.free_device(address);
   std::byte* const begin = api_.allocate_device(size + Bytes{kDeviceAlignment});
   address = begin + (kDeviceAlignment - misalignment(begin)) % kDeviceAlignment;
-  const std::lock_guard lock{mutex_};
-  begins_.emplace(address, begin);
+  try {
+    const std::lock_guard lock{mutex_};
+    begins_.emplace(address, begin);
+  } catch (...) {
+    api_.free_device(begin);
+    throw;
+  }
   return address;
 }
 
@@ -142,17 +147,6 @@ Bytes CudaDevice::available_memory() const {
 
 std::unique_ptr<CudaStream> CudaDevice::make_cuda_stream(const std::string& name) {
   return std::make_unique<CudaStream>(*api_, compute_, name);
-}
-
-std::unique_ptr<const Event> CudaDevice::record(cudaStream_t stream) {
-  if (api_->is_captured(stream)) {
-    throw Error{
-        "the stream is being captured into a graph, whose work is done later, once or often; free "
-        "its memory when the graph is not used any more"};
-  }
-  auto event = std::make_unique<CudaEvent>(*api_);
-  event->record(stream);
-  return event;
 }
 
 std::unique_ptr<ManagedSpace> CudaDevice::make_managed_space(const ManagedOptions& options,

@@ -17,6 +17,7 @@
 #include "um/cuda/driver/driver_counters.h"
 #include "um/cuda/managed/cuda_managed_memory.h"
 #include "um/cuda/streams/cuda_stream.h"
+#include "um/cuda/streams/program_stream.h"
 #include "um/device.h"
 #include "um/error.h"
 #include "um/memory.h"
@@ -122,9 +123,10 @@ class CudaDevice final : public Device {
 
   /// Like make_stream(); a backend launches kernels on its native().
   [[nodiscard]] std::unique_ptr<CudaStream> make_cuda_stream(const std::string& name);
-  /// Returns an event that fires when the work so far of `stream`, which may be foreign, has ended.
-  /// The device outlives the event.
-  [[nodiscard]] std::unique_ptr<const Event> record(cudaStream_t stream);
+  /// Returns a stream that a program owns. The device outlives it.
+  [[nodiscard]] std::unique_ptr<ProgramStream> program_stream(cudaStream_t stream) {
+    return programs_.of(stream);
+  }
   /// RAM that the GPU can copy to and from directly.
   [[nodiscard]] Memory& pinned_memory() { return pinned_; }
   /// Pinned memory for containers of the standard library: batches on their way to the GPU.
@@ -140,6 +142,7 @@ class CudaDevice final : public Device {
   const CudaFacts facts_;
   ComputeStreams compute_;
   ComputeStreams apart_;  // streams that never wait for unified memory
+  ProgramStreams programs_{*api_, compute_, facts_.has_discard};
   DeviceMemory memory_;
   PinnedMemory pinned_;
   PmrMemory batch_memory_{pinned_};

@@ -128,11 +128,57 @@ std::byte* Space::allocate(Bytes size, Bytes alignment) {
   return slab_.data() + offset->count();
 }
 
+std::byte* Space::allocate_for(ProgramStream& stream, Bytes size, Bytes alignment) {
+  std::byte* const address = allocate(size, alignment);
+  try {
+    if (near_bytes(address, size) == size) return address;
+    // A failed move is reported like that of a prefetch by the program.
+    if (start_move(address, size, MemoryTier::kNear, [](const std::exception_ptr&) {})) {
+      const Range memory = allocation(address, size);
+      stream.join([&] { static_cast<void>(managed_->hints().lets_launches_wait(memory)); });
+    }
+  } catch (...) {
+    free(address);
+    throw;
+  }
+  return address;
+}
+
 void Space::free(const void* address) { free_after(address, nullptr); }
 
 void Space::free_after(const void* address, std::unique_ptr<const Event> event) {
   const std::lock_guard lock{mutex_};
+  end_allocation(offset_of_allocation(address), std::move(event));
+}
+
+void Space::free_after(const void* address, ProgramStream& stream) {
+  const std::lock_guard lock{mutex_};
   const Bytes offset = offset_of_allocation(address);
+  Range dead;
+  if (options_.gpu.oversubscribe && stream.can_discard()) {
+    dead = whole_pages_in(*allocations_.around(offset));
+  }
+  end_allocation(offset, record_end(stream, dead));
+}
+
+/// Returns an event for the end of the work so far of `stream` and of the content of `dead`. Counts
+/// a discard that fails, and does without it.
+std::unique_ptr<const Event> Space::record_end(ProgramStream& stream, Range dead) {
+  if (dead.empty()) return stream.record({});
+  const std::uint64_t near_pages = managed_->near_bytes(dead) / options_.page;
+  std::unique_ptr<const Event> event;
+  try {
+    event = stream.record(dead);
+    counters_.moves.discarded_pages += near_pages;
+  } catch (const Error&) {
+    event = stream.record({});
+    counters_.moves.refused_hints += dead.size() / options_.page.count();
+  }
+  return event;
+}
+
+/// Requires: the caller holds the mutex.
+void Space::end_allocation(Bytes offset, std::unique_ptr<const Event> event) {
   if (leaving_.size() == leaving_.capacity()) leaving_.reserve(2 * leaving_.size() + 8);
   allocations_.end(offset);
   ++counters_.frees;
@@ -217,6 +263,12 @@ Range Space::whole_pages_around(Allocations::Span span) const {
   return range({.offset = begin, .size = end - begin});
 }
 
+Range Space::whole_pages_in(Allocations::Span span) const {
+  const Bytes begin = round_up(span.offset, options_.page);
+  const Bytes end = round_down(span.offset + span.size, options_.page);
+  return begin < end ? range({.offset = begin, .size = end - begin}) : Range{};
+}
+
 // --- hints
 
 void Space::prefetch(const void* address, Bytes size, MemoryTier tier) {
@@ -259,10 +311,8 @@ bool Space::start_move(const void* address, Bytes size, MemoryTier tier, Complet
 
 void Space::discard(const void* address, Bytes size) {
   const std::lock_guard lock{mutex_};
-  const Allocations::Span span = checked(address, size);
-  const Bytes begin = round_up(span.offset, options_.page);
-  const Bytes end = round_down(span.offset + span.size, options_.page);
-  if (begin < end) managed_->hints().discard(range({.offset = begin, .size = end - begin}));
+  const Range pages = whole_pages_in(checked(address, size));
+  if (!pages.empty()) managed_->hints().discard(pages);
 }
 
 void Space::advise(const void* address, Bytes size, Advice advice) {

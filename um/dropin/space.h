@@ -54,9 +54,15 @@ class Space {
   ~Space();
 
   [[nodiscard]] std::byte* allocate(Bytes size, Bytes alignment);
+  /// Also brings the memory near before later work of `stream`, as far as there is room; refused
+  /// pages are counted.
+  [[nodiscard]] std::byte* allocate_for(ProgramStream& stream, Bytes size, Bytes alignment);
   void free(const void* address);
   /// Frees when `event` has fired, or now if it is null.
   void free_after(const void* address, std::unique_ptr<const Event> event);
+  /// Frees when the work so far of `stream` has ended. If the driver may have to evict, it drops
+  /// the content before that.
+  void free_after(const void* address, ProgramStream& stream);
 
   void prefetch(const void* address, Bytes size, MemoryTier tier);
   /// Like prefetch(), but calls `done` at the end, or returns false when the move was refused.
@@ -87,6 +93,9 @@ class Space {
   [[nodiscard]] Allocations::Span checked(const void* address, Bytes size) const;
   [[nodiscard]] Range range(Allocations::Span span) const;
   [[nodiscard]] Range whole_pages_around(Allocations::Span span) const;
+  [[nodiscard]] Range whole_pages_in(Allocations::Span span) const;
+  [[nodiscard]] std::unique_ptr<const Event> record_end(ProgramStream& stream, Range dead);
+  void end_allocation(Bytes offset, std::unique_ptr<const Event> event);
   void give_back(Bytes offset);
   void reclaim();
   [[nodiscard]] bool wait_for_room();

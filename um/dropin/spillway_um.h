@@ -151,14 +151,16 @@ SPILLWAY_UM_API spillway_um_status spillway_um_allocate(spillway_um_space space,
 SPILLWAY_UM_API spillway_um_status spillway_um_free(spillway_um_space space, void* address);
 
 /* Allocates for work of a stream: `stream` is a cudaStream_t on a GPU and NULL on the host. Any
- * stream may use the memory immediately. */
+ * stream may use the memory immediately. On a GPU the memory is near before later work of `stream`,
+ * unless that is being captured or near memory has no room, which is counted. */
 SPILLWAY_UM_API spillway_um_status spillway_um_allocate_async(spillway_um_space space, size_t bytes,
                                                               size_t alignment, void* stream,
                                                               void** address);
 
 /* Frees an allocation when the work so far of `stream` has ended; until then the memory is not
  * reused. For the caller it is freed now: a second call is a double free. Refused, with nothing
- * freed, while the stream is captured into a graph, which may use the memory at every launch. */
+ * freed, while the stream is captured into a graph, which may use the memory at every launch. A
+ * space with `oversubscribe` also tells the GPU's driver that the content is dead. */
 SPILLWAY_UM_API spillway_um_status spillway_um_free_async(spillway_um_space space, void* address,
                                                           void* stream);
 
@@ -334,12 +336,12 @@ SPILLWAY_UM_API spillway_um_status spillway_um_default(spillway_um_space* space)
 /* For torch.cuda.memory.CUDAPluggableAllocator("libspillway_um.so", "spillway_torch_malloc",
  * "spillway_torch_free"), best in a torch.cuda.MemPool. `device` must be the default space's GPU.
  * Returns NULL on failure and for zero bytes, and writes failures to standard error. `bytes` is
- * ssize_t. */
+ * ssize_t. Allocate and free like spillway_um_allocate_async() and spillway_um_free_async(). */
 SPILLWAY_UM_API void* spillway_torch_malloc(ptrdiff_t bytes, int device, void* stream);
 SPILLWAY_UM_API void spillway_torch_free(void* address, ptrdiff_t bytes, int device, void* stream);
 
-/* For cupy.cuda.memory.CFunctionAllocator(0, malloc, free, owner). Like the functions above, but
- * frees in the order of the default stream. `param` is unused. */
+/* For cupy.cuda.memory.CFunctionAllocator(0, malloc, free, owner). Like the functions above, in the
+ * order of the default stream. `param` is unused. */
 SPILLWAY_UM_API void* spillway_cupy_malloc(void* param, size_t bytes, int device);
 SPILLWAY_UM_API void spillway_cupy_free(void* param, void* address, int device);
 

@@ -125,8 +125,8 @@ void WorkloadFlags::add_to(CLI::App& app) {
   app.add_option(
          "--conv-algorithm", convolution_algorithm,
          "Convolution algorithms that plans may choose: auto (all), direct, or winograd (direct "
-         "where Winograd does not apply). On a GPU, direct is the engine with the smallest "
-         "workspace, and winograd does not exist")
+         "where Winograd does not apply). On a GPU, direct is the algorithm with the smallest "
+         "workspace, also in linear layers, and winograd does not exist")
       ->check(CLI::IsMember{kAlgorithms})
       ->capture_default_str()
       ->group(kWorkload);

@@ -1,8 +1,10 @@
 #include "src/cuda/cudnn/cublas_matmul.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -12,6 +14,8 @@ namespace spillway::cuda {
 namespace {
 
 constexpr um::Bytes kMaxWorkspace{32U << 20U};
+// The profiler measures each.
+constexpr int kMostProducts = 8;
 
 struct Destroy {
   void operator()(cublasLtMatmulDesc_t d) const noexcept { (void)cublasLtMatmulDescDestroy(d); }
@@ -107,41 +111,102 @@ Owned<cublasLtMatmulPreference_t> preference(const Machine& machine, const Matmu
   return owned;
 }
 
-}  // namespace
-
-Matmul::Matmul(const Machine& machine, MatmulProblem problem)
-    : machine_{machine}, problem_{std::move(problem)} {
-  adds_bias_ = problem_.bias && find_algorithm(/*adds_bias=*/true);
-  if (!adds_bias_ && !find_algorithm(/*adds_bias=*/false)) {
-    throw um::Error{"cuBLASLt has no algorithm for " + problem_.purpose +
-                    ": allow more workspace, or choose another precision"};
-  }
+template <class T>
+T setting(const MatmulProblem& problem, const cublasLtMatmulAlgo_t& algorithm,
+          cublasLtMatmulAlgoConfigAttributes_t which) {
+  T value{};
+  std::size_t written = 0;
+  check_for(problem, cublasLtMatmulAlgoConfigGetAttribute(&algorithm, which, &value, sizeof value,
+                                                          &written));
+  return value;
 }
 
-bool Matmul::find_algorithm(bool adds_bias) {
+std::string name_of(const MatmulProblem& problem, const cublasLtMatmulAlgo_t& algorithm) {
+  const auto of = [&]<class T>(cublasLtMatmulAlgoConfigAttributes_t which, T /*type*/) {
+    return static_cast<std::int64_t>(setting<T>(problem, algorithm, which));
+  };
+  std::string name = "algo" + std::to_string(of(CUBLASLT_ALGO_CONFIG_ID, std::int32_t{}));
+  const auto add = [&](const char* key, std::int64_t value, std::int64_t usual = 0) {
+    if (value != usual) name += std::string{"_"} + key + "=" + std::to_string(value);
+  };
+  add("tile", of(CUBLASLT_ALGO_CONFIG_TILE_ID, std::uint32_t{}));
+  add("stages", of(CUBLASLT_ALGO_CONFIG_STAGES_ID, std::uint32_t{}));
+  add("split", of(CUBLASLT_ALGO_CONFIG_SPLITK_NUM, std::int32_t{}), 1);
+  add("reduction", of(CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, std::uint32_t{}));
+  add("swizzle", of(CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, std::uint32_t{}));
+  add("custom", of(CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, std::uint32_t{}));
+  add("inner", of(CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, std::uint16_t{}));
+  add("cluster", of(CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, std::uint16_t{}));
+  return name;
+}
+
+// Returns no algorithm if cuBLASLt has none.
+std::vector<MatmulAlgorithm> list(const Machine& machine, const MatmulProblem& problem,
+                                  bool adds_bias) {
   // Only the presence of a bias matters here; its address is set later.
   alignas(256) static constexpr float kAnyBias = 0;
-  const Descriptors d = describe(machine_, problem_, adds_bias, &kAnyBias);
-  const Owned<cublasLtMatmulPreference_t> preferred = preference(machine_, problem_);
+  const Descriptors d = describe(machine, problem, adds_bias, &kAnyBias);
+  const Owned<cublasLtMatmulPreference_t> preferred = preference(machine, problem);
+  std::array<cublasLtMatmulHeuristicResult_t, kMostProducts> results{};
   int count = 0;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-      machine_.cublas, d.operation.get(), d.first.get(), d.second.get(), d.result.get(),
-      d.result.get(), preferred.get(), 1, &algorithm_, &count);
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return false;
-  check_for(problem_, status);
-  return count > 0 && algorithm_.state == CUBLAS_STATUS_SUCCESS;
+      machine.cublas, d.operation.get(), d.first.get(), d.second.get(), d.result.get(),
+      d.result.get(), preferred.get(), kMostProducts, results.data(), &count);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
+  check_for(problem, status);
+  std::vector<MatmulAlgorithm> all;
+  for (const cublasLtMatmulHeuristicResult_t& result :
+       std::span{results}.first(static_cast<std::size_t>(count))) {
+    if (result.state != CUBLAS_STATUS_SUCCESS) continue;
+    std::string name = name_of(problem, result.algo);
+    if (std::ranges::find(all, name, &MatmulAlgorithm::name) != all.end()) continue;
+    all.push_back({.name = std::move(name),
+                   .algorithm = result.algo,
+                   .workspace = um::Bytes{result.workspaceSize},
+                   .adds_bias = adds_bias});
+  }
+  return all;
 }
+
+MatmulAlgorithm named(std::vector<MatmulAlgorithm> all, std::string_view name) {
+  const auto found = std::ranges::find(all, name, &MatmulAlgorithm::name);
+  um::expects(found != all.end(), "the algorithm is one of algorithms(operation)");
+  return std::move(*found);
+}
+
+}  // namespace
+
+std::vector<MatmulAlgorithm> matmul_algorithms(const Machine& machine,
+                                               const MatmulProblem& problem) {
+  for (const bool adds_bias : {true, false}) {
+    if (adds_bias && !problem.bias) continue;
+    std::vector<MatmulAlgorithm> all = list(machine, problem, adds_bias);
+    if (!all.empty()) return all;
+  }
+  throw um::Error{"cuBLASLt has no algorithm for " + problem.purpose +
+                  ": allow more workspace, or choose another precision"};
+}
+
+Matmul::Matmul(const Machine& machine, MatmulProblem problem)
+    : machine_{machine},
+      problem_{std::move(problem)},
+      algorithm_{matmul_algorithms(machine_, problem_).front()} {}
+
+Matmul::Matmul(const Machine& machine, MatmulProblem problem, std::string_view algorithm)
+    : machine_{machine},
+      problem_{std::move(problem)},
+      algorithm_{named(matmul_algorithms(machine_, problem_), algorithm)} {}
 
 void Matmul::run(const std::byte* a, const std::byte* b, const std::byte* bias, std::byte* d,
                  std::byte* workspace, bool adds) const {
   constexpr float kOne = 1;
   const float kept = adds ? 1 : 0;
-  const Descriptors descriptors = describe(machine_, problem_, adds_bias_, bias);
-  check_for(problem_,
-            cublasLtMatmul(machine_.cublas, descriptors.operation.get(), &kOne, b,
-                           descriptors.first.get(), a, descriptors.second.get(), &kept, d,
-                           descriptors.result.get(), d, descriptors.result.get(), &algorithm_.algo,
-                           workspace, algorithm_.workspaceSize, machine_.stream));
+  const Descriptors descriptors = describe(machine_, problem_, algorithm_.adds_bias, bias);
+  check_for(problem_, cublasLtMatmul(machine_.cublas, descriptors.operation.get(), &kOne, b,
+                                     descriptors.first.get(), a, descriptors.second.get(), &kept, d,
+                                     descriptors.result.get(), d, descriptors.result.get(),
+                                     &algorithm_.algorithm, workspace, algorithm_.workspace.count(),
+                                     machine_.stream));
 }
 
 }  // namespace spillway::cuda

@@ -4,8 +4,12 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "src/cuda/layout/layout.h"
+#include "src/ops/backend.h"
+#include "src/ops/weighted_operations.h"
 #include "um/bytes.h"
 
 namespace spillway::cuda {
@@ -24,18 +28,35 @@ struct MatmulProblem {
   std::string purpose;           ///< for messages: "the linear layer's forward pass"
 };
 
-/// A matrix product, prepared for one algorithm of cuBLASLt: the first in its heuristics' order
-/// that needs at most 32 MiB and at most the machine's max_workspace. Sums are float. On a
-/// deterministic machine no sum is split between blocks.
+/// One of cuBLASLt's ways to compute a product.
+struct MatmulAlgorithm {
+  /// Number and settings that differ from the usual ones: "algo66_tile=18_stages=36". The name is
+  /// the same in every process with the same cuBLASLt.
+  std::string name;
+  cublasLtMatmulAlgo_t algorithm;
+  um::Bytes workspace;
+  bool adds_bias;
+};
+
+/// Returns what cuBLASLt expects to be fastest, in this order: one to eight algorithms that each
+/// need at most 32 MiB and at most the machine's max_workspace. Sums are float. On a deterministic
+/// machine no sum is split between blocks. If any algorithm adds the problem's bias, all of them
+/// do. Throws: um::Error if cuBLASLt has no algorithm.
+[[nodiscard]] std::vector<MatmulAlgorithm> matmul_algorithms(const Machine& machine,
+                                                             const MatmulProblem& problem);
+
+/// A matrix product, prepared for one of matmul_algorithms().
 class Matmul {
  public:
-  /// Throws: um::Error if cuBLASLt has no algorithm.
+  /// Takes the first algorithm. Throws: um::Error if cuBLASLt has none.
   Matmul(const Machine& machine, MatmulProblem problem);
+  /// Requires: `algorithm` is the name of one of matmul_algorithms().
+  Matmul(const Machine& machine, MatmulProblem problem, std::string_view algorithm);
 
-  [[nodiscard]] um::Bytes workspace() const { return um::Bytes{algorithm_.workspaceSize}; }
+  [[nodiscard]] um::Bytes workspace() const { return algorithm_.workspace; }
   /// Returns true if run() adds the problem's bias; otherwise the caller must. The caller always
   /// applies a ReLU, because cuBLASLt's turns a NaN into zero.
-  [[nodiscard]] bool adds_bias() const { return adds_bias_; }
+  [[nodiscard]] bool adds_bias() const { return algorithm_.adds_bias; }
 
   /// Enqueues the product; with `adds`, D += A B. `bias` may be null unless adds_bias(). Throws:
   /// um::Error.
@@ -43,13 +64,18 @@ class Matmul {
            std::byte* workspace, bool adds = false) const;
 
  private:
-  // Selects an algorithm; returns false if cuBLASLt has none.
-  bool find_algorithm(bool adds_bias);
-
   Machine machine_;
   MatmulProblem problem_;
-  cublasLtMatmulHeuristicResult_t algorithm_{};
-  bool adds_bias_ = false;
+  MatmulAlgorithm algorithm_;
 };
+
+/// Return the algorithms of a linear layer's product. The first is the baseline, with the smallest
+/// workspace; among equal ones the expected fastest.
+[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine& machine,
+                                                       const LinearForward& op);
+[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine& machine,
+                                                       const LinearBackwardData& op);
+[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine& machine,
+                                                       const LinearBackwardWeights& op);
 
 }  // namespace spillway::cuda

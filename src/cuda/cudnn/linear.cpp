@@ -1,4 +1,9 @@
 #include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "src/cuda/cudnn/cublas_matmul.h"
 #include "src/cuda/kernels/kernels.h"
@@ -72,11 +77,33 @@ ParameterLayout layout_of(const Machine& machine, const Op& op) {
   return {machine.precision, op.geometry.parameters()};
 }
 
+// Returns the algorithms of the operation's product, each with `more` additional workspace.
+template <class Op>
+std::vector<AlgorithmInfo> offered_products(const Machine& machine, const Op& op, um::Bytes more) {
+  std::vector<AlgorithmInfo> all;
+  for (MatmulAlgorithm& each : matmul_algorithms(machine, problem_of(op))) {
+    all.push_back({.name = std::move(each.name), .workspace = more + each.workspace});
+  }
+  std::ranges::stable_sort(all, {}, &AlgorithmInfo::workspace);
+  return all;
+}
+
 }  // namespace
 
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LinearForward& op) {
+std::vector<AlgorithmInfo> algorithms_of(const Machine& machine, const LinearForward& op) {
+  return offered_products(machine, op, {});
+}
+std::vector<AlgorithmInfo> algorithms_of(const Machine& machine, const LinearBackwardData& op) {
+  return offered_products(machine, op, {});
+}
+std::vector<AlgorithmInfo> algorithms_of(const Machine& machine, const LinearBackwardWeights& op) {
+  return offered_products(machine, op, sums_bytes(op));
+}
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LinearForward& op,
+                                    std::string_view algorithm) {
   const ParameterLayout layout = layout_of(machine, op);
-  const Matmul matmul{machine, problem_of(op)};
+  const Matmul matmul{machine, problem_of(op), algorithm};
   const auto multiply = [=](const auto& operands, const auto& arguments) {
     matmul.run(operands.in.x, kernel_weights(layout, operands.in.parameters),
                kernel_bias(layout, operands.in.parameters), operands.out.y, arguments.workspace);
@@ -87,9 +114,10 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LinearForward&
   return kernel_of(op, multiply);
 }
 
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LinearBackwardData& op) {
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LinearBackwardData& op,
+                                    std::string_view algorithm) {
   const ParameterLayout layout = layout_of(machine, op);
-  const Matmul matmul{machine, problem_of(op)};
+  const Matmul matmul{machine, problem_of(op), algorithm};
   const auto multiply = [=](const auto& operands, const auto& arguments) {
     matmul.run(operands.in.dy, kernel_weights(layout, operands.in.parameters), nullptr,
                operands.out.dx, arguments.workspace);
@@ -97,9 +125,10 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LinearBackward
   return kernel_of(op, multiply);
 }
 
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LinearBackwardWeights& op) {
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LinearBackwardWeights& op,
+                                    std::string_view algorithm) {
   const ParameterLayout layout = layout_of(machine, op);
-  const Matmul matmul{machine, problem_of(op)};
+  const Matmul matmul{machine, problem_of(op), algorithm};
   const um::Bytes first_output = part_outputs(op).begin * Layout{machine.precision}.element_bytes();
   const std::size_t bias = layout.weight_count() - layout.cuts().range(op.part).begin;
   const auto multiply = [=](const auto& operands, const auto& arguments) {
@@ -110,16 +139,6 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LinearBackward
                  reinterpret_cast<float*>(operands.out.dparameters) + bias);
   };
   return kernel_of(op, multiply);
-}
-
-um::Bytes workspace_of(const Machine& machine, const LinearForward& op) {
-  return Matmul{machine, problem_of(op)}.workspace();
-}
-um::Bytes workspace_of(const Machine& machine, const LinearBackwardData& op) {
-  return Matmul{machine, problem_of(op)}.workspace();
-}
-um::Bytes workspace_of(const Machine& machine, const LinearBackwardWeights& op) {
-  return sums_bytes(op) + Matmul{machine, problem_of(op)}.workspace();
 }
 
 }  // namespace spillway::cuda

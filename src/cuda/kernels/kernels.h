@@ -39,6 +39,14 @@ namespace spillway::cuda {
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AttentionBackward&,
                                                   std::string_view algorithm);
 
+/// Requires: `algorithm` is one of algorithms_of(machine, op) (src/cuda/cudnn/cublas_matmul.h).
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const LinearForward&,
+                                                  std::string_view algorithm);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const LinearBackwardData&,
+                                                  std::string_view algorithm);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const LinearBackwardWeights&,
+                                                  std::string_view algorithm);
+
 /// Return kernels of operations with one algorithm, our own attention kernels, and the workspaces
 /// of some.
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const LoadBatch&);
@@ -59,9 +67,6 @@ namespace spillway::cuda {
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ConcatBackward&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const CropForward&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const CropBackward&);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const LinearForward&);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const LinearBackwardData&);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const LinearBackwardWeights&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const DropoutForward&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const DropoutBackward&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const SoftmaxCrossEntropyTrain&);
@@ -103,9 +108,6 @@ namespace spillway::cuda {
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const BatchNormForward&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const BatchNormInference&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const BatchNormBackward&);
-[[nodiscard]] um::Bytes workspace_of(const Machine&, const LinearForward&);
-[[nodiscard]] um::Bytes workspace_of(const Machine&, const LinearBackwardData&);
-[[nodiscard]] um::Bytes workspace_of(const Machine&, const LinearBackwardWeights&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const SoftmaxCrossEntropyTrain&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const SoftmaxCrossEntropyEvaluate&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const AddSquares&);

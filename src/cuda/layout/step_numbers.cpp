@@ -10,14 +10,44 @@ namespace spillway::cuda {
 namespace {
 
 constexpr std::size_t kSlots = 16384;  // 1 MiB
+constexpr std::size_t kAlignment = 64;
 
 }  // namespace
 
-StepNumbers::StepNumbers(cudaStream_t stream) : stream_{stream} {
+StepNumbers::Sent::Sent(std::pmr::memory_resource& memory)
+    : memory_{memory}, values_{memory.allocate(kSlots * kSlotBytes, kAlignment)} {
+  try {
+    um::check(cudaEventCreateWithFlags(&copied_, cudaEventBlockingSync | cudaEventDisableTiming));
+  } catch (...) {
+    memory_.deallocate(values_, kSlots * kSlotBytes, kAlignment);
+    throw;
+  }
+}
+
+StepNumbers::Sent::~Sent() {
+  (void)cudaEventSynchronize(copied_);  // the copy reads the values
+  (void)cudaEventDestroy(copied_);
+  memory_.deallocate(values_, kSlots * kSlotBytes, kAlignment);
+}
+
+std::byte* StepNumbers::Sent::wait() const {
+  um::check(cudaEventSynchronize(copied_));
+  return static_cast<std::byte*>(values_);
+}
+
+void StepNumbers::Sent::copy(std::byte* to, std::size_t bytes, cudaStream_t stream) const {
+  um::check(cudaMemcpyAsync(to, values_, bytes, cudaMemcpyHostToDevice, stream));
+  const cudaError_t status = cudaEventRecord(copied_, stream);
+  if (status != cudaSuccess) (void)cudaStreamSynchronize(stream);  // nothing else tells the end
+  um::check(status);
+}
+
+StepNumbers::StepNumbers(cudaStream_t stream, std::pmr::memory_resource& host) : stream_{stream} {
   void* memory = nullptr;
   um::check(cudaMalloc(&memory, kSlots * kSlotBytes));
   device_.reset(static_cast<std::byte*>(memory));
   um::check(cudaMemsetAsync(memory, 0, kSlots * kSlotBytes, stream_));
+  for (auto& each : sent_) each.emplace(host);
 }
 
 std::size_t StepNumbers::take_slot(Write write) {
@@ -28,21 +58,23 @@ std::size_t StepNumbers::take_slot(Write write) {
                     " kernels that depend on the step; use fewer layers"};
   }
   if (free == writes_.end()) {
-    writes_.emplace_back();
-    values_.resize(writes_.size() * kSlotBytes);
+    writes_.push_back(std::move(write));
+    return slot;
   }
+  um::check(cudaMemsetAsync(device_.get() + slot * kSlotBytes, 0, kSlotBytes, stream_));
   writes_[slot] = std::move(write);
   return slot;
 }
 
 void StepNumbers::begin_step(const StepContext& context) {
+  if (writes_.empty()) return;
+  const Sent& sent = *sent_[steps_++ % sent_.size()];
+  std::byte* const values = sent.wait();
+  std::fill_n(values, writes_.size() * kSlotBytes, std::byte{});
   for (std::size_t slot = 0; slot < writes_.size(); ++slot) {
-    if (writes_[slot]) writes_[slot](context, values_.data() + slot * kSlotBytes);
+    if (writes_[slot]) writes_[slot](context, values + slot * kSlotBytes);
   }
-  if (values_.empty()) return;
-  // From pageable memory, which may be overwritten as soon as the call returns.
-  um::check(cudaMemcpyAsync(device_.get(), values_.data(), values_.size(), cudaMemcpyHostToDevice,
-                            stream_));
+  sent.copy(device_.get(), writes_.size() * kSlotBytes, stream_);
 }
 
 }  // namespace spillway::cuda

@@ -2,10 +2,14 @@
 
 #include <cuda_runtime_api.h>
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <memory_resource>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -26,15 +30,19 @@ class StepNumbers {
   /// Bytes per StepNumber.
   static constexpr std::size_t kSlotBytes = 64;
 
-  /// All values are zero at first. `stream` outlives this object. Throws: um::CudaError.
-  explicit StepNumbers(cudaStream_t stream);
+  /// All values are zero at first. The host writes them in memory of `host`, preferably pinned:
+  /// from other memory, a copy may wait for the GPU. The arguments outlive this object. Throws:
+  /// um::CudaError.
+  explicit StepNumbers(cudaStream_t stream,
+                       std::pmr::memory_resource& host = *std::pmr::new_delete_resource());
 
   /// Returns a value that is `make(context)` in each step; 0 before the first begin_step(). This
   /// object outlives it. Throws: um::Error if more than 16384 exist at a time.
   template <class Make>
   [[nodiscard]] auto add(Make make) -> StepNumber<std::invoke_result_t<Make, const StepContext&>>;
 
-  /// Updates all values for the work enqueued from now on. Throws: um::CudaError.
+  /// Updates all values for the work enqueued from now on. Waits for the GPU only if it has not
+  /// begun the step before the last one. Throws: um::CudaError.
   void begin_step(const StepContext& context);
 
  private:
@@ -46,13 +54,31 @@ class StepNumbers {
     void operator()(std::byte* memory) const noexcept { (void)cudaFree(memory); }
   };
 
+  // The values of a step on their way to the device.
+  class Sent {
+   public:
+    explicit Sent(std::pmr::memory_resource& memory);
+    Sent(const Sent&) = delete;
+    Sent& operator=(const Sent&) = delete;
+    ~Sent();
+    // Returns the values when no earlier copy() reads them.
+    [[nodiscard]] std::byte* wait() const;
+    void copy(std::byte* to, std::size_t bytes, cudaStream_t stream) const;
+
+   private:
+    std::pmr::memory_resource& memory_;
+    void* values_;
+    cudaEvent_t copied_ = nullptr;
+  };
+
   [[nodiscard]] std::size_t take_slot(Write write);
   void give_back(std::size_t slot) noexcept { writes_[slot] = nullptr; }
 
   cudaStream_t stream_;
   std::unique_ptr<std::byte, Free> device_;
-  std::vector<Write> writes_;      // by slot; empty for free slots
-  std::vector<std::byte> values_;  // of all slots ever taken
+  std::vector<Write> writes_;                // by slot ever taken; empty for free slots
+  std::array<std::optional<Sent>, 2> sent_;  // used in turn
+  std::uint64_t steps_ = 0;
 };
 
 /// One of the values. Owns its slot; the destructor gives it back.

@@ -143,7 +143,9 @@ void DeviceCommunicator::copy_own(SentPieces sends, ReceivedPieces receives) con
 std::unique_ptr<Communicator> join_devices(um::CudaApi& api, Communicator& ranks,
                                            const CommunicatorOptions& options,
                                            const std::string& library) {
-  expect_gpu_each(ranks.nodes(), gather_texts(ranks, api.facts().pci_bus));
+  const um::CudaFacts facts = api.facts();
+  expect_gpu_each(ranks.nodes(),
+                  gather_texts(ranks, facts.uuid.empty() ? facts.pci_bus : facts.uuid));
   api.enter_thread();  // NCCL joins with the calling thread's device
   DeviceCommunicator::Device device;
   device.stream = std::make_unique<ExchangeStream>(api);

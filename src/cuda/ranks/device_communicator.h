@@ -81,8 +81,8 @@ inline constexpr const char* kNcclLibrary = "libnccl.so.2";
                                                          const CommunicatorOptions& options,
                                                          const std::string& library = kNcclLibrary);
 
-/// Throws: um::Error that names them, if two ranks of one node use the same GPU. `gpus` are PCI bus
-/// addresses, by rank.
+/// Throws: um::Error that names them, if two ranks of one node use the same GPU. `gpus` are UUIDs
+/// or PCI bus addresses, by rank. Slices of a GPU (MIG) have UUIDs of their own.
 void expect_gpu_each(std::span<const std::string> nodes, std::span<const std::string> gpus);
 
 /// Joins the devices of several ranks with NCCL from `library`; collective over `ranks`. Throws:

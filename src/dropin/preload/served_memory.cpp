@@ -111,14 +111,16 @@ ServedMemory& served_memory() noexcept {
 
 void* ServedMemory::allocate(std::size_t bytes) noexcept {
   if (!is_wanted(bytes)) return nullptr;
-  if (is_on_this_device()) return take(bytes);
+  if (is_on_this_device()) return take(bytes, nullptr);
   ++elsewhere_;
   return nullptr;
 }
 
 void* ServedMemory::allocate_async(std::size_t bytes, CudaStream stream) noexcept {
   if (!is_wanted(bytes)) return nullptr;
-  if (is_on_this_device() && (ordinal_ < 0 || !is_captured(stream))) return take(bytes);
+  if (is_on_this_device() && (ordinal_ < 0 || !is_captured(stream))) {
+    return take(bytes, stream);
+  }
   ++elsewhere_;
   return nullptr;
 }
@@ -140,9 +142,9 @@ bool ServedMemory::is_on_this_device() const noexcept {
   return ordinal_ < 0 || (kGetDevice(&current) == kCudaSuccess && current == ordinal_);
 }
 
-void* ServedMemory::take(std::size_t bytes) noexcept {
+void* ServedMemory::take(std::size_t bytes, CudaStream stream) noexcept {
   void* address = nullptr;
-  if (spillway_um_allocate(space_, bytes, kAlignment, &address) != SPILLWAY_UM_OK) {
+  if (spillway_um_allocate_async(space_, bytes, kAlignment, stream, &address) != SPILLWAY_UM_OK) {
     ++refused_;
     return nullptr;
   }

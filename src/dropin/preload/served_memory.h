@@ -55,7 +55,7 @@ class ServedMemory {
 
   [[nodiscard]] bool is_wanted(std::size_t bytes) noexcept;
   [[nodiscard]] bool is_on_this_device() const noexcept;
-  [[nodiscard]] void* take(std::size_t bytes) noexcept;
+  [[nodiscard]] void* take(std::size_t bytes, CudaStream stream) noexcept;
   void open_space() noexcept;
   void warn(const char* sentence) const noexcept;
   void count_served(const void* address, std::size_t bytes) noexcept;

@@ -33,6 +33,9 @@ target_compile_definitions(cuda_attention_planning_tests PRIVATE
 spillway_test(cuda_layout_tests
   SOURCES src/cuda/layout/layout_test.cpp
   LINK spillway::cuda_backend)
+spillway_test(cuda_matmul_tests # with functions of its own in place of cuBLASLt's
+  SOURCES src/cuda/cudnn/matmul_algorithms_test.cpp
+  LINK spillway::cuda_backend)
 spillway_test(cuda_kernel_tests COMPUTES GPU SUITES
   SOURCES ${operation_tests} src/cuda/kernels/kernels_test.cpp
           src/cuda/kernels/vocabulary_rows_test.cpp src/cuda/cudnn/attention_algorithms_test.cpp

@@ -22,5 +22,16 @@ TEST(SpacesOnOneGpu, AreOfOneDevice) {
             "gpu of opening 3: recorded stream 0\n");  // the other GPU
 }
 
+// Kernels find the memory near that PyTorch, CuPy and the functions for streams allocate.
+TEST(StreamOrderedAllocations, AreNearBeforeLaterWorkOfTheirStream) {
+  EXPECT_EQ(output_of(TWO_SPACES " pools"),
+            "gpu of opening 1: stream 7 waits for near memory\n"
+            "gpu of opening 1: recorded stream 7\n"
+            "gpu of opening 1: stream 0 waits for near memory\n"
+            "gpu of opening 1: recorded stream 0\n"
+            "gpu of opening 1: stream 8 waits for near memory\n"
+            "gpu of opening 1: recorded stream 8\n");
+}
+
 }  // namespace
 }  // namespace spillway::dropin

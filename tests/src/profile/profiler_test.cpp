@@ -130,6 +130,7 @@ TEST_F(Profiling, MeasuresTheLatencyOfAnEmulatedLink) {
   EXPECT_GE(link.latency, std::chrono::milliseconds{19});
 }
 
+using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using um::Nanoseconds;
@@ -153,7 +154,7 @@ class ClockedProfiling : public testing::Test {
     backend.emplace(std::move(duration));
     step.emplace(make_training_step(test::network_with_a_choice(), *backend,
                                     {.batch = 2, .convolution = algorithm}));
-    test::ClockedStream stream{*backend};
+    test::ClockedStream stream{*backend, notice};
     profile = measure_tasks(*step, *backend, device.memory(), Bytes{1ULL << 26U}, stream, {},
                             [&](double part) { progress.emplace_back(part, passed()); });
   }
@@ -161,14 +162,18 @@ class ClockedProfiling : public testing::Test {
   [[nodiscard]] std::size_t direct_runs() const {
     return backend->runs<ConvolutionForward>("direct");
   }
-  [[nodiscard]] const std::vector<Nanoseconds>& times_of_convolution() const {
+  [[nodiscard]] std::size_t convolution() const {
     const auto is_it = [](const prefetch::Task& task) { return task.name == "conv.forward"; };
     const auto found = std::ranges::find_if(step->graph.tasks, is_it);
-    return profile.durations.at(static_cast<std::size_t>(found - step->graph.tasks.begin()));
+    return static_cast<std::size_t>(found - step->graph.tasks.begin());
+  }
+  [[nodiscard]] const std::vector<Nanoseconds>& times_of_convolution() const {
+    return profile.durations.at(convolution());
   }
   [[nodiscard]] bool has_choice() const { return times_of_convolution().size() > 1; }
 
   um::HostDevice device;
+  Nanoseconds notice{0};  // the time that each notice takes; none on a host
   std::optional<test::ClockedBackend> backend;
   std::optional<Step> step;
   prefetch::Profile profile;
@@ -206,6 +211,44 @@ TEST_F(ClockedProfiling, RunsAgainWhatWasSlowAtFirst) {
 TEST_F(ClockedProfiling, RunsShortTasksFiveTimes) {
   measure(forward([](auto) { return Nanoseconds{1000}; }), ConvolutionAlgorithm::kDirect);
   EXPECT_EQ(backend->all_runs(), 5 * step->graph.tasks.size());
+}
+
+// Each notice takes 10 us of a GPU, tasks 1 us and the convolution 40 us. A first launch seems to
+// take 50 us, so that the next run has seven (350 us / 50 us): 41.4 us each.
+TEST_F(ClockedProfiling, TimesShortTasksOfAGpuInBatches) {
+  notice = microseconds{10};
+  measure(forward([](auto) { return microseconds{40}; }), ConvolutionAlgorithm::kDirect);
+  for (std::size_t t = 0; t < profile.durations.size(); ++t) {
+    const Nanoseconds real = t == convolution() ? microseconds{40} : microseconds{1};
+    EXPECT_GE(profile.durations[t].front(), real) << step->graph.tasks[t].name;
+    EXPECT_LE(profile.durations[t].front(), real * 21 / 20) << step->graph.tasks[t].name;
+  }
+}
+
+// A run of 250 us or more is a single launch: 5 until it takes 2 ms, then 2.
+TEST_F(ClockedProfiling, LaunchesLongTasksOfAGpuOnceInARun) {
+  notice = microseconds{10};
+  measure(forward([](auto) { return microseconds{250}; }), ConvolutionAlgorithm::kDirect);
+  EXPECT_EQ(direct_runs(), 5U);
+  EXPECT_EQ(times_of_convolution().front(), microseconds{260});
+  measure(forward([](auto) { return milliseconds{2}; }), ConvolutionAlgorithm::kDirect);
+  EXPECT_EQ(direct_runs(), 2U);
+}
+
+// The library initializes in the first launch, which is not the estimate for a batch.
+TEST_F(ClockedProfiling, MakesBatchesOfWhatWasSlowAtFirst) {
+  notice = microseconds{10};
+  measure(forward([](std::size_t run) { return microseconds{run == 0 ? 60'000 : 3}; }),
+          ConvolutionAlgorithm::kDirect);
+  EXPECT_LE(times_of_convolution().front(), Nanoseconds{3300});
+}
+
+// Batches of no time at all, as of a clock that is too coarse, do not grow for ever.
+TEST_F(ClockedProfiling, EndsWhereAGpuTakesNoTime) {
+  notice = Nanoseconds{1};
+  measure(forward([](auto) { return Nanoseconds{0}; }), ConvolutionAlgorithm::kDirect);
+  EXPECT_LE(times_of_convolution().front(), Nanoseconds{1});
+  EXPECT_LE(direct_runs(), 1000U);
 }
 
 // The convolution is the second of a dozen tasks and takes all the time.

@@ -47,6 +47,7 @@ class LateSteps {
       : graph_{graph},
         plan_{plan},
         order_{order},
+        is_discarding_{mode == LateMode::kDiscarding},
         owned_{std::move(driver)},
         layout_{graph, plan},
         ledger_{plan.budget} {
@@ -96,6 +97,9 @@ class LateSteps {
       if (step % 2 == 1) memory_->leave();
     }
     EXPECT_LE(ledger_.peak(), plan_.budget);
+    if (is_discarding_) {
+      EXPECT_LE(gpu_.near_peak() + layout_.block_sizes.pinned(), plan_.budget);
+    }
   }
   /// Runs one step on a GPU that is as late as the test says. Returns the number of driver calls.
   std::size_t run_one() {
@@ -171,6 +175,7 @@ class LateSteps {
   const prefetch::TaskGraph& graph_;
   const prefetch::Plan& plan_;
   const LateOrder order_;
+  const bool is_discarding_;
   int steps_ = 0;
   std::unique_ptr<RecordingApi> owned_;
   RecordedGpu& gpu_ = *owned_;

@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -214,10 +215,13 @@ class RecordedMemory {
     return address;
   }
   void give_back(std::byte* address) noexcept { allocations_.erase(address); }
+  /// Returns the most bytes that hints have had near at a time.
+  [[nodiscard]] Bytes near_peak() const { return Bytes{near_peak_ * kUnit}; }
 
   /// Moves the content of pages far; until it returns, the pages hold NaNs.
   void send_far(Range range) {
     for_each_unit(range, [&](Range unit) {
+      near_.erase(unit.data());
       if (far_.contains(unit.data())) return;
       far_.emplace(unit.data(), std::vector<std::byte>{unit.begin(), unit.end()});
       drop(unit);
@@ -225,6 +229,8 @@ class RecordedMemory {
   }
   void bring_near(Range range) {
     for_each_unit(range, [&](Range unit) {
+      near_.insert(unit.data());
+      near_peak_ = std::max(near_peak_, near_.size());
       const auto found = far_.find(unit.data());
       if (found == far_.end()) return;
       std::ranges::copy(found->second, unit.begin());
@@ -256,6 +262,7 @@ class RecordedMemory {
     for (const Range& range : ranges) {
       for_each_unit(range, [&](Range unit) {
         far_.erase(unit.data());
+        near_.erase(unit.data());
         drop(unit);
       });
     }
@@ -304,6 +311,8 @@ class RecordedMemory {
 
   std::map<std::byte*, Allocation> allocations_;
   std::map<std::byte*, std::vector<std::byte>> far_;  // content of each unit when it left
+  std::set<std::byte*> near_;                         // units
+  std::size_t near_peak_ = 0;
 };
 
 /// A GPU and its driver behind RecordingApi, under the control of a test. The test sets progress
@@ -440,6 +449,12 @@ class RecordedGpu {
   [[nodiscard]] std::size_t calls() {
     const std::lock_guard lock{mutex_};
     return calls_;
+  }
+  /// Returns the most bytes of unified memory that have been near at a time, if each hint takes
+  /// effect at its call.
+  [[nodiscard]] Bytes near_peak() {
+    const std::lock_guard lock{mutex_};
+    return memory_.near_peak();
   }
   [[nodiscard]] std::size_t live_objects() {
     const std::lock_guard lock{mutex_};

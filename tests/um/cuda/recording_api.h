@@ -170,10 +170,10 @@ class RecordingApi : public CudaApi, public RecordedGpu {
     });
   }
   void discard(std::span<const Range> ranges, cudaStream_t stream) override {
-    drop(ranges, "discard", stream);
+    drop(ranges, "discard", stream, /*comes=*/false);
   }
   void discard_and_prefetch_near(std::span<const Range> ranges, cudaStream_t stream) override {
-    drop(ranges, "discard and prefetch near", stream);
+    drop(ranges, "discard and prefetch near", stream, /*comes=*/true);
   }
   void advise(Range range, Advice advice) override {
     const std::lock_guard lock{mutex_};
@@ -187,14 +187,20 @@ class RecordingApi : public CudaApi, public RecordedGpu {
   void end_label() override { note("end"); }
 
  private:
-  void drop(std::span<const Range> ranges, const std::string& what, cudaStream_t stream) {
+  void drop(std::span<const Range> ranges, const std::string& what, cudaStream_t stream,
+            bool comes) {
     const std::lock_guard lock{mutex_};
     const std::string line = of(stream) + what + memory_.units(ranges);
     call(line);
     std::vector<HappensBefore::Access> accesses;
     for (const Range& range : ranges) accesses.push_back({range, Effect::kWrite});
     const std::vector<Range> dropped{ranges.begin(), ranges.end()};
-    give(stream, line, accesses, [this, dropped] { memory_.discard(dropped); });
+    give(stream, line, accesses, [this, dropped, comes] {
+      memory_.discard(dropped);
+      for (const Range& range : dropped) {
+        if (comes) memory_.bring_near(range);
+      }
+    });
   }
   std::byte* take(const std::string& kind, Bytes size) {
     const std::lock_guard lock{mutex_};

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -81,7 +82,7 @@ TEST_F(CudaSpace, MemoryFreedOnAStreamWaitsForTheStream) {
   auto* const stream = api.make_stream("program");
   api.hold();
   std::byte* const first = take(2);
-  space->free_after(first, device.record(stream));
+  space->free_after(first, *device.program_stream(stream));
   std::byte* const second = take(2);
   EXPECT_NE(second, first);
   api.finish("program");
@@ -93,7 +94,7 @@ TEST_F(CudaSpace, MemoryFreedOnAStreamIsNotGivenOutWhenTheDriverCannotTellHowFar
   auto* const stream = api.make_stream("program");
   api.hold();
   std::byte* const first = take(2);
-  space->free_after(first, device.record(stream));
+  space->free_after(first, *device.program_stream(stream));
   api.fail_events(cudaErrorLaunchFailure);
   EXPECT_NE(take(2), first);
   EXPECT_THROW(static_cast<void>(take(2)), OutOfMemory);  // waits; the event's state is unknown
@@ -106,7 +107,7 @@ TEST_F(CudaSpace, MemoryFreedOnAStreamIsNotGivenOutWhenTheDriverCannotTellHowFar
 TEST_F(CudaSpace, EndsAlsoWhenTheDriverCannotTellHowFarAStreamIs) {
   auto* const stream = api.make_stream("program");
   api.hold();
-  space->free_after(take(2), device.record(stream));
+  space->free_after(take(2), *device.program_stream(stream));
   api.fail_events(cudaErrorLaunchFailure);
   space.reset();
   api.fail_events(cudaSuccess);
@@ -117,9 +118,12 @@ TEST_F(CudaSpace, EndsAlsoWhenTheDriverCannotTellHowFarAStreamIs) {
 TEST_F(CudaSpace, NothingIsFreedOnAStreamThatIsBeingCaptured) {
   auto* const stream = api.make_stream("program");
   api.capture(true);
-  EXPECT_THROW(static_cast<void>(device.record(stream)), Error);
+  std::byte* const block = take(1);
+  EXPECT_THROW(space->free_after(block, *device.program_stream(stream)), Error);
+  EXPECT_EQ(space->counters().frees, 0U);
   api.capture(false);
-  EXPECT_NE(device.record(stream), nullptr);
+  space->free_after(block, *device.program_stream(stream));
+  EXPECT_EQ(space->counters().frees, 1U);
   api.end_stream(stream);
 }
 
@@ -128,13 +132,148 @@ TEST_F(CudaSpace, GivesMemoryBackOnceAlsoWhenTheDriverFails) {
   api.hold();
   std::byte* const first = take(1);
   space->advise(first, 2_MiB, Advice::kPreferFar);
-  space->free_after(first, device.record(stream));
+  space->free_after(first, *device.program_stream(stream));
   api.finish("program");
   api.fail("advise", cudaErrorUnknown);  // the end of the advice
   EXPECT_THROW(static_cast<void>(take(1)), Error);
   api.fail("nothing", cudaSuccess);
   EXPECT_EQ(take(4), first);
   api.end_stream(stream);
+}
+
+// --- memory of a program's stream
+
+class StreamOfCudaSpace : public CudaSpace {
+ protected:
+  ~StreamOfCudaSpace() override {
+    api.let_go();
+    api.synchronize_all();
+    space.reset();
+    api.end_stream(native);
+  }
+  void oversubscribe() {
+    space.reset();
+    space = std::make_unique<Space>(
+        device, SpaceOptions{.near = 4_MiB, .capacity = 8_MiB, .oversubscribe = true});
+  }
+  [[nodiscard]] std::byte* take_for_stream(Bytes size) {
+    return space->allocate_for(*stream, size, 0_B);
+  }
+  // Launches a kernel of the program that writes the memory.
+  void write(std::byte* memory, Bytes size) {
+    const std::array uses{Use{.range = {memory, size.count()}, .access = Access::kWrite}};
+    api.launch(native, "write", uses);
+  }
+
+  cudaStream_t native = api.make_stream("program");
+  std::unique_ptr<ProgramStream> stream = device.program_stream(native);
+};
+
+TEST_F(StreamOfCudaSpace, NewMemoryIsNearBeforeItsLaterWork) {
+  api.hold();
+  std::byte* const two = take_for_stream(4_MiB);
+  EXPECT_EQ(space->near_bytes(two, 4_MiB), 4_MiB);
+  write(two, 4_MiB);
+  const std::vector<std::string> log = api.take_log();
+  const auto prefetch = std::ranges::find(log, "um in: prefetch near slab 0+2");
+  const auto wait = std::ranges::find(log, "program: wait for um in");
+  ASSERT_NE(prefetch, log.end());
+  EXPECT_LT(prefetch, wait);
+  EXPECT_LT(wait, std::ranges::find(log, "program: write"));
+  api.finish("um in");
+  space->synchronize();
+  EXPECT_EQ(space->counters().moves.bytes_prefetched, 4_MiB);
+}
+
+TEST_F(StreamOfCudaSpace, OnlyTheStreamOfAnAllocationWaits) {
+  cudaStream_t other = api.make_stream("other");
+  static_cast<void>(take_for_stream(2_MiB));
+  static_cast<void>(api.take_log());
+  api.hold();
+  const std::unique_ptr<ProgramStream> wanted = device.program_stream(other);
+  static_cast<void>(space->allocate_for(*wanted, 2_MiB, 0_B));
+  EXPECT_TRUE(noted("other: wait for um in"));
+  EXPECT_FALSE(noted("program: wait"));
+  api.let_go();
+  api.end_stream(other);
+}
+
+// A page that is near already takes no call of the driver.
+TEST_F(StreamOfCudaSpace, SmallAllocationsOnAPageAreBroughtNearOnce) {
+  static_cast<void>(take_for_stream(1_KiB));
+  EXPECT_TRUE(noted("prefetch near slab 0+1"));
+  static_cast<void>(take_for_stream(1_KiB));
+  EXPECT_FALSE(noted("prefetch"));
+}
+
+TEST_F(StreamOfCudaSpace, AnAllocationBeyondTheBudgetStaysAwayAndIsCounted) {
+  static_cast<void>(take_for_stream(4_MiB));
+  std::byte* const far = take_for_stream(4_MiB);
+  EXPECT_EQ(space->near_bytes(far, 4_MiB), 0_B);
+  EXPECT_EQ(space->counters().moves.refused_hints, 2U);
+  EXPECT_EQ(space->counters().allocations, 2U);
+}
+
+TEST_F(StreamOfCudaSpace, AGraphWaitsForNoMoveOutsideIt) {
+  api.hold();
+  api.capture(true);
+  static_cast<void>(take_for_stream(2_MiB));
+  api.capture(false);
+  api.wait_until_noted("um in: prefetch near slab 0+1");
+  EXPECT_FALSE(noted("program: wait"));
+}
+
+TEST_F(StreamOfCudaSpace, AnAllocationWhoseStreamCannotWaitIsGivenBack) {
+  api.hold();
+  api.fail("program: wait", cudaErrorUnknown);
+  EXPECT_THROW(static_cast<void>(take_for_stream(2_MiB)), Error);
+  EXPECT_EQ(space->counters().allocated, 0_B);
+  api.fail("nothing", cudaSuccess);
+}
+
+// Otherwise an eviction would write dead content back.
+TEST_F(StreamOfCudaSpace, FreedMemoryIsDroppedBehindItsStreamWhereTheDriverMayEvict) {
+  oversubscribe();
+  std::byte* const first = take_for_stream(4_MiB);
+  write(first, 4_MiB);
+  api.hold();
+  space->free_after(first, *stream);
+  const std::vector<std::string> log = api.take_log();
+  const auto wait = std::ranges::find(log, "um dead: wait for program");
+  ASSERT_NE(wait, log.end());
+  EXPECT_LT(wait, std::ranges::find(log, "um dead: discard slab 0+2"));
+  EXPECT_EQ(space->counters().moves.discarded_pages, 2U);
+  api.finish("program");
+  EXPECT_NE(take_for_stream(2_MiB), first) << "not dropped yet";
+  api.finish("um dead");
+  std::byte* const again = take_for_stream(4_MiB);
+  EXPECT_EQ(again, first);
+  write(again, 4_MiB);
+}
+
+// The page of another allocation keeps its content.
+TEST_F(StreamOfCudaSpace, DropsWholePagesOfAnAllocationAlone) {
+  oversubscribe();
+  std::byte* const first = take_for_stream(2_MiB + 1_KiB);
+  static_cast<void>(take_for_stream(1_KiB));
+  space->free_after(first, *stream);
+  EXPECT_TRUE(noted("um dead: discard slab 0+1"));
+}
+
+TEST_F(StreamOfCudaSpace, FreedMemoryIsNotDroppedWhereNothingIsEvicted) {
+  space->free_after(take_for_stream(4_MiB), *stream);
+  EXPECT_FALSE(noted("discard"));
+}
+
+TEST_F(StreamOfCudaSpace, ADiscardThatFailsIsCountedAndTheMemoryIsFreed) {
+  oversubscribe();
+  std::byte* const first = take_for_stream(4_MiB);
+  api.fail("discard", cudaErrorUnknown);
+  space->free_after(first, *stream);
+  api.fail("nothing", cudaSuccess);
+  EXPECT_EQ(space->counters().moves.refused_hints, 2U);
+  EXPECT_EQ(space->counters().moves.discarded_pages, 0U);
+  EXPECT_EQ(take_for_stream(4_MiB), first);
 }
 
 }  // namespace

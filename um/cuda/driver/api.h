@@ -36,8 +36,8 @@ class CudaApi {
   [[nodiscard]] virtual CudaFacts facts() = 0;
   [[nodiscard]] virtual NearMemory memory() = 0;
   /// Makes the device current in the calling thread permanently: for threads of ours and threads
-  /// that launch kernels. In other threads each call switches devices and back, which creates a
-  /// context on the previous device. A failure is reported by the next call.
+  /// that launch kernels. In other threads each call enters the device's context and leaves it. A
+  /// failure is reported by the next call.
   virtual void enter_thread() noexcept = 0;
 
   /// Makes a stream that does not synchronize with others, not even the legacy stream. `name` is
@@ -51,7 +51,8 @@ class CudaApi {
   /// Captures what the calling thread submits from now on to `stream` and to streams that wait for
   /// it. Until end_capture() no other thread may submit work to these streams.
   virtual void begin_capture(cudaStream_t stream) = 0;
-  /// Returns the captured work, ready to launch. Requires: all joined streams have been waited for.
+  /// Returns the captured work, ready to launch; the capture ends even when this throws. Requires:
+  /// all joined streams have been waited for.
   [[nodiscard]] virtual cudaGraphExec_t end_capture(cudaStream_t stream) = 0;
   /// Ends a capture and drops its result.
   virtual void abandon_capture(cudaStream_t stream) noexcept = 0;

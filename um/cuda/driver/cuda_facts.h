@@ -19,11 +19,12 @@ struct CudaFacts {
   bool has_pageable_access = false;            ///< the GPU can also access memory from malloc()
   bool uses_host_page_tables = false;          ///< and does so through the host's page tables
   bool has_discard = false;                    ///< the driver has discard and discard-and-prefetch
-  std::string pci_bus;                         ///< "0000:1b:00.0"
+  std::string pci_bus;                         ///< "0000:1b:00.0"; slices of a GPU (MIG) share it
+  std::string uuid;                            ///< "GPU-6a0f...", of a slice its own; "" if unknown
 };
 
-/// Returns the properties of device `ordinal` except `has_discard`, which depends on the driver's
-/// entry points. Throws: CudaError.
+/// Returns the properties of device `ordinal` except `has_discard` and `uuid`, which depend on the
+/// driver's entry points. Throws: CudaError.
 [[nodiscard]] CudaFacts read_facts(int ordinal);
 
 /// "13.0"

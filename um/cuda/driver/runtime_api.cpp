@@ -8,6 +8,10 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -36,12 +40,13 @@ struct Discards {
 
 constexpr int kFirstWithDiscards = 13000;
 
-void* find_in_driver(const char* name) {
+// Returns the driver's function as of CUDA `version`; null if it has none.
+void* find_in_driver(const char* name, int version) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
 #if CUDART_VERSION >= 12050
-  const cudaError_t status = cudaGetDriverEntryPointByVersion(name, &function, kFirstWithDiscards,
-                                                              cudaEnableDefault, &found);
+  const cudaError_t status = cudaGetDriverEntryPointByVersion(
+      name, &function, static_cast<unsigned>(version), cudaEnableDefault, &found);
   const bool is_there = status == cudaSuccess && found == cudaDriverEntryPointSuccess;
 #else  // this form rejects names newer than itself, but can return the finder itself
   using Finder =
@@ -49,9 +54,9 @@ void* find_in_driver(const char* name) {
   void* finder = nullptr;
   const cudaError_t status =
       cudaGetDriverEntryPoint("cuGetProcAddress", &finder, cudaEnableDefault, &found);
-  const bool is_there = status == cudaSuccess && found == cudaDriverEntryPointSuccess &&
-                        reinterpret_cast<Finder>(finder)(name, &function, kFirstWithDiscards, 0,
-                                                         nullptr) == CUDA_SUCCESS;
+  const bool is_there =
+      status == cudaSuccess && found == cudaDriverEntryPointSuccess &&
+      reinterpret_cast<Finder>(finder)(name, &function, version, 0, nullptr) == CUDA_SUCCESS;
 #endif
   if (status != cudaSuccess) (void)cudaGetLastError();
   return is_there ? function : nullptr;
@@ -62,8 +67,28 @@ void* find_in_driver(const char* name) {
 Discards find_discards(int driver_version) {
   if (driver_version < kFirstWithDiscards) return {};
   return {.discard_and_prefetch = reinterpret_cast<Discards::DiscardAndPrefetch>(
-              find_in_driver("cuMemDiscardAndPrefetchBatchAsync")),
-          .discard = reinterpret_cast<Discards::Discard>(find_in_driver("cuMemDiscardBatchAsync"))};
+              find_in_driver("cuMemDiscardAndPrefetchBatchAsync", kFirstWithDiscards)),
+          .discard = reinterpret_cast<Discards::Discard>(
+              find_in_driver("cuMemDiscardBatchAsync", kFirstWithDiscards))};
+}
+
+constexpr int kOldest = 12000;  // the driver functions below are as of this CUDA
+
+// Returns "GPU-" and the device's number as nvidia-smi prints it; empty if the driver does not say.
+// A MIG slice has a number of its own, although it shares the PCI address of its GPU.
+std::string find_uuid(int ordinal) {
+  using Get = CUresult (*)(CUuuid*, CUdevice);
+  const auto get = reinterpret_cast<Get>(find_in_driver("cuDeviceGetUuid", kOldest));
+  CUuuid uuid{};
+  if (get == nullptr || get(&uuid, ordinal) != CUDA_SUCCESS) return {};
+  std::string text = "GPU";
+  for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    const auto byte = static_cast<unsigned char>(uuid.bytes[i]);
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += {kDigits[byte / 16], kDigits[byte % 16]};
+  }
+  return text;
 }
 
 /// Lets the calling thread query events while another thread captures a stream. Otherwise the
@@ -126,31 +151,97 @@ struct DestroyGraph {
 };
 using CapturedGraph = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, DestroyGraph>;
 
-/// Makes a device current in the calling thread and restores the previous one at the end. Asks the
-/// runtime each time, since the program may have chosen another device.
+/// The context of a device, which any thread can enter and leave. Unlike cudaSetDevice(), leaving
+/// creates no context on the device that the thread returns to.
+class DeviceContext {
+ public:
+  explicit DeviceContext(int ordinal)
+      : ordinal_{ordinal},
+        retain_{reinterpret_cast<Retain>(find_in_driver("cuDevicePrimaryCtxRetain", kOldest))},
+        release_{reinterpret_cast<Release>(find_in_driver("cuDevicePrimaryCtxRelease", kOldest))},
+        push_{reinterpret_cast<Push>(find_in_driver("cuCtxPushCurrent", kOldest))},
+        pop_{reinterpret_cast<Pop>(find_in_driver("cuCtxPopCurrent", kOldest))} {}
+  DeviceContext(const DeviceContext&) = delete;
+  DeviceContext& operator=(const DeviceContext&) = delete;
+  ~DeviceContext() {
+    if (context_ != nullptr) (void)release_(ordinal_);
+  }
+
+  [[nodiscard]] int ordinal() const { return ordinal_; }
+  /// Makes the context current in the calling thread. pop() must follow each success.
+  [[nodiscard]] cudaError_t push() noexcept {
+    const cudaError_t status = retain();
+    return status == cudaSuccess ? static_cast<cudaError_t>(push_(context_)) : status;
+  }
+  void pop() noexcept {
+    CUcontext popped = nullptr;
+    (void)pop_(&popped);
+  }
+
+ private:
+  using Retain = CUresult (*)(CUcontext*, CUdevice);
+  using Release = CUresult (*)(CUdevice);
+  using Push = CUresult (*)(CUcontext);
+  using Pop = CUresult (*)(CUcontext*);
+
+  // Creates the context if the process has none on the device.
+  [[nodiscard]] cudaError_t retain() noexcept {
+    const std::lock_guard lock{mutex_};
+    if (context_ != nullptr) return cudaSuccess;
+    const bool is_known =
+        retain_ != nullptr && release_ != nullptr && push_ != nullptr && pop_ != nullptr;
+    return is_known ? static_cast<cudaError_t>(retain_(&context_, ordinal_))
+                    : cudaErrorNotSupported;
+  }
+
+  const int ordinal_;  // of the driver, too
+  const Retain retain_;
+  const Release release_;
+  const Push push_;
+  const Pop pop_;
+  std::mutex mutex_;  // guards the context until it exists
+  CUcontext context_ = nullptr;
+};
+
+/// Makes a device current in the calling thread until its destruction. Asks the runtime each time,
+/// since the program may have chosen another device.
 class OnDevice {
  public:
-  explicit OnDevice(int ordinal) {
-    check(cudaGetDevice(&before_));
-    if (before_ == ordinal) return;
-    check(cudaSetDevice(ordinal));
-    is_changed_ = true;
+  explicit OnDevice(DeviceContext& device) : device_{device} { check(enter()); }
+  /// Stays on the current device if the other one cannot be entered.
+  OnDevice(DeviceContext& device, std::nothrow_t /*tag*/) noexcept : device_{device} {
+    forget(enter());
   }
   OnDevice(const OnDevice&) = delete;
   OnDevice& operator=(const OnDevice&) = delete;
   ~OnDevice() {
-    if (is_changed_) forget(cudaSetDevice(before_));
+    if (is_entered_) device_.pop();
+  }
+
+  /// Creates a context where a new thread has none, for functions of the driver.
+  void make_context() const {
+    if (!is_entered_) check(cudaSetDevice(device_.ordinal()));
   }
 
  private:
-  int before_ = 0;
-  bool is_changed_ = false;
+  [[nodiscard]] cudaError_t enter() noexcept {
+    int now = 0;
+    cudaError_t status = cudaGetDevice(&now);
+    if (status != cudaSuccess || now == device_.ordinal()) return status;
+    status = device_.push();
+    is_entered_ = status == cudaSuccess;
+    return status;
+  }
+
+  DeviceContext& device_;
+  bool is_entered_ = false;
 };
 
 class RuntimeApi final : public CudaApi {
  public:
-  explicit RuntimeApi(int ordinal) : ordinal_{ordinal} {
+  explicit RuntimeApi(int ordinal) : ordinal_{ordinal}, device_{ordinal} {
     facts_ = read_facts(ordinal_);
+    facts_.uuid = find_uuid(ordinal_);
     discards_ = find_discards(facts_.driver_version);
     facts_.has_discard = discards_.are_there() && facts_.has_concurrent_managed_access;
   }
@@ -159,7 +250,7 @@ class RuntimeApi final : public CudaApi {
   void enter_thread() noexcept override { forget(cudaSetDevice(ordinal_)); }
 
   [[nodiscard]] NearMemory memory() override {
-    const OnDevice here{ordinal_};
+    const OnDevice here{device_};
     std::size_t free = 0;
     std::size_t total = 0;
     check(cudaMemGetInfo(&free, &total));
@@ -167,19 +258,22 @@ class RuntimeApi final : public CudaApi {
   }
 
   [[nodiscard]] cudaStream_t make_stream(const std::string& name) override {
-    const OnDevice here{ordinal_};
+    const OnDevice here{device_};
     cudaStream_t stream = nullptr;
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     nvtxNameCudaStreamA(stream, name.c_str());
     return stream;
   }
-  void end_stream(cudaStream_t stream) noexcept override { forget(cudaStreamDestroy(stream)); }
+  void end_stream(cudaStream_t stream) noexcept override {
+    const OnDevice here{device_, std::nothrow};
+    forget(cudaStreamDestroy(stream));
+  }
   void synchronize(cudaStream_t stream) override {
-    const OnDevice here{ordinal_};
+    const OnDevice here{device_};
     check(cudaStreamSynchronize(stream));
   }
   [[nodiscard]] bool is_captured(cudaStream_t stream) override {
-    const OnDevice here{ordinal_};
+    const OnDevice here{device_};
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     const cudaError_t status = cudaStreamIsCapturing(stream, &capture);
     if (status == cudaErrorStreamCaptureImplicit) {
@@ -192,11 +286,11 @@ class RuntimeApi final : public CudaApi {
 
   // Uses the relaxed mode because a library may load modules at first use.
   void begin_capture(cudaStream_t stream) override {
-    const OnDevice here{ordinal_};
+    const OnDevice here{device_};
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
   }
   [[nodiscard]] cudaGraphExec_t end_capture(cudaStream_t stream) override {
-    const OnDevice here{ordinal_};
+    const OnDevice here{device_, std::nothrow};  // the capture ends in any case
     cudaGraph_t captured = nullptr;
     check(cudaStreamEndCapture(stream, &captured));
     const CapturedGraph graph{captured};
@@ -205,33 +299,40 @@ class RuntimeApi final : public CudaApi {
     return ready;
   }
   void abandon_capture(cudaStream_t stream) noexcept override {
+    const OnDevice here{device_, std::nothrow};
     cudaGraph_t captured = nullptr;
     forget(cudaStreamEndCapture(stream, &captured));
     const CapturedGraph ended{captured};
   }
   void launch(cudaGraphExec_t graph, cudaStream_t stream) override {
-    const OnDevice here{ordinal_};
+    const OnDevice here{device_};
     check(cudaGraphLaunch(graph, stream));
   }
-  void end_graph(cudaGraphExec_t graph) noexcept override { forget(cudaGraphExecDestroy(graph)); }
+  void end_graph(cudaGraphExec_t graph) noexcept override {
+    const OnDevice here{device_, std::nothrow};
+    forget(cudaGraphExecDestroy(graph));
+  }
 
   [[nodiscard]] cudaEvent_t make_event() override {
-    const OnDevice here{ordinal_};
+    const OnDevice here{device_};
     cudaEvent_t event = nullptr;
     check(cudaEventCreateWithFlags(&event, cudaEventBlockingSync));
     return event;
   }
-  void end_event(cudaEvent_t event) noexcept override { forget(cudaEventDestroy(event)); }
+  void end_event(cudaEvent_t event) noexcept override {
+    const OnDevice here{device_, std::nothrow};
+    forget(cudaEventDestroy(event));
+  }
   void record(cudaEvent_t event, cudaStream_t stream) override {
-    const OnDevice here{ordinal_};
+    const OnDevice here{device_};
     check(cudaEventRecord(event, stream));
   }
   void wait(cudaStream_t stream, cudaEvent_t event) override {
-    const OnDevice here{ordinal_};
+    const OnDevice here{device_};
     check(cudaStreamWaitEvent(stream, event, 0));
   }
   [[nodiscard]] bool has_fired(cudaEvent_t event) override {
-    const OnDevice here{ordinal_};
+    const OnDevice here{device_};
     const RelaxedCapture relaxed;
     const cudaError_t status = cudaEventQuery(event);
     if (status == cudaErrorNotReady) {
@@ -242,12 +343,12 @@ class RuntimeApi final : public CudaApi {
     return true;
   }
   void synchronize(cudaEvent_t event) override {
-    const OnDevice here{ordinal_};
+    const OnDevice here{device_};
     const RelaxedCapture relaxed;
     check(cudaEventSynchronize(event));
   }
   [[nodiscard]] Nanoseconds elapsed(cudaEvent_t from, cudaEvent_t to) override {
-    const OnDevice here{ordinal_};
+    const OnDevice here{device_};
     float milliseconds = 0;
     check(cudaEventElapsedTime(&milliseconds, from, to));
     return std::chrono::duration_cast<Nanoseconds>(
@@ -258,7 +359,7 @@ class RuntimeApi final : public CudaApi {
     return taken([&](void** address) { return cudaMalloc(address, size.count()); }, size,
                  "device memory");
   }
-  void free_device(std::byte* address) noexcept override { forget(cudaFree(address)); }
+  void free_device(std::byte* address) noexcept override { free_on_device(address); }
   [[nodiscard]] std::byte* allocate_managed(Bytes size) override {
     return taken(
         [&](void** address) {
@@ -266,10 +367,10 @@ class RuntimeApi final : public CudaApi {
         },
         size, "unified memory");
   }
-  void free_managed(std::byte* address) noexcept override { forget(cudaFree(address)); }
+  void free_managed(std::byte* address) noexcept override { free_on_device(address); }
   [[nodiscard]] std::byte* allocate_pinned(Bytes size) override {
     expect_far_room(size, "pin " + to_string(size) + " of RAM");
-    const OnDevice here{ordinal_};
+    const OnDevice here{device_};
     void* address = nullptr;
     const cudaError_t status = cudaHostAlloc(&address, size.count(), cudaHostAllocDefault);
     if (status == cudaErrorMemoryAllocation) {
@@ -279,23 +380,26 @@ class RuntimeApi final : public CudaApi {
     check(status);
     return static_cast<std::byte*>(address);
   }
-  void free_pinned(std::byte* address) noexcept override { forget(cudaFreeHost(address)); }
+  void free_pinned(std::byte* address) noexcept override {
+    const OnDevice here{device_, std::nothrow};
+    forget(cudaFreeHost(address));
+  }
 
   void copy(std::span<const std::byte> from, std::byte* to, cudaStream_t stream) override {
-    const OnDevice here{ordinal_};
+    const OnDevice here{device_};
     check(cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyDefault, stream));
   }
 
   void prefetch(Range range, MemoryTier tier, cudaStream_t stream) override {
-    const OnDevice here{ordinal_};
+    const OnDevice here{device_};
     check(prefetch_range(range, location(tier, ordinal_), stream));
   }
   void discard_and_prefetch_near(std::span<const Range> ranges, cudaStream_t stream) override {
     bring(discards_.discard_and_prefetch, ranges, stream);
   }
   void discard(std::span<const Range> ranges, cudaStream_t stream) override {
-    const OnDevice here{ordinal_};
-    make_context();
+    const OnDevice here{device_};
+    here.make_context();
     Batch batch{ranges};
     check_driver(
         discards_.discard(batch.addresses.data(), batch.sizes.data(), ranges.size(), 0, stream));
@@ -306,13 +410,15 @@ class RuntimeApi final : public CudaApi {
   void end_label() override { nvtxRangePop(); }
 
  private:
-  // Gives a new thread a context, which the driver API requires; only this call does.
-  void make_context() const { check(cudaSetDevice(ordinal_)); }
+  void free_on_device(std::byte* address) noexcept {
+    const OnDevice here{device_, std::nothrow};
+    forget(cudaFree(address));
+  }
 
   // Returns the result of `allocate`, which stores an address at the pointer it receives.
   template <class Allocate>
   std::byte* taken(const Allocate& allocate, Bytes size, const char* what) {
-    const OnDevice here{ordinal_};
+    const OnDevice here{device_};
     void* address = nullptr;
     const cudaError_t status = allocate(&address);
     if (status == cudaErrorMemoryAllocation) {
@@ -328,8 +434,8 @@ class RuntimeApi final : public CudaApi {
 
   void bring(Discards::DiscardAndPrefetch call, std::span<const Range> ranges,
              cudaStream_t stream) {
-    const OnDevice here{ordinal_};
-    make_context();
+    const OnDevice here{device_};
+    here.make_context();
     Batch batch{ranges};
     CUmemLocation near{.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ordinal_};
     std::size_t first = 0;
@@ -338,12 +444,13 @@ class RuntimeApi final : public CudaApi {
   }
 
   const int ordinal_;
+  DeviceContext device_;
   CudaFacts facts_;
   Discards discards_;
 };
 
 void RuntimeApi::advise(Range range, Advice advice) {
-  const OnDevice here{ordinal_};
+  const OnDevice here{device_};
   const auto give = [&](cudaMemoryAdvise what, MemoryTier tier) {
     check(cudaMemAdvise(range.data(), range.size(), what, location(tier, ordinal_)));
   };

@@ -13,8 +13,9 @@ void expect_managed_room(Bytes size, const ManagedRoom& room) {
     throw Error{to_string(all) + " of unified memory are more than the limit of " +
                 to_string(*room.limit) + " set for this run; use a smaller network or batch"};
   }
-  if (room.oversubscribe || all + kManagedMargin <= room.free) return;
-  throw Error{"unified memory of " + to_string(all) + " does not fit in the " +
+  const Bytes far = saturating_difference(all, room.near);
+  if (room.oversubscribe || far + kManagedMargin <= room.free) return;
+  throw Error{"unified memory of " + to_string(far) + " does not fit in the " +
               to_string(room.free) + " that the GPU has free, less a margin of " +
               to_string(kManagedMargin) +
               "; use --memory copy, a smaller batch, or --oversubscribe at the risk of a GPU that "
@@ -36,6 +37,7 @@ std::size_t gap(const std::byte* address) {
 CudaManagedMemory::Allocation CudaManagedMemory::take(Bytes size, bool oversubscribe) {
   expect_managed_room(size, {.free = api_.memory().free,
                              .taken = taken_,
+                             .near = near_.in_use(),
                              .limit = limit_,
                              .oversubscribe = oversubscribe});
   return {.begin = api_.allocate_managed(size), .size = size};

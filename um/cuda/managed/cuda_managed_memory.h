@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
 
 #include "um/bytes.h"
 #include "um/cuda/driver/api.h"
+#include "um/memory.h"
 
 namespace spillway::um {
 
@@ -24,6 +27,8 @@ class CudaManagedMemory {
   /// refuses; OutOfMemory.
   [[nodiscard]] std::byte* allocate(Bytes size, bool oversubscribe);
   void free(std::byte* address) noexcept;
+  /// Counts the bytes that hints have made near.
+  [[nodiscard]] Ledger& near() { return near_; }
 
  private:
   struct Allocation {
@@ -37,6 +42,7 @@ class CudaManagedMemory {
   std::optional<Bytes> limit_;
   std::mutex mutex_;  // guards the members below, so that each check includes earlier allocations
   Bytes taken_;
+  Ledger near_{Bytes{std::numeric_limits<std::uint64_t>::max()}};
   std::unordered_map<std::byte*, Allocation> allocations_;  // by aligned address
 };
 
@@ -54,6 +60,7 @@ inline constexpr Bytes kManagedMargin = 512_MiB;
 struct ManagedRoom {
   Bytes free;                  ///< free device memory now
   Bytes taken;                 ///< unified memory that this program has already
+  Bytes near;                  ///< the part of it that is near, and therefore not free
   std::optional<Bytes> limit;  ///< on all unified memory together; for tests
   bool oversubscribe = false;  ///< skips the check against free memory, not the limit
 };

@@ -1,7 +1,6 @@
 #include "um/cuda/managed/cuda_managed_space.h"
 
 #include <algorithm>
-#include <iterator>
 #include <string>
 #include <utility>
 
@@ -12,12 +11,35 @@
 
 namespace spillway::um {
 
-SlabPages::SlabPages(Range slab, Bytes page, Ledger& ledger)
-    : slab_{slab}, page_{page.count()}, ledger_{ledger}, pages_(slab.size() / page.count()) {
+SlabPages::SlabPages(Range slab, Bytes page, Ledger& ledger, Ledger& near, DeadContent dead)
+    : slab_{slab},
+      page_{page.count()},
+      ledger_{ledger},
+      near_{near},
+      dead_content_{dead},
+      pages_(slab.size() / page.count()) {
   expects(slab.size() % page_ == 0, "a slab of whole pages");
 }
 
-SlabPages::~SlabPages() { send_away(slab_); }
+SlabPages::~SlabPages() {
+  for (Page& page : pages_) change(page, State::kAway);
+}
+
+bool SlabPages::is_charged(State state) const {
+  if (state == State::kAway) return false;
+  return state == State::kLive || dead_content_ == DeadContent::kIsDropped;
+}
+
+// Charges nothing in `ledger_`: bring() has done so.
+void SlabPages::change(Page& page, State to) noexcept {
+  const bool was_charged = is_charged(page.state);
+  if (was_charged && page.state != State::kLive) --dead_;
+  if (is_charged(to) && to != State::kLive) ++dead_;
+  if (was_charged && !is_charged(to)) ledger_.release(Bytes{page_});
+  if (page.state == State::kAway && to != State::kAway) (void)near_.try_charge(Bytes{page_});
+  if (page.state != State::kAway && to == State::kAway) near_.release(Bytes{page_});
+  page.state = to;
+}
 
 SlabPages::Span SlabPages::pages_of(Range range) const {
   expects(
@@ -43,24 +65,50 @@ std::vector<Range> SlabPages::ranges_where(Span span, const Pred& pred) const {
   return ranges;
 }
 
-std::vector<Range> SlabPages::bring(Range range) {
+std::vector<Range> SlabPages::ranges_in(Span span, State state) const {
+  return ranges_where(span, [state](const Page& page) { return page.state == state; });
+}
+
+Bytes SlabPages::cost(Range range) const {
   const Span span = pages_of(range);
   std::uint64_t added = 0;
-  for (std::size_t i = span.begin; i < span.end; ++i) added += pages_[i].state != State::kLive;
-  ledger_.charge(Bytes{added * page_});
-  std::vector<Range> away =
-      ranges_where(span, [](const Page& page) { return page.state == State::kAway; });
-  for (std::size_t i = span.begin; i < span.end; ++i) pages_[i].state = State::kLive;
-  return away;
+  for (std::size_t i = span.begin; i < span.end; ++i) added += is_charged(pages_[i].state) ? 0 : 1;
+  return Bytes{added * page_};
+}
+
+SlabPages::Brought SlabPages::bring(Range range) {
+  const Span span = pages_of(range);
+  expects(!is_dropping(range), "pages that the driver does not drop");
+  Brought brought{.away = ranges_in(span, State::kAway),
+                  .retired = ranges_in(span, State::kRetired)};
+  ledger_.charge(cost(range));
+  for (std::size_t i = span.begin; i < span.end; ++i) change(pages_[i], State::kLive);
+  return brought;
+}
+
+void SlabPages::take_back(const Brought& brought) noexcept {
+  const auto make = [this](const std::vector<Range>& ranges, State state) {
+    for (const Range& range : ranges) {
+      const Span span = pages_of(range);
+      for (std::size_t i = span.begin; i < span.end; ++i) change(pages_[i], state);
+    }
+  };
+  make(brought.away, State::kAway);
+  make(brought.retired, State::kRetired);
+}
+
+bool SlabPages::is_dropping(Range range) const {
+  const Span span = pages_of(range);
+  return std::any_of(pages_.begin() + static_cast<std::ptrdiff_t>(span.begin),
+                     pages_.begin() + static_cast<std::ptrdiff_t>(span.end),
+                     [](const Page& page) { return page.state == State::kDropping; });
 }
 
 void SlabPages::retire(Range range) {
   const Span span = pages_of(range);
   for (std::size_t i = span.begin; i < span.end; ++i) {
     ++pages_[i].lives_due;
-    if (pages_[i].state != State::kLive) continue;
-    pages_[i].state = State::kRetired;
-    ledger_.release(Bytes{page_});
+    if (pages_[i].state == State::kLive) change(pages_[i], State::kRetired);
   }
 }
 
@@ -71,8 +119,7 @@ void SlabPages::end_life(Range range) {
     if (page.lives_due > 0) {
       --page.lives_due;
     } else if (page.state == State::kLive) {  // discarded without retire()
-      page.state = State::kRetired;
-      ledger_.release(Bytes{page_});
+      change(page, State::kRetired);
     }
   }
 }
@@ -84,17 +131,22 @@ std::vector<Range> SlabPages::drop(Range range) {
   };
   std::vector<Range> dropped = ranges_where(span, is_over);
   for (std::size_t i = span.begin; i < span.end; ++i) {
-    if (is_over(pages_[i])) pages_[i].state = State::kAway;
+    if (is_over(pages_[i])) change(pages_[i], State::kDropping);
   }
   return dropped;
+}
+
+void SlabPages::end_drop(std::span<const Range> ranges) noexcept {
+  for (const Range& range : ranges) {
+    const Span span = pages_of(range);
+    for (std::size_t i = span.begin; i < span.end; ++i) change(pages_[i], State::kAway);
+  }
 }
 
 void SlabPages::send_away(Range range) {
   const Span span = pages_of(range);
   for (std::size_t i = span.begin; i < span.end; ++i) {
-    if (pages_[i].state != State::kLive) continue;
-    pages_[i].state = State::kAway;
-    ledger_.release(Bytes{page_});
+    if (pages_[i].state == State::kLive) change(pages_[i], State::kAway);
   }
 }
 
@@ -122,9 +174,9 @@ std::size_t SlabPages::away(Range range) const {
 }
 
 // A prefetch to the device returns before it ends. The next one is issued meanwhile on another
-// stream, which is idle, too. A prefetch to the host blocks its thread during the move, so a second
-// one could not be issued earlier.
-constexpr std::size_t kPrefetchesUnderWay = 2;
+// stream, which is idle, too. A prefetch to the host blocks its thread during the move; the next
+// one is issued as soon as the call returns, while the end of the last one is still reported.
+constexpr std::size_t kMovesUnderWay = 2;
 
 namespace {
 
@@ -150,14 +202,17 @@ CudaManagedSpace::CudaManagedSpace(CudaApi& api, CudaManagedMemory& memory, Comp
       page_{options.page},
       has_discard_{api.facts().has_discard},
       tells_discards_{has_discard_ && options.gpu.tells_discards()},
+      ledger_{ledger},
       slab_{memory, checked(options, api.facts())},
       far_side_{slab_.range},
-      pages_{slab_.range, options.page, ledger},
       upkeep_{api, "um upkeep"},
       upkept_{api},
+      discarded_{api},
+      pages_{slab_.range, options.page, ledger, memory.near(),
+             tells_discards_ ? DeadContent::kIsDropped : DeadContent::kStaysUntilOverwritten},
       discarding_{"um upkeep"},
-      in_{api, {.name = "um in", .streams = kPrefetchesUnderWay, .under_way = kPrefetchesUnderWay}},
-      out_{api, {.name = "um out"}} {
+      in_{api, {.name = "um in", .streams = kMovesUnderWay, .under_way = kMovesUnderWay}},
+      out_{api, {.name = "um out", .streams = kMovesUnderWay, .under_way = kMovesUnderWay}} {
   discarding_.enqueue([&api] { api.enter_thread(); });
 }
 
@@ -167,7 +222,9 @@ CudaManagedSpace::~CudaManagedSpace() {
 }
 
 void CudaManagedSpace::note(std::exception_ptr failure) {
-  if (failure != nullptr && failure_ == nullptr) failure_ = std::move(failure);
+  if (failure == nullptr) return;
+  if (failure_ == nullptr) failure_ = std::move(failure);
+  changed_.notify_all();
 }
 
 void CudaManagedSpace::prefetch(Range range, MemoryTier tier, Completion done) {
@@ -178,28 +235,55 @@ void CudaManagedSpace::prefetch(Range range, MemoryTier tier, Completion done) {
   }
 }
 
+// A prefetch is charged when it is asked for. If room comes only from pages that are being dropped,
+// it is charged when it is issued: only the thread that issues prefetches waits.
 void CudaManagedSpace::bring(Range range, Completion done) {
   const std::lock_guard lock{mutex_};
-  const std::size_t pages = pages_.away(range);
-  static_cast<void>(pages_.bring(range));
   Arrival& arrival = arriving_.emplace_back(Arrival{.range = range});
+  SlabPages::Brought brought;
   try {
-    arrival.number = in_.enqueue(
-        [this, range](cudaStream_t stream) { api_.prefetch(range, MemoryTier::kNear, stream); },
-        [this, pages, done = std::move(done)](std::exception_ptr failure) {
-          end_arrival(pages, failure);
-          done(std::move(failure));
-        });
+    if (has_room(range)) {
+      bring_now(arrival, brought);
+    } else {
+      if (!will_have_room(range, Bytes{})) refuse(range);
+      arrival.promised = pages_.cost(range);
+    }
+    arrival.number = in_.enqueue([this, &arrival](cudaStream_t stream) { fetch(arrival, stream); },
+                                 [this, done = std::move(done)](std::exception_ptr failure) {
+                                   end_arrival(failure);
+                                   done(std::move(failure));
+                                 });
   } catch (...) {
+    pages_.take_back(brought);
     arriving_.pop_back();
     throw;
   }
+  promised_ += arrival.promised;
 }
 
-void CudaManagedSpace::end_arrival(std::size_t pages, const std::exception_ptr& failure) {
+void CudaManagedSpace::bring_now(Arrival& arrival, SlabPages::Brought& brought) {
+  arrival.pages = pages_.away(arrival.range);
+  brought = pages_.bring(arrival.range);
+  arrival.is_charged = true;
+}
+
+void CudaManagedSpace::fetch(Arrival& arrival, cudaStream_t stream) {
+  {
+    std::unique_lock lock{mutex_};
+    if (!arrival.is_charged) {
+      wait_for_room(lock, arrival.range, arrival.promised);
+      SlabPages::Brought brought;
+      bring_now(arrival, brought);
+      promised_ -= arrival.promised;
+    }
+  }
+  api_.prefetch(arrival.range, MemoryTier::kNear, stream);
+}
+
+void CudaManagedSpace::end_arrival(const std::exception_ptr& failure) {
   const std::lock_guard lock{mutex_};
   note(failure);
-  if (failure == nullptr) counters_.bytes_prefetched += pages * page_;
+  if (failure == nullptr) counters_.bytes_prefetched += arriving_.front().pages * page_;
   arriving_.pop_front();
 }
 
@@ -226,6 +310,7 @@ void CudaManagedSpace::send_away(Range range, Completion done) {
             const std::size_t before = pages_.away(range);
             pages_.send_away(range);
             counters_.bytes_offloaded += (pages_.away(range) - before) * page_;
+            changed_.notify_all();
           }
         }
         done(std::move(failure));
@@ -233,13 +318,31 @@ void CudaManagedSpace::send_away(Range range, Completion done) {
 }
 
 void CudaManagedSpace::populate(Range range) {
-  std::unique_lock lock{mutex_};
-  wait_for_drops(lock, range);
-  const std::vector<Range> away = pages_.bring(range);
-  if (away.empty()) return;
-  give_room(away);
-  api_.record(upkept_.get(), upkeep_.get());
-  compute_.wait(upkept_.get());
+  const std::lock_guard one{populating_};
+  SlabPages::Brought brought;
+  {
+    std::unique_lock lock{mutex_};
+    wait_for_room(lock, range, Bytes{});
+    brought = pages_.bring(range);
+  }
+  if (brought.away.empty()) return;
+  try {
+    give_room(brought.away);
+  } catch (...) {
+    const std::lock_guard lock{mutex_};
+    pages_.take_back(brought);
+    // Retired pages may have missed their drop, so nothing may wait for their room.
+    if (tells_discards_ && !brought.retired.empty()) note(std::current_exception());
+    changed_.notify_all();
+    throw;
+  }
+  try {
+    api_.record(upkept_.get(), upkeep_.get());
+    compute_.wait(upkept_.get());
+  } catch (...) {
+    drain(api_, upkeep_.get());  // launches can use the pages, although nothing makes them wait
+    throw;
+  }
 }
 
 // Provides near memory for pages to overwrite. A driver without discard moves their useless far
@@ -252,6 +355,38 @@ void CudaManagedSpace::give_room(const std::vector<Range>& ranges) {
   }
 }
 
+// Returns whether the pages can become live now. A later discard would drop pages that the driver
+// has yet to drop.
+bool CudaManagedSpace::has_room(Range range) const {
+  return !pages_.is_dropping(range) &&
+         pages_.cost(range) <= saturating_difference(ledger_.limit(), ledger_.in_use());
+}
+
+// Returns whether there is room, or will be when all dead pages have been dropped. `promised` is
+// the part of `promised_` that is for these pages.
+bool CudaManagedSpace::will_have_room(Range range, Bytes promised) const {
+  const Bytes room = saturating_difference(ledger_.limit(), ledger_.in_use()) + pages_.dead();
+  return promised_ - promised + pages_.cost(range) <= room;
+}
+
+// Dead pages are dropped when their launches have ended, which needs no further call of this
+// thread. Throws: OutOfMemory if no drop makes room; the failure of an earlier move.
+void CudaManagedSpace::wait_for_room(std::unique_lock<std::mutex>& lock, Range range,
+                                     Bytes promised) {
+  changed_.wait(lock, [&] {
+    return has_room(range) || failure_ != nullptr || !will_have_room(range, promised);
+  });
+  if (has_room(range)) return;
+  if (!will_have_room(range, promised)) refuse(range);
+  std::rethrow_exception(failure_);
+}
+
+void CudaManagedSpace::refuse(Range range) const {
+  throw OutOfMemory{"near memory is full: " + to_string(pages_.cost(range)) +
+                    " more do not fit beside " + to_string(ledger_.in_use()) + " in a budget of " +
+                    to_string(ledger_.limit())};
+}
+
 void CudaManagedSpace::retire(Range range) {
   const std::lock_guard lock{mutex_};
   pages_.retire(range);
@@ -262,7 +397,13 @@ void CudaManagedSpace::retire(Range range) {
 void CudaManagedSpace::discard(Range range) {
   const std::lock_guard lock{mutex_};
   pages_.end_life(range);
-  if (tells_discards_) discarding_.enqueue([this, range] { drop(range); });
+  if (!tells_discards_) return;
+  try {
+    discarding_.enqueue([this, range] { drop(range); });
+  } catch (...) {  // no memory: the pages stay near, and nothing may wait for their room
+    note(std::current_exception());
+    throw;
+  }
 }
 
 // Keeps pages that launches have populated again since the discard.
@@ -272,30 +413,22 @@ void CudaManagedSpace::drop(Range range) {
   try {
     {
       const std::lock_guard lock{mutex_};
-      dropped.reserve(range.size() / page_.count());
-      dropping_.reserve(dropped.capacity());  // nothing may throw after pages are marked away
-      std::ranges::copy(pages_.drop(range), std::back_inserter(dropped));
-      dropping_ = dropped;
+      dropped = pages_.drop(range);
     }
     if (dropped.empty()) return;
     api_.discard(dropped, upkeep_.get());
+    api_.record(discarded_.get(), upkeep_.get());
+    api_.synchronize(discarded_.get());
   } catch (...) {
     failure = std::current_exception();
   }
   const std::lock_guard lock{mutex_};
+  pages_.end_drop(dropped);
   if (failure == nullptr) {
     for (const Range& each : dropped) counters_.discarded_pages += each.size() / page_.count();
   }
   note(failure);
-  dropping_.clear();
-  dropped_.notify_all();
-}
-
-// Waits until pages of `range` are discarded, since a later discard would drop them again.
-void CudaManagedSpace::wait_for_drops(std::unique_lock<std::mutex>& lock, Range range) {
-  dropped_.wait(lock, [&] {
-    return std::ranges::none_of(dropping_, [&](Range each) { return overlap(each, range); });
-  });
+  changed_.notify_all();
 }
 
 // Checks for failures only: the driver needs no declared uses.
@@ -310,10 +443,10 @@ void CudaManagedSpace::check() {
 }
 
 Counters CudaManagedSpace::counters() const {
+  const DriverTotals now = driver_ == nullptr ? DriverTotals{} : driver_->read();
   const std::lock_guard lock{mutex_};
   Counters counters = counters_;
   if (driver_ != nullptr) {
-    const DriverTotals now = driver_->read();
     counters.faults = now.device_faults + now.host_faults - driver_before_.device_faults -
                       driver_before_.host_faults;
     counters.evictions = (now.out_by_eviction - driver_before_.out_by_eviction) / page_;

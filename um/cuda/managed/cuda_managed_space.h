@@ -22,35 +22,59 @@
 
 namespace spillway::um {
 
+/// The fate of near pages with dead content.
+enum class DeadContent : std::uint8_t {
+  kIsDropped,              ///< the driver drops it; the page is charged until it has
+  kStaysUntilOverwritten,  ///< in memory that the slab has beside the budget: it is not charged
+};
+
 /// Tracks which pages of a managed slab are near, as a result of all hints so far, and charges a
-/// ledger for live pages. This is tracked here because no driver reports it.
+/// ledger for them. This is tracked here because no driver reports it.
 ///
-/// A page is *away*; *live* (near, with content or about to get it); or *retired* (near, and only
-/// launches already enqueued need its content). Launches execute in order. A retired page can
-/// therefore become live again without a driver call, and must not be dropped then.
+/// A page is *away*; *live* (near, with content or about to get it); *retired* (near, and only
+/// launches already enqueued need its content); or *dropping* (near until the driver has dropped
+/// it). Launches execute in order. A retired page can therefore become live again without a driver
+/// call, and must not be dropped then.
 ///
 /// Thread safety: none.
 class SlabPages {
  public:
-  /// The ledger outlives this object. Requires: `slab` consists of whole pages.
-  SlabPages(Range slab, Bytes page, Ledger& ledger);
+  /// `near` counts the near pages of all slabs. The ledgers outlive this object. Requires: `slab`
+  /// consists of whole pages.
+  SlabPages(Range slab, Bytes page, Ledger& ledger, Ledger& near, DeadContent dead);
   SlabPages(const SlabPages&) = delete;
   SlabPages& operator=(const SlabPages&) = delete;
   /// Releases every charge.
   ~SlabPages();
 
+  /// Pages that bring() has made live: ranges in order, merged where adjacent.
+  struct Brought {
+    std::vector<Range> away;     ///< were away
+    std::vector<Range> retired;  ///< were retired
+  };
+
   // All of these require: `range` consists of whole pages of the slab.
 
-  /// Makes all pages live. Returns the ranges that were away, in order, merged where adjacent.
-  /// Throws: OutOfMemory; then nothing has changed.
-  [[nodiscard]] std::vector<Range> bring(Range range);
+  /// Makes all pages live. Requires: none is dropping. Throws: OutOfMemory; then nothing has
+  /// changed.
+  [[nodiscard]] Brought bring(Range range);
+  /// Undoes bring(), which no other call has followed for these pages.
+  void take_back(const Brought& brought) noexcept;
+  /// Returns the charge that bring() adds.
+  [[nodiscard]] Bytes cost(Range range) const;
+  /// Returns the charge of pages that are not live, which ends when they are dropped.
+  [[nodiscard]] Bytes dead() const { return dead_ * Bytes{page_}; }
+  /// Returns whether the driver still has to drop a page of `range`.
+  [[nodiscard]] bool is_dropping(Range range) const;
   /// Makes live pages retired. One end_life() must follow for each.
   void retire(Range range);
   /// Ends a life of each near page, and retires live pages that were not retired. Requires: the
   /// launches that were in flight have ended.
   void end_life(Range range);
-  /// Makes retired pages away if no launch needs them. Returns them for the driver to drop.
+  /// Makes retired pages dropping if no launch needs them. Returns them for the driver to drop.
   [[nodiscard]] std::vector<Range> drop(Range range);
+  /// Makes dropping pages away, since the driver has dropped them.
+  void end_drop(std::span<const Range> ranges) noexcept;
   /// Makes live pages away after their content has moved far.
   void send_away(Range range);
   /// Returns how many bytes of `range` are on live pages. Requires: `range` lies in the slab; it
@@ -60,7 +84,7 @@ class SlabPages {
   [[nodiscard]] std::size_t away(Range range) const;
 
  private:
-  enum class State : std::uint8_t { kAway, kLive, kRetired };
+  enum class State : std::uint8_t { kAway, kLive, kRetired, kDropping };
   struct Page {
     State state = State::kAway;
     std::uint32_t lives_due = 0;  // calls of retire() still without an end_life()
@@ -73,15 +97,21 @@ class SlabPages {
   [[nodiscard]] Span pages_of(Range range) const;
   template <class Pred>
   [[nodiscard]] std::vector<Range> ranges_where(Span span, const Pred& pred) const;
+  [[nodiscard]] std::vector<Range> ranges_in(Span span, State state) const;
+  [[nodiscard]] bool is_charged(State state) const;
+  void change(Page& page, State to) noexcept;
 
   Range slab_;
   std::size_t page_;
   Ledger& ledger_;
+  Ledger& near_;
+  const DeadContent dead_content_;
   std::vector<Page> pages_;
+  std::uint64_t dead_ = 0;  // pages that are charged and not live
 };
 
-/// The GPU's unified memory: one slab, moved by the driver's hints, which nothing else calls.
-/// um/cuda/README.md explains which call goes to which stream.
+/// The GPU's unified memory: one slab, moved by the driver's hints. Only ProgramStreams calls one
+/// of them, too. um/cuda/README.md explains which call goes to which stream.
 class CudaManagedSpace final : public ManagedSpace, private Hints {
  public:
   /// The arguments outlive this object; `driver` may be null. Throws: Error when the options ask
@@ -103,6 +133,9 @@ class CudaManagedSpace final : public ManagedSpace, private Hints {
   struct Arrival {
     Range range;
     std::uint64_t number = 0;  // number in in_
+    bool is_charged = false;
+    Bytes promised;         // the charge that it waits for
+    std::size_t pages = 0;  // pages that were away
   };
   // Owns the slab's memory.
   struct Slab {
@@ -116,6 +149,7 @@ class CudaManagedSpace final : public ManagedSpace, private Hints {
 
   void prefetch(Range range, MemoryTier tier, Completion done) override;
   [[nodiscard]] bool lets_launches_wait(Range range) override;
+  [[nodiscard]] bool waits_for_discards() const override { return tells_discards_; }
   void populate(Range range) override;
   void retire(Range range) override;
   void discard(Range range) override;
@@ -126,9 +160,14 @@ class CudaManagedSpace final : public ManagedSpace, private Hints {
   void check() override;
 
   void bring(Range range, Completion done);
-  void end_arrival(std::size_t pages, const std::exception_ptr& failure);
+  [[nodiscard]] bool has_room(Range range) const;
+  [[nodiscard]] bool will_have_room(Range range, Bytes promised) const;
+  void wait_for_room(std::unique_lock<std::mutex>& lock, Range range, Bytes promised);
+  [[noreturn]] void refuse(Range range) const;
+  void bring_now(Arrival& arrival, SlabPages::Brought& brought);
+  void fetch(Arrival& arrival, cudaStream_t stream);
+  void end_arrival(const std::exception_ptr& failure);
   void send_away(Range range, Completion done);
-  void wait_for_drops(std::unique_lock<std::mutex>& lock, Range range);
   void give_room(const std::vector<Range>& ranges);
   void drop(Range range);
   void note(std::exception_ptr failure);
@@ -140,18 +179,21 @@ class CudaManagedSpace final : public ManagedSpace, private Hints {
   const Bytes page_;
   const bool has_discard_;
   const bool tells_discards_;
+  Ledger& ledger_;
   Slab slab_;
   FarRange far_side_;  // pages in the host's memory, which the processor may access there
 
-  // Guards the members below and the order of calls that provide near memory.
-  mutable std::mutex mutex_;
-  std::condition_variable dropped_;
-  SlabPages pages_;
-  std::vector<Range> dropping_;   // away, but not yet discarded by the driver
-  std::deque<Arrival> arriving_;  // prefetches to near that have not ended, in order
-  std::exception_ptr failure_;    // of the first failed move
-  StreamHandle upkeep_;           // near memory for pages to overwrite, and discards
+  StreamHandle upkeep_;  // near memory for pages to overwrite, and discards
   EventHandle upkept_;
+  EventHandle discarded_;  // used by discarding_ only
+  std::mutex populating_;  // one populate() at a time; locked before mutex_
+  // Guards the members below; never held during a driver call, so that moves can end meanwhile.
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;  // room, or a failure
+  SlabPages pages_;
+  std::deque<Arrival> arriving_;  // prefetches to near that have not ended, in order
+  Bytes promised_;                // charges that these wait for
+  std::exception_ptr failure_;    // of the first failed move
   Counters counters_;
 
   Engine discarding_;  // last: the work of the engine and queues uses the other members

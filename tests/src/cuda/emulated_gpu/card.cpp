@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -90,6 +91,17 @@ std::string quoted(const std::string& text) {
   return result + '"';
 }
 
+// Returns the objects that the process still has, by kind.
+std::vector<std::pair<std::string, std::size_t>> left(const Card& gpu) {
+  const auto blocks = std::ranges::count_if(
+      gpu.memory.blocks(), [](const auto& each) { return !each.second.is_leaving; });
+  return {{"blocks of memory", static_cast<std::size_t>(blocks)},
+          {"streams", gpu.streams.size()},
+          {"events", gpu.events.size()},
+          {"graphs", gpu.graphs.size() + gpu.executables.size()},
+          {"contexts", gpu.retained.size()}};
+}
+
 void write_report(const Card& gpu) {
   std::ofstream out{gpu.settings.report + "." + std::to_string(getpid())};
   const MemoryCounts& m = gpu.memory.counts();
@@ -109,7 +121,12 @@ void write_report(const Card& gpu) {
   out << "  \"contexts\": [";
   for (const int device : gpu.contexts) out << std::exchange(separator, ", ") << device;
   separator = "\n";
-  out << "],\n  \"counts\": {";
+  out << "],\n  \"left\": {";
+  for (const auto& [what, count] : left(gpu)) {
+    out << std::exchange(separator, ",\n") << "    " << quoted(what) << ": " << count;
+  }
+  separator = "\n";
+  out << "},\n  \"counts\": {";
   for (const auto& [name, count] : gpu.counts) {
     out << std::exchange(separator, ",\n") << "    " << quoted(name) << ": " << count;
   }
@@ -127,13 +144,18 @@ void write_report(const Card& gpu) {
 }
 
 void report_leaks(const Card& gpu) {
-  const auto report = [](std::size_t count, const char* what) {
-    if (count > 0) report_mistake(std::to_string(count) + " " + what + " never released");
-  };
-  report(gpu.memory.blocks().size(), "blocks of memory were");
-  report(gpu.streams.size(), "streams were");
-  report(gpu.events.size(), "events were");
-  report(gpu.graphs.size() + gpu.executables.size(), "graphs were");
+  for (const auto& [what, count] : left(gpu)) {
+    if (count > 0) {
+      report_mistake(std::to_string(count) + " " + what + " were never released");
+    }
+  }
+}
+
+std::atomic<bool> is_made{false};
+
+// After the destructors of all static objects, and of the libraries that need this one.
+[[gnu::destructor]] void end_card() {
+  if (is_made) card().end();
 }
 
 }  // namespace
@@ -151,13 +173,15 @@ Card::Card()
   }
 }
 
-Card::~Card() {
-  if (!is_lost) report_leaks(*this);
+void Card::end() {
+  const std::lock_guard lock{mutex};
+  if (!is_lost && !settings.keeps) report_leaks(*this);
   if (!settings.report.empty()) write_report(*this);
 }
 
 Card& card() {
-  static Card only;
+  static Card& only = *new Card;
+  is_made = true;
   return only;
 }
 

@@ -23,8 +23,9 @@ struct Card {
   Card();
   Card(const Card&) = delete;
   Card& operator=(const Card&) = delete;
-  /// Writes the report. Reports what was never freed as mistakes.
-  ~Card();
+  /// Writes the report. Reports what was never released as mistakes, unless the process may keep
+  /// it.
+  void end();
 
   std::recursive_mutex mutex;
   const CardSettings settings;
@@ -37,7 +38,8 @@ struct Card {
   std::set<CUevent_st*> events;
   std::set<CUgraph_st*> graphs;
   std::set<CUgraphExec_st*> executables;
-  std::set<int> contexts;  ///< devices on which a context was made
+  std::set<int> contexts;       ///< devices on which a context was made
+  std::multiset<int> retained;  ///< a device for each call that retained its context
   std::map<std::string, std::uint64_t> counts;
   std::uint64_t mistakes = 0;
   std::string first_mistake;
@@ -54,7 +56,8 @@ struct Card {
   std::mt19937 failures;
 };
 
-/// Returns the card of this process, made at the first call.
+/// Returns the card of this process, made at the first call and never destroyed: threads and the
+/// destructors of other libraries call until the process is gone.
 [[nodiscard]] Card& card();
 
 /// The calling thread's device, and the error that cudaGetLastError() returns.
@@ -62,11 +65,14 @@ struct CardThread {
   int device = 0;
   cudaError_t last = cudaSuccess;
   cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
+  std::vector<int> before;  ///< the devices that popped contexts make current again
 };
 [[nodiscard]] CardThread& card_thread();
 
 /// Makes a context on the calling thread's device, as most functions do.
 void make_context();
+/// Returns the driver's function for contexts of this name; nullptr if there is none.
+[[nodiscard]] void* find_context_function(const std::string& name);
 /// Computes a node: checks its accesses, then runs its work.
 void compute_node(WorkNode& node);
 /// Notes an access of the running work: bounds, races, page faults.

@@ -28,6 +28,7 @@ struct Block {
   std::size_t size = 0;
   BlockKind kind = BlockKind::kDevice;
   int device = 0;                  ///< where it was allocated
+  bool is_leaving = false;         ///< a stream will free it
   std::vector<ManagedPage> pages;  ///< of managed memory
 };
 

@@ -80,6 +80,7 @@ const std::map<std::string, Reader>& readers() {
       {"races", [](T name, T text, S& s) { read_switch(name, text, s.finds_races); }},
       {"trace", [](T name, T text, S& s) { read_switch(name, text, s.traces); }},
       {"go-on", [](T name, T text, S& s) { read_switch(name, text, s.goes_on); }},
+      {"keep", [](T name, T text, S& s) { read_switch(name, text, s.keeps); }},
       {"fail", [](T, T text, S& s) { s.fail = text; }},
       {"lost", [](T name, T text, S& s) { read_switch(name, text, s.is_lost); }},
       {"fail-rate", [](T name, T text, S& s) { read_number(name, text, s.fail_rate); }},

@@ -38,6 +38,7 @@ struct CardSettings {
   bool finds_races = false;        ///< reports accesses that no stream or event orders
   bool traces = false;             ///< prints every call
   bool goes_on = false;            ///< counts mistakes and leaks without ending the process
+  bool keeps = false;              ///< objects may live until the process ends
   std::string fail;                ///< the call that fails: a site of the report, or NAME:N
   bool is_lost = false;            ///< the device is lost with that call: all later calls fail
   double fail_rate = 0;            ///< the part of all calls that fail, by chance

@@ -26,13 +26,49 @@ cudaError_t allocate(void** address, BlockKind kind, std::size_t size) {
   return *address == nullptr ? failed(cudaErrorMemoryAllocation) : cudaSuccess;
 }
 
+// In the order of a stream, which need not be the current device's.
+cudaError_t allocate_in_order(void** address, std::size_t size, cudaStream_t handle) {
+  make_context();
+  *address = nullptr;
+  const CUstream_st* const stream = find_stream(handle);
+  if (stream == nullptr) {
+    report_mistake("an allocation for a stream that does not exist");
+    return failed(cudaErrorInvalidResourceHandle);
+  }
+  if (stream->capture) return failed(cudaErrorNotSupported);  // graphs here own no memory
+  if (size == 0) return cudaSuccess;
+  *address = card().memory.allocate(BlockKind::kDevice, size, stream->device);
+  return *address == nullptr ? failed(cudaErrorMemoryAllocation) : cudaSuccess;
+}
+
+cudaError_t release_in_order(void* address, cudaStream_t handle) {
+  make_context();
+  Card& gpu = card();
+  const CUstream_st* const stream = find_stream(handle);
+  if (stream != nullptr && stream->capture) return failed(cudaErrorNotSupported);
+  Block* const block = gpu.memory.find(address, 1);
+  if (block == nullptr || block->begin != address || block->kind != BlockKind::kDevice ||
+      block->is_leaving) {
+    report_mistake("memory is freed on a stream that is not device memory, or is freed already");
+    return failed(cudaErrorInvalidValue);
+  }
+  block->is_leaving = true;
+  auto* const begin = block->begin;
+  const std::size_t size = block->size;
+  return submit(handle, WorkKind::kMove,
+                {.name = "free", .accesses = {{begin, size, true}}, .compute = [begin, size] {
+                   if (card().settings.finds_races) card().races.forget(begin, size);
+                   card().memory.free(begin);
+                 }});
+}
+
 // As the driver's, waits for all work of the device.
 cudaError_t release(void* address, bool is_pinned) {
   make_context();
   if (address == nullptr) return cudaSuccess;
   Card& gpu = card();
   const auto found = gpu.memory.blocks().find(static_cast<std::byte*>(address));
-  if (found == gpu.memory.blocks().end() ||
+  if (found == gpu.memory.blocks().end() || found->second.is_leaving ||
       (found->second.kind == BlockKind::kPinned) != is_pinned) {
     report_mistake("memory is freed that was not allocated so, or is freed already");
     return failed(cudaErrorInvalidValue);
@@ -353,6 +389,28 @@ cudaError_t cudaHostAlloc(void** address, std::size_t size, unsigned /*flags*/) 
   if (call.error() != cudaSuccess) return call.error();
   return emulated::allocate(address, BlockKind::kPinned, size);
 }
+cudaError_t cudaMallocHost(void** address, std::size_t size) {
+  return cudaHostAlloc(address, size, cudaHostAllocDefault);
+}
+cudaError_t cudaMallocAsync(void** address, std::size_t size, cudaStream_t stream) {
+  const EmulatedCall call{"cudaMallocAsync"};
+  if (call.error() != cudaSuccess) return call.error();
+  return emulated::allocate_in_order(address, size, stream);
+}
+cudaError_t cudaFreeAsync(void* address, cudaStream_t stream) {
+  const EmulatedCall call{"cudaFreeAsync"};
+  if (call.error() != cudaSuccess) return call.error();
+  return emulated::release_in_order(address, stream);
+}
+// For programs with a default stream for each thread.
+cudaError_t cudaMallocAsync_ptsz(void** address, std::size_t size, cudaStream_t stream);
+cudaError_t cudaMallocAsync_ptsz(void** address, std::size_t size, cudaStream_t stream) {
+  return cudaMallocAsync(address, size, stream == nullptr ? cudaStreamPerThread : stream);
+}
+cudaError_t cudaFreeAsync_ptsz(void* address, cudaStream_t stream);
+cudaError_t cudaFreeAsync_ptsz(void* address, cudaStream_t stream) {
+  return cudaFreeAsync(address, stream == nullptr ? cudaStreamPerThread : stream);
+}
 cudaError_t cudaFree(void* address) {
   const EmulatedCall call{"cudaFree"};
   if (call.error() != cudaSuccess) return call.error();
@@ -402,6 +460,8 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t size, cudaMemcpyK
   return error;
 }
 cudaError_t cudaMemset(void* address, int byte, std::size_t size) {
+  const EmulatedCall call{"cudaMemset"};
+  if (call.error() != cudaSuccess) return call.error();
   const cudaError_t error = cudaMemsetAsync(address, byte, size, nullptr);
   if (error == cudaSuccess) card().queue.wait(emulated::find_stream(nullptr)->tail);
   return error;
@@ -434,6 +494,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, 
     if (asked == "cuMemDiscardAndPrefetchBatchAsync") {
       *function = reinterpret_cast<void*>(&emulated::discard_and_prefetch);
     }
+    if (*function == nullptr) *function = emulated::find_context_function(asked);
   }
   if (result != nullptr) {
     *result =

@@ -1,10 +1,14 @@
 // Emulates CUDA's runtime on the CPU: device memory is process memory, and enqueued work is done
-// when the call returns.
+// when the call returns, unless a test holds it.
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <functional>
 #include <new>
+#include <utility>
 
 #include "tests/src/cuda/processor/function_status.h"
 #include "tests/src/cuda/processor/grid_run.h"
@@ -15,6 +19,30 @@ namespace processor = spillway::processor;
 namespace {
 
 cudaError_t function_status = cudaSuccess;
+
+// The stream's work that a test holds.
+struct Held {
+  bool is_on = false;
+  std::deque<std::function<void()>> work;
+  std::uint64_t enqueued = 0;
+
+  void give(std::function<void()> next) {
+    ++enqueued;
+    if (is_on) {
+      work.push_back(std::move(next));
+    } else {
+      next();
+    }
+  }
+  // Does the first `count` pieces of work ever enqueued.
+  void finish(std::uint64_t count) {
+    for (std::uint64_t ended = enqueued - work.size(); ended < count; ++ended) {
+      work.front()();
+      work.pop_front();
+    }
+  }
+};
+Held held;
 
 constexpr std::align_val_t kAlignment{256};
 #ifdef __SANITIZE_ADDRESS__
@@ -31,6 +59,16 @@ const std::byte* bytes(const void* memory) { return static_cast<const std::byte*
 int processor::launch(CUstream_st* /*stream*/, const Launch& launch, std::function<void()> thread) {
   run_grid(launch, thread);  // a fault is thrown: a later call would report a device's error late
   return cudaSuccess;
+}
+
+struct CUevent_st {
+  std::uint64_t after = 0;  // pieces of work
+};
+
+processor::LateCopies::LateCopies() { held.is_on = true; }
+processor::LateCopies::~LateCopies() {
+  held.finish(held.enqueued);
+  held.is_on = false;
 }
 
 void processor::set_function_status(cudaError_t status) { function_status = status; }
@@ -61,28 +99,52 @@ cudaError_t cudaMemset(void* memory, int byte, std::size_t size) {
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* memory, int byte, std::size_t size, cudaStream_t /*stream*/) {
-  return cudaMemset(memory, byte, size);
+  if (!processor::is_in_a_block(bytes(memory), size)) return cudaErrorInvalidValue;
+  held.give([=] { std::memset(memory, byte, size); });
+  return cudaSuccess;
 }
-cudaError_t cudaMemcpy(void* to, const void* from, std::size_t size, cudaMemcpyKind kind) {
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t size, cudaMemcpyKind kind,
+                            cudaStream_t /*stream*/) {
   const void* const of_device = kind == cudaMemcpyHostToDevice ? to : from;
   if (!processor::is_in_a_block(bytes(of_device), size)) return cudaErrorInvalidValue;
   if (kind == cudaMemcpyDeviceToDevice && !processor::is_in_a_block(bytes(to), size)) {
     return cudaErrorInvalidValue;
   }
-  if (size > 0) std::memcpy(to, from, size);
+  if (size > 0) held.give([=] { std::memcpy(to, from, size); });
   return cudaSuccess;
 }
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t size, cudaMemcpyKind kind,
-                            cudaStream_t /*stream*/) {
-  return cudaMemcpy(to, from, size, kind);
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t size, cudaMemcpyKind kind) {
+  const cudaError_t status = cudaMemcpyAsync(to, from, size, kind, nullptr);
+  held.finish(held.enqueued);
+  return status;
 }
 
-cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+cudaError_t cudaDeviceSynchronize() {
+  held.finish(held.enqueued);
+  return cudaSuccess;
+}
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) {
   *stream = nullptr;
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t /*stream*/) { return cudaSuccess; }
+cudaError_t cudaStreamSynchronize(cudaStream_t /*stream*/) { return cudaDeviceSynchronize(); }
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned /*flags*/) {
+  *event = new CUevent_st;
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t /*stream*/) {
+  event->after = held.enqueued;
+  return cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  held.finish(event->after);
+  return cudaSuccess;
+}
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* /*attributes*/, const void* /*function*/) {
   return function_status;
 }

@@ -48,13 +48,14 @@ TEST(NcclFunctions, AreAllInTheInstalledLibrary) {
   EXPECT_EQ(load_nccl(kNcclLibrary).version.substr(0, 2), "2.");
 }
 
-// Joins exactly as the plug-in does, except for kernels.
+// Joins exactly as the plug-in does, except for kernels. The ranks use slices (MIG) of one GPU,
+// which share its PCI address.
 TEST(DevicesOfRanks, MeetWhenTheyJoin) {
   stand_in().reset();
   ThreadRanks group{3};
   const auto errors = spillway::testing::on_ranks(group, [](Communicator& process) {
     um::CudaFacts facts = um::RecordingApi::h200();
-    facts.pci_bus = std::to_string(process.rank());
+    facts.uuid = "GPU-" + std::to_string(process.rank());
     um::RecordingApi gpu{facts};
     const auto joined = join_devices(gpu, process, {}, SPILLWAY_STAND_IN_NCCL);
     EXPECT_EQ(joined->library(), "nccl");

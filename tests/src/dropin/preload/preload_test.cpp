@@ -119,22 +119,26 @@ TEST(Preload, ReportsInOneLine) {
 TEST(PreloadOnAGpu, ServesItsOwnDeviceAlone) {
   EXPECT_EQ(output_of(kOnGpu1, "malloc:1048576 device:1 malloc:1048576 free"),
             "runtime: cudaMalloc 1048576\nmalloc:1048576 -> 0\ndevice:1 -> 0\n"
-            "malloc:1048576 -> 0\n"
+            "gpu of opening 1: stream 0 waits for near memory\nmalloc:1048576 -> 0\n"
             "runtime: cudaFree\nfree -> 0\n");
 }
 
 TEST(PreloadOnAGpu, WaitsForItBeforeItFrees) {
   EXPECT_EQ(output_of(kOnGpu1, "device:1 malloc:1048576 device:0 free malloc:4096"),
-            "device:1 -> 0\nmalloc:1048576 -> 0\ndevice:0 -> 0\n"
+            "device:1 -> 0\n"
+            "gpu of opening 1: stream 0 waits for near memory\nmalloc:1048576 -> 0\ndevice:0 -> 0\n"
             "runtime: synchronized device 1\nfree -> 0\n"
             "runtime: cudaMalloc 4096\nmalloc:4096 -> 0\n");
 }
 
-TEST(PreloadOnAGpu, FreesInTheOrderOfTheStreamThatIsMeant) {  // a per-thread stream has number 2
+TEST(PreloadOnAGpu, ServesInTheOrderOfTheStreamThatIsMeant) {  // a per-thread stream has number 2
   EXPECT_EQ(output_of(kOnGpu1,
                       "device:1 async:1048576:7 ptsz:1048576:0 ptsz:1048576:0 free_async:7 "
                       "free_ptsz:9 free_ptsz:0"),
-            "device:1 -> 0\nasync:1048576:7 -> 0\nptsz:1048576:0 -> 0\nptsz:1048576:0 -> 0\n"
+            "device:1 -> 0\n"
+            "gpu of opening 1: stream 7 waits for near memory\nasync:1048576:7 -> 0\n"
+            "gpu of opening 1: stream 2 waits for near memory\nptsz:1048576:0 -> 0\n"
+            "gpu of opening 1: stream 2 waits for near memory\nptsz:1048576:0 -> 0\n"
             "gpu of opening 1: recorded stream 7\nfree_async:7 -> 0\n"
             "gpu of opening 1: recorded stream 9\nfree_ptsz:9 -> 0\n"
             "gpu of opening 1: recorded stream 2\nfree_ptsz:0 -> 0\n");
@@ -144,7 +148,7 @@ TEST(PreloadOnAGpu, LeavesWhatIsCapturedToTheRuntime) {  // stream 12 is capture
   EXPECT_EQ(
       output_of(kOnGpu1, "device:1 async:1048576:12 async:1048576:7 free_async:12 free_async:12"),
       "device:1 -> 0\nruntime: cudaMallocAsync 1048576\nasync:1048576:12 -> 0\n"
-      "async:1048576:7 -> 0\n"
+      "gpu of opening 1: stream 7 waits for near memory\nasync:1048576:7 -> 0\n"
       "runtime: cudaFreeAsync\nfree_async:12 -> 0\n"
       "free_async:12 -> 1\n");
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <functional>
@@ -50,15 +51,17 @@ class RuntimeApiTest : public testing::Test {
     api = open_runtime_api(kOrdinal);
     static_cast<void>(stand_in::take_calls());
   }
-  /// Returns the calls made from a thread with the first device current, without those that change
-  /// the device.
-  static Calls calls_on_device() {
+  /// Returns the calls made from a thread with the first device current, without those that enter
+  /// the other device's context, once for each of `times`, and leave it.
+  static Calls calls_on_device(std::size_t times = 1) {
     Calls calls = stand_in::take_calls();
-    EXPECT_GE(calls.size(), 2U);
-    EXPECT_EQ(calls.front(), "cudaSetDevice 1 on 0");
-    EXPECT_EQ(calls.back(), "cudaSetDevice 0 on 1");
+    std::erase(calls, "cuDevicePrimaryCtxRetain 1 on 0");
+    EXPECT_EQ(std::ranges::count(calls, "cuCtxPushCurrent 1 on 0"), times);
+    EXPECT_EQ(std::erase(calls, "cuCtxPopCurrent on 1"), times);
+    EXPECT_EQ(calls.front(), "cuCtxPushCurrent 1 on 0");
+    std::erase(calls, "cuCtxPushCurrent 1 on 0");
     EXPECT_EQ(stand_in::current_device(), 0);
-    return {calls.begin() + 1, calls.end() - 1};
+    return calls;
   }
 
   std::unique_ptr<CudaApi> api;
@@ -80,6 +83,7 @@ class CallsOfRuntimeApi : public RuntimeApiTest {
     api->end_event(event);
     api->end_event(later);
     api->end_stream(stream);
+    api.reset();
     EXPECT_EQ(stand_in::live_objects(), 0U);
   }
 
@@ -137,14 +141,13 @@ class CallsOfRuntimeApi : public RuntimeApiTest {
          "cudaMemPrefetch",
          {"cudaMemPrefetch 4096 to host in s1 on 1"},
          [this](CudaApi& with) { with.prefetch(to, MemoryTier::kFar, stream); }},
-        // Driver functions need a context, which the runtime makes when a device is set.
         {"discard",
          "discard",
-         {"cudaSetDevice 1 on 1", "discard 1024 2048 in s1 on 1"},
+         {"discard 1024 2048 in s1 on 1"},
          [this](CudaApi& with) { with.discard(parts, stream); }},
         {"discard and prefetch",
          "discard_and_prefetch",
-         {"cudaSetDevice 1 on 1", "discard_and_prefetch 1024 2048 to device 1 in s1 on 1"},
+         {"discard_and_prefetch 1024 2048 to device 1 in s1 on 1"},
          [this](CudaApi& with) { with.discard_and_prefetch_near(parts, stream); }},
         {"advise near",
          "cudaMemAdvise",
@@ -187,7 +190,11 @@ TEST_F(CallsOfRuntimeApi, ChangeNothingWhereTheDeviceIsCurrent) {
   for (const Call& call : all()) {
     SCOPED_TRACE(call.name);
     call.make(*api);
-    EXPECT_EQ(stand_in::take_calls(), call.asked);
+    Calls calls = stand_in::take_calls();
+    // Driver functions need a context, which the runtime makes when a device is set.
+    EXPECT_EQ(std::erase(calls, "cudaSetDevice 1 on 1"),
+              call.name.starts_with("discard") ? 1U : 0U);
+    EXPECT_EQ(calls, call.asked);
     EXPECT_EQ(stand_in::current_device(), kOrdinal);
   }
 }
@@ -216,12 +223,13 @@ TEST_F(CallsOfRuntimeApi, ThrowWhereTheCurrentDeviceIsNotKnown) {
 }
 
 TEST_F(CallsOfRuntimeApi, ThrowWhereTheDeviceCannotBeChosen) {
-  stand_in::fail("cudaSetDevice", cudaErrorDevicesUnavailable);
+  stand_in::fail("cuCtxPushCurrent", cudaErrorDevicesUnavailable);
   for (const Call& call : all()) {
     SCOPED_TRACE(call.name);
     EXPECT_THROW(call.make(*api), CudaError);
-    EXPECT_EQ(stand_in::take_calls(), Calls{"cudaSetDevice 1 on 0"});
+    EXPECT_EQ(stand_in::take_calls(), Calls{"cuCtxPushCurrent 1 on 0"});
   }
+  stand_in::fail("cudaSetDevice", cudaErrorDevicesUnavailable);
   api->enter_thread();  // throws nothing: the next call does
   EXPECT_EQ(stand_in::last_error(), cudaSuccess);
 }
@@ -235,7 +243,7 @@ TEST_F(RuntimeApiTest, MakesStreamsThatWaitForNoOtherAndHaveAName) {
   api->end_stream(stream);
   stand_in::fail("cudaStreamCreate", cudaErrorIllegalAddress);
   EXPECT_THROW(static_cast<void>(api->make_stream("another")), CudaError);
-  EXPECT_EQ(stand_in::live_objects(), 0U);
+  EXPECT_EQ(stand_in::live_objects(), 1U);  // the context
 }
 
 TEST_F(RuntimeApiTest, MakesEventsThatKeepTheirTimeAndWhoseWaiterSleeps) {
@@ -244,7 +252,7 @@ TEST_F(RuntimeApiTest, MakesEventsThatKeepTheirTimeAndWhoseWaiterSleeps) {
   api->end_event(event);
   stand_in::fail("cudaEventCreate", cudaErrorIllegalAddress);
   EXPECT_THROW(static_cast<void>(api->make_event()), CudaError);
-  EXPECT_EQ(stand_in::live_objects(), 0U);
+  EXPECT_EQ(stand_in::live_objects(), 1U);  // the context
 }
 
 TEST_F(RuntimeApiTest, TellsAnEventThatHasNotFiredFromAFailure) {
@@ -278,6 +286,40 @@ TEST_F(CallsOfRuntimeApi, MakeAGraphReadyAndGiveBackWhatWasCaptured) {
   EXPECT_EQ(stand_in::live_objects(), before);
 }
 
+// A capture that went on would refuse all later work of its stream.
+TEST_F(CallsOfRuntimeApi, EndACaptureEvenWhereTheDeviceCannotBeChosen) {
+  for (const char* const choosing : {"cudaGetDevice", "cuCtxPushCurrent"}) {
+    stand_in::fail(choosing, cudaErrorDevicesUnavailable);
+    api->end_graph(api->end_capture(stream));
+    EXPECT_EQ(std::ranges::count(stand_in::take_calls(), "cudaStreamEndCapture s1 on 0"), 1)
+        << choosing;
+  }
+}
+
+// Otherwise the runtime would create a context of some hundred MiB on the thread's device.
+TEST_F(CallsOfRuntimeApi, EndObjectsOnTheirDeviceInAThreadThatHasChosenNone) {
+  std::byte* const device = api->allocate_device(kSize);
+  std::byte* const managed = api->allocate_managed(kSize);
+  std::byte* const pinned = api->allocate_pinned(kSize);
+  auto* const ended = api->make_stream("ended");
+  auto* const fired = api->make_event();
+  auto* const launched = api->end_capture(stream);
+  static_cast<void>(stand_in::take_calls());
+  std::thread{[&] {
+    api->free_device(device);
+    api->free_managed(managed);
+    api->free_pinned(pinned);
+    api->end_stream(ended);
+    api->end_event(fired);
+    api->end_graph(launched);
+    api->abandon_capture(stream);
+    EXPECT_EQ(calls_on_device(7),
+              (Calls{"cudaFree on 1", "cudaFree on 1", "cudaFreeHost on 1",
+                     "cudaStreamDestroy on 1", "cudaEventDestroy on 1", "cudaGraphExecDestroy on 1",
+                     "cudaStreamEndCapture s1 on 1", "cudaGraphDestroy on 1"}));
+  }}.join();
+}
+
 TEST_F(RuntimeApiTest, EndsThrowNothingAndLeaveNoErrorBehind) {
   auto* const stream = api->make_stream("a name");
   auto* const event = api->make_event();
@@ -299,6 +341,8 @@ TEST_F(RuntimeApiTest, EndsThrowNothingAndLeaveNoErrorBehind) {
   for (const auto& [function, end] : ends) {
     if (function != "cudaGraphExecDestroy") end();
   }
+  EXPECT_EQ(stand_in::live_objects(), 1U);  // the context
+  api.reset();
   EXPECT_EQ(stand_in::live_objects(), 0U);
 }
 
@@ -339,9 +383,9 @@ TEST_F(RuntimeApiTest, GivesTheMemoryThatTheRuntimeAllocated) {
     EXPECT_EQ(calls_on_device(), Calls{kind.function + " 4096 on 1"});
     ASSERT_NE(address, nullptr);
     std::memset(address, 7, kSize.count());
-    EXPECT_EQ(stand_in::live_objects(), 1U);
+    EXPECT_EQ(stand_in::live_objects(), 2U);  // the memory and the context
     ((*api).*kind.free)(address);
-    EXPECT_EQ(stand_in::live_objects(), 0U);
+    EXPECT_EQ(stand_in::live_objects(), 1U);
     static_cast<void>(stand_in::take_calls());
   }
 }
@@ -358,7 +402,7 @@ TEST_F(RuntimeApiTest, SaysWhatToDoWhenThereIsNoMemory) {
     EXPECT_THROW(allocate(), CudaError);
     EXPECT_EQ(stand_in::current_device(), 0);
   }
-  EXPECT_EQ(stand_in::live_objects(), 0U);
+  EXPECT_EQ(stand_in::live_objects(), 1U);  // the context
 }
 
 TEST_F(RuntimeApiTest, TellsWhatIsFree) {
@@ -376,6 +420,7 @@ TEST(FactsOfRuntimeApi, AreTheDevicesAndChangeNoThreads) {
   EXPECT_EQ(facts.compute_capability, 90);
   EXPECT_EQ(facts.memory, 4_GiB);
   EXPECT_EQ(facts.pci_bus, "0000:01:00.0");
+  EXPECT_EQ(facts.uuid, "GPU-01112131-4151-6171-8191-a1b1c1d1e1f1");
   EXPECT_EQ(facts.driver_version, 13000);
   EXPECT_TRUE(facts.has_concurrent_managed_access);
   EXPECT_TRUE(facts.has_discard);
@@ -390,6 +435,7 @@ TEST(FactsOfRuntimeApi, HaveDiscardsWhereTheDriverAndTheGpuHaveThem) {
   stand_in::reset();
   stand_in::fail("cudaGetDriverEntryPoint", cudaErrorSymbolNotFound);
   EXPECT_FALSE(open_runtime_api(0)->facts().has_discard);
+  EXPECT_EQ(open_runtime_api(0)->facts().uuid, "");
   EXPECT_EQ(stand_in::last_error(), cudaSuccess);
 }
 
@@ -456,6 +502,9 @@ TEST(DeviceOfTheRuntime, LeavesAForeignThreadItsOwn) {
   const auto event = device->record(nullptr);
   event->wait();
   EXPECT_EQ(stand_in::current_device(), 0);
+  for (const std::string& choice : chosen_devices()) {
+    EXPECT_TRUE(choice.starts_with("cudaSetDevice 1 ")) << choice;  // by the device's own threads
+  }
 }
 
 }  // namespace

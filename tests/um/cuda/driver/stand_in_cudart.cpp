@@ -7,6 +7,7 @@
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtCudaRt.h>
 
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -24,6 +25,9 @@ struct CUevent_st {
 };
 struct CUgraph_st {};
 struct CUgraphExec_st {};
+struct CUctx_st {
+  int device;
+};
 
 namespace spillway::um::stand_in {
 namespace {
@@ -41,6 +45,7 @@ struct State {
 };
 State state;
 thread_local int current = 0;
+thread_local std::vector<int> left;  // the devices to return to, by cuCtxPopCurrent
 thread_local cudaError_t last = cudaSuccess;
 thread_local cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
 
@@ -134,6 +139,53 @@ CUresult discard_and_prefetch(CUdeviceptr* /*addresses*/, std::size_t* sizes, st
            text(sizes, count) + "to device " + std::to_string(to->id) + " in " + name(stream)));
 }
 
+// One context a device, live from its first use on.
+std::array<CUctx_st, 2> contexts{CUctx_st{0}, CUctx_st{1}};
+
+CUresult retain_context(CUcontext* context, CUdevice device) {
+  const cudaError_t status = call("cuDevicePrimaryCtxRetain", std::to_string(device));
+  if (status == cudaSuccess) live(*context = &contexts.at(static_cast<std::size_t>(device)));
+  return static_cast<CUresult>(status);
+}
+CUresult release_context(CUdevice device) {
+  const cudaError_t status = call("cuDevicePrimaryCtxRelease", std::to_string(device));
+  end(&contexts.at(static_cast<std::size_t>(device)));
+  return static_cast<CUresult>(status);
+}
+CUresult push_context(CUcontext context) {
+  const cudaError_t status = call("cuCtxPushCurrent", std::to_string(context->device));
+  if (status == cudaSuccess) left.push_back(std::exchange(current, context->device));
+  return static_cast<CUresult>(status);
+}
+CUresult pop_context(CUcontext* /*context*/) {
+  const cudaError_t status = call("cuCtxPopCurrent");
+  if (status == cudaSuccess) {
+    current = left.back();
+    left.pop_back();
+  }
+  return static_cast<CUresult>(status);
+}
+CUresult get_uuid(CUuuid* uuid, CUdevice device) {
+  for (std::size_t i = 0; i < sizeof uuid->bytes; ++i) {
+    uuid->bytes[i] = static_cast<char>(16 * i + static_cast<std::size_t>(device));
+  }
+  return static_cast<CUresult>(call("cuDeviceGetUuid", std::to_string(device)));
+}
+
+// The driver's functions by name.
+void* driver_function(std::string_view name) {
+  if (name == "cuMemDiscardBatchAsync") return reinterpret_cast<void*>(discard);
+  if (name == "cuMemDiscardAndPrefetchBatchAsync") {
+    return reinterpret_cast<void*>(discard_and_prefetch);
+  }
+  if (name == "cuDevicePrimaryCtxRetain") return reinterpret_cast<void*>(retain_context);
+  if (name == "cuDevicePrimaryCtxRelease") return reinterpret_cast<void*>(release_context);
+  if (name == "cuCtxPushCurrent") return reinterpret_cast<void*>(push_context);
+  if (name == "cuCtxPopCurrent") return reinterpret_cast<void*>(pop_context);
+  if (name == "cuDeviceGetUuid") return reinterpret_cast<void*>(get_uuid);
+  return nullptr;
+}
+
 int NVTX_API push_range(const char* message) {
   static_cast<void>(call("nvtxRangePush", message));
   return 0;
@@ -178,6 +230,7 @@ void reset(const Machine& machine) {
   state.streams = 0;
   state.events = 0;
   current = 0;
+  left.clear();
   last = cudaSuccess;
   mode = cudaStreamCaptureModeGlobal;
 }
@@ -247,11 +300,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int device) {
 cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function,
                                              unsigned /*version*/, unsigned long long /*flags*/,
                                              cudaDriverEntryPointQueryResult* found) {
-  const std::string_view wanted{symbol};
-  if (wanted == "cuMemDiscardBatchAsync") *function = reinterpret_cast<void*>(discard);
-  if (wanted == "cuMemDiscardAndPrefetchBatchAsync") {
-    *function = reinterpret_cast<void*>(discard_and_prefetch);
-  }
+  *function = driver_function(symbol);
   *found = *function == nullptr ? cudaDriverEntryPointSymbolNotFound : cudaDriverEntryPointSuccess;
   return call("cudaGetDriverEntryPoint", symbol);
 }

@@ -4,9 +4,11 @@
 
 #include <future>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/refusal.h"
+#include "tests/sleeping_threads.h"
 #include "tests/um/cuda/managed/small_space.h"
 #include "um/cuda/managed/cuda_managed_memory.h"
 #include "um/error.h"
@@ -76,6 +78,30 @@ TEST_F(CudaManagedSpaceTest, PrefetchesWhereTheDriverHasNoDiscard) {
   EXPECT_EQ(api->take_log(), Log{});
 }
 
+// Page 1 is near with dead content when the driver refuses.
+TEST_F(CudaManagedSpaceTest, LeavesPagesAsTheyWereWhenTheyCannotBePopulated) {
+  make(options());
+  space->hints().populate(pages(0, 2));
+  space->hints().discard(pages(1, 1));
+  api->fail("discard and prefetch near", cudaErrorInvalidValue);
+  EXPECT_THROW(space->hints().populate(pages(0, 3)), CudaError);
+  EXPECT_EQ(ledger.in_use(), 2_MiB);
+  EXPECT_EQ(space->near_bytes(space->slab()), 2_MiB);
+  api->fail("", cudaSuccess);
+  static_cast<void>(api->take_log());
+  space->hints().populate(pages(0, 3));
+  EXPECT_EQ(api->take_log().front(), "um upkeep: discard and prefetch near slab 2+1");
+  EXPECT_EQ(ledger.in_use(), 6_MiB);
+}
+
+// The room is there, so that it stays charged.
+TEST_F(CudaManagedSpaceTest, KeepsPopulatedPagesWhoseEventFails) {
+  make(options());
+  api->fail("um upkeep: record", cudaErrorInvalidValue);
+  EXPECT_THROW(space->hints().populate(pages(0, 2)), CudaError);
+  EXPECT_EQ(ledger.in_use(), 4_MiB);
+}
+
 TEST_F(CudaManagedSpaceTest, ReleasesTheChargeOfAnOffloadWhenItsEventHasFired) {
   make(options());
   space->hints().populate(pages(0, 3));
@@ -92,6 +118,66 @@ TEST_F(CudaManagedSpaceTest, ReleasesTheChargeOfAnOffloadWhenItsEventHasFired) {
   EXPECT_EQ(ledger.in_use(), 2_MiB);
   EXPECT_EQ(space->counters().bytes_offloaded, 4_MiB);
   EXPECT_EQ(api->take_log(), (Log{"um out: prefetch far slab 0+2", "um out: record"}));
+}
+
+TEST_F(CudaManagedSpaceTest, HasTwoOffloadsUnderWayThatEndInTheirOrder) {
+  make(options());
+  space->hints().populate(pages(0, 3));
+  use(0, 3);
+  static_cast<void>(api->take_log());
+  api->hold();
+  std::vector<int> ended;
+  std::promise<void> both;
+  space->hints().prefetch(pages(0, 1), MemoryTier::kFar,
+                          [&](const std::exception_ptr&) { ended.push_back(1); });
+  space->hints().prefetch(pages(1, 1), MemoryTier::kFar, [&](const std::exception_ptr&) {
+    ended.push_back(2);
+    both.set_value();
+  });
+  api->wait_until_noted("um out 2: record");  // although the first one has not ended
+  EXPECT_EQ(api->take_log(), (Log{"um out: prefetch far slab 0+1", "um out: record",
+                                  "um out 2: prefetch far slab 1+1", "um out 2: record"}));
+  api->finish("um out 2");
+  EXPECT_EQ(ledger.in_use(), 6_MiB);  // its room is counted after that of the first one
+  api->finish("um out");
+  both.get_future().wait();
+  EXPECT_EQ(ended, (std::vector{1, 2}));
+  EXPECT_EQ(ledger.in_use(), 2_MiB);
+}
+
+// A driver that takes its time to give room.
+class SlowRoom final : public RecordingApi {
+ public:
+  void discard_and_prefetch_near(std::span<const Range> ranges, cudaStream_t stream) override {
+    RecordingApi::discard_and_prefetch_near(ranges, stream);
+    note("room comes");
+    may_end_.wait();
+  }
+  void let_end() { end_.set_value(); }
+
+ private:
+  std::promise<void> end_;
+  std::shared_future<void> may_end_{end_.get_future()};
+};
+
+TEST_F(CudaManagedSpaceTest, EndsMovesWhileTheDriverGivesRoom) {
+  SlowRoom own;
+  CudaManagedMemory from{own, std::nullopt};
+  ComputeStreams none{own};
+  CudaManagedSpace made{own, from, none, nullptr, options(), ledger};
+  std::promise<void> near;
+  made.hints().prefetch(made.slab().first((2_MiB).count()), MemoryTier::kNear,
+                        [&](const std::exception_ptr&) { near.set_value(); });
+  near.get_future().wait();
+  std::thread populating{[&] { made.hints().populate(made.slab().last((2_MiB).count())); }};
+  own.wait_until_noted("room comes");
+  made.hints().prefetch(made.slab().first((2_MiB).count()), MemoryTier::kFar,
+                        [](const std::exception_ptr&) {});
+  while (!test::all_others_sleep()) std::this_thread::yield();
+  const Bytes counted = ledger.in_use();
+  own.let_end();
+  populating.join();
+  EXPECT_EQ(counted, 2_MiB);  // only the page that is populated
 }
 
 TEST_F(CudaManagedSpaceTest, ChargesAPrefetchWhenItIsAskedFor) {
@@ -209,10 +295,25 @@ TEST_F(CudaManagedSpaceTest, CountsAllUnifiedMemoryTogetherAndKeepsALimitWhateve
   from.free(from.allocate(12_MiB, true));
 }
 
+// 4 MiB of the first slab are near: the driver does not count them as free.
+TEST_F(CudaManagedSpaceTest, NeedsRoomOnceForUnifiedMemoryThatIsNear) {
+  make(options());
+  space->hints().populate(pages(0, 2));
+  api->set_free(512_MiB + 4_MiB + 8_MiB);
+  memory->free(memory->allocate(8_MiB, false));
+  api->set_free(512_MiB + 4_MiB + 7_MiB);
+  expect_refused([&] { static_cast<void>(memory->allocate(8_MiB, false)); }, "--oversubscribe");
+  use(0, 2);
+  EXPECT_EQ(move(0, 2, MemoryTier::kFar), nullptr);  // these may come again
+  api->set_free(512_MiB + 8_MiB + 7_MiB);
+  expect_refused([&] { static_cast<void>(memory->allocate(8_MiB, false)); }, "--oversubscribe");
+}
+
 TEST(ManagedRoom, IsFreeMemoryLessAMargin) {
   EXPECT_NO_THROW(expect_managed_room(1_GiB, {.free = 1536_MiB}));
   EXPECT_THROW(expect_managed_room(1_GiB, {.free = 1535_MiB}), Error);
   EXPECT_THROW(expect_managed_room(1_GiB, {.free = 1536_MiB, .taken = 1_MiB}), Error);
+  EXPECT_NO_THROW(expect_managed_room(1_GiB, {.free = 1536_MiB, .taken = 1_MiB, .near = 1_MiB}));
   EXPECT_NO_THROW(expect_managed_room(1_GiB, {.free = 0_MiB, .oversubscribe = true}));
 }
 

@@ -21,6 +21,9 @@ constexpr std::size_t kPage = 4096;
 // Six pages with room for four near.
 class NearPagesTest : public ::testing::Test {
  protected:
+  explicit NearPagesTest(DeadContent dead = DeadContent::kStaysUntilOverwritten)
+      : pages{slab, Bytes{kPage}, ledger, near, dead} {}
+
   [[nodiscard]] Range at(std::size_t first, std::size_t count) {
     return Range{slab}.subspan(first * kPage, count * kPage);
   }
@@ -39,18 +42,21 @@ class NearPagesTest : public ::testing::Test {
   // Drops pages at the end of a life.
   [[nodiscard]] std::vector<Range> dropped(Range range) {
     pages.end_life(range);
-    return pages.drop(range);
+    std::vector<Range> all = pages.drop(range);
+    pages.end_drop(all);
+    return all;
   }
 
   std::vector<std::byte> slab = std::vector<std::byte>(6 * kPage);
   Ledger ledger{Bytes{4 * kPage}};
-  SlabPages pages{slab, Bytes{kPage}, ledger};
+  Ledger near{Bytes{6 * kPage}};
+  SlabPages pages;
 };
 
 TEST_F(NearPagesTest, BringsOnlyWhatIsAwayInAsFewRangesAsCanBe) {
-  EXPECT_EQ(text(pages.bring(at(2, 1))), "2+1");
-  EXPECT_EQ(text(pages.bring(at(0, 4))), "0+2 3+1");
-  EXPECT_EQ(text(pages.bring(at(0, 4))), "");
+  EXPECT_EQ(text(pages.bring(at(2, 1)).away), "2+1");
+  EXPECT_EQ(text(pages.bring(at(0, 4)).away), "0+2 3+1");
+  EXPECT_EQ(text(pages.bring(at(0, 4)).away), "");
   EXPECT_EQ(charged(), 4U);
 }
 
@@ -65,7 +71,7 @@ TEST_F(NearPagesTest, ReleasesWhatWentFar) {
   static_cast<void>(pages.bring(at(0, 4)));
   pages.send_away(at(1, 5));  // pages 4 and 5 were not near
   EXPECT_EQ(charged(), 1U);
-  EXPECT_EQ(text(pages.bring(at(0, 4))), "1+3");
+  EXPECT_EQ(text(pages.bring(at(0, 4)).away), "1+3");
 }
 
 TEST_F(NearPagesTest, CountsTheLiveBytesOfARange) {
@@ -90,7 +96,7 @@ TEST_F(NearPagesTest, GivesTheRoomOfRetiredPagesBackBeforeTheyAreDropped) {
   static_cast<void>(pages.bring(at(0, 4)));
   pages.retire(at(0, 2));
   EXPECT_EQ(charged(), 2U);
-  EXPECT_EQ(text(pages.bring(at(4, 2))), "4+2");  // the two discarded pages
+  EXPECT_EQ(text(pages.bring(at(4, 2)).away), "4+2");  // the two discarded pages
   EXPECT_EQ(text(dropped(at(0, 2))), "0+2");
   EXPECT_EQ(charged(), 4U);
 }
@@ -99,7 +105,7 @@ TEST_F(NearPagesTest, GivesTheRoomOfRetiredPagesBackBeforeTheyAreDropped) {
 TEST_F(NearPagesTest, KeepsAPageThatLivesAgain) {
   static_cast<void>(pages.bring(at(0, 2)));
   pages.retire(at(0, 2));
-  EXPECT_EQ(text(pages.bring(at(1, 1))), "");
+  EXPECT_EQ(text(pages.bring(at(1, 1)).away), "");
   EXPECT_EQ(charged(), 1U);
   EXPECT_EQ(text(dropped(at(0, 2))), "0+1");
   EXPECT_EQ(charged(), 1U);
@@ -119,7 +125,7 @@ TEST_F(NearPagesTest, LeavesDeadPagesNearUntilTheyAreDropped) {
   static_cast<void>(pages.bring(at(0, 2)));
   pages.end_life(at(0, 2));
   EXPECT_EQ(charged(), 0U);
-  EXPECT_EQ(text(pages.bring(at(0, 2))), "");
+  EXPECT_EQ(text(pages.bring(at(0, 2)).away), "");
   EXPECT_EQ(charged(), 2U);
 }
 
@@ -131,6 +137,59 @@ TEST_F(NearPagesTest, DropsNothingThatLivesAgainBeforeItIsDropped) {
   EXPECT_EQ(charged(), 1U);
 }
 
+TEST_F(NearPagesTest, TakesBackWhatItHasBrought) {
+  static_cast<void>(pages.bring(at(0, 2)));
+  pages.retire(at(1, 1));
+  pages.take_back(pages.bring(at(0, 4)));
+  EXPECT_EQ(charged(), 1U);
+  EXPECT_EQ(near.in_use(), Bytes{2 * kPage});  // with the retired page
+  EXPECT_EQ(text(pages.bring(at(0, 4)).away), "2+2");
+}
+
+// Pages that a driver drops when it is told to.
+class DroppedPagesTest : public NearPagesTest {
+ protected:
+  DroppedPagesTest() : NearPagesTest{DeadContent::kIsDropped} {}
+};
+
+TEST_F(DroppedPagesTest, AreChargedUntilTheDriverHasDroppedThem) {
+  static_cast<void>(pages.bring(at(0, 4)));
+  pages.retire(at(0, 2));
+  EXPECT_EQ(charged(), 4U);
+  EXPECT_EQ(pages.dead(), Bytes{2 * kPage});
+  EXPECT_THROW(static_cast<void>(pages.bring(at(4, 2))), OutOfMemory);
+  pages.end_life(at(0, 2));
+  const std::vector<Range> dropping = pages.drop(at(0, 2));
+  EXPECT_EQ(charged(), 4U);
+  EXPECT_TRUE(pages.is_dropping(at(1, 3)));
+  EXPECT_FALSE(pages.is_dropping(at(2, 4)));
+  pages.end_drop(dropping);
+  EXPECT_EQ(charged(), 2U);
+  EXPECT_EQ(near.in_use(), Bytes{2 * kPage});
+  EXPECT_EQ(pages.dead(), Bytes{});
+  EXPECT_EQ(text(pages.bring(at(4, 2)).away), "4+2");
+}
+
+TEST_F(DroppedPagesTest, LiveAgainAtNoCost) {
+  static_cast<void>(pages.bring(at(0, 4)));
+  pages.retire(at(0, 4));
+  EXPECT_EQ(pages.cost(at(0, 5)), Bytes{kPage});
+  EXPECT_EQ(text(pages.bring(at(0, 4)).retired), "0+4");
+  EXPECT_EQ(charged(), 4U);
+  EXPECT_EQ(pages.dead(), Bytes{});
+  EXPECT_EQ(text(dropped(at(0, 4))), "");
+  EXPECT_EQ(charged(), 4U);
+}
+
+TEST_F(DroppedPagesTest, AreRetiredAgainWhenTheyAreTakenBack) {
+  static_cast<void>(pages.bring(at(0, 2)));
+  pages.retire(at(0, 2));
+  pages.take_back(pages.bring(at(0, 3)));
+  EXPECT_EQ(charged(), 2U);
+  EXPECT_EQ(text(dropped(at(0, 3))), "0+2");
+  EXPECT_EQ(charged(), 0U);
+}
+
 TEST_F(NearPagesTest, RefusesWhatIsNotWholePagesOfTheSlab) {
   EXPECT_THROW(static_cast<void>(pages.bring(Range{slab}.subspan(1, kPage))), ContractError);
   EXPECT_THROW(static_cast<void>(pages.bring(at(0, 1).first(kPage / 2))), ContractError);
@@ -140,12 +199,17 @@ TEST_F(NearPagesTest, RefusesWhatIsNotWholePagesOfTheSlab) {
 
 TEST(SlabPages, GivesBackItsChargeAtItsEnd) {
   std::vector<std::byte> slab(2 * kPage);
-  Ledger ledger{Bytes{2 * kPage}};
-  {
-    SlabPages pages{slab, Bytes{kPage}, ledger};
-    static_cast<void>(pages.bring(slab));
+  for (const auto dead : {DeadContent::kIsDropped, DeadContent::kStaysUntilOverwritten}) {
+    Ledger ledger{Bytes{2 * kPage}};
+    Ledger near{Bytes{2 * kPage}};
+    {
+      SlabPages pages{slab, Bytes{kPage}, ledger, near, dead};
+      static_cast<void>(pages.bring(slab));
+      pages.retire(Range{slab}.first(kPage));
+    }
+    EXPECT_EQ(ledger.in_use(), Bytes{});
+    EXPECT_EQ(near.in_use(), Bytes{});
   }
-  EXPECT_EQ(ledger.in_use(), Bytes{});
 }
 
 using Log = std::vector<std::string>;
@@ -157,10 +221,11 @@ TEST_F(DeadPages, AreDiscardedOnTheStreamThatPopulates) {
   static_cast<void>(api->take_log());
   space->hints().retire(pages(0, 2));
   EXPECT_EQ(api->take_log(), Log{});
-  EXPECT_EQ(ledger.in_use(), 2_MiB);
+  EXPECT_EQ(ledger.in_use(), 6_MiB);
   space->hints().discard(pages(0, 2));
-  space->hints().check();  // waits for the driver calls
-  EXPECT_EQ(api->take_log(), (Log{"um upkeep: discard slab 0+2"}));
+  space->hints().check();  // waits for the driver
+  EXPECT_EQ(api->take_log(), (Log{"um upkeep: discard slab 0+2", "um upkeep: record"}));
+  EXPECT_EQ(ledger.in_use(), 2_MiB);
   EXPECT_EQ(space->counters().discarded_pages, 2U);
 }
 
@@ -180,8 +245,9 @@ TEST_F(DeadPages, AreToldToTheDriverOnlyWhereItMayEvictOrWhenAskedTo) {
     space.reset();
     return log;
   };
-  const Log told{"um upkeep: discard slab 0+3", "um upkeep: discard and prefetch near slab 0+3",
-                 "um upkeep: record", "compute: wait for um upkeep"};
+  const Log told{"um upkeep: discard slab 0+3", "um upkeep: record",
+                 "um upkeep: discard and prefetch near slab 0+3", "um upkeep: record",
+                 "compute: wait for um upkeep"};
   EXPECT_EQ(calls({}), Log{});
   EXPECT_EQ(calls({.oversubscribe = true}), told);
   EXPECT_EQ(calls({.discards = true}), told);
@@ -223,8 +289,8 @@ TEST_F(DeadPages, AloneWaitForTheDriversDiscard) {
   own.let_end();
   again.join();
   EXPECT_EQ(own.take_log(),
-            (Log{"um upkeep: discard slab 0+1", "um upkeep: discard and prefetch near slab 0+1",
-                 "um upkeep: record"}));
+            (Log{"um upkeep: discard slab 0+1", "um upkeep: record",
+                 "um upkeep: discard and prefetch near slab 0+1", "um upkeep: record"}));
 }
 
 TEST_F(DeadPages, AreDroppedBeforeTheirSpaceEnds) {
@@ -241,7 +307,93 @@ TEST_F(DeadPages, AreDroppedBeforeTheirSpaceEnds) {
   while (!test::all_others_sleep()) std::this_thread::yield();
   own.let_end();
   end.join();
-  EXPECT_EQ(own.take_log().back(), "um upkeep: discard slab 0+1");
+  EXPECT_EQ(own.take_log().back(), "um upkeep: record");
+}
+
+// The near memory of four pages is 6 MiB. Three pages are near and the first one is dead, so the
+// last one has room when the driver has dropped that one.
+class RoomOfDeadPages : public DeadPages {
+ protected:
+  void SetUp() override {
+    make(discarding());
+    space->hints().populate(pages(0, 3));
+    use(0, 1);
+    space->hints().retire(pages(0, 1));
+    static_cast<void>(api->take_log());
+    api->hold();
+  }
+  static void wait_until_all_others_sleep() {
+    while (!test::all_others_sleep()) std::this_thread::yield();
+  }
+  // Lets the driver drop the page. Expects that nothing uses its room before.
+  void drop() {
+    wait_until_all_others_sleep();
+    EXPECT_EQ(api->take_log(), Log{});
+    space->hints().discard(pages(0, 1));
+    api->wait_until_noted("um upkeep: discard slab 0+1");
+    wait_until_all_others_sleep();
+    EXPECT_EQ(api->take_log(), (Log{"um upkeep: discard slab 0+1", "um upkeep: record"}));
+    EXPECT_EQ(ledger.in_use(), 6_MiB);
+    api->finish("um upkeep");
+  }
+};
+
+TEST_F(RoomOfDeadPages, IsForPagesToOverwriteWhenTheyAreDropped) {
+  std::thread populating{[&] { space->hints().populate(pages(3, 1)); }};
+  drop();
+  populating.join();
+  EXPECT_EQ(api->take_log(), (Log{"um upkeep: discard and prefetch near slab 3+1",
+                                  "um upkeep: record", "compute: wait for um upkeep"}));
+  EXPECT_EQ(ledger.in_use(), 6_MiB);
+}
+
+TEST_F(RoomOfDeadPages, IsForAPrefetchWhenTheyAreDropped) {
+  std::promise<std::exception_ptr> ended;
+  space->hints().prefetch(pages(3, 1), MemoryTier::kNear, [&](std::exception_ptr failure) {
+    ended.set_value(std::move(failure));
+  });  // returns
+  drop();
+  api->finish("um in");
+  EXPECT_EQ(ended.get_future().get(), nullptr);
+  EXPECT_EQ(api->take_log(), (Log{"um in: prefetch near slab 3+1", "um in: record"}));
+  EXPECT_EQ(ledger.in_use(), 6_MiB);
+  EXPECT_EQ(space->counters().bytes_prefetched, 2_MiB);
+}
+
+// Five pages: two are away, and only one of them has room when a page is dropped.
+TEST_F(DeadPages, HaveTheirRoomPromisedOnce) {
+  ManagedOptions wanted = discarding();
+  wanted.size = 10_MiB;
+  make(wanted);
+  space->hints().populate(pages(0, 3));
+  use(0, 2);
+  api->hold();
+  const auto replace = [&](Range dead, Range by, Range other, const std::string& stream) {
+    space->hints().retire(dead);
+    std::promise<std::exception_ptr> ended;
+    space->hints().prefetch(by, MemoryTier::kNear, [&](std::exception_ptr failure) {
+      ended.set_value(std::move(failure));
+    });
+    EXPECT_THROW(space->hints().populate(other), OutOfMemory);
+    EXPECT_THROW(space->hints().prefetch(other, MemoryTier::kNear, {}), OutOfMemory);
+    space->hints().discard(dead);
+    api->finish("um upkeep");
+    api->finish(stream);
+    EXPECT_EQ(ended.get_future().get(), nullptr);
+  };
+  replace(pages(0, 1), pages(3, 1), pages(4, 1), "um in");
+  replace(pages(1, 1), pages(4, 1), pages(0, 1), "um in 2");
+}
+
+TEST_F(RoomOfDeadPages, IsNotWaitedForAfterAFailure) {
+  std::thread failing{[&] { EXPECT_THROW(space->hints().populate(pages(3, 1)), CudaError); }};
+  wait_until_all_others_sleep();
+  api->fail("um out: prefetch", cudaErrorInvalidValue);
+  std::promise<void> ended;
+  space->hints().prefetch(pages(1, 1), MemoryTier::kFar,
+                          [&](const std::exception_ptr&) { ended.set_value(); });
+  ended.get_future().wait();
+  failing.join();
 }
 
 }  // namespace

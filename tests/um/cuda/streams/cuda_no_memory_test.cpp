@@ -5,10 +5,13 @@
 #include <cstddef>
 #include <new>
 #include <thread>
+#include <utility>
 
 #include "tests/sleeping_threads.h"
 #include "tests/um/cuda/recording_api.h"
 #include "tests/um/out_of_memory.h"
+#include "um/cuda/cuda_device.h"
+#include "um/cuda/managed/cuda_managed_space.h"
 #include "um/cuda/streams/cuda_stream.h"
 
 namespace spillway::um {
@@ -54,6 +57,59 @@ TEST(CudaStream, SynchronizesWithoutMemory) {
     api.touch(use.range, Access::kWrite);
   }
   api.free_device(memory);
+}
+
+// A driver that aligns to 256 bytes. No memory is left after the second allocation, which has room
+// to be aligned.
+class UnalignedDevice final : public RecordingApi {
+ public:
+  [[nodiscard]] std::byte* allocate_device(Bytes size) override {
+    std::byte* const address = RecordingApi::allocate_device(size + 256_B) + 256;
+    is_next_refused = is_second_;
+    return address;
+  }
+  void free_device(std::byte* address) noexcept override {
+    RecordingApi::free_device(address - 256);
+    is_second_ = true;
+  }
+
+ private:
+  bool is_second_ = false;
+};
+
+TEST(DeviceMemory, LeaksNothingWhenAnAllocationCannotBeNoted) {
+  UnalignedDevice api;
+  DeviceMemory memory{api};
+  EXPECT_THROW(static_cast<void>(memory.allocate(100_B)), std::bad_alloc);
+  EXPECT_EQ(api.live_objects(), 0U);
+}
+
+// Refuses each allocation of a prefetch once, from its first to its last.
+TEST(CudaManagedSpace, ChargesNothingForAPrefetchThatCannotBeEnqueued) {
+  RecordingApi api;
+  CudaManagedMemory memory{api, std::nullopt};
+  ComputeStreams compute{api};
+  Ledger ledger{4_MiB};
+  CudaManagedSpace space{
+      api, memory, compute, nullptr, {.size = 4_MiB, .near = 4_MiB, .page = 2_MiB}, ledger};
+  int refused = 0;
+  for (bool is_refused = true; is_refused; ++refused) {
+    is_refused = false;
+    std::atomic<bool> has_ended{false};
+    allocations_until_refusal = refused;
+    try {
+      space.hints().prefetch(space.slab(), MemoryTier::kNear,
+                             [&](const std::exception_ptr&) { has_ended = true; });
+    } catch (const std::bad_alloc&) {
+      is_refused = true;
+      EXPECT_EQ(ledger.in_use(), 0_B) << refused;
+      EXPECT_EQ(space.near_bytes(space.slab()), 0_B) << refused;
+    }
+    allocations_until_refusal = -1;
+    while (!is_refused && !has_ended) std::this_thread::yield();
+  }
+  EXPECT_GT(refused, 1);
+  EXPECT_EQ(ledger.in_use(), 4_MiB);
 }
 
 }  // namespace

@@ -19,8 +19,11 @@ enum cudaMemcpyKind {
   cudaMemcpyDeviceToDevice = 3
 };
 constexpr unsigned cudaStreamNonBlocking = 1;
+constexpr unsigned cudaEventBlockingSync = 1;
+constexpr unsigned cudaEventDisableTiming = 2;
 
 using cudaStream_t = struct CUstream_st*;
+using cudaEvent_t = struct CUevent_st*;
 struct cudaFuncAttributes {};
 
 extern "C" {
@@ -37,5 +40,10 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t size, cudaMe
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function);
 }
