@@ -11,6 +11,7 @@
 #include "src/plan/bucket_choice.h"
 #include "src/plan/budget.h"
 #include "src/plan/file_plans.h"
+#include "src/plan/memory_choice.h"
 #include "src/plan/predicted_step.h"
 #include "src/plan/sub_batch_plans.h"
 #include "src/profile/measured_profile.h"
@@ -25,12 +26,13 @@ using um::Bytes;
 
 constexpr std::string_view kAutomatic = "auto";  // a budget that is left to us
 
-PlanRequest request_of(const TrainerOptions& options) {
-  return {.memory = options.memory.mode,
+PlanRequest request_of(const TrainerOptions& options, const um::Device& device) {
+  return {.memory = memory_mode(options.memory.mode, device, options.memory.space.far),
           .planner = &prefetch::find_planner(options.planning.planner),
           .may_recompute = options.planning.may_recompute,
           .state = options.planning.state,
-          .update = options.planning.update};
+          .update = options.planning.update,
+          .is_file_far = device.memory_facts().is_host_ram};
 }
 
 }  // namespace
@@ -41,7 +43,7 @@ PlannedSteps::PlannedSteps(const TrainerOptions& options, ExecutionContext& cont
       context_{context},
       events_{std::move(events)},
       stop_{std::move(stop)},
-      request_{request_of(options)},
+      request_{request_of(options, *context.device)},
       buckets_{options.ranks.buckets} {
   if (options.only_evaluates) {
     near_ = std::make_unique<const Workload>(
