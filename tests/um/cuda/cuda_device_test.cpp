@@ -6,7 +6,12 @@
 #include <algorithm>
 #include <fstream>
 #include <future>
+#include <map>
+#include <mutex>
 #include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "tests/temporary_folder.h"
 #include "tests/um/cuda/recording_api.h"
@@ -292,6 +297,30 @@ TEST_F(CudaCopySpaceTest, TakesNoMoreNearMemoryThanWasAskedFor) {
             1);
 }
 
+// A driver that copies as late as possible: when a thread waits for the stream.
+class LateCopies final : public RecordingApi {
+ public:
+  using RecordingApi::synchronize;
+
+  void copy(std::span<const std::byte> from, std::byte* to, cudaStream_t stream) override {
+    const std::lock_guard lock{mutex_};
+    copies_[stream].emplace_back(from, to);
+  }
+  void synchronize(cudaStream_t stream) override {
+    std::vector<std::pair<std::span<const std::byte>, std::byte*>> ready;
+    {
+      const std::lock_guard lock{mutex_};
+      ready = std::exchange(copies_[stream], {});
+    }
+    for (const auto& [from, to] : ready) RecordingApi::copy(from, to, stream);
+    RecordingApi::synchronize(stream);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<cudaStream_t, std::vector<std::pair<std::span<const std::byte>, std::byte*>>> copies_;
+};
+
 // Far memory of 32 MiB in a file; near memory is as large.
 class CudaFileSpaceTest : public ::testing::Test {
  protected:
@@ -316,7 +345,7 @@ class CudaFileSpaceTest : public ::testing::Test {
   }
 
   test::TemporaryFolder folder;
-  RecordingApi api;
+  LateCopies api;
   DeviceMemory device{api};
   PinnedMemory pinned{api};
   CudaFileSpace space{
