@@ -9,7 +9,7 @@
 
 namespace spillway {
 
-/// The memory mode of a run whose user leaves it open.
+/// A memory mode for a run without a given one.
 struct MemoryChoice {
   MemoryMode mode;
   std::string reason;  ///< half a sentence: "pages of unified memory move by hints"

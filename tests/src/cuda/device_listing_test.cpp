@@ -75,7 +75,7 @@ std::vector<Card> cards() {
            "16.0 GT/s PCIe x16", kNoCupti}};
 }
 
-// What the device says of itself, but for what this machine has no such card for.
+// Returns the listing of a card; replaces the parts that depend on this machine.
 ListedDevice listed(const Card& card) {
   auto api = std::make_unique<um::RecordingApi>(card.facts);
   api->set_free(card.facts.memory - 1_GiB);
