@@ -103,6 +103,14 @@ struct Capability {
   std::string comment;  ///< what it is good for, or why it is unavailable
 };
 
+/// How a device's near memory relates to far memory.
+struct MemoryFacts {
+  Bytes total;                    ///< near memory, whether in use or not
+  bool moves_by_hints = true;     ///< managed spaces are available; their pages move
+  bool hints_reach_files = true;  ///< far memory of a managed space may be a file
+  bool is_host_ram = false;  ///< near memory of a GPU is the RAM: what moves to RAM frees nothing
+};
+
 /// A processor with its near and far memory. A factory for everything that depends on the hardware.
 class Device {
  public:
@@ -112,6 +120,9 @@ class Device {
   [[nodiscard]] virtual std::vector<Capability> capabilities() const = 0;
   /// Returns the near bytes that a run could use now, before any budget.
   [[nodiscard]] virtual Bytes available_memory() const = 0;
+
+  /// Returns how near memory relates to far memory.
+  [[nodiscard]] virtual MemoryFacts memory_facts() const = 0;
 
   /// Describes how page faults without hints are served. The time is approximate.
   [[nodiscard]] virtual Faults faults() const = 0;

@@ -34,6 +34,10 @@ struct Machine {
 /// prefetch/README.md). Throws: um::Error that says what is wrong and where.
 [[nodiscard]] Machine find_machine(const std::string& name_or_path);
 
+/// Returns the built-in machine named in `device`, a name such as "NVIDIA GH200 480GB"; the longest
+/// name counts, since gh200 is not h200. Returns host for other devices.
+[[nodiscard]] Machine closest_machine(std::string device);
+
 /// Returns `machine` with its peak in `precision`, one of those of Machine::precision. Requires:
 /// `machine` is in fp32. Throws: um::Error when the machine lacks that peak, listing those that it
 /// has.

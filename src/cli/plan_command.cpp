@@ -182,7 +182,7 @@ bool plan_in_sub_batches(const PlanCommandFlags& options, const PlanSubject& sub
                            .machine = *subject.machine,
                            .step = options.subject.workload.step(),
                            .budget = budget,
-                           .request = options.plan.request(options.memory.mode())}};
+                           .request = options.plan.request(options.memory.planned_mode())}};
   const std::size_t batch = options.subject.workload.batch;
   const prefetch::SubBatches batches = options.sub_batch.resolve(batch, planner);
   if (batches.steps == 1) return false;
@@ -199,7 +199,7 @@ bool plan_in_sub_batches(const PlanCommandFlags& options, const PlanSubject& sub
   json figures = figures_of(steps, planner, planner.need(batches), description(subject), took);
   figures["budget_bytes"] = budget.count();
   add_places(
-      options.memory.mode(), [&] { return arena_use_of(steps); }, figures);
+      options.memory.planned_mode(), [&] { return arena_use_of(steps); }, figures);
   const PlannedSubStep& last = steps.back();
   if (normalizes_by_batch(*last.graph)) {
     tell("note: batch norm's statistics change: they are of each sub-batch alone\n");
@@ -261,7 +261,7 @@ PlanQuestion open(const PlanCommandFlags& options, const Budget& budget_text,
 
 void plan(const PlanCommandFlags& options) {
   const Budget budget_text = Budget::parse(options.plan.budget);
-  PlanRequest request = options.plan.request(options.memory.mode());
+  PlanRequest request = options.plan.request(options.memory.planned_mode());
   expect_one_standard_output(
       {{"--out", options.out}, {"--timeline", options.timeline}, {"--json", options.json}});
   for (const std::string& path : {options.out, options.timeline, options.json}) {
@@ -282,7 +282,7 @@ void plan(const PlanCommandFlags& options) {
       figures["noise"] = options.noise.try_out(subject.step->graph, planned.plan, subject.profile);
     }
     add_places(
-        options.memory.mode(), [&] { return arena_use(subject.step->graph, planned.plan); },
+        options.memory.planned_mode(), [&] { return arena_use(subject.step->graph, planned.plan); },
         figures);
     if (options.ranks.are_several()) {
       figures["ranks"] = rank_figures(options.ranks, options.subject, planned, subject, budget,
@@ -310,7 +310,7 @@ void add_plan_command(CLI::App& app) {
       app.add_subcommand("plan", "Plan, verify and simulate a training step; needs no device");
   const auto options = std::make_shared<PlanCommandFlags>();  // shared with the callback
   options->subject.add_to(*command);
-  options->memory.add_mode_to(*command);
+  options->memory.add_planned_mode_to(*command);
   options->plan.add_to(*command);
   options->noise.add_to(*command);
   options->sub_batch.add_to_plan(*command);

@@ -27,7 +27,7 @@ namespace {
 void add_machine_to(CLI::App& app, SubjectFlags& options) {
   auto* const machine = app.add_option(
       "--machine", options.machine,
-      "Machine model to plan for: k40m, v100, a100, h100, h200, a machine file "
+      "Machine model to plan for: k40m, v100, a100, h100, h200, gh200, a machine file "
       "(prefetch/README.md), or host, a model of a two-core machine with this machine's tensor "
       "layouts (default: host). A trace uses only its near memory and link");
   machine->check(check_machine);

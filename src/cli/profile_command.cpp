@@ -20,6 +20,7 @@
 #include "src/cli/terminal/terminal.h"
 #include "src/execute/executor.h"
 #include "src/plan/budget.h"
+#include "src/plan/memory_choice.h"
 #include "src/plan/plans.h"
 #include "src/profile/interconnect_profiler.h"
 #include "src/profile/measured_profile.h"
@@ -50,10 +51,12 @@ prefetch::Profile measure(const ProfileFlags& options, ExecutionContext& context
                           const Workload& workload) {
   const um::Bytes limit = limit_of(options, context, workload);
   expect_feasible(workload.neediest_to_plan(), limit);
+  const um::ManagedOptions space = options.memory.space();
+  const MemoryMode mode = memory_mode(options.memory.mode(), *context.device, space.far);
   const Interrupt interrupt;
   ProgressLine progress;
   return measure_profile(
-      context, workload, limit, options.memory.mode(), options.memory.space(), interrupt.token(),
+      context, workload, limit, mode, space, interrupt.token(),
       [&](double part) { progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part)); });
 }
 

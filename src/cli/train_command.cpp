@@ -96,7 +96,7 @@ json how_it_was_planned(const Trainer& trainer, const std::string& far) {
   const prefetch::PlanFacts facts = facts_of(trainer.plans(), trainer.workload());
   json result{{"device", trainer.context().device->name()},
               {"backend", trainer.context().backend->description()},
-              {"memory", to_string(trainer.options().memory.mode)},
+              {"memory", to_string(trainer.memory())},
               {"memory_description", trainer.session().memory_description()},
               {"far", far},
               {"planner", trainer.plan().planner},
@@ -300,7 +300,7 @@ class Training {
     if (options_.trace.empty()) return;
     const prefetch::Timeline& measured = trainer_.session().timeline();
     std::vector<prefetch::NamedTimeline> timelines;
-    if (trainer_.options().memory.mode != MemoryMode::kResident) {
+    if (trainer_.memory() != MemoryMode::kResident) {
       timelines.push_back(
           {"predicted", prefetch::simulate(trainer_.graph(), trainer_.plan(), trainer_.profile())});
     }

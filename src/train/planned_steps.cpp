@@ -1,7 +1,6 @@
 #include "src/train/planned_steps.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstddef>
 #include <string_view>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "src/plan/bucket_choice.h"
 #include "src/plan/budget.h"
 #include "src/plan/file_plans.h"
+#include "src/plan/memory_choice.h"
 #include "src/plan/predicted_step.h"
 #include "src/plan/sub_batch_plans.h"
 #include "src/profile/measured_profile.h"
@@ -26,23 +26,13 @@ using um::Bytes;
 
 constexpr std::string_view kAutomatic = "auto";  // a budget that is left to us
 
-// The model of a machine that its name names ("NVIDIA H200"), else of the one Spillway was built
-// on.
-prefetch::Machine closest_model(std::string device) {
-  std::ranges::transform(device, device.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  for (const prefetch::Machine& machine : prefetch::built_in_machines()) {
-    if (device.find(machine.name) != std::string::npos) return machine;
-  }
-  return prefetch::find_machine("host");
-}
-
-PlanRequest request_of(const TrainerOptions& options) {
-  return {.memory = options.memory.mode,
+PlanRequest request_of(const TrainerOptions& options, const um::Device& device) {
+  return {.memory = memory_mode(options.memory.mode, device, options.memory.space.far),
           .planner = &prefetch::find_planner(options.planning.planner),
           .may_recompute = options.planning.may_recompute,
           .state = options.planning.state,
-          .update = options.planning.update};
+          .update = options.planning.update,
+          .is_file_far = device.memory_facts().is_host_ram};
 }
 
 }  // namespace
@@ -53,7 +43,7 @@ PlannedSteps::PlannedSteps(const TrainerOptions& options, ExecutionContext& cont
       context_{context},
       events_{std::move(events)},
       stop_{std::move(stop)},
-      request_{request_of(options)},
+      request_{request_of(options, *context.device)},
       buckets_{options.ranks.buckets} {
   if (options.only_evaluates) {
     near_ = std::make_unique<const Workload>(
@@ -108,7 +98,7 @@ void PlannedSteps::choose_state() {
 void PlannedSteps::cut_batch() {
   const SubBatchChoice choice{options_.planning.sub_batch};
   if (choice.is_off()) return;
-  const prefetch::Machine model = closest_model(context_.device->name());
+  const prefetch::Machine model = prefetch::closest_machine(context_.device->name());
   SubBatchPlanner planner{{.network = options_.network,
                            .size_model = *context_.backend,
                            .machine = model,
@@ -265,7 +255,8 @@ bool PlannedSteps::needs_times() const {
 // Where a rank is to stop, what it has not measured is missing.
 std::vector<prefetch::Profile> PlannedSteps::find_profiles(Bytes limit) {
   are_timed_ = needs_times();
-  if (!are_timed_) return unmeasured_profiles(*workload_, closest_model(context_.device->name()));
+  if (!are_timed_)
+    return unmeasured_profiles(*workload_, prefetch::closest_machine(context_.device->name()));
   if (!options_.ranks.are_used()) return measured_profiles(limit);
   try {
     return measured_profiles(limit);

@@ -40,6 +40,8 @@ class PlannedSteps {
   void plan(const PlanPath& files, const KeptPlans& kept = {});
 
   [[nodiscard]] const Workload& workload() const { return *workload_; }
+  /// The mode that was asked for, or else the one that suits the device.
+  [[nodiscard]] MemoryMode memory() const { return request_.memory; }
   /// What they need in near memory, wherever their state is best.
   [[nodiscard]] prefetch::NearNeed need() const { return choice_->need(); }
   [[nodiscard]] const std::vector<prefetch::Profile>& profiles() const { return profiles_; }

@@ -69,8 +69,8 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
     if (!folder_ && !folder.empty()) open_folder();
   });
   warn_of_schedule();
-  session_.emplace(context_, workload(), plans(), options_.memory.mode, options_.memory.space,
-                   stop_, StopAfter::kStep, options_.ranks);
+  session_.emplace(context_, workload(), plans(), memory(), options_.memory.space, stop_,
+                   StopAfter::kStep, options_.ranks);
   divide_state();
   expect_going_on();
   start();
@@ -148,8 +148,7 @@ TrainingSummary Trainer::summary_of(const SummaryOfSteps& steps) {
   tell_of_ranks();
   TrainingSummary summary = steps.summary();
   if (steps_->are_timed()) {
-    summary.predicted_step =
-        predicted_step(workload(), steps_->profiles(), plans(), options_.memory.mode);
+    summary.predicted_step = predicted_step(workload(), steps_->profiles(), plans(), memory());
   }
   summary.budget = plans().budget;
   if (data_.broken) summary.broken_files = data_.broken->count();

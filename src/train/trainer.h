@@ -52,6 +52,7 @@ class Trainer {
   [[nodiscard]] const DatasetPair& data() const { return data_; }
   [[nodiscard]] const ExecutionContext& context() const { return context_; }
   [[nodiscard]] const Workload& workload() const { return steps_->workload(); }
+  [[nodiscard]] MemoryMode memory() const { return steps_->memory(); }
   /// What a run needs in near memory, with the smallest budget that works.
   [[nodiscard]] prefetch::NearNeed need() const { return steps_->need(); }
   [[nodiscard]] const Plans& plans() const { return steps_->plans(); }

@@ -31,8 +31,8 @@ struct MemoryOptions {
   /// "512MiB", "40%" (of what training all in near memory needs), "min", "min+20%" (of the way from
   /// the smallest that is possible to that need), or "auto".
   std::string budget = "auto";
-  MemoryMode mode = MemoryMode::kManaged;
-  um::ManagedOptions space;  ///< far memory, link and paging; its sizes are not looked at
+  std::optional<MemoryMode> mode;  ///< nullopt: what suits the device, choose_memory()
+  um::ManagedOptions space;        ///< far memory, link and paging; its sizes are not looked at
 };
 
 /// How a step is planned.

@@ -113,6 +113,7 @@ struct Training {
   bool far_updates = false;
   bool has_bytes = false;                                 ///< of the images, which need them then
   std::unique_ptr<Dataset> (*data)() = synthetic_images;  ///< of kImage
+  um::FarOptions far = {};
 };
 
 /// Measures, plans the smallest budget and `room` more, and trains four steps; a recorded GPU does
@@ -136,12 +137,13 @@ inline Trained train(Opened opened, MemoryMode mode, const Training& training = 
       (mode == MemoryMode::kResident ? workload.need().resident : workload.need().smallest);
   if (opened.backend != nullptr) opened.backend->declare(workload.training());
   const prefetch::Profile profile =
-      measure_profile(context, workload, budget, mode, {}, {}, [](double) {});
+      measure_profile(context, workload, budget, mode, {.far = training.far}, {}, [](double) {});
   const Plans plans = make_plans(workload, profile, budget,
                                  {.memory = mode,
                                   .planner = &prefetch::find_planner(training.planner),
                                   .may_recompute = false});
-  Session session{context, workload, plans, mode, {.gpu = {.graph = training.graph}}};
+  Session session{
+      context, workload, plans, mode, {.far = training.far, .gpu = {.graph = training.graph}}};
   session.state().initialise(1);
   const std::unique_ptr<Dataset> data = training.data();
   BatchLoader loader{*data, kBatch, 1, 0, loader_options(session, /*threads=*/1)};

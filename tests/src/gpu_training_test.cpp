@@ -38,6 +38,7 @@
 #include "tests/src/gpu_like_backend.h"
 #include "tests/src/network_in_memory.h"
 #include "tests/src/small_training.h"
+#include "tests/temporary_folder.h"
 #include "tests/um/cuda/late_gpu.h"
 #include "tests/um/cuda/recording_api.h"
 #include "um/cuda/cuda_device.h"
@@ -219,6 +220,35 @@ TEST(GpuTraining, CopiesWhereUnifiedMemoryCannotBeMovedByHints) {
   const std::string sentence =
       test::refusal([&] { return train(recorded_gpu(facts), MemoryMode::kManaged); });
   EXPECT_NE(sentence.find("use --memory copy"), std::string::npos) << sentence;
+}
+
+TEST(GpuTraining, KeepsFarMemoryInAFile) {
+  const test::TemporaryFolder folder;
+  const Training training{.far = {.file = folder.path()}};
+  const Trained trained =
+      train(recorded_gpu(um::RecordingApi::h200()), MemoryMode::kCopy, training);
+  EXPECT_EQ(trained.numbers(), train(this_machine(), MemoryMode::kResident).numbers());
+  EXPECT_NE(trained.memory.find("far file in "), std::string::npos) << trained.memory;
+  EXPECT_GT(trained.counters.bytes_offloaded, um::Bytes{});
+  EXPECT_EQ(trained.counters.bytes_offloaded, trained.counters.bytes_prefetched);
+  EXPECT_TRUE(trained.kept_budget);
+}
+
+// As on GB10 and Jetson: near memory is the RAM.
+TEST(GpuTraining, OnAnIntegratedGpuHasOnlyFilesFar) {
+  um::CudaFacts facts = um::RecordingApi::h200();
+  facts.is_integrated = true;
+  const Trained resident = train(this_machine(), MemoryMode::kResident);
+  EXPECT_EQ(train(recorded_gpu(facts), MemoryMode::kResident).numbers(), resident.numbers());
+  const test::TemporaryFolder folder;
+  EXPECT_EQ(
+      train(recorded_gpu(facts), MemoryMode::kCopy, {.far = {.file = folder.path()}}).numbers(),
+      resident.numbers());
+  for (const MemoryMode mode : {MemoryMode::kManaged, MemoryMode::kCopy}) {
+    const std::string sentence = test::refusal([&] { return train(recorded_gpu(facts), mode); });
+    EXPECT_NE(sentence.find("is the host's RAM"), std::string::npos) << sentence;
+    EXPECT_NE(sentence.find("--far file:PATH"), std::string::npos) << sentence;
+  }
 }
 
 TEST(GpuTraining, RefusesMoreUnifiedMemoryThanItsLimit) {

@@ -15,6 +15,7 @@ class HostedDevice : public um::Device {
   [[nodiscard]] std::string name() const override { return host_.name(); }
   [[nodiscard]] std::vector<um::Capability> capabilities() const override { return {}; }
   [[nodiscard]] um::Bytes available_memory() const override { return host_.available_memory(); }
+  [[nodiscard]] um::MemoryFacts memory_facts() const override { return host_.memory_facts(); }
   [[nodiscard]] um::Faults faults() const override { return host_.faults(); }
   [[nodiscard]] bool evicts() const override { return host_.evicts(); }
   void prepare_kernel_thread() override { host_.prepare_kernel_thread(); }
@@ -38,14 +39,18 @@ class HostedDevice : public um::Device {
 /// The host with what a test sets; knows the counters of its last managed space.
 class WatchedDevice final : public HostedDevice {
  public:
-  std::optional<um::Bytes> available;  ///< instead of what there is
-  bool is_gpu = false;                 ///< does not evict
+  std::optional<um::Bytes> available;    ///< instead of what there is
+  bool is_gpu = false;                   ///< does not evict
+  std::optional<um::MemoryFacts> facts;  ///< instead of the host's
 
   /// Requires: a managed space was made, and is still there.
   [[nodiscard]] um::Counters counters() const { return space_->counters(); }
 
   [[nodiscard]] um::Bytes available_memory() const override {
     return available.value_or(HostedDevice::available_memory());
+  }
+  [[nodiscard]] um::MemoryFacts memory_facts() const override {
+    return facts.value_or(HostedDevice::memory_facts());
   }
   [[nodiscard]] bool evicts() const override { return !is_gpu; }
   [[nodiscard]] std::unique_ptr<um::ManagedSpace> make_managed_space(

@@ -28,7 +28,7 @@ knows(um/host um um/machine um/threads um/host/far um/host/managed)
 knows(um/cuda/driver um um/machine)
 knows(um/cuda/streams um um/threads um/cuda/driver)
 knows(um/cuda/managed um um/threads um/cuda/driver um/cuda/streams)
-knows(um/cuda um um/machine um/cuda/driver um/cuda/streams um/cuda/managed)
+knows(um/cuda um um/machine um/threads um/host/far um/cuda/driver um/cuda/streams um/cuda/managed)
 knows(um/dropin um)
 
 knows(nets um)

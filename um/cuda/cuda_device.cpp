@@ -14,6 +14,7 @@
 #include "um/cuda/managed/cuda_managed_space.h"
 #include "um/cuda/streams/cuda_stream.h"
 #include "um/error.h"
+#include "um/machine/available_memory.h"
 
 namespace spillway::um {
 namespace {
@@ -141,8 +142,19 @@ std::vector<Capability> CudaDevice::capabilities() const {
   return describe(facts_, pcie_link(facts_.pci_bus), why_no_driver_counters());
 }
 
+// The driver counts the page cache of an integrated GPU's RAM as used, although the system gives it
+// up for allocations.
 Bytes CudaDevice::available_memory() const {
-  return saturating_difference(api_->memory().free, kManagedMargin);
+  if (!facts_.is_integrated) return saturating_difference(api_->memory().free, kManagedMargin);
+  return saturating_difference(std::min(facts_.memory, usable_memory()),
+                               kManagedMargin + CudaFileSpace::kPinned);
+}
+
+MemoryFacts CudaDevice::memory_facts() const {
+  return {.total = facts_.memory,
+          .moves_by_hints = moves_by_hints(facts_),
+          .hints_reach_files = false,
+          .is_host_ram = facts_.is_integrated};
 }
 
 std::unique_ptr<CudaStream> CudaDevice::make_cuda_stream(const std::string& name) {
@@ -156,6 +168,9 @@ std::unique_ptr<ManagedSpace> CudaDevice::make_managed_space(const ManagedOption
 }
 
 std::unique_ptr<CopySpace> CudaDevice::make_copy_space(const CopyOptions& options) {
+  if (!checked(options, facts_).far.file.empty()) {
+    return std::make_unique<CudaFileSpace>(*api_, memory_, pinned_, options);
+  }
   return std::make_unique<CudaCopySpace>(*api_, memory_, pinned_, options);
 }
 

@@ -100,8 +100,10 @@ class CudaDevice final : public Device {
 
   [[nodiscard]] std::string name() const override;
   [[nodiscard]] std::vector<Capability> capabilities() const override;
-  /// Returns the free memory less the margin kept for other uses than unified memory.
+  /// Returns the free memory less the margin kept for other uses than unified memory. Free memory
+  /// of an integrated GPU is the RAM that is available, less what copies to a file pin.
   [[nodiscard]] Bytes available_memory() const override;
+  [[nodiscard]] MemoryFacts memory_facts() const override;
 
   /// Returns defaults, since nothing was measured.
   [[nodiscard]] Faults faults() const override { return {}; }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <fstream>
 #include <optional>
 #include <system_error>
@@ -78,6 +79,11 @@ std::vector<Capability> HostDevice::capabilities() const {
 }
 
 Bytes HostDevice::available_memory() const { return usable_memory(); }
+
+MemoryFacts HostDevice::memory_facts() const {
+  return {.total = Bytes{static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                         static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))}};
+}
 
 void HostDevice::prepare_kernel_thread() { make_fault_stack(); }
 

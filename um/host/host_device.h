@@ -12,6 +12,7 @@ class HostDevice final : public Device {
   [[nodiscard]] std::string name() const override;
   [[nodiscard]] std::vector<Capability> capabilities() const override;
   [[nodiscard]] Bytes available_memory() const override;
+  [[nodiscard]] MemoryFacts memory_facts() const override;
 
   [[nodiscard]] Faults faults() const override { return kHostFaults; }
 

@@ -334,19 +334,23 @@ std::unique_ptr<Transfer> make_transfer(um::Device& device, Way way, um::Bytes s
 std::optional<std::string> why_not(const um::Device& device, Way way, Direction direction,
                                    um::Bytes size) {
   if (device.evicts()) return std::nullopt;  // the host does it all
+  const um::MemoryFacts memory = device.memory_facts();
+  if (memory.is_host_ram && (way == Way::kPrefetch || way == Way::kPinnedCopy)) {
+    return "the memory of this GPU is the host's RAM: there is no link";
+  }
   switch (way) {
     case Way::kFault:
       return "a GPU's page faults are those of its kernels; spillway train --count-faults counts "
              "them";
-    case Way::kFile:
-      return "a GPU keeps far memory in RAM";
     case Way::kPrefetch:
+      if (!memory.moves_by_hints) return "its unified memory does not move by hints";
       if (size < kGpuPage) return "a GPU moves unified memory in pages of 2 MiB";
       break;
     case Way::kPageableCopy:
       if (direction != Direction::kOut) return "Spillway copies ordinary memory from a GPU only";
       break;
     case Way::kPinnedCopy:
+    case Way::kFile:
       break;
   }
   return std::nullopt;

@@ -283,7 +283,8 @@ struct PlannersFlags {
 std::vector<TrainStrategy> planners_of(const PlannersFlags& options) {
   std::vector<TrainStrategy> strategies;
   for (const Strategy& each : find_strategies(options.planners, true)) {
-    strategies.push_back(planner_strategy(each.planner->name(), options.flags.memory.mode()));
+    strategies.push_back(
+        planner_strategy(each.planner->name(), options.flags.memory.planned_mode()));
   }
   return strategies;
 }
@@ -303,6 +304,7 @@ void bench_planners(PlannersFlags& options, const CLI::App& command) {
 }
 
 void add_planners_to(CLI::App& command, PlannersFlags& options) {
+  options.flags.memory.memory = "managed";
   command
       .add_option("--planners", options.planners,
                   "Planners, separated by commas, or all; spillway plan --help explains them")

@@ -19,6 +19,9 @@ constexpr const char* kMemory = "Memory";
 const std::map<std::string, MemoryMode> kModes{{"managed", MemoryMode::kManaged},
                                                {"copy", MemoryMode::kCopy},
                                                {"resident", MemoryMode::kResident}};
+constexpr const char* kModesHelp =
+    "managed: unified memory with prefetch and eviction hints; copy: explicit copies; resident: "
+    "everything in near memory";
 const std::map<std::string, um::Paging> kPaging{{"auto", um::Paging::kAuto},
                                                 {"uffd", um::Paging::kUffdMove},
                                                 {"memfd", um::Paging::kMemfdSegv}};
@@ -63,8 +66,16 @@ um::Nanoseconds duration(const std::string& text) {
 
 void MemoryFlags::add_mode_to(CLI::App& app) {
   app.add_option("--memory", memory,
-                 "managed: unified memory with prefetch and eviction hints; copy: explicit copies; "
-                 "resident: everything in near memory")
+                 std::string{kModesHelp} +
+                     "; auto: what spillway devices says of the device, managed where it can be")
+      ->check(CLI::IsMember{{"auto", "managed", "copy", "resident"}})
+      ->capture_default_str()
+      ->group(kMemory);
+}
+
+void MemoryFlags::add_planned_mode_to(CLI::App& app) {
+  memory = "managed";
+  app.add_option("--memory", memory, kModesHelp)
       ->check(CLI::IsMember{kModes})
       ->capture_default_str()
       ->group(kMemory);
@@ -134,7 +145,7 @@ void MemoryFlags::add_graph_to(CLI::App& app) {
 }
 
 void MemoryFlags::expect_effects(const CLI::App& command) const {
-  if (mode() == MemoryMode::kManaged) return;
+  if (planned_mode() == MemoryMode::kManaged) return;
   for (const auto& [flag, is_of_copy, is_of_resident] : kFlagsOfModes) {
     if (mode() == MemoryMode::kCopy ? is_of_copy : is_of_resident) continue;
     const CLI::Option* const option = command.get_option_no_throw(flag);
@@ -143,7 +154,12 @@ void MemoryFlags::expect_effects(const CLI::App& command) const {
   }
 }
 
-MemoryMode MemoryFlags::mode() const { return kModes.at(memory); }
+std::optional<MemoryMode> MemoryFlags::mode() const {
+  if (memory != "auto") return kModes.at(memory);
+  const bool is_of_managed =
+      oversubscribe || discard != "auto" || paging != "auto" || !fault_latency.empty();
+  return is_of_managed ? std::optional{MemoryMode::kManaged} : std::nullopt;
+}
 
 um::ManagedOptions MemoryFlags::space() const {
   um::ManagedOptions options{.fault_latency = duration(fault_latency),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "src/cli/flags/cli11.h"
@@ -11,7 +12,7 @@ namespace spillway::cli {
 /// The flags that say where tensors live: --memory, --far, --link-bandwidth, --paging and their
 /// kin.
 struct MemoryFlags {
-  std::string memory = "managed";
+  std::string memory = "auto";
   std::string far = "ram";
   std::string far_checksums = "on";
   std::string link_bandwidth;
@@ -22,8 +23,10 @@ struct MemoryFlags {
   std::string discard = "auto";
   std::string graph = "auto";
 
-  /// --memory alone: what a plan depends on.
+  /// --memory alone, for what runs on a device.
   void add_mode_to(CLI::App& app);
+  /// --memory alone, for what is planned without a device, which suits every mode.
+  void add_planned_mode_to(CLI::App& app);
   /// Everything else: what it takes to run.
   void add_space_to(CLI::App& app);
   /// The same without what is a GPU's alone, for what runs on the host whatever the machine has.
@@ -36,7 +39,11 @@ struct MemoryFlags {
   /// does nothing with its --memory.
   void expect_effects(const CLI::App& command) const;
 
-  [[nodiscard]] MemoryMode mode() const;
+  /// The mode asked for, by --memory or a flag that only one mode has; nullopt: what suits the
+  /// device.
+  [[nodiscard]] std::optional<MemoryMode> mode() const;
+  /// The same where no device is known: managed unless another one is asked for.
+  [[nodiscard]] MemoryMode planned_mode() const { return mode().value_or(MemoryMode::kManaged); }
   /// Far memory, link and paging; sizes are not set.
   [[nodiscard]] um::ManagedOptions space() const;
   /// Throws: um::Error when there can be no far file where the user wants it.

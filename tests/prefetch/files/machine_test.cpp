@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "prefetch/files/json.h"
 #include "prefetch/files/profile_file.h"
@@ -37,6 +38,16 @@ TEST(FindMachine, ListsTheNamesForAnUnknownOne) {
   const std::string sentence = refusal([] { return find_machine("tpu"); });
   EXPECT_NE(sentence.find("'tpu'"), std::string::npos);
   EXPECT_NE(sentence.find("v100, "), std::string::npos);
+}
+
+TEST(ClosestMachine, IsTheOneWhoseNameTheDeviceHas) {
+  for (const auto& [device, machine] : {std::pair{"cuda:0 (NVIDIA H200, 141 GiB)", "h200"},
+                                        {"cuda:1 (NVIDIA H100 PCIe)", "h100"},
+                                        {"NVIDIA A100-SXM4-40GB MIG 1g.5gb", "a100"},
+                                        {"NVIDIA GH200 480GB", "gh200"},
+                                        {"NVIDIA GB10", "host"}}) {
+    EXPECT_EQ(closest_machine(device).name, machine) << device;
+  }
 }
 
 class MachineFile : public ::testing::Test {

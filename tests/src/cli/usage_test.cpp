@@ -37,7 +37,7 @@ TEST(Documents, CompleteNetworksAndMemoryModes) {
     const std::string script = run_spillway({"document", shell}).output;
 
     expect_parts(script, {"'train --net') choices='lenet ",
-                          "'train --memory') choices='copy managed resident'",
+                          "'train --memory') choices='auto managed copy resident'",
                           "'bench train --net') choices='lenet "});
   }
 }

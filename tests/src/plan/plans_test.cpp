@@ -12,6 +12,7 @@
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/verify/verify.h"
 #include "src/plan/arena_use.h"
+#include "src/plan/memory_choice.h"
 #include "src/step/machine_size_model.h"
 #include "tests/refusal.h"
 
@@ -248,6 +249,33 @@ TEST_F(PlacedPlanTest, KeepsThePlanWhereLessMemoryCostsMuch) {
     EXPECT_EQ(placed, plan) << percent;
   }
   EXPECT_GT(kept, 0);
+}
+
+// ---- the memory mode
+
+TEST(MemoryChoice, IsWhatTheDeviceAndItsFarMemoryAllow) {
+  struct Case {
+    um::MemoryFacts device;
+    const char* far;
+    MemoryMode mode;
+  };
+  const um::MemoryFacts host;
+  const um::MemoryFacts gpu{.hints_reach_files = false};
+  const um::MemoryFacts without_hints{.moves_by_hints = false, .hints_reach_files = false};
+  const um::MemoryFacts integrated{
+      .moves_by_hints = false, .hints_reach_files = false, .is_host_ram = true};
+  for (const Case& each : {Case{host, "", MemoryMode::kManaged},
+                           {host, "/scratch", MemoryMode::kManaged},
+                           {gpu, "", MemoryMode::kManaged},
+                           {gpu, "/scratch", MemoryMode::kCopy},
+                           {without_hints, "", MemoryMode::kCopy},
+                           {without_hints, "/scratch", MemoryMode::kCopy},
+                           {integrated, "", MemoryMode::kResident},
+                           {integrated, "/scratch", MemoryMode::kCopy}}) {
+    const MemoryChoice choice = choose_memory(each.device, {.file = each.far});
+    EXPECT_EQ(choice.mode, each.mode) << choice.reason << each.far;
+    EXPECT_FALSE(choice.reason.empty());
+  }
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "tests/src/clocked_backend.h"
 #include "tests/src/small_training.h"
 #include "tests/temporary_folder.h"
+#include "tests/um/hosted_device.h"
 
 namespace spillway {
 namespace {
@@ -140,6 +141,34 @@ TEST(Trainer, RefusesABudgetInOneSentence) {
     EXPECT_NE(sentence.find(cause), std::string::npos) << sentence;
     EXPECT_EQ(sentence.find('\n'), std::string::npos) << sentence;
   }
+}
+
+// Returns a context of a device with such memory.
+ExecutionContext context_with(const um::MemoryFacts& facts) {
+  ExecutionContext context = test::small_context();
+  auto device = std::make_unique<test::WatchedDevice>();
+  device->facts = facts;
+  context.device = std::move(device);
+  return context;
+}
+
+TEST(Trainer, UsesTheMemoryModeThatSuitsTheDevice) {
+  const TrainerOptions options = small_options(1);
+  EXPECT_EQ((Trainer{test::small_context(), options}.memory()), MemoryMode::kManaged);
+  EXPECT_EQ((Trainer{context_with({.moves_by_hints = false}), options}.memory()),
+            MemoryMode::kCopy);
+  EXPECT_EQ(
+      (Trainer{context_with({.moves_by_hints = false, .is_host_ram = true}), options}.memory()),
+      MemoryMode::kResident);
+}
+
+TEST(Trainer, AdvisesAFileWhereMovingToRamFreesNothing) {
+  TrainerOptions options = small_options(1);
+  options.memory.budget = "min+10%";
+  const std::string sentence = test::refusal([&] {
+    Trainer{context_with({.is_host_ram = true}), options};
+  });
+  EXPECT_NE(sentence.find("--far file:PATH"), std::string::npos) << sentence;
 }
 
 // The model's link copies what tasks read, as the copy mode does.

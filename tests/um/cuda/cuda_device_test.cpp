@@ -6,7 +6,12 @@
 #include <algorithm>
 #include <fstream>
 #include <future>
+#include <map>
+#include <mutex>
 #include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "tests/temporary_folder.h"
 #include "tests/um/cuda/recording_api.h"
@@ -16,6 +21,7 @@
 #include "um/cuda/driver/runtime_api.h"
 #include "um/cuda/managed/cuda_managed_memory.h"
 #include "um/error.h"
+#include "um/machine/available_memory.h"
 
 namespace spillway::um {
 namespace {
@@ -97,7 +103,8 @@ TEST(Capabilities, SayWhatThereIs) {
 TEST(Capabilities, SayWhyNotMore) {
   const CudaFacts nothing{.driver_version = 12040, .copy_engines = 1, .pci_bus = "0000:1B:00.0"};
   const auto all = describe(nothing, std::nullopt, "libcupti was not found");
-  for (const char* name : {"managed", "discard", "pageable", "duplex", "link", "counters"}) {
+  for (const char* name :
+       {"tf32", "bf16", "managed", "discard", "pageable", "duplex", "link", "counters"}) {
     EXPECT_FALSE(find(all, name).available) << name;
     EXPECT_FALSE(find(all, name).comment.empty()) << name;
   }
@@ -122,6 +129,20 @@ TEST(CudaDevice, NamesItselfAndLeavesTheMarginAlone) {
   const CudaDevice device{std::move(api), {}};
   EXPECT_EQ(device.name(), "cuda:0 (NVIDIA H200, 141 GiB)");
   EXPECT_EQ(device.available_memory(), 100_GiB - kManagedMargin);
+}
+
+// Its free memory is not what the driver says, which counts the page cache as used.
+TEST(CudaDevice, OfAnIntegratedGpuHasTheRam) {
+  CudaFacts facts = RecordingApi::h200();
+  facts.is_integrated = true;
+  facts.memory = 1_GiB;
+  auto api = std::make_unique<RecordingApi>(facts);
+  api->set_free(1_MiB);
+  const CudaDevice device{std::move(api), {}};
+  if (usable_memory() < 1_GiB) GTEST_SKIP() << "this machine has too little memory";
+  EXPECT_EQ(device.available_memory(), 1_GiB - kManagedMargin - CudaFileSpace::kPinned);
+  EXPECT_TRUE(device.memory_facts().is_host_ram);
+  EXPECT_FALSE(device.memory_facts().moves_by_hints);
 }
 
 TEST(CudaDevice, MakesWhatAStepNeeds) {
@@ -274,6 +295,101 @@ TEST_F(CudaCopySpaceTest, TakesNoMoreNearMemoryThanWasAskedFor) {
   EXPECT_EQ(std::ranges::count_if(
                 log, [](const std::string& line) { return line.starts_with("allocate device"); }),
             1);
+}
+
+// A driver that copies as late as possible: when a thread waits for the stream.
+class LateCopies final : public RecordingApi {
+ public:
+  using RecordingApi::synchronize;
+
+  void copy(std::span<const std::byte> from, std::byte* to, cudaStream_t stream) override {
+    const std::lock_guard lock{mutex_};
+    copies_[stream].emplace_back(from, to);
+  }
+  void synchronize(cudaStream_t stream) override {
+    std::vector<std::pair<std::span<const std::byte>, std::byte*>> ready;
+    {
+      const std::lock_guard lock{mutex_};
+      ready = std::exchange(copies_[stream], {});
+    }
+    for (const auto& [from, to] : ready) RecordingApi::copy(from, to, stream);
+    RecordingApi::synchronize(stream);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<cudaStream_t, std::vector<std::pair<std::span<const std::byte>, std::byte*>>> copies_;
+};
+
+// Far memory of 24 MiB in a file; near memory is as large.
+class CudaFileSpaceTest : public ::testing::Test {
+ protected:
+  CudaFileSpaceTest() {
+    for (std::size_t i = 0; i < space.near().size(); ++i) {
+      space.near()[i] = static_cast<std::byte>(i / 4096 * 7 + i % 251);
+    }
+    static_cast<void>(api.take_log());
+  }
+
+  [[nodiscard]] std::exception_ptr offload(Bytes from, Bytes size, Bytes to) {
+    std::promise<std::exception_ptr> ended;
+    space.copies().offload(space.near().subspan(from.count(), size.count()), to,
+                           [&](std::exception_ptr failure) { ended.set_value(failure); });
+    return ended.get_future().get();
+  }
+  [[nodiscard]] std::exception_ptr prefetch(Bytes from, Bytes size, Bytes to) {
+    std::promise<std::exception_ptr> ended;
+    space.copies().prefetch(from, space.near().subspan(to.count(), size.count()),
+                            [&](std::exception_ptr failure) { ended.set_value(failure); });
+    return ended.get_future().get();
+  }
+
+  test::TemporaryFolder folder;
+  LateCopies api;
+  DeviceMemory device{api};
+  PinnedMemory pinned{api};
+  CudaFileSpace space{
+      api, device, pinned, {.size = 24_MiB, .near = 24_MiB, .far = {.file = folder.path()}}};
+};
+
+// 17 MiB and a page are three pieces; they come back to another place, which overlaps the first.
+TEST_F(CudaFileSpaceTest, BringsBackWhatItWrote) {
+  const Bytes size = 17_MiB + 4_KiB;
+  const std::vector<std::byte> before(space.near().begin(), space.near().end());
+  EXPECT_EQ(offload(6_MiB, size, 4_MiB), nullptr);
+  std::ranges::fill(space.near(), std::byte{0});
+  EXPECT_EQ(prefetch(4_MiB, size, 4_KiB), nullptr);
+  const auto begin = before.begin() + static_cast<std::ptrdiff_t>((6_MiB).count());
+  EXPECT_TRUE(std::equal(begin, begin + static_cast<std::ptrdiff_t>(size.count()),
+                         space.near().begin() + 4096));
+  EXPECT_EQ(space.near().front(), std::byte{0});
+  EXPECT_EQ(space.counters().bytes_offloaded, size);
+  EXPECT_EQ(space.counters().bytes_prefetched, size);
+  EXPECT_EQ(space.description().find("far file in "), 0U) << space.description();
+}
+
+// The processor beside far memory sees the same bytes.
+TEST_F(CudaFileSpaceTest, HasAFarSide) {
+  const std::vector<std::byte> before(space.near().begin(), space.near().begin() + 4096);
+  EXPECT_EQ(offload(0_MiB, 4_KiB, 8_KiB), nullptr);
+  const Block page{pinned, 4_KiB};
+  space.copies().far_side()->read(8_KiB, page.bytes());
+  EXPECT_TRUE(std::ranges::equal(page.bytes(), before));
+  EXPECT_TRUE(space.copies().far().empty());  // no device can copy from its addresses
+}
+
+TEST_F(CudaFileSpaceTest, TellsTheCompletionWhenACopyFails) {
+  api.fail("file out", cudaErrorInvalidValue);
+  EXPECT_THROW(std::rethrow_exception(offload(0_MiB, 4_KiB, 0_MiB)), CudaError);
+  EXPECT_EQ(space.counters().bytes_offloaded, 0_B);
+}
+
+TEST_F(CudaFileSpaceTest, PinsWhatAnIntegratedGpuLeavesForIt) {
+  CudaFileSpace{
+      api, device, pinned, {.size = 1_MiB, .near = 1_MiB, .far = {.file = folder.path()}}};
+  const Log log = api.take_log();
+  EXPECT_EQ(std::ranges::count(log, "allocate pinned " + to_string(CudaFileSpace::kPiece)), 4);
+  EXPECT_EQ(CudaFileSpace::kPinned, 4 * CudaFileSpace::kPiece);
 }
 
 }  // namespace

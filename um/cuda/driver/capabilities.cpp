@@ -1,6 +1,7 @@
 #include "um/cuda/driver/capabilities.h"
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "um/error.h"
@@ -15,12 +16,39 @@ Capability capability(std::string name, bool available, std::string with, std::s
           .comment = available ? std::move(with) : std::move(without)};
 }
 
+// The driver names a slice of a GPU "NVIDIA A100-SXM4-40GB MIG 1g.5gb".
+Capability whole_gpu(const std::string& name) {
+  constexpr std::string_view kSlice = " MIG ";
+  const std::size_t at = name.find(kSlice);
+  const bool is_whole = at == std::string::npos;
+  return capability("whole_gpu", is_whole, "not a MIG slice",
+                    is_whole ? ""
+                             : "MIG slice " + name.substr(at + kSlice.size()) +
+                                   ", which shares the link with the GPU's other slices");
+}
+
+// Tensor cores multiply these numbers since Ampere.
+Capability tensor_cores(const std::string& name, int compute_capability) {
+  constexpr int kFirst = 80;
+  const std::string own =
+      std::to_string(compute_capability / 10) + "." + std::to_string(compute_capability % 10);
+  return capability(name, compute_capability >= kFirst, "tensor cores of compute capability " + own,
+                    "takes compute capability 8.0, this GPU has " + own);
+}
+
+Capability link_of(const CudaFacts& facts, const std::optional<std::string>& link) {
+  if (facts.is_integrated) {
+    return {.name = "link", .available = false, .comment = "none: near memory is the host's RAM"};
+  }
+  if (has_coherent_link(facts)) {
+    return {.name = "link", .available = true, .comment = "NVLink-C2C, coherent"};
+  }
+  return capability("link", link.has_value(), link.value_or(""),
+                    "Linux does not tell the link of " + facts.pci_bus + " here");
+}
+
 // The driver moves and allocates memory in units of 2 MiB.
 constexpr Bytes kUnit = 2_MiB;
-
-void expect_far_ram(const FarOptions& far) {
-  if (!far.file.empty()) throw Error{"a GPU keeps far memory in RAM; leave out --far file"};
-}
 
 void expect_own_link(const LinkOptions& link) {
   if (link.bandwidth || link.latency > Nanoseconds{0}) {
@@ -38,9 +66,16 @@ std::vector<Capability> describe(const CudaFacts& facts, const std::optional<std
        .available = true,
        .comment = "driver for CUDA " + version_text(facts.driver_version) + ", built with " +
                   version_text(facts.runtime_version)},
-      capability("managed", facts.has_concurrent_managed_access,
+      whole_gpu(facts.name),
+      tensor_cores("tf32", facts.compute_capability),
+      tensor_cores("bf16", facts.compute_capability),
+      capability("own_memory", !facts.is_integrated, "near memory is the GPU's own",
+                 "near memory is the host's RAM: only a file is far (--far file:PATH)"),
+      capability("managed", moves_by_hints(facts),
                  "unified memory moved by hints (concurrentManagedAccess)",
-                 "concurrentManagedAccess is 0, as on WSL, Windows and Jetson: use --memory copy"),
+                 facts.is_integrated
+                     ? "moving pages within the RAM frees nothing"
+                     : "concurrentManagedAccess is 0, as on WSL and Windows: use --memory copy"),
       capability("discard", facts.has_discard, "dead pages are dropped, not moved",
                  "the driver has no discard; one for CUDA 13.0 or newer has it"),
       capability("pageable", facts.has_pageable_access,
@@ -50,8 +85,7 @@ std::vector<Capability> describe(const CudaFacts& facts, const std::optional<std
                  "the GPU does not read memory from malloc()"),
       capability("duplex", facts.copy_engines > 1, engines + " copy engines: both ways at once",
                  engines + " copy engine: one way at a time"),
-      capability("link", link.has_value(), link.value_or(""),
-                 "Linux does not tell the link of " + facts.pci_bus + " here"),
+      link_of(facts, link),
       capability("counters", !no_counters, "page faults and moves by cause, by CUPTI",
                  no_counters.value_or("")),
   };
@@ -63,12 +97,20 @@ void expect_far_room(Bytes size, const std::string& deed) {
 }
 
 const ManagedOptions& checked(const ManagedOptions& options, const CudaFacts& facts) {
+  if (facts.is_integrated) {
+    throw Error{"the memory of " + facts.name +
+                " is the host's RAM, where moving pages frees nothing; keep all near (--memory "
+                "resident), or copy to a file (--memory copy --far file:PATH)"};
+  }
   if (!facts.has_concurrent_managed_access) {
     throw Error{"unified memory cannot be moved by hints on " + facts.name +
-                " here (concurrentManagedAccess is 0, as on WSL, Windows and Jetson); use --memory "
-                "copy"};
+                " here (concurrentManagedAccess is 0, as on WSL and Windows); use --memory copy"};
   }
-  expect_far_ram(options.far);
+  if (!options.far.file.empty()) {
+    throw Error{
+        "unified memory of a GPU has its far memory in RAM; leave out --far file, or use "
+        "--memory copy"};
+  }
   expect_own_link(options.link);
   if (options.paging != Paging::kAuto || options.fault_latency > Nanoseconds{0}) {
     throw Error{"a GPU pages by itself; leave out --paging and the latency of page faults"};
@@ -86,8 +128,12 @@ const ManagedOptions& checked(const ManagedOptions& options, const CudaFacts& fa
   return options;
 }
 
-const CopyOptions& checked(const CopyOptions& options) {
-  expect_far_ram(options.far);
+const CopyOptions& checked(const CopyOptions& options, const CudaFacts& facts) {
+  if (facts.is_integrated && options.far.file.empty()) {
+    throw Error{"the memory of " + facts.name +
+                " is the host's RAM, so that copies in RAM free nothing; use --far file:PATH, or "
+                "--memory resident"};
+  }
   expect_own_link(options.link);
   return options;
 }

@@ -20,7 +20,7 @@ namespace spillway::um {
 /// Return the options themselves. Throw: Error with advice when the options ask for what this
 /// device cannot do, or for what only the host device does.
 const ManagedOptions& checked(const ManagedOptions& options, const CudaFacts& facts);
-const CopyOptions& checked(const CopyOptions& options);
+const CopyOptions& checked(const CopyOptions& options, const CudaFacts& facts);
 
 /// Advice for a user when RAM has no room for far memory.
 inline constexpr const char* kFarAdvice =

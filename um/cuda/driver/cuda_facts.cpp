@@ -32,6 +32,7 @@ CudaFacts read_facts(int ordinal) {
   facts.has_pageable_access = attribute(cudaDevAttrPageableMemoryAccess, ordinal) != 0;
   facts.uses_host_page_tables =
       attribute(cudaDevAttrPageableMemoryAccessUsesHostPageTables, ordinal) != 0;
+  facts.is_integrated = attribute(cudaDevAttrIntegrated, ordinal) != 0;
   std::array<char, 32> bus{};
   check(cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), ordinal));
   facts.pci_bus = bus.data();

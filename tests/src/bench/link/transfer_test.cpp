@@ -95,13 +95,24 @@ TEST(Transfer, OnAGpuIsWhatSpillwayCanDoThere) {
   gpu.is_gpu = true;
 
   EXPECT_TRUE(why_not(gpu, Way::kFault, Direction::kIn, 4_MiB));
-  EXPECT_TRUE(why_not(gpu, Way::kFile, Direction::kIn, 4_MiB));
+  EXPECT_FALSE(why_not(gpu, Way::kFile, Direction::kIn, 4_MiB));
   EXPECT_TRUE(why_not(gpu, Way::kPrefetch, Direction::kIn, 1_MiB));
   EXPECT_FALSE(why_not(gpu, Way::kPrefetch, Direction::kIn, 2_MiB));
   EXPECT_TRUE(why_not(gpu, Way::kPageableCopy, Direction::kBoth, 4_MiB));
   EXPECT_FALSE(why_not(gpu, Way::kPageableCopy, Direction::kOut, 4_MiB));
   EXPECT_FALSE(why_not(gpu, Way::kPinnedCopy, Direction::kBoth, 4_KiB));
   EXPECT_FALSE(why_not(WatchedDevice{}, Way::kFault, Direction::kIn, 4_KiB));
+}
+
+TEST(Transfer, OnAGpuWithoutALinkGoesToAFileOnly) {
+  WatchedDevice gpu;
+  gpu.is_gpu = true;
+  gpu.facts = {.moves_by_hints = false};
+  EXPECT_TRUE(why_not(gpu, Way::kPrefetch, Direction::kIn, 4_MiB));
+  EXPECT_FALSE(why_not(gpu, Way::kPinnedCopy, Direction::kIn, 4_MiB));
+  gpu.facts->is_host_ram = true;
+  EXPECT_TRUE(why_not(gpu, Way::kPinnedCopy, Direction::kIn, 4_MiB));
+  EXPECT_FALSE(why_not(gpu, Way::kFile, Direction::kIn, 4_MiB));
 }
 
 TEST(Way, HasTheNameThatBenchFilesGiveIt) {

@@ -424,7 +424,10 @@ TEST(FactsOfRuntimeApi, AreTheDevicesAndChangeNoThreads) {
   EXPECT_EQ(facts.driver_version, 13000);
   EXPECT_TRUE(facts.has_concurrent_managed_access);
   EXPECT_TRUE(facts.has_discard);
+  EXPECT_FALSE(facts.is_integrated);
   EXPECT_EQ(stand_in::current_device(), 0);
+  stand_in::reset({.is_integrated = true});
+  EXPECT_TRUE(open_runtime_api(kOrdinal)->facts().is_integrated);
 }
 
 TEST(FactsOfRuntimeApi, HaveDiscardsWhereTheDriverAndTheGpuHaveThem) {

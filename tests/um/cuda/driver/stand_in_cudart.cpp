@@ -289,8 +289,11 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device) {
-  const bool is_managed = which == cudaDevAttrConcurrentManagedAccess;
-  *value = is_managed ? static_cast<int>(machine().has_concurrent_managed_access) : 2;
+  *value = 2;
+  if (which == cudaDevAttrConcurrentManagedAccess) {
+    *value = static_cast<int>(machine().has_concurrent_managed_access);
+  }
+  if (which == cudaDevAttrIntegrated) *value = static_cast<int>(machine().is_integrated);
   return call("cudaDeviceGetAttribute", std::to_string(device));
 }
 cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int device) {

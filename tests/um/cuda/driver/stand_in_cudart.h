@@ -15,6 +15,7 @@ struct Machine {
   std::size_t free = std::size_t{3} << 30U;
   std::size_t total = std::size_t{4} << 30U;
   bool has_concurrent_managed_access = true;
+  bool is_integrated = false;
   bool has_fired = true;                                          ///< state reported for events
   float elapsed = 1.5F;                                           ///< milliseconds between any two
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;  ///< state reported for streams
