@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/src/cuda/processor/fiber.h"
+#include "tests/src/cuda/processor/memory_watch.h"
 #include "um/error.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -96,6 +97,7 @@ struct Run {
 };
 Run run;
 bool only_outer_blocks = false;
+std::vector<LaunchCount>* counts = nullptr;  // null: launches are not counted
 
 void set_thread(unsigned i) {
   const dim3& size = place.block_size;
@@ -279,6 +281,13 @@ void run_grid(const Launch& launch, const std::function<void()>& thread) {
   place.grid_size = launch.blocks;
   run_blocks(launch.blocks, thread);
   run.moment = {};
+  if (counts != nullptr) {
+    const Touched touched = touched_by_last_launch();
+    counts->push_back({.blocks = std::size_t{launch.blocks.x} * launch.blocks.y * launch.blocks.z,
+                       .threads = threads,
+                       .read = touched.read,
+                       .written = touched.written});
+  }
   if (run.fault.empty()) return;
   const std::string at = run.fault_code != nullptr ? " at " + source_line(run.fault_code) : "";
   throw KernelFault{function_name(run.kernel) + ": " + run.fault + at};
@@ -286,6 +295,9 @@ void run_grid(const Launch& launch, const std::function<void()>& thread) {
 
 OnlyOuterBlocks::OnlyOuterBlocks() { only_outer_blocks = true; }
 OnlyOuterBlocks::~OnlyOuterBlocks() { only_outer_blocks = false; }
+
+LaunchCounts::LaunchCounts() { counts = &launches_; }
+LaunchCounts::~LaunchCounts() { counts = nullptr; }
 
 int wait_for_block(int number, um::Caller where) {
   return static_cast<int>(wait(Wait::kBlock, static_cast<std::uint64_t>(number), 0, where).got);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "um/error.h"
 
@@ -66,6 +67,28 @@ class OnlyOuterBlocks {
   OnlyOuterBlocks(const OnlyOuterBlocks&) = delete;
   OnlyOuterBlocks& operator=(const OnlyOuterBlocks&) = delete;
   ~OnlyOuterBlocks();
+};
+
+/// Size of a launch, and the distinct bytes of device memory that it touched.
+struct LaunchCount {
+  std::size_t blocks;
+  std::size_t threads;  ///< per block
+  std::size_t read;
+  std::size_t written;
+};
+
+/// Counts all launches during its lifetime.
+class LaunchCounts {
+ public:
+  LaunchCounts();
+  LaunchCounts(const LaunchCounts&) = delete;
+  LaunchCounts& operator=(const LaunchCounts&) = delete;
+  ~LaunchCounts();
+
+  [[nodiscard]] const std::vector<LaunchCount>& launches() const { return launches_; }
+
+ private:
+  std::vector<LaunchCount> launches_;
 };
 
 // The threads of a launch call these functions.

@@ -35,6 +35,12 @@ class Page {
     while (cell_bytes_ > fine) split();
     return {&cells_[offset / cell_bytes_], &cells_[(offset + size - 1) / cell_bytes_] + 1};
   }
+  void add_to(Touched& touched) const {
+    for (const Cell& cell : cells_) {
+      if (cell.reader.block != 0) touched.read += cell_bytes_;
+      if (cell.writer.block != 0) touched.written += cell_bytes_;
+    }
+  }
 
  private:
   void split() {
@@ -190,6 +196,15 @@ void note(const std::byte* address, std::size_t size, bool writes, const void* c
 
 void add_block(const std::byte* begin, std::size_t size) { blocks().emplace(begin, size); }
 void remove_block(const std::byte* begin) { blocks().erase(begin); }
+
+Touched touched_by_last_launch() {
+  Touched touched;
+  for (const auto& [begin, stretch] : blocks()) {
+    if (stretch.launch != launch_number()) continue;
+    for (const auto& [number, page] : stretch.pages) page.add_to(touched);
+  }
+  return touched;
+}
 
 bool is_in_a_block(const std::byte* begin, std::size_t size) {
   const auto block = block_of(begin);
