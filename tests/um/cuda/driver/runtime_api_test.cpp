@@ -502,7 +502,7 @@ TEST(DeviceOfTheRuntime, LeavesAForeignThreadItsOwn) {
   Ledger ledger{64_MiB};
   const auto space = device->make_managed_space(
       {.size = 16_MiB, .near = 16_MiB, .page = 2_MiB, .writes_are_declared = true}, ledger);
-  const auto event = device->record(nullptr);
+  const auto event = device->program_stream(nullptr)->record({});
   event->wait();
   EXPECT_EQ(stand_in::current_device(), 0);
   for (const std::string& choice : chosen_devices()) {
