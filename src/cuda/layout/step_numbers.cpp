@@ -10,16 +10,15 @@ namespace spillway::cuda {
 namespace {
 
 constexpr std::size_t kSlots = 16384;  // 1 MiB
-constexpr std::size_t kSlotsAlignment = 64;
 
 }  // namespace
 
 StepNumbers::Sent::Sent(std::pmr::memory_resource& memory)
-    : memory_{memory}, values_{memory.allocate(kSlots * kSlotBytes, kSlotsAlignment)} {
+    : memory_{memory}, values_{memory.allocate(kSlots * kSlotBytes, kSlotBytes)} {
   try {
     um::check(cudaEventCreateWithFlags(&copied_, cudaEventBlockingSync | cudaEventDisableTiming));
   } catch (...) {
-    memory_.deallocate(values_, kSlots * kSlotBytes, kSlotsAlignment);
+    memory_.deallocate(values_, kSlots * kSlotBytes, kSlotBytes);
     throw;
   }
 }
@@ -27,7 +26,7 @@ StepNumbers::Sent::Sent(std::pmr::memory_resource& memory)
 StepNumbers::Sent::~Sent() {
   (void)cudaEventSynchronize(copied_);  // the copy reads the values
   (void)cudaEventDestroy(copied_);
-  memory_.deallocate(values_, kSlots * kSlotBytes, kSlotsAlignment);
+  memory_.deallocate(values_, kSlots * kSlotBytes, kSlotBytes);
 }
 
 std::byte* StepNumbers::Sent::wait() const {

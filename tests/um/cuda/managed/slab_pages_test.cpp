@@ -368,7 +368,7 @@ TEST_F(DeadPages, HaveTheirRoomPromisedOnce) {
   space->hints().populate(pages(0, 3));
   use(0, 2);
   api->hold();
-  const auto replace = [&](Range dead, Range by, Range other, const std::string& name) {
+  const auto replace = [&](Range dead, Range by, Range other, const std::string& lane) {
     space->hints().retire(dead);
     std::promise<std::exception_ptr> ended;
     space->hints().prefetch(by, MemoryTier::kNear, [&](std::exception_ptr failure) {
@@ -378,7 +378,7 @@ TEST_F(DeadPages, HaveTheirRoomPromisedOnce) {
     EXPECT_THROW(space->hints().prefetch(other, MemoryTier::kNear, {}), OutOfMemory);
     space->hints().discard(dead);
     api->finish("um upkeep");
-    api->finish(name);
+    api->finish(lane);
     EXPECT_EQ(ended.get_future().get(), nullptr);
   };
   replace(pages(0, 1), pages(3, 1), pages(4, 1), "um in");
