@@ -254,7 +254,7 @@ TEST_F(PlacedPlanTest, KeepsThePlanWhereLessMemoryCostsMuch) {
 // ---- the memory mode
 
 TEST(MemoryChoice, IsWhatTheDeviceAndItsFarMemoryAllow) {
-  struct Case {
+  struct MemoryCase {
     um::MemoryFacts device;
     const char* far;
     MemoryMode mode;
@@ -264,14 +264,14 @@ TEST(MemoryChoice, IsWhatTheDeviceAndItsFarMemoryAllow) {
   const um::MemoryFacts without_hints{.moves_by_hints = false, .hints_reach_files = false};
   const um::MemoryFacts integrated{
       .moves_by_hints = false, .hints_reach_files = false, .is_host_ram = true};
-  for (const Case& each : {Case{host, "", MemoryMode::kManaged},
-                           {host, "/scratch", MemoryMode::kManaged},
-                           {gpu, "", MemoryMode::kManaged},
-                           {gpu, "/scratch", MemoryMode::kCopy},
-                           {without_hints, "", MemoryMode::kCopy},
-                           {without_hints, "/scratch", MemoryMode::kCopy},
-                           {integrated, "", MemoryMode::kResident},
-                           {integrated, "/scratch", MemoryMode::kCopy}}) {
+  for (const MemoryCase& each : {MemoryCase{host, "", MemoryMode::kManaged},
+                                 {host, "/scratch", MemoryMode::kManaged},
+                                 {gpu, "", MemoryMode::kManaged},
+                                 {gpu, "/scratch", MemoryMode::kCopy},
+                                 {without_hints, "", MemoryMode::kCopy},
+                                 {without_hints, "/scratch", MemoryMode::kCopy},
+                                 {integrated, "", MemoryMode::kResident},
+                                 {integrated, "/scratch", MemoryMode::kCopy}}) {
     const MemoryChoice choice = choose_memory(each.device, {.file = each.far});
     EXPECT_EQ(choice.mode, each.mode) << choice.reason << each.far;
     EXPECT_FALSE(choice.reason.empty());
