@@ -79,7 +79,7 @@ spillway_test(cuda_rank_tests GPU
        spillway::src spillway::um_cuda spillway::um)
 # What is listed of GPUs that need not be there.
 spillway_test(device_listing_tests
-  SOURCES expect_text.cpp src/cuda/device_listing_test.cpp
+  SOURCES expect_text.cpp src/cuda/driver/device_listing_test.cpp
   LINK spillway::cli spillway::um_cuda nlohmann_json::nlohmann_json)
 target_compile_definitions(device_listing_tests PRIVATE
   SPILLWAY_TESTS_FOLDER="${CMAKE_CURRENT_SOURCE_DIR}")

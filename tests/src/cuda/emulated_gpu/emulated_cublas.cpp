@@ -535,6 +535,35 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle,
   });
 }
 
+cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* algorithm,
+                                                    cublasLtMatmulAlgoConfigAttributes_t name,
+                                                    void* value, size_t size, size_t* written) {
+  return serve_cublas("cublasLtMatmulAlgoConfigGetAttribute", [&] {
+    ChosenAlgorithm chosen{};
+    std::memcpy(&chosen, algorithm, sizeof chosen);
+    demand(chosen.mark == kMark, "an algorithm that no heuristics returned");
+    const Algorithm& described = kAlgorithms.at(chosen.index);
+    std::uint32_t found = 0;
+    switch (name) {
+      case CUBLASLT_ALGO_CONFIG_ID:
+        found = static_cast<std::uint32_t>(chosen.index);
+        break;
+      case CUBLASLT_ALGO_CONFIG_SPLITK_NUM:
+        found = described.splits_sums ? 2 : 1;
+        break;
+      case CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME:
+        found = described.splits_sums ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE : 0;
+        break;
+      default:
+        break;
+    }
+    demand(size <= sizeof found, "an attribute of an algorithm is smaller than its place");
+    std::memcpy(value, &found, size);
+    if (written != nullptr) *written = size;
+    return CUBLAS_STATUS_SUCCESS;
+  });
+}
+
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t settings,
                               const void* alpha, const void* a, cublasLtMatrixLayout_t layout_a,
                               const void* b, cublasLtMatrixLayout_t layout_b, const void* beta,
