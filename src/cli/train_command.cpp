@@ -145,7 +145,7 @@ class Description {
     for (const auto& [name, count] : facts.algorithms) {
       algorithms += fmt::format("{}{} {}", algorithms.empty() ? "" : ", ", count, name);
     }
-    tell("plan of {}: {} out and {} in a step, {} recomputed; convolutions: {}\n",
+    tell("plan of {}: {} out and {} in a step, {} recomputed; algorithms: {}\n",
          trainer_.plan().planner, um::to_string(facts.offloaded), um::to_string(facts.prefetched),
          um::count_of(facts.recomputed_tasks, "task"), algorithms);
     if (const auto use = trainer_.session().arena_use()) {
