@@ -23,7 +23,7 @@ MemoryChoice choose_memory(const um::MemoryFacts& device, const um::FarOptions& 
     return {.mode = MemoryMode::kCopy, .reason = "its unified memory does not reach files"};
   }
   return {.mode = MemoryMode::kManaged,
-          .reason = "pages move by hints, and only what the budget has no room for"};
+          .reason = "pages move by hints, and only where the budget has no room"};
 }
 
 }  // namespace spillway

@@ -38,7 +38,7 @@ Capability tensor_cores(const std::string& name, int compute_capability) {
 
 Capability link_of(const CudaFacts& facts, const std::optional<std::string>& link) {
   if (facts.is_integrated) {
-    return {.name = "link", .available = false, .comment = "none: near memory is the host's RAM"};
+    return {.name = "link", .available = false, .comment = "near memory is the host's RAM"};
   }
   if (has_coherent_link(facts)) {
     return {.name = "link", .available = true, .comment = "NVLink-C2C, coherent"};
@@ -76,8 +76,11 @@ std::vector<Capability> describe(const CudaFacts& facts, const std::optional<std
                  facts.is_integrated
                      ? "moving pages within the RAM frees nothing"
                      : "concurrentManagedAccess is 0, as on WSL and Windows: use --memory copy"),
-      capability("discard", facts.has_discard, "dead pages are dropped, not moved",
-                 "the driver has no discard; one for CUDA 13.0 or newer has it"),
+      capability("discard", facts.has_discard && moves_by_hints(facts),
+                 "dead pages are dropped, not moved",
+                 moves_by_hints(facts)
+                     ? "the driver has no discard; one for CUDA 13.0 or newer has it"
+                     : "only for unified memory that moves by hints"),
       capability("pageable", facts.has_pageable_access,
                  facts.uses_host_page_tables
                      ? "memory from malloc(), by the processor's page tables"
