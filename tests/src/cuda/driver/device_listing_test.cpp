@@ -24,7 +24,7 @@ namespace {
 using namespace um::literals;
 using um::CudaFacts;
 
-constexpr const char* kTexts = "src/cuda/device_listing.txt";
+constexpr const char* kTexts = "src/cuda/driver/device_listing.txt";
 
 struct Card {
   std::string name;  // of a section in kTexts
