@@ -1,7 +1,7 @@
 """What PyTorch and CuPy do with the functions that the package spillway gives them, on a GPU.
 
-Arguments: torch or cupy, and the device's number. Prints the default space's counters as JSON. Neither
-framework is here: their allocators call in the order of c10's and of cupy.cuda.memory's.
+Arguments: torch or cupy, and the device's number. Prints the default space's counters as JSON.
+Neither framework is needed: this program calls in the order of their allocators.
 """
 
 import ctypes

@@ -18,20 +18,29 @@ FOLDER = pathlib.Path(os.environ.get("SPILLWAY_DROPIN_GPU",
 MIB = 1 << 20
 PAGE = 2 * MIB
 ORDERS = ("eager", "late", "moves", "compute", "all", "chance")
+FEW_ORDERS = ("eager", "late", "chance")
 FRAMEWORKS = [sys.executable, "-B", HERE / "frameworks.py"]
 SPACE = {"SPILLWAY_UM_NEAR": "16MiB", "SPILLWAY_UM_CAPACITY": "16MiB"}
+
+
+def prefetched(report):
+    """The bytes of all hints that bring near; pages without content move nothing."""
+    return report["counts"].get("bytes of a prefetch near", 0)
 
 
 class Gpu(unittest.TestCase):
     maxDiff = 2000
 
-    def run_on(self, command, card=None, **variables):
+    def start(self, command, card=None, **variables):
         """Runs a program with these settings of the emulated GPU: its result, and the report."""
         environment = {"LD_LIBRARY_PATH": FOLDER, "PYTHONPATH": ROOT / "tools/python",
                        "SPILLWAY_UM_LIBRARY": FOLDER / "libspillway_um.so.0", **variables}
         settings = [f"{name}={value}" for name, value in environment.items()]
-        done, report = emulated_runs.call(
-            emulated_runs.words("env", settings, command), card)
+        return emulated_runs.call(emulated_runs.words("env", settings, command), card)
+
+    def run_on(self, command, card=None, **variables):
+        """Runs a program that succeeds."""
+        done, report = self.start(command, card, **variables)
         self.assertEqual((done.returncode, report.get("mistakes")), (0, 0), done.stderr[-1500:])
         return done, report
 
@@ -43,7 +52,7 @@ class Spaces(Gpu):
                 _, report = self.run_on([FOLDER / "spaces", "hints", "cuda:0"],
                                         {"order": order, "races": "on"})
                 # All of near memory goes near, far, and near again; the GPU writes what is near.
-                self.assertEqual(report["counts"]["bytes of a prefetch near"], 32 * MIB)
+                self.assertEqual(prefetched(report), 32 * MIB)
                 self.assertEqual(report["prefetched_bytes"], 16 * MIB)
                 self.assertEqual(report["offloaded_bytes"], 16 * MIB)
                 self.assertEqual(report["device_faults"], 0)
@@ -52,13 +61,37 @@ class Spaces(Gpu):
     def test_without_hints_fault_and_keep_the_bits(self):
         _, report = self.run_on([FOLDER / "spaces", "faults", "cuda:0"])
         self.assertEqual(report["device_faults"], 4)  # a third of 24 MiB, in pages
-        self.assertNotIn("bytes of a prefetch near", report["counts"])
+        self.assertEqual(prefetched(report), 0)
 
     def test_reuse_memory_when_streams_allow(self):
         for order in ORDERS:
             with self.subTest(order=order):
                 self.run_on([FOLDER / "spaces", "streams", "cuda:0"],
                             {"order": order, "races": "on"})
+
+    def test_larger_than_the_gpu_tell_it_what_is_dead(self):
+        for order in ORDERS:
+            with self.subTest(order=order):
+                _, report = self.run_on([FOLDER / "spaces", "oversubscription", "cuda:0"],
+                                        {"order": order, "races": "on", "memory-mib": 64})
+                self.assertEqual(report["discarded_bytes"], 8 * 24 * MIB)
+                if order == "eager":  # one lasting block and one other at a time
+                    self.assertEqual(report["evicted_bytes"], 0)
+
+    def test_tell_of_calls_that_fail(self):
+        for what in ("hints", "streams"):
+            _, report = self.run_on([FOLDER / "spaces", what, "cuda:0"])
+            for name, calls in report["calls"].items():
+                for number in {1, calls}:
+                    self.expect_told([FOLDER / "spaces", what, "cuda:0"], f"{name}:{number}")
+
+    def expect_told(self, command, call):
+        """Expects that a program with this failing call ends with a sentence, or is not harmed."""
+        with self.subTest(command=command[1], call=call):
+            done, report = self.start(command, {"fail": call, "keep": "on"})
+            self.assertIn(done.returncode, (0, 1), done.stderr)
+            self.assertEqual(done.returncode == 1, "not so: " in done.stderr, done.stderr)
+            self.assertEqual(report["mistakes"], 0, done.stderr)
 
     def test_lie_on_their_own_devices(self):
         _, report = self.run_on([FOLDER / "spaces", "two-devices"], {"devices": 2})
@@ -79,17 +112,20 @@ class Resources(Gpu):
         for what in ("pmr", "cuda-mr", "thrust"):
             # A vector that is freed after main leaves its space to the process.
             card = {"devices": 2, "keep": "on" if what == "pmr" else "off"}
-            for order in ORDERS:
+            for order in FEW_ORDERS:
                 with self.subTest(what=what, order=order):
                     _, report = self.run_on([FOLDER / "resources", what, "cuda:1"],
                                             {**card, "order": order, "races": "on"})
                     self.assertEqual(report["left"]["blocks of memory"], what == "pmr")
                     self.assertEqual(report["contexts"], [1])
+                    # Allocations for a stream are brought near: six, and one for the default one.
+                    self.assertEqual(prefetched(report), 7 * 8 * MIB if what == "cuda-mr" else 0)
+                    self.assertEqual(report["device_faults"], 0)
 
 
 class Preload(Gpu):
     def run_twice(self, card):
-        """The program by itself, and with the preloaded library: output, unified blocks, reports."""
+        """Runs the program alone and preloaded: what that wrote to standard error, the report."""
         plain, _ = self.run_on([FOLDER / "unchanged"], card)
         done, report = self.run_on([FOLDER / "unchanged"], {**card, "keep": "on"},
                                    LD_PRELOAD=FOLDER / "libspillway_um_preload.so",
@@ -101,7 +137,7 @@ class Preload(Gpu):
         return done.stderr.splitlines(), report
 
     def test_serves_a_program_that_cannot_be_changed(self):
-        for order in ORDERS:
+        for order in FEW_ORDERS:
             with self.subTest(order=order):
                 lines, report = self.run_twice({"order": order, "devices": 1, "races": "on"})
                 # Two blocks of one device, eight pieces, one of a thread's stream, and the last.
@@ -110,6 +146,8 @@ class Preload(Gpu):
                               "1 on other devices or captured; frees: 12 served, 1 of the CUDA "
                               "runtime's", lines[1])
                 self.assertEqual(report["contexts"], [0])
+                self.assertEqual(prefetched(report), 12 * PAGE)
+                self.assertEqual(report["device_faults"], 0)
 
     def test_leaves_other_devices_to_the_runtime(self):
         lines, report = self.run_twice({"devices": 2})
@@ -125,22 +163,30 @@ class Frameworks(Gpu):
         self.assertEqual(report["left"]["blocks of memory"], 1)
         return done, counters, report
 
+    def expect_near(self, allocated, counters, report):
+        """Expects hints for all, unless freed memory that streams still use fills the budget."""
+        refused = counters["refused_hints"]
+        self.assertEqual(prefetched(report) + refused * PAGE, allocated)
+        self.assertLessEqual(report["device_faults"], refused)
+
     def test_of_pytorch_allocate_segments(self):
-        for order in ORDERS:
+        for order in FEW_ORDERS:
             with self.subTest(order=order):
                 done, counters, report = self.run_framework(
                     "torch", 1, {"devices": 2, "order": order, "races": "on"})
                 self.assertEqual(counters["allocations"], 6)
                 self.assertIn("spillway_torch_malloc: no room for 200 MiB", done.stderr)
                 self.assertEqual(report["contexts"], [1])
+                self.expect_near(120 * MIB, counters, report)
 
     def test_of_cupy_allocate_chunks(self):
-        for order in ORDERS:
+        for order in FEW_ORDERS:
             with self.subTest(order=order):
                 done, counters, report = self.run_framework(
                     "cupy", 1, {"devices": 2, "order": order, "races": "on"})
                 self.assertEqual((counters["allocations"], done.stderr), (5, ""))
                 self.assertEqual(report["contexts"], [1])
+                self.expect_near(88 * MIB, counters, report)  # whole pages
 
 
 if __name__ == "__main__":

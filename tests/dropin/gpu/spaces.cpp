@@ -28,12 +28,13 @@ void must(spillway_um_status status, const char* what) { expect(status == SPILLW
 void must(cudaError_t status, const char* what) { expect(status == cudaSuccess, what); }
 
 spillway_um_space make_space(const std::string& device, std::size_t capacity,
-                             std::size_t near = kNear) {
+                             bool oversubscribe = false) {
   spillway_um_options options;
   spillway_um_options_init(&options);
   options.device = device.c_str();
-  options.near_bytes = near;
+  options.near_bytes = kNear;
   options.capacity_bytes = capacity;
+  options.oversubscribe = oversubscribe ? 1 : 0;
   spillway_um_space space;
   must(spillway_um_create(&options, &space), "a space");
   return space;
@@ -63,8 +64,8 @@ int ordinal_of(spillway_um_space space) {
   return ordinal;
 }
 
-// What the program computes in a block of a space: numbers go there, the GPU overwrites the first
-// third, and all come back.
+// Copies numbers to a block of a space, lets the GPU overwrite the first third, and compares what
+// comes back.
 class Work {
  public:
   explicit Work(std::byte* block) : block_{block}, numbers_(kBlock), stream_{make_stream()} {
@@ -185,6 +186,46 @@ void use_streams(const std::string& device) {
   must(spillway_um_destroy(space), "the end of the space");
 }
 
+// More memory than the GPU has: a block that stays, and others that come and go. The driver is told
+// that freed blocks are dead, which must not harm those that take their place.
+void use_oversubscription(const std::string& device) {
+  constexpr int kRounds = 8;
+  const spillway_um_space space = make_space(device, 4 * kBlock, true);
+  must(cudaSetDevice(ordinal_of(space)), "the device");
+  std::array<cudaStream_t, 2> streams{make_stream(), make_stream()};
+  void* lasting = nullptr;
+  must(spillway_um_allocate_async(space, kBlock, 0, streams[0], &lasting), "a block");
+  must(cudaMemsetAsync(lasting, 77, kBlock, streams[0]), "a fill");
+  void* ends = nullptr;  // the last MiB of each block
+  must(cudaMallocHost(&ends, (kRounds + 1) * kMiB), "pinned memory");
+  const auto end_at = [&](int round) {
+    return static_cast<std::byte*>(ends) + static_cast<std::size_t>(round) * kMiB;
+  };
+  const auto copy_end = [&](int round, const void* block, cudaStream_t stream) {
+    must(cudaMemcpyAsync(end_at(round), static_cast<const std::byte*>(block) + kBlock - kMiB, kMiB,
+                         cudaMemcpyDefault, stream),
+         "a copy");
+  };
+  for (int round = 0; round < kRounds; ++round) {
+    cudaStream_t stream = streams.at(static_cast<std::size_t>(round) % 2);
+    void* block = nullptr;
+    must(spillway_um_allocate_async(space, kBlock, 0, stream, &block), "a block");
+    must(cudaMemsetAsync(block, round, kBlock, stream), "a fill");
+    copy_end(round, block, stream);
+    must(spillway_um_free_async(space, block, stream), "a free");
+  }
+  copy_end(kRounds, lasting, streams[0]);
+  for (cudaStream_t stream : streams) must(cudaStreamSynchronize(stream), "the streams' end");
+  for (int round = 0; round <= kRounds; ++round) {
+    const auto number = static_cast<std::byte>(round < kRounds ? round : 77);
+    expect(*end_at(round) == number && std::memcmp(end_at(round), end_at(round) + 1, kMiB - 1) == 0,
+           "every block has its number");
+  }
+  for (cudaStream_t stream : streams) must(cudaStreamDestroy(stream), "the end of a stream");
+  must(cudaFreeHost(ends), "the end of pinned memory");
+  must(spillway_um_destroy(space), "the end of the space");
+}
+
 std::size_t free_bytes(int device) {
   must(cudaSetDevice(device), "the device");
   std::size_t free = 0;
@@ -249,6 +290,8 @@ int main(int argc, char** argv) {
     use_hints(device);
   } else if (what == "streams") {
     use_streams(device);
+  } else if (what == "oversubscription") {
+    use_oversubscription(device);
   } else if (what == "two-devices") {
     use_two_devices();
   } else if (what == "threads") {

@@ -1,5 +1,5 @@
-// A CUDA program that knows nothing of Spillway. It prints the same with and without the preloaded
-// library, but for the line that says how many of its blocks are unified memory.
+// A CUDA program without Spillway. It prints the same with and without the preloaded library, and
+// on standard error how many of its blocks are unified memory.
 #include <cuda_runtime_api.h>
 
 #include <array>
