@@ -155,16 +155,12 @@ void expect_verified(const TaskGraph& graph, const Plan& plan, const std::string
   }
 }
 
-void settle_resident_budget(const Workload& workload, Bytes budget, bool is_file_far,
-                            Plans& plans) {
+void settle_resident_budget(const Workload& workload, Bytes budget, Plans& plans) {
   plans.budget = resident_need(workload, plans);
   if (plans.budget > budget) {
     const auto [need, given] = um::texts_apart(plans.budget, budget);
     throw um::Error{"all of it resident needs " + need + ", more than " + given +
-                    (is_file_far ? ", and near memory is the host's RAM; use --memory copy with "
-                                   "--far file:PATH"
-                                 : "; use --memory managed or copy") +
-                    ", or a larger --budget"};
+                    "; use --memory managed or copy, or a larger --budget"};
   }
 }
 
@@ -184,9 +180,7 @@ Plans finish(std::vector<PlanOfFile> training, const Workload& workload,
     plans.training.push_back(std::move(file.plan));
   }
   expect_verified(workload.evaluation().graph, plans.evaluation, "the plan of the evaluation step");
-  if (request.memory == MemoryMode::kResident) {
-    settle_resident_budget(workload, budget, request.is_file_far, plans);
-  }
+  if (request.memory == MemoryMode::kResident) settle_resident_budget(workload, budget, plans);
   return plans;
 }
 

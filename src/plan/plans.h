@@ -47,8 +47,6 @@ struct PlanRequest {
   bool may_recompute = true;
   StateRule state = StateRule::kAuto;     ///< for those who choose: StateChoice
   UpdateRule update = UpdateRule::kAuto;  ///< likewise
-  /// Only a file can be far (um::MemoryFacts::is_host_ram), as the advice of a refusal says.
-  bool is_file_far = false;
 };
 
 /// What a planner is to solve for one step, of which `budget` is what the run leaves it.

@@ -31,8 +31,7 @@ PlanRequest request_of(const TrainerOptions& options, const um::Device& device) 
           .planner = &prefetch::find_planner(options.planning.planner),
           .may_recompute = options.planning.may_recompute,
           .state = options.planning.state,
-          .update = options.planning.update,
-          .is_file_far = device.memory_facts().is_host_ram};
+          .update = options.planning.update};
 }
 
 }  // namespace
