@@ -179,7 +179,7 @@ class Run(Tree):
         self.assertEqual(done.returncode, 1)
         self.assertIn("tests: failed before; it takes 20 s or more, and 0 s are left\n",
                       done.stderr)
-        self.assertEqual(self.checks(), before)
+        self.assertEqual(self.checks()["tests"], before["tests"])
 
     def test_a_failed_stage_that_is_ended_in_a_second_run_has_still_failed(self):
         self.be_impatient()
@@ -314,6 +314,17 @@ class Pack(Tree):
                          [("gpu_tests", 2), ("cuda_kernel_tests", 2),
                           ("cuda_kernel_tests_in_bf16", 2)])
         self.expect_logs_in_each_precision()
+
+
+    def test_makes_no_archive_that_is_too_large(self):
+        for name in (*PROGRAMS, "bin/libspillway_cuda.so"):
+            self.put(self.root / "build" / "release" / name, pathlib.Path("/bin/true"))
+        (self.root / "tests" / "golden").mkdir(parents=True)
+        (self.root / "tests" / "golden" / "x.json").write_bytes(os.urandom(65 << 20))
+        done = self.start("pack")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "is 65[.]. MiB, and may be 64 MiB\n$")
+        self.assertFalse((self.root / "build" / "gpu" / "spillway-gpu.tar.gz").exists())
 
 
 # Knows how the plug-in is built: of a source of its own and of another folder's library.
