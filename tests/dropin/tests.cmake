@@ -52,21 +52,20 @@ if(TARGET emulated_gpu AND Python3_FOUND)
     OUTPUT_NAME spillway_um_cuda UNITY_BUILD OFF CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 
   # The drop-in looks for its plug-in beside itself.
-  set(links ${gpu_folder}/$<TARGET_SONAME_FILE_NAME:spillway_um_dropin>
-    ${gpu_folder}/$<TARGET_FILE_NAME:spillway_um_preload>)
-  add_custom_command(TARGET emulated_um_cuda_plugin POST_BUILD VERBATIM
-    COMMAND ${CMAKE_COMMAND} -E rm -f ${links}
-    COMMAND ${CMAKE_COMMAND} -E create_hardlink $<TARGET_FILE:spillway_um_dropin>
-      ${gpu_folder}/$<TARGET_SONAME_FILE_NAME:spillway_um_dropin>
-    COMMAND ${CMAKE_COMMAND} -E create_hardlink $<TARGET_FILE:spillway_um_preload>
-      ${gpu_folder}/$<TARGET_FILE_NAME:spillway_um_preload>)
-  add_dependencies(emulated_um_cuda_plugin spillway_um_dropin spillway_um_preload)
+  set(dropin ${gpu_folder}/libspillway_um.so.${PROJECT_VERSION_MAJOR})
+  set(preload ${gpu_folder}/libspillway_um_preload.so)
+  add_custom_command(OUTPUT ${dropin} ${preload} VERBATIM DEPENDS spillway_um_dropin spillway_um_preload
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${gpu_folder}
+    COMMAND ${CMAKE_COMMAND} -E rm -f ${dropin} ${preload}
+    COMMAND ${CMAKE_COMMAND} -E create_hardlink $<TARGET_FILE:spillway_um_dropin> ${dropin}
+    COMMAND ${CMAKE_COMMAND} -E create_hardlink $<TARGET_FILE:spillway_um_preload> ${preload})
+  add_custom_target(dropin_gpu_links ALL DEPENDS ${dropin} ${preload})
 
   foreach(program spaces resources unchanged)
     add_executable(dropin_gpu_${program} dropin/gpu/${program}.cpp)
     target_link_libraries(dropin_gpu_${program} PRIVATE spillway_flags CUDA::cudart)
     set_target_properties(dropin_gpu_${program} PROPERTIES OUTPUT_NAME ${program} UNITY_BUILD OFF)
-    add_dependencies(dropin_gpu_${program} emulated_um_cuda_plugin)
+    add_dependencies(dropin_gpu_${program} emulated_um_cuda_plugin dropin_gpu_links)
   endforeach()
   find_path(CCCL_INCLUDE_DIR thrust/version.h REQUIRED HINTS ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES cccl)
   target_include_directories(dropin_gpu_resources SYSTEM PRIVATE ${CCCL_INCLUDE_DIR})

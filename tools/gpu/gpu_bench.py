@@ -30,6 +30,10 @@ WARM_UP = 3  # first steps of a training, which are not timed
 GRACE = 20  # seconds to end in, for a program that is told to
 
 
+class NotHere(Exception):
+    """What the stage needs is not on this machine; the text says what."""
+
+
 class TimeIsUp(Exception):
     """The stage has no time left for this."""
 
@@ -96,10 +100,13 @@ def last_words(program, errors):
 class Bench:
     """Runs the program on the GPU, keeps to the time, and shares what several runs need."""
 
-    def __init__(self, program, results, quick, gpu, seconds=float("inf")):
+    def __init__(self, program, results, quick, gpu, seconds=float("inf"), emulated=None):
+        """`emulated`: the module emulated_gpu where the GPU is a test double."""
         self.program = program
         self.results = results  # folder
         self.quick = quick
+        self.emulated = emulated
+        self.patience = emulated.PATIENCE if emulated else 1
         self.card = gpu["description"]
         self.free_bytes = gpu["available_memory_bytes"]
         self.end = self.deadline = time.monotonic() + seconds
@@ -109,7 +116,7 @@ class Bench:
 
     def begin_stage(self, most):
         """A stage begins, which may take at most so many seconds."""
-        self.deadline = min(self.end, time.monotonic() + most)
+        self.deadline = min(self.end, time.monotonic() + self.patience * most)
 
     def seconds_to_end(self):
         """Of all stages, less what a program may take to end."""
@@ -117,7 +124,7 @@ class Bench:
 
     def seconds_left(self, most=float("inf")):
         """Of the stage, less what the program may take to end. Throws: TimeIsUp."""
-        left = min(most, self.deadline - time.monotonic() - GRACE)
+        left = min(self.patience * most, self.deadline - time.monotonic() - GRACE)
         if left <= 0:
             raise TimeIsUp
         return min(left, threading.TIMEOUT_MAX - GRACE)
@@ -166,18 +173,22 @@ class Bench:
             raise Failure("a training ended without a summary")
         return {"command": command, "steps": steps, "summary": summary}
 
-    def managed_batch(self, network, most):
-        """The largest batch, at most `most`, whose unified memory keeps to the limit of GPU."""
+    def network(self, network, most):
+        """What --net takes for a network, and its batch: the largest, at most `most`, whose unified
+        memory keeps to the limit of GPU."""
+        if self.emulated:
+            return self.emulated.thin(network, self.results), self.emulated.BATCHES[network]
         limit = min(16 << 30, self.free_bytes // 4)
         while most > 1 and most * IMAGE_BYTES[network] > limit:
             most //= 2
-        return most
+        return network, most
 
 
 def name_of(workload):
     """For file names: resnet50-256-bf16 of --net resnet50 --batch 256 --precision bf16."""
     words = list(map(str, workload))
-    values = [words[words.index(flag) + 1] for flag in ("--net", "--batch", "--precision")
+    values = [pathlib.Path(words[words.index(flag) + 1]).stem
+              for flag in ("--net", "--batch", "--precision")
               if flag in words]
     rest = [word.strip("-") for word in words[2 * len(values):] if word.startswith("--")]
     return "-".join([*values, *rest])

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 from card import own_environment
-from gpu_bench import ROOT, WARM_UP, Failure, median_step, wall_clock_step
+from gpu_bench import ROOT, WARM_UP, Failure, NotHere, median_step, wall_clock_step
 
 TORCH_STEP = pathlib.Path(__file__).resolve().parent / "torch_step.py"
 WAYS = {"eager": [], "compiled": ["--compile"]}
@@ -31,7 +31,9 @@ THEIR_KINDS = [("batch norm", r"batch_norm"),
                 r"relu|elementwise|::add|clamp_min|threshold|copy_|triton|dropout|fill")]
 
 
-def has_pytorch():
+def has_pytorch(bench):
+    if bench.emulated:
+        return False
     probe = "import sys, torch; sys.exit(not torch.cuda.is_available())"
     return subprocess.run([sys.executable, "-c", probe], capture_output=True, check=False,
                           env=own_environment(), cwd=ROOT).returncode == 0
@@ -76,12 +78,11 @@ def compare(bench, check, network, batch, precision):
 def steps_beside_pytorch(precision, batches):
     """The check in one precision."""
     def check_precision(bench, check):
-        if not has_pytorch():
-            check.row("PyTorch", f"not measured: {sys.executable} has no PyTorch with CUDA")
-            return
+        if not has_pytorch(bench):
+            raise NotHere(f"{sys.executable} has no PyTorch with CUDA")
         for network, most in batches.items():
-            batch = bench.managed_batch(network, most // (4 if bench.quick else 1))
-            compare(bench, check, network, batch, precision)
+            compare(bench, check, *bench.network(network, most // (4 if bench.quick else 1)),
+                    precision)
     return check_precision
 
 
@@ -107,19 +108,19 @@ def operations(batches):
     """The check of single operations: ours as profiled, PyTorch's as its profiler says."""
     def check_operations(bench, check):
         network, most = next(iter(batches.items()))
-        batch = bench.managed_batch(network, most // (4 if bench.quick else 1))
+        network, batch = bench.network(network, most // (4 if bench.quick else 1))
         workload = ["--net", network, "--batch", batch, "--precision", "bf16", "--classes", 1000]
         profile = json.loads(bench.profile(workload).read_text(encoding="utf-8"))
         ours = our_operations(profile)
         check.data["ours"] = {"milliseconds": ours, "by_kind": by_kind(ours, OUR_KINDS)}
         beside = dict.fromkeys(KINDS)
-        if has_pytorch():
+        if has_pytorch(bench):
             theirs = their_steps(bench, workload, WARM_UP, "--operations")
             times = {name: time / 1e3 for name, time in theirs["operations"].items()}
             beside = by_kind(times, THEIR_KINDS)
             check.data["pytorch"] = {"milliseconds": times, "by_kind": beside}
         for kind, time in check.data["ours"]["by_kind"].items():
             theirs = "not measured" if beside[kind] is None else f"{beside[kind]:.2f}"
-            check.row(f"{network} bf16, batch {batch}, {kind}: ms, ours / PyTorch's",
+            check.row(f"{pathlib.Path(network).name} bf16, batch {batch}, {kind}: ms, ours / PyTorch's",
                       f"{time:.2f} / {theirs}")
     return check_operations

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 
 from gpu_bench import GPU, Failure, is_within_budget, median_step
 from machine_file import LINKS, largest, link_of, machine_of
@@ -65,17 +66,17 @@ def add_launch(check, launch):
 def trainings(network):
     """The check that compares steps of a network in less memory with the prediction."""
     def check_network(bench, check):
-        batch = bench.managed_batch(network, BATCHES[network] // (4 if bench.quick else 1))
+        net, batch = bench.network(network, BATCHES[network] // (4 if bench.quick else 1))
         for variant, (strategies, flags) in VARIANTS.items():
             usable = [s for s in strategies if MEMORY_OF[s] not in bench.untrained]
             if usable:
-                train_variant(bench, check, f"{network}:{batch}", variant,
+                train_variant(bench, check, network, f"{net}:{batch}", variant,
                               ["--strategies", ",".join(usable), *flags])
     return check_network
 
 
-def train_variant(bench, check, network, variant, flags):
-    name, _, batch = network.partition(":")
+def train_variant(bench, check, name, network, variant, flags):
+    batch = network.rpartition(":")[2]
     ending = f"{name}-{variant}" if variant else name
     path = bench.results / f"train-{ending.replace(' ', '-')}.json"
     path.unlink(missing_ok=True)  # an earlier run's
@@ -101,7 +102,7 @@ def train_variant(bench, check, network, variant, flags):
 
 
 def add_training(check, row, variant=""):
-    name = f"{row['net']}, batch {row['batch']}, "
+    name = f"{pathlib.Path(row['net']).name}, batch {row['batch']}, "
     is_resident = row["memory"] == "resident"
     name += "resident" if is_resident else f"{row['planner']} ({row['memory']}) at {row['budget']}"
     name += f", {variant}" if variant else ""
@@ -134,7 +135,10 @@ def large(bench, check):
     path = bench.results / "train-resnet50.json"
     if not path.is_file():
         raise Failure("how much an image takes is not known: resnet50 was not measured")
-    smaller = json.loads(path.read_text(encoding="utf-8"))["rows"][0]
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    if not rows:
+        raise Failure("how much an image takes is not known: resnet50 has no measurement")
+    smaller = rows[0]
     image_bytes = smaller["resident_bytes"] / smaller["batch"]
     # RAM may grow with its use, so what it is now is the second try.
     rams = [float("inf"), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
@@ -160,7 +164,7 @@ def large(bench, check):
 
 
 def train_large(bench, batch):
-    return bench.train(workload_of("resnet50", batch),
+    return bench.train(workload_of(bench.network("resnet50", batch)[0], batch),
                        ["--memory", "copy", "--budget", "25%", "--steps", 4, "--lr", LEARNING_RATE,
                         "--trace", bench.results / "timeline-large.json"])
 

@@ -5,7 +5,7 @@ import time
 
 import correct
 import speed
-from gpu_bench import Failure, TimeIsUp
+from gpu_bench import Failure, NotHere, TimeIsUp
 from trains import STAGE_MOST, trains_in
 
 
@@ -67,10 +67,12 @@ def run_stage(stage, bench, check):
     except TimeIsUp:
         if check.status == "running":
             check.reason = ("there was no time left for all of it" if bench.seconds_to_end() <= 0
-                            else f"it took more than its {stage.most:.0f} s")
+                            else f"it took more than its {bench.patience * stage.most:.0f} s")
             check.status = "left out"
             if check.has_failed_row():
                 check.status, check.reason = "failed", f"see above; {check.reason}"
+    except NotHere as reason:
+        check.status, check.reason = "left out", str(reason)
     except (Failure, OSError) as failure:
         check.status, check.reason = "failed", str(failure)
     except Exception as error:  # pylint: disable=broad-exception-caught

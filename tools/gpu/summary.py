@@ -4,13 +4,14 @@ import json
 
 from gpu_bench import Check, Failure
 
-VERSION = 2
+VERSION = 3
 STATUSES = ["failed", "passed", "left out", "running"]
 CIRCUMSTANCES = {  # results that were found in other ones are not taken over
     "at another commit": lambda about: about["commit"],
     "with other local changes": lambda about: about["has_local_changes"],
     "on another GPU": lambda about: about["gpu"]["description"],
     "by another choice of --quick": lambda about: about["quick"],
+    "by another choice of --emulated": lambda about: about["emulated"],
 }
 
 
@@ -67,6 +68,8 @@ class Results:
         commit = (about["commit"] or "unknown") + changed
         lines = [f"# Spillway on {self.card}", "",
                  f"{about['date']}, commit {commit}, driver {driver}", about["gpu"]["backend"], ""]
+        if about["emulated"]:
+            lines += [f"**{about['emulated']}**", ""]
         if about["quick"]:
             lines += ["With --quick: small batches and few steps.", ""]
         lines += [f"{status}: {', '.join(self.names(status))}" + "\\"

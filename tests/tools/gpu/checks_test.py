@@ -166,8 +166,8 @@ class Checks(unittest.TestCase):
 
     def test_batches_keep_to_the_limit_of_unified_memory(self):
         # 256 images of 50 MiB are 12.5 GiB: within 16, but not within a quarter of 40.
-        self.assertEqual(self.bench().managed_batch("resnet50", 256), 256)
-        self.assertEqual(self.bench(40 * GIB).managed_batch("resnet50", 256), 128)
+        self.assertEqual(self.bench().network("resnet50", 256), ("resnet50", 256))
+        self.assertEqual(self.bench(40 * GIB).network("resnet50", 256), ("resnet50", 128))
 
 
 class MachineFile(unittest.TestCase):

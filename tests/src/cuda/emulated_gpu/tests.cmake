@@ -73,4 +73,7 @@ if(Python3_FOUND)
     python_tests(emulated_${subject} ${Python3_EXECUTABLE} src/cuda/emulated_gpu ${subject}_test.py
       TIMEOUT 600 ENVIRONMENT SPILLWAY_EMULATED_PROGRAM=${emulated_folder}/spillway)
   endforeach()
+  # The stages that tools/gpu/run has for a real GPU.
+  python_tests(emulated_gpu_run ${Python3_EXECUTABLE} src/cuda/emulated_gpu gpu_run_test.py
+    TIMEOUT 900 ENVIRONMENT SPILLWAY_EMULATED_PROGRAM=${emulated_folder}/spillway)
 endif()
