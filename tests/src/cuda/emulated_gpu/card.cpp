@@ -11,7 +11,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <sstream>
+#include <unordered_map>
 #include <utility>
 
 #include "tests/src/cuda/emulated_gpu/emulated_gpu.h"
@@ -22,24 +24,34 @@ namespace {
 constexpr int kMistakeStatus = 97;  // exit status of a process that made a mistake
 constexpr int kSiteDepth = 12;
 
+// Returns where an address of code lies in this library; nullopt if it is in the program, whose
+// threads begin elsewhere in each run.
+std::optional<std::uint64_t> offset_here(void* code) {
+  static std::unordered_map<void*, std::optional<std::uint64_t>> known;
+  const auto [found, is_new] = known.try_emplace(code);
+  if (!is_new) return found->second;
+  Dl_info here{};
+  Dl_info frame{};
+  if (dladdr(reinterpret_cast<void*>(&is_dry), &here) != 0 && dladdr(code, &frame) != 0 &&
+      frame.dli_fbase == here.dli_fbase) {
+    found->second = static_cast<std::uint64_t>(static_cast<std::byte*>(code) -
+                                               static_cast<std::byte*>(frame.dli_fbase));
+  }
+  return found->second;
+}
+
 // Returns the place that called a function of CUDA, the same in each run: offsets in the library of
 // the return addresses that lie in it.
 std::string call_site(const char* function) {
   std::array<void*, kSiteDepth> frames{};
   const int count = backtrace(frames.data(), kSiteDepth);
-  Dl_info here{};
-  dladdr(reinterpret_cast<void*>(&is_dry), &here);
   std::uint64_t hash = 1469598103934665603U;  // FNV-1a
   const auto add = [&](std::uint64_t value) { hash = (hash ^ value) * 1099511628211U; };
   for (const char* letter = function; *letter != 0; ++letter) {
     add(static_cast<unsigned char>(*letter));
   }
   for (int i = 0; i < count; ++i) {
-    Dl_info frame{};
-    if (dladdr(frames[static_cast<std::size_t>(i)], &frame) == 0) continue;
-    if (frame.dli_fbase != here.dli_fbase) continue;  // the program's own
-    add(static_cast<std::uint64_t>(static_cast<std::byte*>(frames[static_cast<std::size_t>(i)]) -
-                                   static_cast<std::byte*>(frame.dli_fbase)));
+    if (const auto offset = offset_here(frames[static_cast<std::size_t>(i)])) add(*offset);
   }
   std::ostringstream text;
   text << function << '@' << std::hex << hash;
@@ -62,8 +74,7 @@ bool can_fail(const std::string& function) {
 
 bool must_fail(Card& gpu, const std::string& function, std::uint64_t call) {
   const CardSettings& s = gpu.settings;
-  const bool asks = !s.fail.empty() || !s.report.empty();
-  if (asks) {
+  if (s.lists_sites || s.fail.find('@') != std::string::npos) {
     Card::CallSite& site = gpu.sites[call_site(function.c_str())];
     site.function = function;
     ++site.calls;
@@ -114,6 +125,7 @@ void write_report(const Card& gpu) {
   write_number(out, "offloaded_bytes", m.offloaded_bytes);
   write_number(out, "discarded_bytes", m.discarded_bytes);
   write_number(out, "near_peak_bytes", m.near_peak);
+  write_number(out, "asked_peak_bytes", m.asked_peak);
   write_number(out, "device_peak_bytes", m.device_peak);
   write_number(out, "pinned_peak_bytes", m.pinned_peak);
   write_number(out, "calls_after_loss", gpu.calls_after_loss);
@@ -252,8 +264,9 @@ void compute_node(WorkNode& node) {
   gpu.running = nullptr;
 }
 
-void note_device_access(const void* begin, std::size_t size, bool writes) {
-  Card& gpu = card();
+namespace {
+
+void note_access(Card& gpu, const void* begin, std::size_t size, bool writes) {
   if (size == 0) return;
   Block* const block = gpu.memory.find(begin, size);
   if (gpu.running == nullptr) {
@@ -278,8 +291,15 @@ void note_device_access(const void* begin, std::size_t size, bool writes) {
                  (writes ? " writes" : " reads") + ", and nothing orders them");
 }
 
+}  // namespace
+
+void note_device_access(const void* begin, std::size_t size, bool writes) {
+  note_access(card(), begin, size, writes);
+}
+
 void note_kernel_access(const void* begin, std::size_t size, bool writes) {
-  if (card().memory.is_of_card(begin)) note_device_access(begin, size, writes);
+  Card& gpu = card();
+  if (gpu.memory.is_of_card(begin)) note_access(gpu, begin, size, writes);
 }
 
 int enqueue(CUstream_st* stream, Work work) {

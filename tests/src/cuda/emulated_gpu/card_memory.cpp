@@ -55,6 +55,7 @@ std::byte* CardMemory::allocate(BlockKind kind, std::size_t size, int device) {
       counts_.device_peak = std::max(counts_.device_peak, counts_.device_bytes);
       used_[static_cast<std::size_t>(device)] += rounded(size);
       counts_.near_bytes += rounded(size);
+      counts_.asked_bytes += size;
       note_near();
       make_room(device);
       break;
@@ -80,6 +81,7 @@ void CardMemory::free(std::byte* address) {
     case BlockKind::kDevice:
       counts_.device_bytes -= rounded(block.size);
       counts_.near_bytes -= rounded(block.size);
+      counts_.asked_bytes -= block.size;
       used_[static_cast<std::size_t>(block.device)] -= rounded(block.size);
       break;
     case BlockKind::kManaged:
@@ -124,6 +126,7 @@ void CardMemory::make_near(ManagedPage& page, int device) {
   page.device = device;
   page.last_arrival = ++arrivals_;
   counts_.near_bytes += kManagedPageBytes;
+  counts_.asked_bytes += kManagedPageBytes;
   used_[static_cast<std::size_t>(device)] += kManagedPageBytes;
 }
 
@@ -131,6 +134,7 @@ void CardMemory::make_far(ManagedPage& page) {
   if (!page.is_near) return;
   page.is_near = false;
   counts_.near_bytes -= kManagedPageBytes;
+  counts_.asked_bytes -= kManagedPageBytes;
   used_[static_cast<std::size_t>(page.device)] -= kManagedPageBytes;
 }
 
@@ -154,6 +158,7 @@ std::size_t CardMemory::used(int device) const { return used_[static_cast<std::s
 
 void CardMemory::note_near() {
   counts_.near_peak = std::max(counts_.near_peak, counts_.near_bytes);
+  counts_.asked_peak = std::max(counts_.asked_peak, counts_.asked_bytes);
 }
 
 void CardMemory::bring(Block& block, const void* begin, std::size_t size, int device) {

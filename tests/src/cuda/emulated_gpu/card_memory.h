@@ -41,6 +41,8 @@ struct MemoryCounts {
   std::uint64_t discarded_bytes = 0;
   std::size_t near_bytes = 0;  ///< device memory and near pages, now
   std::size_t near_peak = 0;
+  std::size_t asked_bytes = 0;  ///< the same without rounding up device memory
+  std::size_t asked_peak = 0;
   std::size_t device_bytes = 0;  ///< device memory alone, rounded up as the driver does
   std::size_t device_peak = 0;
   std::size_t pinned_bytes = 0;

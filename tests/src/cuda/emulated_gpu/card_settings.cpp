@@ -85,6 +85,7 @@ const std::map<std::string, Reader>& readers() {
       {"lost", [](T name, T text, S& s) { read_switch(name, text, s.is_lost); }},
       {"fail-rate", [](T name, T text, S& s) { read_number(name, text, s.fail_rate); }},
       {"report", [](T, T text, S& s) { s.report = text; }},
+      {"sites", [](T name, T text, S& s) { read_switch(name, text, s.lists_sites); }},
   };
   return all;
 }

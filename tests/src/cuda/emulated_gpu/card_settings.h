@@ -43,6 +43,7 @@ struct CardSettings {
   bool is_lost = false;            ///< the device is lost with that call: all later calls fail
   double fail_rate = 0;            ///< the part of all calls that fail, by chance
   std::string report;              ///< file for the report in JSON; empty: none
+  bool lists_sites = false;        ///< the report has all places that call CUDA, which takes time
 };
 
 /// Reads the settings from the environment. Ends the process with a sentence if one is unknown.

@@ -119,15 +119,20 @@ def profile(*flags):
 
 
 @functools.cache
-def thin(network, divisor, sizes):
-    """The file of a network with all its layers, but only a part of its channels. `sizes` are flags
-    of `spillway nets`."""
+def thin(network, divisor, sizes, layers=None):
+    """The file of a network with a part of its channels, and of a transformer's layers the first
+    ones. `sizes` are flags of `spillway nets`."""
     done, _ = call(words(PROGRAM, "nets", network, sizes, "--dump -"))
     if done.returncode != 0:
         raise RuntimeError(f"{shlex.join(done.args)}\n{done.stderr}")
-    text = re.sub(r"\b(channels|features)=(\d+)",
-                  lambda found: f"{found[1]}={max(1, int(found[2]) // divisor)}", done.stdout)
-    return network_file(text)
+
+    def stays(line):
+        found = re.search(r"\.layer\.(\d+)\.", line)
+        return not found or layers is None or int(found[1]) < layers
+    return network_file("\n".join(
+        re.sub(r"\b(channels|features)=(\d+)",
+               lambda found: f"{found[1]}={max(1, int(found[2]) // divisor)}", line)
+        for line in done.stdout.splitlines() if stays(line)))
 
 
 @functools.cache

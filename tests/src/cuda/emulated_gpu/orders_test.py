@@ -7,15 +7,15 @@ from emulated_runs import profile, train, words
 ORDERS = [{"order": order} for order in ("late", "moves", "compute", "all")]
 ORDERS += [{"order": "chance", "seed": seed} for seed in (1, 2, 3)]
 NETWORKS = {
-    "lenet": "--net lenet --batch 64",
-    "gpt": "--net gpt:2,2,32,32 --vocabulary 64 --batch 8 --optimizer adam --clip-norm 1",
+    "lenet": "--net lenet --batch 96",
+    "gpt": "--net gpt:2,2,64,64 --vocabulary 64 --batch 8 --optimizer adam --clip-norm 1",
 }
 WAYS = {
-    "managed": "--memory managed --budget min+30%",
-    "managed_with_discards": "--memory managed --budget min+30% --discard on",
-    "copy": "--memory copy --budget min+30%",
-    "copy_without_graph": "--memory copy --budget min+30% --graph off",
-    "far_updates": "--memory managed --budget min+30% --state far --update far",
+    "managed": "--memory managed --budget min+30% --recompute off",
+    "managed_with_discards": "--memory managed --budget min+30% --recompute off --discard on",
+    "copy": "--memory copy --budget min+30% --recompute off",
+    "copy_without_graph": "--memory copy --budget min+30% --recompute off --graph off",
+    "far_updates": "--memory managed --budget min+30% --recompute off --state far --update far",
 }
 
 
