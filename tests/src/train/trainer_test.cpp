@@ -37,7 +37,7 @@ TEST(Trainer, ReportsWhatItDoes) {
   std::vector<std::size_t> planned;
   std::vector<std::uint64_t> steps;
   TrainerOptions options = small_options(3);
-  options.planning.state = StateRule::kNear;  // a graph whose state may move has more tasks
+  options.planning.state = StateRule::kNear;  // movable state adds tasks
   Trainer trainer{test::small_context(),
                   options,
                   {.on_measuring = [&](double fraction) { measured.push_back(fraction); },

@@ -6,7 +6,7 @@ import unittest
 
 import failures
 
-CALLS = 24  # of each memory mode; tools/gpu/emulated --failures takes all
+CALLS = 24  # of each memory mode
 RATES = [{"fail-rate": 0.05, "seed": seed} for seed in (1, 2, 3)]
 RATES += [{"fail-rate": 0.002, "seed": seed} for seed in (4, 5, 6)]
 

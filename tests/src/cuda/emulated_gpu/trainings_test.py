@@ -7,6 +7,7 @@ from families import FAMILIES
 
 CLOSE_IN_BF16 = 2e-2  # how far a loss may be from the host's, as a part of it
 IN_BF16 = ["lenet", "gpt", "resnet18"]
+BESIDE = 4 << 20  # bytes of near memory beside a budget: numbers of the step, a batch that waits
 
 
 class Trainings(unittest.TestCase):
@@ -16,30 +17,35 @@ class Trainings(unittest.TestCase):
         net = words(family.flags(), "--precision", precision)
         flags = [net, "--lr 0.001 --steps", family.steps]
         host = train_on_host(flags, "--emulate-bf16" if precision == "bf16" else None)
-        self.assertEqual(host.status, 0, host.story())
-        managed, copy = (train(flags, "--memory", mode, "--budget", family.budget,
-                               "--profile", profile(*net)) for mode in ("managed", "copy"))
+        has_host = "bf16 on processors with AVX-512 alone" not in host.errors
+        if has_host:
+            self.assertEqual(host.status, 0, host.story())
+        planned = words("--budget", family.budget, "--recompute off --profile", profile(*net))
+        managed, copy = (train(flags, planned, "--memory", mode)
+                         for mode in ("managed --discard on", "copy"))
         resident = train(flags, "--memory resident")
-        self.expect_losses(resident, host, close)
+        self.assertEqual(resident.status, 0, resident.story())
+        if has_host:
+            self.expect_losses(resident, host, close, family.compared)
         for run in (managed, copy):
             self.assertEqual(run.bits(), resident.bits(), run.story())
             self.expect_budget(run)
-            moved = run.report["offloaded_bytes"] if run is managed else \
-                run.report["counts"].get("bytes of a copy far", 0)
-            self.assertEqual(moved > 0, family.moves, run.story())
+            if family.moves and precision == "fp32":
+                self.assertGreater(run.summary["bytes_offloaded"], 0, run.story())
         self.assertEqual(managed.report["device_faults"], 0, managed.story())
 
-    def expect_losses(self, run, host, close):
-        self.assertEqual(run.status, 0, run.story())
+    def expect_losses(self, run, host, close, steps):
         self.assertEqual(len(run.losses()), len(host.losses()), run.story())
-        for step, (loss, other) in enumerate(zip(run.losses(), host.losses()), 1):
+        for step, (loss, other) in enumerate(zip(run.losses()[:steps], host.losses()), 1):
             self.assertLessEqual(abs(loss - other), close * abs(other),
                                  f"step {step}: {loss}, and on the host {other}\n{run.story()}")
 
     def expect_budget(self, run):
         self.assertEqual(run.report["mistakes"], 0, run.report["first_mistake"])
         self.assertEqual(run.report["evicted_bytes"], 0, run.story())
-        self.assertLessEqual(run.report["near_peak_bytes"], run.summary["budget_bytes"], run.story())
+        self.assertLessEqual(run.summary["near_peak_bytes"], run.summary["budget_bytes"], run.story())
+        self.assertLessEqual(run.report["asked_peak_bytes"], run.summary["budget_bytes"] + BESIDE,
+                             run.story())
 
 
 def test_of(family, precision, close):
