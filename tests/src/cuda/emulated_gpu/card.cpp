@@ -24,8 +24,7 @@ namespace {
 constexpr int kMistakeStatus = 97;  // exit status of a process that made a mistake
 constexpr int kSiteDepth = 12;
 
-// Returns where an address of code lies in this library; nullopt if it is in the program, whose
-// threads begin elsewhere in each run.
+// Returns the offset of an address of code in this library; nullopt if it is in the program.
 std::optional<std::uint64_t> offset_here(void* code) {
   static std::unordered_map<void*, std::optional<std::uint64_t>> known;
   const auto [found, is_new] = known.try_emplace(code);

@@ -43,11 +43,11 @@ struct Descriptor {
   bool is_final = false;
   bool is_destroyed = false;
   std::map<cudnnBackendAttributeName_t, Attribute> attributes = {};
-  // What the attributes mean once they are final; the type says which.
+  // Meaning of the attributes once they are final, by type.
   CudnnTensor tensor = {};
   std::optional<CudnnOperation> operation = {};
   std::shared_ptr<const OperationGraph> graph = {};  // also of engines, configurations and plans
-  const Engine* engine = nullptr;                    // likewise
+  const Engine* engine = nullptr;                    // of the same types
   const char* kind = "";                             // of engine
   Knob knob = {};
   std::vector<Reference> results = {};  // of heuristics

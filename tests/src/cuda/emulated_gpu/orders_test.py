@@ -5,7 +5,7 @@ import unittest
 from emulated_runs import network_file, profile, train, words
 from families import WIDE
 
-ORDERS = [{"order": order} for order in ("late", "moves", "compute", "all")]
+ORDERS = [{"order": order} for order in ("late", "moves", "compute")]
 ORDERS += [{"order": "chance", "seed": 1}]
 NETWORKS = {
     "lenet": lambda: "--net lenet --batch 96",
