@@ -25,6 +25,7 @@ void __tsan_init();
 void __tsan_read_range(void* address, unsigned long size);
 void __tsan_write_range(void* address, unsigned long size);
 void __tsan_vptr_update(void** address, void* value);
+int __tsan_atomic32_fetch_add(volatile int* number, int more, int order);
 }
 
 void __tsan_init() {}
@@ -35,4 +36,7 @@ void __tsan_write_range(void* address, unsigned long size) {
   spillway::processor::note_access(address, size, true, __builtin_return_address(0));
 }
 void __tsan_vptr_update(void** /*address*/, void* /*value*/) {}  // called by host code
+int __tsan_atomic32_fetch_add(volatile int* number, int more, int /*order*/) {  // of shared_ptr
+  return __atomic_fetch_add(number, more, __ATOMIC_SEQ_CST);
+}
 // NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)

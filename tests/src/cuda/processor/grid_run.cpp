@@ -88,6 +88,8 @@ struct Run {
   std::uint32_t number = 0;  // of the launch
   std::size_t shared_bytes = 0;
   const void* kernel = nullptr;
+  const std::byte* arguments = nullptr;
+  std::size_t argument_bytes = 0;
   std::string fault;
   const void* fault_code = nullptr;
   Moment moment;
@@ -275,6 +277,8 @@ void run_grid(const Launch& launch, const std::function<void()>& thread) {
   ASAN_UNPOISON_MEMORY_REGION(cuda::launch_floats, kSharedBytes);
   ASAN_POISON_MEMORY_REGION(reinterpret_cast<std::byte*>(cuda::launch_floats) + launch.shared_bytes,
                             kSharedBytes - launch.shared_bytes);
+  run.arguments = static_cast<const std::byte*>(launch.arguments.get());
+  run.argument_bytes = launch.argument_bytes;
   run.threads.resize(threads);
   run.warp_barriers.resize((threads + kWarpThreads - 1) / kWarpThreads);
   place.block_size = launch.threads;
@@ -328,8 +332,9 @@ std::string function_name(const void* code) { return ask(code)[0]; }
 bool is_private(const void* address) {
   const auto* const byte = static_cast<const std::byte*>(address);
   const auto* const of_place = reinterpret_cast<const std::byte*>(&place);
-  return (byte >= of_place && byte < of_place + sizeof place) || stacks().contain(byte) ||
-         is_on_first_stack(byte);
+  return (byte >= of_place && byte < of_place + sizeof place) ||
+         (byte >= run.arguments && byte < run.arguments + run.argument_bytes) ||
+         stacks().contain(byte) || is_on_first_stack(byte);
 }
 
 void report_fault(const std::string& what, const void* code) {

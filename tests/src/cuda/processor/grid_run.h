@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -46,6 +47,8 @@ struct Launch {
   dim3 threads;
   std::size_t shared_bytes;
   const void* kernel;
+  std::shared_ptr<const void> arguments = {};  ///< what the threads read as their parameters
+  std::size_t argument_bytes = 0;
 };
 
 /// Runs `thread` for each thread of the launch, with `place` set. Blocks run one after the other; a

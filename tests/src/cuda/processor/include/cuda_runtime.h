@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <tuple>
 #include <type_traits>
 
@@ -89,12 +90,18 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
   constexpr std::size_t kLargestParameters = 4096;
   static_assert((sizeof(Parameters) + ... + 0) <= kLargestParameters);
   if (config->dynamicSmemBytes > kLargestSharedBytes) return cudaErrorInvalidValue;
-  const std::tuple<Parameters...> values{arguments...};
+  struct Call {
+    void (*kernel)(Parameters...);
+    std::tuple<Parameters...> values;
+  };
+  const auto call = std::shared_ptr<const Call>{new Call{kernel, {arguments...}}};
   return static_cast<cudaError_t>(
       spillway::processor::launch(config->stream,
                                   {.blocks = config->gridDim,
                                    .threads = config->blockDim,
                                    .shared_bytes = config->dynamicSmemBytes,
-                                   .kernel = reinterpret_cast<const void*>(kernel)},
-                                  [kernel, values] { std::apply(kernel, values); }));
+                                   .kernel = reinterpret_cast<const void*>(kernel),
+                                   .arguments = call,
+                                   .argument_bytes = sizeof(Call)},
+                                  [call = call.get()] { std::apply(call->kernel, call->values); }));
 }
