@@ -79,6 +79,10 @@ Bytes far_part(Layouts layouts, Bytes slab, Bytes page) {
   return static_cast<std::uint64_t>(std::ranges::count(goes_far, true)) * page;
 }
 
+Bytes room(const um::Ledger& ledger, Bytes page) {
+  return um::round_down(ledger.limit() - ledger.in_use(), page);
+}
+
 // Everything near all the time, in one slab.
 class ResidentBlocks final : public MovableBlocks {
  public:
@@ -108,11 +112,15 @@ Bytes largest_workspace(Layouts layouts) {
 class ManagedBlocks final : public MovableBlocks {
  public:
   ManagedBlocks(um::Device& device, um::ManagedOptions options, Layouts layouts,
-                um::Memory& near_memory, um::Ledger& ledger)
+                Bytes state_at_once, um::Memory& near_memory, um::Ledger& ledger)
       : is_plain_better_{!device.evicts()},
         largest_{largest_workspace(layouts)},
-        workspaces_{near_memory, is_plain_better_ ? workspace_buffer(layouts) : Bytes{}} {
-    options.near = um::round_down(ledger.limit() - ledger.in_use(), options.page);
+        workspaces_{near_memory,
+                    is_plain_better_
+                        ? workspace_buffer(layouts, um::saturating_difference(
+                                                        room(ledger, options.page), state_at_once))
+                        : Bytes{}} {
+    options.near = room(ledger, options.page);
     options.size = std::max(options.page, slab_size(layouts));
     options.near = std::min(options.near, options.size);
     options.far.used = far_part(layouts, options.size, options.page);
@@ -188,36 +196,39 @@ Bytes buffer_size(const std::vector<const StepLayout*>& layouts) {
 
 }  // namespace
 
-um::Bytes workspace_buffer(std::span<const StepLayout* const> layouts) {
+um::Bytes workspace_buffer(std::span<const StepLayout* const> layouts, um::Bytes most) {
   std::set<Bytes, std::greater<>> sizes;
   for (const StepLayout* layout : layouts) {
     if (layout->plan.residency != prefetch::Residency::kPlanned) return {};
     for (const prefetch::RunLayout& run : layout->runs) sizes.insert(run.workspace);
   }
   const auto found = std::ranges::find_if(sizes, [&](Bytes size) {
-    return std::ranges::all_of(layouts,
-                               [&](const StepLayout* each) { return has_room(*each, size); });
+    return size <= most && std::ranges::all_of(layouts, [&](const StepLayout* each) {
+             return has_room(*each, size);
+           });
   });
   return found == sizes.end() ? Bytes{} : *found;
 }
 
 std::unique_ptr<MovableBlocks> make_movable_blocks(um::Device& device, MemoryMode mode,
                                                    um::ManagedOptions options, Layouts layouts,
-                                                   um::Memory& near_memory, um::Ledger& ledger) {
+                                                   Bytes state_at_once, um::Memory& near_memory,
+                                                   um::Ledger& ledger) {
   if (mode == MemoryMode::kResident) return std::make_unique<ResidentBlocks>(layouts, near_memory);
   if (mode == MemoryMode::kManaged) {
-    return std::make_unique<ManagedBlocks>(device, std::move(options), layouts, near_memory,
-                                           ledger);
+    return std::make_unique<ManagedBlocks>(device, std::move(options), layouts, state_at_once,
+                                           near_memory, ledger);
   }
-  options.near = um::round_down(ledger.limit() - ledger.in_use(), options.page);
+  options.near = room(ledger, options.page);
   return std::make_unique<CopiedBlocks>(device, options, layouts, ledger);
 }
 
 StepSpace::StepSpace(um::Device& device, MemoryMode mode, const um::ManagedOptions& options,
-                     const std::vector<const StepLayout*>& layouts, um::Memory& near_memory,
-                     um::Ledger& ledger)
+                     const std::vector<const StepLayout*>& layouts, um::Bytes state_at_once,
+                     um::Memory& near_memory, um::Ledger& ledger)
     : buffer_{near_memory, buffer_size(layouts)},
-      movable_{make_movable_blocks(device, mode, options, layouts, near_memory, ledger)} {}
+      movable_{make_movable_blocks(device, mode, options, layouts, state_at_once, near_memory,
+                                   ledger)} {}
 
 std::vector<StatePlaces> share_state(std::span<const prefetch::TaskGraph* const> graphs,
                                      Bytes page) {

@@ -40,19 +40,20 @@ class MovableBlocks {
 /// The blocks of the steps that are laid out as `layouts` say. Parameters as StepSpace's.
 [[nodiscard]] std::unique_ptr<MovableBlocks> make_movable_blocks(
     um::Device& device, MemoryMode mode, um::ManagedOptions options,
-    std::span<const prefetch::StepLayout* const> layouts, um::Memory& near_memory,
-    um::Ledger& ledger);
+    std::span<const prefetch::StepLayout* const> layouts, um::Bytes state_at_once,
+    um::Memory& near_memory, um::Ledger& ledger);
 
 /// The near and far memory that the steps of a training share (they never run at the same time).
 class StepSpace {
  public:
-  /// For steps laid out as `layouts` say. `options` gives page, far memory, link and paging; its
+  /// For steps laid out as `layouts` say, with room for `state_at_once` of the state that moves
+  /// between them (Workload::state_at_once). `options` gives page, far memory, link and paging; its
   /// sizes are worked out here. Near memory is charged to `ledger`; `near_memory` is limited by the
   /// same ledger. Everything must outlive the space.
   /// Throws: um::Error when the device cannot make it; um::OutOfMemory.
   StepSpace(um::Device& device, MemoryMode mode, const um::ManagedOptions& options,
-            const std::vector<const prefetch::StepLayout*>& layouts, um::Memory& near_memory,
-            um::Ledger& ledger);
+            const std::vector<const prefetch::StepLayout*>& layouts, um::Bytes state_at_once,
+            um::Memory& near_memory, um::Ledger& ledger);
 
   /// The memory of the step laid out as `layout`, one of those given.
   [[nodiscard]] std::unique_ptr<prefetch::StepMemory> make_memory(
@@ -77,9 +78,10 @@ class StepSpace {
 /// The largest workspace that may have near memory of its own for all the time, shared by every
 /// workspace that is no larger, while the plans of `layouts` still keep their budgets; zero when
 /// there is none. A plan counts a workspace only while its run is on, so that a buffer for all may
-/// not fit; larger workspaces stay what the plan makes of them. In whole pages.
+/// not fit; larger workspaces stay what the plan makes of them. In whole pages, at most `most`.
 /// Complexity: a verification of each plan for each size of a workspace, at most.
-[[nodiscard]] um::Bytes workspace_buffer(std::span<const prefetch::StepLayout* const> layouts);
+[[nodiscard]] um::Bytes workspace_buffer(std::span<const prefetch::StepLayout* const> layouts,
+                                         um::Bytes most);
 
 /// Where each of several steps of a network has the movable state that they share: a block of one
 /// name is in one place. `page` as in their plans. In the order of `graphs`.

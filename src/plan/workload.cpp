@@ -28,8 +28,6 @@ Bytes pinned_state(const prefetch::TaskGraph& graph, const BlockSizes& block_siz
   return size;
 }
 
-// The largest block of parameters or optimizer numbers of `step`, of which those who initialise,
-// save or load it need all parts that move at once, between steps.
 Bytes largest_movable_state(const Step& step, Bytes page) {
   const BlockSizes block_sizes{step.graph, page};
   Bytes largest;
@@ -195,8 +193,7 @@ Workload::Workload(const prefetch::SubBatches& batches, ShardSteps training, Ste
   };
   need_.resident = max(&NearNeed::resident);
   need_.peak_with_workspace = max(&NearNeed::peak_with_workspace);
-  need_.smallest = std::max(max(&NearNeed::smallest),
-                            common_near_ + largest_movable_state(training_.back().step, page_));
+  need_.smallest = std::max(max(&NearNeed::smallest), common_near_ + state_at_once());
 }
 
 Workload::Near Workload::near_of(const prefetch::TaskGraph& graph) const {
@@ -215,6 +212,10 @@ StepToPlan Workload::training_to_plan(std::size_t index) const {
           .page = page_,
           .need = need,
           .elsewhere = common_near_ - near.always};
+}
+
+Bytes Workload::state_at_once() const {
+  return largest_movable_state(training_.back().step, page_);
 }
 
 Bytes Workload::training_budget(Bytes budget) const { return training_to_plan().budget(budget); }

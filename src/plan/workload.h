@@ -81,6 +81,9 @@ class Workload {
   [[nodiscard]] const prefetch::SubBatches& sub_batches() const { return batches_; }
   /// The page in which all of them move: what suits the first.
   [[nodiscard]] um::Bytes page() const { return page_; }
+  /// The largest block of parameters or optimizer numbers, of which those who initialise, save or
+  /// load it need all parts that move at once, between steps.
+  [[nodiscard]] um::Bytes state_at_once() const;
   /// Number `index` of training_steps().
   [[nodiscard]] StepToPlan training_to_plan(std::size_t index) const;
   [[nodiscard]] StepToPlan training_to_plan() const {

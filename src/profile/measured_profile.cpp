@@ -125,7 +125,11 @@ std::vector<Profile> measure_profiles(ExecutionContext& context, const Measureme
 Profile measure_profile(ExecutionContext& context, const Workload& workload, um::Bytes limit,
                         MemoryMode mode, const um::ManagedOptions& space,
                         const std::stop_token& stop, const OnProgress& on_progress) {
-  const Measurement measurement{.workload = workload, .limit = limit, .mode = mode, .space = space};
+  const Measurement measurement{.workload = workload,
+                                .limit = limit,
+                                .mode = mode,
+                                .space = space,
+                                .with_link = mode != MemoryMode::kResident};
   return std::move(measure_profiles(context, measurement, stop, on_progress).front());
 }
 

@@ -116,8 +116,13 @@ Session::Session(ExecutionContext& context, const Workload& workload, const Plan
       stage_{context, staged_bytes(workload), near_memory_},
       evaluation_batch_{load_of(workload.evaluation()).x.batch},
       layouts_{layouts_of(workload, plans)},
-      space_{*context.device, mode,         with_page(space, workload.page()),
-             layouts(),       near_memory_, ledger_},
+      space_{*context.device,
+             mode,
+             with_page(space, workload.page()),
+             layouts(),
+             workload.state_at_once(),
+             near_memory_,
+             ledger_},
       sequence_{workload.sequence()},
       rank_stop_{stop} {
   const std::stop_token in_step = stop_after == StopAfter::kTask ? stop : std::stop_token{};

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "src/host/host_backend.h"
@@ -166,6 +167,14 @@ class GpuLikeBackend final : public test::OnHostBackend {
       put(batch.images.data() + first_number, operation.x.elements());
     }
   }
+  [[nodiscard]] std::vector<AlgorithmInfo> algorithms(const Operation& operation) const override {
+    std::vector<AlgorithmInfo> found = host_.algorithms(operation);
+    if (!std::holds_alternative<ConvolutionForward>(operation)) return found;
+    for (AlgorithmInfo& algorithm : found) {
+      algorithm.workspace = std::max(algorithm.workspace, workspace);
+    }
+    return found;
+  }
   [[nodiscard]] um::Bytes smallest_page() const override { return um::Bytes{2ULL << 20U}; }
   void begin_step(const StepContext& context) const override { current_ = context; }
   [[nodiscard]] std::unique_ptr<Kernel> prepare(const Operation& operation,
@@ -196,6 +205,8 @@ class GpuLikeBackend final : public test::OnHostBackend {
     return std::make_unique<DeclaredFarKernel>(host_.prepare_far(update), gpu_);
   }
 
+  /// The least of each forward convolution; kernels need not use all of it.
+  um::Bytes workspace;
   /// Called before a batch is read to be staged, by the thread that does it.
   std::function<void()> on_stage = [] {};
   /// How many kernels.

@@ -106,8 +106,8 @@ struct Trained {
 
 struct Training {
   std::string planner = "joint";
-  um::Bytes room;  // beside the smallest budget
-  ConvolutionAlgorithm convolution = ConvolutionAlgorithm::kDirect;
+  um::Bytes room;       // beside the smallest budget
+  um::Bytes workspace;  ///< of each convolution, on a recorded GPU
   bool graph = true;
   nets::Network (*network)() = network_of_blocks;
   bool far_updates = false;
@@ -121,10 +121,11 @@ struct Training {
 inline Trained train(Opened opened, MemoryMode mode, const Training& training = {}) {
   ExecutionContext& context = opened.context;
   const nets::Network net = training.network();
+  if (opened.backend != nullptr) opened.backend->workspace = training.workspace;
   const Workload near{net,
                       *context.backend,
                       {.batch = kBatch,
-                       .convolution = training.convolution,
+                       .convolution = ConvolutionAlgorithm::kDirect,
                        .has_byte_images = training.has_bytes,
                        .largest_update = um::Bytes{600U << 10U}}};
   std::unique_ptr<const Workload> updating_far;

@@ -53,7 +53,8 @@ class ManagedStepSpace : public testing::Test {
     um::Ledger ledger{budget};
     um::LimitedMemory near{device.memory(), ledger};
     const StepSpace space{
-        device, MemoryMode::kManaged, {.page = workload.page()}, {&layout, &layout}, near, ledger};
+        device, MemoryMode::kManaged, {.page = workload.page()}, {&layout, &layout}, {}, near,
+        ledger};
     return device.asked;
   }
 
@@ -103,10 +104,10 @@ struct Swapped {
     plan.prefetches = {{.data = a, .size = pages(2), .after = {2, 1, 0}}};
     EXPECT_EQ(prefetch::testing::reason_against(graph, plan), "");
   }
-  [[nodiscard]] Bytes buffer() const {
+  [[nodiscard]] Bytes buffer(Bytes most = pages(100)) const {
     const StepLayout layout{graph, plan};
     const std::array layouts{&layout};
-    return workspace_buffer(layouts);
+    return workspace_buffer(layouts, most);
   }
 
   TaskGraph graph =
@@ -126,6 +127,8 @@ TEST(WorkspaceBuffer, HoldsTheSmallerWorkspacesWhereThereIsNoRoomForAll) {
   EXPECT_EQ((Swapped{1, 4, 7}.buffer()), pages(4));
   EXPECT_EQ((Swapped{1, 4, 6}.buffer()), pages(1));
   EXPECT_EQ((Swapped{1, 4, 5}.buffer()), Bytes{});
+  EXPECT_EQ((Swapped{1, 4, 7}.buffer(pages(3))), pages(1));
+  EXPECT_EQ((Swapped{1, 4, 7}.buffer(Bytes{})), Bytes{});
 }
 
 TEST(WorkspaceBuffer, LeavesRoomForEveryStepAndForPagesThatComeOnDemand) {
@@ -133,8 +136,8 @@ TEST(WorkspaceBuffer, LeavesRoomForEveryStepAndForPagesThatComeOnDemand) {
   const Swapped tight{0, 1, 3};
   const StepLayout one{roomy.graph, roomy.plan};
   const StepLayout other{tight.graph, tight.plan};
-  EXPECT_EQ(workspace_buffer(std::array{&one, &one}), pages(1));
-  EXPECT_EQ(workspace_buffer(std::array{&one, &other}), Bytes{});
+  EXPECT_EQ(workspace_buffer(std::array{&one, &one}, pages(100)), pages(1));
+  EXPECT_EQ(workspace_buffer(std::array{&one, &other}, pages(100)), Bytes{});
   Swapped on_demand{0, 1, 4};
   on_demand.plan.residency = prefetch::Residency::kOnDemand;
   EXPECT_EQ(on_demand.buffer(), Bytes{});
@@ -147,7 +150,7 @@ struct Placed {
     const StepLayout layout{step.graph, step.plan};
     um::Ledger ledger{step.plan.budget};
     um::LimitedMemory near{device.memory(), ledger};
-    StepSpace space{device, MemoryMode::kManaged, {.page = kPage}, {&layout}, near, ledger};
+    StepSpace space{device, MemoryMode::kManaged, {.page = kPage}, {&layout}, {}, near, ledger};
     in_use = ledger.in_use();
     description = space.description();
     const prefetch::PinnedBlocks pinned{step.graph, layout.block_sizes,
