@@ -81,21 +81,23 @@ def call(command, card=None):
     return done, found
 
 
-def train(*flags, card=None):
-    """Trains on the emulated GPU with these settings, a dictionary. Flags as words() takes them."""
-    return start(words("--device cuda", EXACT, flags), card or {})
+def train(*flags, card=None, launcher=()):
+    """Trains on the emulated GPU with these settings, a dictionary. Flags as words() takes them.
+    `launcher` is what starts the program, as several ranks."""
+    return start(words("--device cuda", EXACT, flags), card or {}, launcher)
 
 
 def train_on_host(*flags):
     return start(words("--device host --memory resident", EXACT, flags))
 
 
-def start(flags, card=None):
-    command = [str(PROGRAM), "train", *flags, "--json", "-"]
+def start(flags, card=None, launcher=()):
+    command = [*launcher, str(PROGRAM), "train", *flags, "--json", "-"]
     done, report = call(command, card)
     lines = [json.loads(line) for line in whole_lines(done.stdout)]
     settings = ",".join(f"{name}={value}" for name, value in (card or {}).items())
-    shown = shlex.join(["build/release/tests/emulated/spillway", *command[1:]])
+    shown = shlex.join(["build/release/tests/emulated/spillway" if word == str(PROGRAM) else word
+                        for word in command])
     return Run(command=f"SPILLWAY_EMULATED_GPU={settings} {shown}" if settings else shown,
                status=done.returncode, errors=done.stderr,
                steps=tuple(line for line in lines if "loss" in line),

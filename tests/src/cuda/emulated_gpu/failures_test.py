@@ -1,12 +1,14 @@
 """A call that fails ends a training on the emulated GPU in one sentence, or changes nothing."""
 
 import collections
+import os
 import random
 import unittest
 
 import failures
 
-CALLS = 24  # of each memory mode
+CALLS = 24  # of each memory mode; all with SPILLWAY_ALL_FAILURES=1, which takes a quarter of an hour
+ALL = os.environ.get("SPILLWAY_ALL_FAILURES") == "1"
 RATES = [{"fail-rate": 0.05, "seed": seed} for seed in (1, 2, 3)]
 RATES += [{"fail-rate": 0.002, "seed": seed} for seed in (4, 5, 6)]
 
@@ -29,11 +31,13 @@ class Failures(unittest.TestCase):
         cards = failures.cards_of(twin)
         self.assertGreater(len(cards), CALLS)
         ends = collections.Counter()
-        for card in random.Random(1).sample(cards, CALLS):
+        for card in cards if ALL else random.Random(1).sample(cards, CALLS):
             run = self.expect_kept(memory, card, twin)
             self.assertEqual(run.report["counts"].get(failures.FAILED), 1, run.story())
             ends[run.status] += 1
-        self.assertGreater(ends[1], CALLS // 2)
+        if ALL:
+            print(f"{memory}: {len(cards)} calls; ends: {dict(ends)}")
+        self.assertGreater(2 * ends[1], sum(ends.values()))
 
     def test_of_one_call_in_managed_mode_are_told(self):
         self.fail_some_sites("managed")

@@ -7,9 +7,13 @@ set(emulated_folder ${CMAKE_CURRENT_BINARY_DIR}/emulated)
 
 file(GLOB emulated_sources CONFIGURE_DEPENDS ${emulated}/*.cpp)
 list(FILTER emulated_sources EXCLUDE REGEX "emulated_kernels|_test[.]cpp")
+if(NOT SPILLWAY_HAS_NCCL)
+  list(FILTER emulated_sources EXCLUDE REGEX emulated_nccl)
+endif()
 add_library(emulated_gpu OBJECT ${emulated_sources})
 target_include_directories(emulated_gpu PRIVATE ${PROJECT_SOURCE_DIR})
-target_include_directories(emulated_gpu SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${CUDNN_INCLUDE_DIR})
+target_include_directories(emulated_gpu SYSTEM PRIVATE
+  ${CUDAToolkit_INCLUDE_DIRS} ${CUDNN_INCLUDE_DIR} $<$<BOOL:${SPILLWAY_HAS_NCCL}>:${NCCL_INCLUDE_DIR}>)
 target_compile_options(emulated_gpu PRIVATE -ffp-contract=off)
 add_library(emulated_gpu_kernels OBJECT
   ${emulated}/emulated_kernels.cpp ${device}/access_hooks.cpp ${device}/fiber.cpp ${device}/grid_run.cpp)
@@ -73,6 +77,19 @@ if(Python3_FOUND)
     python_tests(emulated_${subject} ${Python3_EXECUTABLE} src/cuda/emulated_gpu ${subject}_test.py
       TIMEOUT 600 ENVIRONMENT SPILLWAY_EMULATED_PROGRAM=${emulated_folder}/spillway)
   endforeach()
+  if(SPILLWAY_HAS_NCCL AND TARGET spillway_mpi_plugin)
+    # The plug-in is what is found as NCCL, too.
+    add_custom_command(TARGET emulated_cuda_plugin POST_BUILD
+      COMMAND ${CMAKE_COMMAND} -E create_symlink libspillway_cuda.so ${emulated_folder}/libnccl.so.2)
+    add_custom_command(TARGET emulated_spillway POST_BUILD
+      COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:spillway_mpi_plugin> ${emulated_folder})
+    add_dependencies(emulated_spillway spillway_mpi_plugin)
+    python_tests(emulated_ranks ${Python3_EXECUTABLE} src/cuda/emulated_gpu ranks_test.py
+      TIMEOUT 300 PROCESSORS 2)
+    string(CONCAT environment "SPILLWAY_EMULATED_PROGRAM=${emulated_folder}/spillway;"
+      "SPILLWAY_MPIRUN=${MPIEXEC_EXECUTABLE};LD_LIBRARY_PATH=${emulated_folder}")
+    set_tests_properties(emulated_ranks PROPERTIES LABELS "cpu;mpi" ENVIRONMENT "${environment}")
+  endif()
   # The stages that tools/gpu/run has for a real GPU.
   python_tests(emulated_gpu_run ${Python3_EXECUTABLE} src/cuda/emulated_gpu gpu_run_test.py
     TIMEOUT 900 ENVIRONMENT SPILLWAY_EMULATED_PROGRAM=${emulated_folder}/spillway)
