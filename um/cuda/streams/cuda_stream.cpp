@@ -243,6 +243,7 @@ void CudaStream::ask_for_notice(const Notice& then) noexcept {
     is_recorded = true;
   });
   if (!is_recorded) drain(api_, native());  // a notice means that the work so far has ended
+  if (!is_recorded) event = nullptr;        // nothing to wait for, and no moment
   try {
     watching_.enqueue([this, event, then] { give_notice(event, then); });
   } catch (...) {  // no memory: call it now, after earlier notices

@@ -7,7 +7,7 @@ import tempfile
 import emulated_runs
 from emulated_runs import PROGRAM, call, profile, train, words
 
-NET = "--net lenet --batch 64"
+NET = "--net lenet --batch 128"
 FLAGS = {
     "managed": "--memory managed --budget min+30% --discard on",
     "copy": "--memory copy --budget min+30%",

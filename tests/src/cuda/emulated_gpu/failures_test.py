@@ -24,6 +24,7 @@ class Failures(unittest.TestCase):
     def undisturbed(self, memory):
         twin, wrong = failures.run(memory, {"sites": "on"})
         self.assertEqual((twin.status, wrong), (0, ""), twin.story())
+        self.assertGreater(twin.summary["bytes_offloaded"], 0, twin.story())
         return twin
 
     def fail_some_sites(self, memory):
