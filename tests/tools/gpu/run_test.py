@@ -315,7 +315,6 @@ class Pack(Tree):
                           ("cuda_kernel_tests_in_bf16", 2)])
         self.expect_logs_in_each_precision()
 
-
     def test_makes_no_archive_that_is_too_large(self):
         for name in (*PROGRAMS, "bin/libspillway_cuda.so"):
             self.put(self.root / "build" / "release" / name, pathlib.Path("/bin/true"))
