@@ -144,19 +144,20 @@ def large(bench, check):
     rams = [float("inf"), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     batches = [256] if bench.quick else [large_batch(image_bytes, bench.free_bytes, ram)
                                          for ram in rams]
+    name = pathlib.Path(bench.network("resnet50", 1)[0]).name
     for batch in dict.fromkeys(batches):
         try:
             run = train_large(bench, batch)
             break
         except Failure as failure:
-            check.row(f"resnet50, batch {batch}, joint (copy) at {bench.budget('25%')}",
+            check.row(f"{name}, batch {batch}, joint (copy) at {bench.budget('25%')}",
                       str(failure))
     else:
         raise Failure("no large step had room")
     check.data["run"] = run
     step = median_step(run)
     need = batch * image_bytes
-    check.row(f"resnet50, batch {batch}, joint (copy) at {bench.budget('25%')} of "
+    check.row(f"{name}, batch {batch}, joint (copy) at {bench.budget('25%')} of "
               f"{need / 2**30:.0f} GiB, "
               f"{need / bench.free_bytes:.2f} of the GPU's",
               f"{milliseconds(step)}, {batch / step:.0f} images/s"
