@@ -173,6 +173,9 @@ class Bench:
             raise Failure("a training ended without a summary")
         return {"command": command, "steps": steps, "summary": summary}
 
+    def budget(self, usual):
+        return self.emulated.BUDGET if self.emulated else usual
+
     def network(self, network, most):
         """What --net takes for a network, and its batch: the largest, at most `most`, whose unified
         memory keeps to the limit of GPU."""

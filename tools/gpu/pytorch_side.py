@@ -79,7 +79,8 @@ def steps_beside_pytorch(precision, batches):
     """The check in one precision."""
     def check_precision(bench, check):
         if not has_pytorch(bench):
-            raise NotHere(f"{sys.executable} has no PyTorch with CUDA")
+            raise NotHere("PyTorch cannot use an emulated GPU" if bench.emulated
+                          else f"{sys.executable} has no PyTorch with CUDA")
         for network, most in batches.items():
             compare(bench, check, *bench.network(network, most // (4 if bench.quick else 1)),
                     precision)

@@ -144,18 +144,21 @@ def large(bench, check):
     rams = [float("inf"), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     batches = [256] if bench.quick else [large_batch(image_bytes, bench.free_bytes, ram)
                                          for ram in rams]
+    name = pathlib.Path(bench.network("resnet50", 1)[0]).name
     for batch in dict.fromkeys(batches):
         try:
             run = train_large(bench, batch)
             break
         except Failure as failure:
-            check.row(f"resnet50, batch {batch}, joint (copy) at 25 %", str(failure))
+            check.row(f"{name}, batch {batch}, joint (copy) at {bench.budget('25%')}",
+                      str(failure))
     else:
         raise Failure("no large step had room")
     check.data["run"] = run
     step = median_step(run)
     need = batch * image_bytes
-    check.row(f"resnet50, batch {batch}, joint (copy) at 25 % of {need / 2**30:.0f} GiB, "
+    check.row(f"{name}, batch {batch}, joint (copy) at {bench.budget('25%')} of "
+              f"{need / 2**30:.0f} GiB, "
               f"{need / bench.free_bytes:.2f} of the GPU's",
               f"{milliseconds(step)}, {batch / step:.0f} images/s"
               + beside_prediction(step, run["summary"]["predicted_step_seconds"]))
@@ -165,7 +168,8 @@ def large(bench, check):
 
 def train_large(bench, batch):
     return bench.train(workload_of(bench.network("resnet50", batch)[0], batch),
-                       ["--memory", "copy", "--budget", "25%", "--steps", 4, "--lr", LEARNING_RATE,
+                       ["--memory", "copy", "--budget", bench.budget("25%"), "--steps", 4,
+                        "--lr", LEARNING_RATE,
                         "--trace", bench.results / "timeline-large.json"])
 
 

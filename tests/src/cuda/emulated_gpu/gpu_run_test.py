@@ -12,7 +12,7 @@ from emulated_runs import PROGRAM, ROOT
 
 WORDS = "emulated GPU, a test double: no speed is measured"
 FIRST = ["facts", "trains resident", "trains copy", "trains managed", "identity", "link"]
-SECOND = ["identity", "steady"]
+SECOND = ["identity", "vgg16", "racecheck", "steady"]
 
 
 class GpuRun(unittest.TestCase):
@@ -23,9 +23,8 @@ class GpuRun(unittest.TestCase):
 
     def run_stages(self, stages, card="", status=0):
         words = [word for stage in stages for word in ("--stage", stage)]
-        # An eighth of each program of tests: all of them are tests of their own.
-        environment = {**os.environ, "SPILLWAY_EMULATED_GPU": card, "GTEST_TOTAL_SHARDS": "8",
-                       "GTEST_SHARD_INDEX": "0", "SPILLWAY_EMULATED_PROGRAM": str(PROGRAM)}
+        environment = {**os.environ, "SPILLWAY_EMULATED_GPU": card,
+                       "SPILLWAY_EMULATED_PROGRAM": str(PROGRAM)}
         done = subprocess.run([ROOT / "tools/gpu/run", "--emulated", "--minutes", "14", "--results",
                                self.results, *words], capture_output=True, text=True, check=False,
                               env=environment)
@@ -55,16 +54,25 @@ class GpuRun(unittest.TestCase):
             self.assertRegex(table, rf"\| {network} trains, managed \| .* \| FAILED \|")
 
         table, begun = self.run_stages([*SECOND, "link"])
-        self.assertEqual(begun, ["trains managed", "identity", "steady", "link"])
-        self.assertEqual(self.statuses(), {**dict.fromkeys(FIRST, "passed"), "steady": "left out"})
-        self.assertIn("| runs with the resident run's bits, fp32 | 1 of 1 | ok |", table)
+        self.assertEqual(begun, ["trains managed", "identity", "steady", "link", "vgg16", "racecheck"])
+        moved = [run["summary"]["bytes_offloaded"] for name, run in
+                 self.checks()["identity"]["data"]["fp32"].items() if name != "resident"]
+        self.assertGreater(min(moved), 0)
+        left_out = dict.fromkeys(["steady", "racecheck"], "left out")
+        self.assertEqual(self.statuses(), {**dict.fromkeys([*FIRST, *SECOND], "passed"), **left_out})
+        self.assertIn("| runs with the resident run's bits, fp32 | 3 of 3 | ok |", table)
+        for words in ("resident", "joint (managed) at min+20%", "joint (copy) at min+20%",
+                      "joint (managed) at min+20%, discards on"):
+            self.assertRegex(table, r"\| thin-vgg16[.]net, batch 8, " + re.escape(words)
+                             + r" \| [0-9.]+ ms, ")
         self.assertRegex(table, r"\| link, copy: in / out / both at once \| [0-9.]+ / ")
         self.expect_marked_files()
 
     def expect_marked_files(self):
-        for name in ("summary.md", "results.json", "link.json"):
+        for name in ("summary.md", "results.json", "link.json", "train-vgg16.json", "report.html"):
             self.assertIn("emulated GPU, a test double",
                           (self.results / name).read_text(encoding="utf-8"), name)
+        self.assertTrue(list(self.results.glob("profile-thin-vgg16-*.json")))
         self.assertEqual(list(self.results.glob("machine-*.json")), [])
 
     def test_refuses_to_write_beside_results_of_real_gpus(self):
