@@ -3,6 +3,7 @@
 import concurrent.futures
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 import sys
@@ -39,12 +40,12 @@ def flags_of_plugin():
     """Those with which the emulated plug-in's own source is compiled."""
     command = next(line for line in commands_of(LIBRARY)
                    if "emulated_cuda_plugin.dir" in line and " -c " in line)
-    words = iter(command.split(" "))
+    words = iter(shlex.split(command))
     for word in words:
         if word == "-isystem":
             yield from (word, next(words))
         elif word.startswith(("-I", "-D", "-std", "-fPIC")):
-            yield word.replace('\\"', '"')
+            yield word
 
 
 def object_of(folder, source):
@@ -53,7 +54,8 @@ def object_of(folder, source):
 
 def compile_all(folder, flags, tree=ROOT, names=None):
     """Compiles the sources in `tree`, all or those named, into `folder`."""
-    common = [*flags_of_plugin(), "-isystem", "/usr/local/cuda/extras/CUPTI/include", *flags]
+    cupti = "/usr/local/cuda/extras/CUPTI/include"
+    common = [*flags_of_plugin(), "-isystem", cupti, *flags]
     folder.mkdir(parents=True, exist_ok=True)
 
     def compile_one(source):
@@ -67,8 +69,7 @@ def compile_all(folder, flags, tree=ROOT, names=None):
 def link(folder, objects, flags=()):
     """Links the plug-in of these objects, in a folder with the program beside it."""
     command = commands_of(LIBRARY)[-1]
-    command = command[command.index("&&") + 2:command.rindex("&&")].strip()
-    words = [word for word in command.split(" ")
+    words = [word for word in command.split("&&")[1].split()
              if "spillway_cuda_backend" not in word and "libspillway_um_cuda" not in word
              and "/plugin.cpp.o" not in word]
     words[words.index("-o") + 1] = str(folder / "libspillway_cuda.so")
