@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <functional>
 #include <memory>
 #include <memory_resource>
@@ -92,8 +91,6 @@ inline std::unique_ptr<Dataset> synthetic_images() {
 /// What a training gave.
 struct Trained {
   std::vector<float> losses;
-  std::vector<std::string> problems;
-  std::ptrdiff_t joint_updates = 0;  // launches given, or kept in a graph
   std::string weights;
   um::Counters counters;
   bool kept_budget = true;
@@ -108,16 +105,14 @@ struct Training {
   std::string planner = "joint";
   um::Bytes room;       // beside the smallest budget
   um::Bytes workspace;  ///< of each convolution, on a recorded GPU
-  bool graph = true;
   nets::Network (*network)() = network_of_blocks;
   bool far_updates = false;
   bool has_bytes = false;                                 ///< of the images, which need them then
   std::unique_ptr<Dataset> (*data)() = synthetic_images;  ///< of kImage
-  um::FarOptions far = {};
 };
 
 /// Measures, plans the smallest budget and `room` more, and trains four steps; a recorded GPU does
-/// nothing of them before it must. With `graph`, the last two are captured where they can be.
+/// nothing of them before it must. The last two are captured where they can be.
 inline Trained train(Opened opened, MemoryMode mode, const Training& training = {}) {
   ExecutionContext& context = opened.context;
   const nets::Network net = training.network();
@@ -138,13 +133,12 @@ inline Trained train(Opened opened, MemoryMode mode, const Training& training = 
       (mode == MemoryMode::kResident ? workload.need().resident : workload.need().smallest);
   if (opened.backend != nullptr) opened.backend->declare(workload.training());
   const prefetch::Profile profile =
-      measure_profile(context, workload, budget, mode, {.far = training.far}, {}, [](double) {});
+      measure_profile(context, workload, budget, mode, {}, {}, [](double) {});
   const Plans plans = make_plans(workload, profile, budget,
                                  {.memory = mode,
                                   .planner = &prefetch::find_planner(training.planner),
                                   .may_recompute = false});
-  Session session{
-      context, workload, plans, mode, {.far = training.far, .gpu = {.graph = training.graph}}};
+  Session session{context, workload, plans, mode, um::ManagedOptions{}};
   session.state().initialise(1);
   const std::unique_ptr<Dataset> data = training.data();
   BatchLoader loader{*data, kBatch, 1, 0, loader_options(session, /*threads=*/1)};
@@ -163,14 +157,10 @@ inline Trained train(Opened opened, MemoryMode mode, const Training& training = 
                                              .batch = &batch,
                                              .next_batch = loader.peek()});
     trained.losses.push_back(report.loss);
-    if (!report.problem.empty()) trained.problems.push_back(report.problem);
     trained.counters += report.counters;
     trained.kept_budget = trained.kept_budget && report.near_peak <= budget;
   }
   session.settle();
-  if (opened.gpu != nullptr) {
-    trained.joint_updates = std::ranges::count(opened.gpu->take_log(), "compute: updates");
-  }
   trained.weights = session.state().sha256();
   return trained;
 }

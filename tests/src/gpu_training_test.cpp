@@ -38,7 +38,6 @@
 #include "tests/src/gpu_like_backend.h"
 #include "tests/src/network_in_memory.h"
 #include "tests/src/small_training.h"
-#include "tests/temporary_folder.h"
 #include "tests/um/cuda/late_gpu.h"
 #include "tests/um/cuda/recording_api.h"
 #include "um/cuda/cuda_device.h"
@@ -49,19 +48,6 @@ namespace {
 
 using um::Bytes;
 using namespace test;  // the trainings
-
-TEST(GpuTraining, GivesTheHostsBitsInEveryMode) {
-  const auto expected = train(this_machine(), MemoryMode::kResident).numbers();
-  for (const MemoryMode mode : {MemoryMode::kResident, MemoryMode::kManaged, MemoryMode::kCopy}) {
-    for (const char* planner : {"joint", "capacity"}) {
-      const Trained trained =
-          train(recorded_gpu(um::RecordingApi::h200()), mode, {.planner = planner});
-      EXPECT_EQ(trained.numbers(), expected) << to_string(mode) << ' ' << planner;
-      EXPECT_TRUE(trained.kept_budget) << to_string(mode) << ' ' << planner;
-      EXPECT_EQ(trained.counters.bytes_offloaded > Bytes{}, mode != MemoryMode::kResident);
-    }
-  }
-}
 
 TEST(GpuTraining, UpdatesALargeLayerInPartsWithTheHostsBits) {
   const Training in_parts{.network = network_with_large_layer};
@@ -86,33 +72,6 @@ TEST(GpuTraining, UpdatesOnTheFarSideWithTheHostsBits) {
       EXPECT_EQ(trained.numbers(), expected) << to_string(mode) << ' ' << planner;
       EXPECT_TRUE(trained.kept_budget) << to_string(mode) << ' ' << planner;
     }
-  }
-}
-
-TEST(GpuTraining, GivesTheSameBitsWithAndWithoutAGraph) {
-  const auto expected = train(this_machine(), MemoryMode::kResident).numbers();
-  for (const MemoryMode mode : {MemoryMode::kResident, MemoryMode::kCopy}) {
-    for (const bool graph : {true, false}) {
-      auto driver = std::make_unique<um::RecordingApi>(um::RecordingApi::h200());
-      std::vector<std::string> log;
-      driver->tell_launches([&] { log.emplace_back("launch"); });
-      const Trained trained = train(recorded_gpu(std::move(driver)), mode, {.graph = graph});
-      EXPECT_EQ(trained.numbers(), expected) << to_string(mode);
-      EXPECT_EQ(log.size(), graph ? 2U : 0U) << to_string(mode);
-      EXPECT_EQ(trained.joint_updates, graph ? 1 : 0) << to_string(mode);
-    }
-  }
-}
-
-TEST(GpuTraining, GoesOnWhereNoGraphCanBeMade) {
-  const auto expected = train(this_machine(), MemoryMode::kResident).numbers();
-  for (const MemoryMode mode : {MemoryMode::kResident, MemoryMode::kCopy}) {
-    auto driver = std::make_unique<um::RecordingApi>(um::RecordingApi::h200());
-    driver->fail("begin capture", cudaErrorStreamCaptureUnsupported);
-    const Trained trained = train(recorded_gpu(std::move(driver)), mode);
-    EXPECT_EQ(trained.numbers(), expected) << to_string(mode);
-    ASSERT_EQ(trained.problems.size(), 1U) << to_string(mode);
-    EXPECT_NE(trained.problems[0].find("no CUDA graph could be made"), std::string::npos);
   }
 }
 
@@ -198,54 +157,6 @@ TEST_F(GpuBatches, ComeDuringTheStepBefore) {
   session_->train({.batch = &now, .next_batch = &next});
   session_->settle();
   EXPECT_EQ(count(driver_.take_log(), "upload: copy"), 2);
-}
-
-// As with a driver older than CUDA 13.
-TEST(GpuTraining, NeedsNoDiscards) {
-  um::CudaFacts facts = um::RecordingApi::h200();
-  facts.has_discard = false;
-  EXPECT_EQ(train(recorded_gpu(facts), MemoryMode::kManaged).numbers(),
-            train(this_machine(), MemoryMode::kResident).numbers());
-}
-
-// As on WSL, Windows and Jetson: no hints, but copies, and profiles of them.
-TEST(GpuTraining, CopiesWhereUnifiedMemoryCannotBeMovedByHints) {
-  um::CudaFacts facts = um::RecordingApi::h200();
-  facts.has_concurrent_managed_access = false;
-  EXPECT_EQ(train(recorded_gpu(facts), MemoryMode::kCopy).numbers(),
-            train(this_machine(), MemoryMode::kResident).numbers());
-  const std::string sentence =
-      test::refusal([&] { return train(recorded_gpu(facts), MemoryMode::kManaged); });
-  EXPECT_NE(sentence.find("use --memory copy"), std::string::npos) << sentence;
-}
-
-TEST(GpuTraining, KeepsFarMemoryInAFile) {
-  const test::TemporaryFolder folder;
-  const Training training{.far = {.file = folder.path()}};
-  const Trained trained =
-      train(recorded_gpu(um::RecordingApi::h200()), MemoryMode::kCopy, training);
-  EXPECT_EQ(trained.numbers(), train(this_machine(), MemoryMode::kResident).numbers());
-  EXPECT_NE(trained.memory.find("far file in "), std::string::npos) << trained.memory;
-  EXPECT_GT(trained.counters.bytes_offloaded, um::Bytes{});
-  EXPECT_EQ(trained.counters.bytes_offloaded, trained.counters.bytes_prefetched);
-  EXPECT_TRUE(trained.kept_budget);
-}
-
-// As on GB10 and Jetson: near memory is the RAM.
-TEST(GpuTraining, OnAnIntegratedGpuHasOnlyFilesFar) {
-  um::CudaFacts facts = um::RecordingApi::h200();
-  facts.is_integrated = true;
-  const Trained resident = train(this_machine(), MemoryMode::kResident);
-  EXPECT_EQ(train(recorded_gpu(facts), MemoryMode::kResident).numbers(), resident.numbers());
-  const test::TemporaryFolder folder;
-  EXPECT_EQ(
-      train(recorded_gpu(facts), MemoryMode::kCopy, {.far = {.file = folder.path()}}).numbers(),
-      resident.numbers());
-  for (const MemoryMode mode : {MemoryMode::kManaged, MemoryMode::kCopy}) {
-    const std::string sentence = test::refusal([&] { return train(recorded_gpu(facts), mode); });
-    EXPECT_NE(sentence.find("is the host's RAM"), std::string::npos) << sentence;
-    EXPECT_NE(sentence.find("--far file:PATH"), std::string::npos) << sentence;
-  }
 }
 
 TEST(GpuTraining, RefusesMoreUnifiedMemoryThanItsLimit) {
