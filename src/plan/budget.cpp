@@ -61,7 +61,9 @@ Bytes Budget::resolve(const prefetch::NearNeed& need, Bytes available) const {
   if (const auto* exact = std::get_if<Exact>(&amount_)) return exact->size;
   if (const auto* part = std::get_if<OfNeed>(&amount_)) return scale(need.resident, part->fraction);
   if (const auto* above = std::get_if<AboveSmallest>(&amount_)) {
-    return need.smallest + scale(need.resident - need.smallest, above->fraction);
+    // State that moves in whole pages may need more than state that stays near.
+    return need.smallest +
+           scale(um::saturating_difference(need.resident, need.smallest), above->fraction);
   }
   return std::min(need.peak_with_workspace, scale(available, 0.9));
 }

@@ -43,7 +43,7 @@ Scenario make_scenario(std::string net, std::size_t batch, const ComparedStep& s
 
 std::vector<Bytes> linear_budgets(const prefetch::NearNeed& need, std::size_t count) {
   um::expects(count >= 2, "budgets from the smallest to the resident need");
-  const std::uint64_t range = (need.resident - need.smallest).count();
+  const std::uint64_t range = um::saturating_difference(need.resident, need.smallest).count();
   const std::uint64_t last = std::max<std::uint64_t>(1, count - 1);
   std::vector<Bytes> budgets;
   for (std::size_t p = 0; p < count; ++p) {

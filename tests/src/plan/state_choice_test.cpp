@@ -182,6 +182,12 @@ TEST(Budget, MinGoesFromTheSmallestToTheResidentNeed) {
   EXPECT_EQ(resolve("min+100%"), 300_B);
 }
 
+// Small weights that move in whole pages may need more than weights that stay near.
+TEST(Budget, MinIsTheSmallestWhereThatIsMoreThanTheResidentNeed) {
+  const prefetch::NearNeed rounded{.resident = 300_B, .smallest = 310_B};
+  EXPECT_EQ(Budget::parse("min+20%").resolve(rounded, 1000_B), 310_B);
+}
+
 // Ten thousand times 2^56 bytes do not fit into 64 bits.
 TEST(Budget, OfHugeNeedsEndsAtWhatNoMemoryHas) {
   const prefetch::NearNeed huge{.resident = um::Bytes{1ULL << 56U},

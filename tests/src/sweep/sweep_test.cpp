@@ -204,6 +204,7 @@ TEST(LinearBudgets, RoundDownAndEndExactly) {
 TEST(LinearBudgets, DoNotOverflow) {
   const Bytes huge{1ULL << 62U};
   EXPECT_EQ(linear_budgets({.resident = huge, .smallest = Bytes{0}}, 1000).back(), huge);
+  EXPECT_EQ(linear_budgets({.resident = Bytes{25}, .smallest = Bytes{30}}, 2).back(), Bytes{30});
 }
 
 TEST(WithFasterLink, ScalesBothDirectionsAndNothingElse) {

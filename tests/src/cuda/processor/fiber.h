@@ -2,7 +2,6 @@
 
 #include <ucontext.h>
 
-#include <csetjmp>
 #include <cstddef>
 #include <deque>
 #include <functional>
@@ -30,14 +29,19 @@ class Fiber {
   void pause();
 
  private:
-  static void enter(unsigned high, unsigned low);
+  // Where a stack continues: its pointer, or what the system keeps.
+  struct Continuation {
+    void* pointer = nullptr;
+    ucontext_t context{};
+  };
+  static void go(Continuation& from, Continuation& to);
+  static void enter();
+  // Lets own_ begin with enter().
+  void prepare();
 
   std::byte* stack_;
-  ucontext_t first_{};  // begins enter()
-  // Where both go on. Jumps take no call of the system, as switches of contexts do.
-  std::jmp_buf own_{};
-  std::jmp_buf caller_{};
-  bool has_entered_ = false;
+  Continuation own_;
+  Continuation caller_;
   bool is_idle_ = false;  // paused without a body: start() keeps the stack
   const std::function<void()>* body_ = nullptr;
   // AddressSanitizer's data of a stack.

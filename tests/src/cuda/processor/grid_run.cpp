@@ -225,7 +225,8 @@ class BlockRun {
                        [&](const Thread& thread) {
                          return !thread.has_ended && thread.wait == first.wait &&
                                 thread.where.line == first.where.line &&
-                                std::string_view{thread.where.file} == first.where.file;
+                                (thread.where.file == first.where.file ||
+                                 std::string_view{thread.where.file} == first.where.file);
                        });
   }
   void report_who_waits() const {
