@@ -344,7 +344,8 @@ class Works {
     const std::size_t each = (m.rows + chunks - 1) / chunks;
     KernelWork judged{.kind = "vocabulary loss",
                       .launches = {share_cost(m.rows)},
-                      .least = number(m.rows * columns) * (kFloat + element_)};
+                      .least = number(m.rows * columns) * (kFloat + element_),
+                      .flops = 10 * number(m.rows * op.geometry.vocabulary)};
     OperationWork work;
     const double table = number(columns * m.stride);
     for (std::size_t first = 0; first < m.rows; first += each) {
@@ -419,7 +420,8 @@ class Works {
     return {.kind = "bias gradients",
             .launches = {tiles(m, {.read = x, .written = partials, .ahead = kUnrolled * group()}),
                          over_chunks(m, partials, vector)},
-            .least = x + vector};
+            .least = x + vector,
+            .flops = number(m.rows * m.channels)};
   }
 
   template <class Op>
@@ -464,7 +466,12 @@ class Works {
 }  // namespace
 
 OperationWork work_of(Precision precision, const Operation& operation) {
-  return std::visit(Works{precision}, operation);
+  OperationWork work = std::visit(Works{precision}, operation);
+  // Beside products, each kernel knows its own.
+  if (work.products.empty() && !work.kernels.empty()) {
+    work.kernels[0].flops = cost_of(operation).flops;
+  }
+  return work;
 }
 
 // As many blocks count as would share the bytes equally.
@@ -484,6 +491,7 @@ std::vector<OperationWork> together(const std::vector<OperationWork>& updates) {
       launch.read += next.read;
       launch.written += next.written;
       work.kernels[0].least += updates[i].kernels[0].least;
+      work.kernels[0].flops += updates[i].kernels[0].flops;
     }
     launch.blocks = static_cast<std::size_t>(bytes_of(launch) / of_block);
     all.push_back(work);
@@ -498,10 +506,10 @@ LaunchCost share_cost(std::size_t count) {
 // Reads each row twice. A processor has one row, which stays in the cache if the rows of all
 // processors, and their gradients, fit there.
 LaunchCost judge_cost(Precision precision, std::size_t rows, std::size_t vocabulary) {
-  constexpr double kCache = 0.9 * 50e6;
+  const GpuRates gpu = h100();
   const double element = precision == Precision::kBf16 ? 2 : 4;
   const double row = number(padded(vocabulary));
-  const bool stays = number(h100().processors) * row * (kFloat + element) <= kCache;
+  const bool stays = number(gpu.processors) * row * (kFloat + element) <= 0.9 * gpu.cache;
   return {.blocks = std::min(rows, kMostBlocks),
           .threads = 1024,
           .read = number(rows) * (row + 1) * kFloat + kFloat,
@@ -516,17 +524,21 @@ LaunchCost result_cost(std::size_t count) {
   return one_block(2 * number(count) * kFloat + kFloat, 2 * kFloat, 2 * kFloat * kUnrolled);
 }
 
+// From NVIDIA's data sheet and architecture white paper of the H100. The clock is the boost clock
+// of its PCIe card, below the 1.98 GHz of an SXM5. The shares, the latency and the time between
+// kernels are assumed.
 GpuRates h100() {
-  constexpr double kLatency = 600e-9;
-  constexpr double kBandwidth = 0.9 * 3.35e12;
-  constexpr std::size_t kProcessors = 132;
-  constexpr double kClock = 1.755e9;
-  return {.bandwidth = kBandwidth,
-          .flops = 0.65 * 989e12,
-          .instructions = 0.65 * number(kProcessors) * 128 * kClock,
-          .bytes_ahead = kBandwidth * kLatency,
+  return {.peak_bandwidth = 3.35e12,
+          .memory_share = 0.9,
+          .peak_flops = 989e12,
+          .product_share = 0.65,
+          .processors = 132,
+          .lanes = 128,
+          .clock = 1.755e9,
+          .instruction_share = 0.65,
+          .latency = 600e-9,
           .launch = 2e-6,
-          .processors = kProcessors};
+          .cache = 50e6};
 }
 
 double bytes_of(const LaunchCost& cost) { return cost.read + cost.written + cost.again; }
@@ -535,14 +547,14 @@ double seconds_of(const GpuRates& gpu, const LaunchCost& cost) {
   const std::size_t of_processor = std::max<std::size_t>(cost.resident / cost.threads, 1);
   const std::size_t running = std::min(cost.blocks, gpu.processors * of_processor);
   const double ahead = number(running * cost.threads) * cost.ahead;
-  const double reached = gpu.bandwidth * std::min(1.0, ahead / gpu.bytes_ahead);
+  const double reached = std::min(gpu.bandwidth(), ahead / gpu.latency);
   const double used = number(std::min(cost.blocks, gpu.processors)) / number(gpu.processors);
   return gpu.launch +
-         std::max(bytes_of(cost) / reached, cost.instructions / (gpu.instructions * used));
+         std::max(bytes_of(cost) / reached, cost.instructions / (gpu.instructions() * used));
 }
 
 double seconds_of(const GpuRates& gpu, const ProductWork& product) {
-  return gpu.launch + std::max(product.flops / gpu.flops, product.bytes / gpu.bandwidth);
+  return gpu.launch + std::max(product.flops / gpu.flops(), product.bytes / gpu.bandwidth());
 }
 
 }  // namespace spillway::cuda

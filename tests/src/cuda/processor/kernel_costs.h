@@ -29,13 +29,14 @@ struct KernelWork {
   std::string kind;
   std::vector<LaunchCost> launches;
   double least;  ///< bytes that any kernel must move for this, if nothing stays in caches
+  double flops = 0;
 };
 
 /// A product or convolution of a library.
 struct ProductWork {
   std::string kind;
   double flops;
-  double bytes;
+  double bytes;  ///< the least: each operand is moved once
 };
 
 struct OperationWork {
@@ -50,17 +51,28 @@ struct OperationWork {
 /// Returns the work of updates that run together, as CudaBackend::prepare_updates() has them.
 [[nodiscard]] std::vector<OperationWork> together(const std::vector<OperationWork>& updates);
 
-/// The rates of a GPU.
+/// The rates of a GPU, and the shares of them that the model takes kernels to reach.
 struct GpuRates {
-  double bandwidth;     ///< bytes per second that kernels reach
-  double flops;         ///< per second that products reach, in bfloat16
-  double instructions;  ///< of threads, per second, that kernels reach
-  double bytes_ahead;   ///< requested bytes that keep the memory busy: bandwidth times latency
-  double launch;        ///< seconds between kernels
+  double peak_bandwidth;  ///< bytes per second
+  double memory_share;
+  double peak_flops;  ///< per second, in bfloat16
+  double product_share;
   std::size_t processors;
+  double lanes;  ///< instructions of threads per processor and cycle
+  double clock;  ///< cycles per second
+  double instruction_share;
+  double latency;  ///< seconds from a load to its bytes
+  double launch;   ///< seconds between kernels
+  double cache;    ///< bytes
+
+  [[nodiscard]] double bandwidth() const { return memory_share * peak_bandwidth; }
+  [[nodiscard]] double flops() const { return product_share * peak_flops; }
+  [[nodiscard]] double instructions() const {
+    return instruction_share * static_cast<double>(processors) * lanes * clock;
+  }
 };
 
-/// Returns the rates of an H100 SXM.
+/// Returns the rates of an H100 SXM5 with 80 GB.
 [[nodiscard]] GpuRates h100();
 
 [[nodiscard]] double bytes_of(const LaunchCost& cost);
