@@ -47,7 +47,7 @@ struct EmbeddingBackward {
   std::size_t vocabulary;
   bool accumulates = false;
 
-  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kCuda};
   template <class T>
   struct Reads {
     T tokens, dy, sum;
@@ -116,11 +116,14 @@ struct RowNormForward {
   };
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 8); }
 };
-/// x, dy, parameters, saved -> dx, dparameters. (dx may be dy)
+/// x, dy, parameters, saved, sum (only where it accumulates) -> dx, dparameters. (dx may be dy)
+/// Where it accumulates, `sum` and dx are the same block, to which the gradient is added as
+/// AddGradients would add it.
 struct RowNormBackward {
   TensorShape x;
   float epsilon;
   bool is_centred = true;
+  bool accumulates = false;
 
   [[nodiscard]] RowNormForward forward() const {
     return {.x = x, .epsilon = epsilon, .is_centred = is_centred};
@@ -128,13 +131,14 @@ struct RowNormBackward {
   static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kBoth};
   template <class T>
   struct Reads {
-    T x, dy, parameters, saved;
+    T x, dy, parameters, saved, sum;
   };
   template <class T>
   struct Writes {
     T dx, dparameters;
   };
-  [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 3, 12); }
+  [[nodiscard]] std::size_t read_count() const { return accumulates ? 5 : 4; }
+  [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, accumulates ? 4 : 3, 12); }
 };
 
 /// x -> y: each row of x has gates, then as many values (nets::Swiglu); y has half as many numbers.

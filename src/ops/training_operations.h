@@ -121,7 +121,7 @@ struct SoftmaxCrossEntropyEvaluate {
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 1, 10); }
 };
 
-/// Most logits, in floats, that a loss over a vocabulary holds at once; further tokens wait.
+/// Logits, in floats, that a loss over a vocabulary holds at once; GPUs take 1,024 tokens or more.
 inline constexpr std::size_t kVocabularyChunk = (64ULL << 20U) / sizeof(float);
 
 /// x, table, labels (int32, one for each token), bias (only with a bias) -> result (as

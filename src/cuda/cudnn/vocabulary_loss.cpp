@@ -16,30 +16,32 @@ namespace {
 
 constexpr um::Bytes kLogitAlignment{256};
 
+// Least tokens per chunk. The gradient of the table is read and written once per chunk, which takes
+// no longer than a chunk's product from about this number on (on an H100, for 768 to 4,096
+// channels).
+constexpr std::size_t kLeastTokens = 1024;
+
 // How tokens are cut into chunks of nearly equal size, and the layout of the workspace: a chunk's
-// logits, their gradients if these are not floats, each token's contribution to the result, and a
+// logits, over which their gradients are written, each token's contribution to the result, and a
 // share.
 struct Chunks {
-  Chunks(const Machine& machine, const VocabularyGeometry& geometry)
+  explicit Chunks(const VocabularyGeometry& geometry)
       : m{token_matrix(geometry.x)}, columns{Layout::padded(geometry.vocabulary)} {
-    const std::size_t most = std::max<std::size_t>(kVocabularyChunk / columns, 16);
+    const std::size_t most = std::max(kVocabularyChunk / columns, kLeastTokens);
     const std::size_t count = (m.rows + most - 1) / most;
     each = (m.rows + count - 1) / count;
     logits = um::round_up(float_bytes(each * columns), kLogitAlignment);
-    const bool is_bf16 = machine.precision == Precision::kBf16;
-    slopes = is_bf16 ? um::round_up(um::Bytes{each * columns * 2}, kLogitAlignment) : um::Bytes{};
     losses = um::round_up(um::Bytes{m.rows * sizeof(TokenLoss)}, kLogitAlignment);
   }
 
   [[nodiscard]] std::size_t last() const { return m.rows - (m.rows - 1) / each * each; }
   /// Returns where the products' own workspace begins.
-  [[nodiscard]] um::Bytes bytes() const { return logits + slopes + losses + kLogitAlignment; }
+  [[nodiscard]] um::Bytes bytes() const { return logits + losses + kLogitAlignment; }
 
   TokenMatrix m;
   std::size_t columns;  // of the logits, padding included
   std::size_t each;     // tokens per chunk; the last may have fewer
   um::Bytes logits;
-  um::Bytes slopes;
   um::Bytes losses;
 };
 
@@ -57,12 +59,14 @@ struct Products {
            {.rows = rows,
             .columns = chunks.m.stride,
             .inner = chunks.columns,
+            .a_stride = slope_stride(machine, {.stride = chunks.columns}),
             .purpose = "the gradient of the tokens"}},
         dtable{machine,
                {.rows = chunks.columns,
                 .columns = chunks.m.stride,
                 .inner = rows,
                 .a_is_transposed = true,
+                .a_stride = slope_stride(machine, {.stride = chunks.columns}),
                 .d_is_float = true,
                 .purpose = "the gradient of the vocabulary"}} {}
 
@@ -79,14 +83,11 @@ struct Products {
 struct Memory {
   Memory(const Chunks& chunks, std::byte* workspace)
       : logits{workspace},
-        slopes{chunks.slopes > um::Bytes{} ? workspace + chunks.logits.count() : workspace},
-        losses{reinterpret_cast<TokenLoss*>(workspace + (chunks.logits + chunks.slopes).count())},
-        share{reinterpret_cast<float*>(workspace +
-                                       (chunks.logits + chunks.slopes + chunks.losses).count())},
+        losses{reinterpret_cast<TokenLoss*>(workspace + chunks.logits.count())},
+        share{reinterpret_cast<float*>(workspace + (chunks.logits + chunks.losses).count())},
         products{workspace + chunks.bytes().count()} {}
 
   std::byte* logits;
-  std::byte* slopes;
   TokenLoss* losses;
   float* share;
   std::byte* products;
@@ -98,7 +99,7 @@ class VocabularyLoss {
   VocabularyLoss(const Machine& machine, const Op& op)
       : machine_{machine},
         op_{op},
-        chunks_{machine, op.geometry},
+        chunks_{op.geometry},
         layout_{machine.precision, op.geometry.table()},
         full_{machine, chunks_, chunks_.each},
         last_{machine, chunks_, chunks_.last()} {}
@@ -137,17 +138,16 @@ class VocabularyLoss {
         .bias = op_.geometry.bias ? reinterpret_cast<const float*>(operands.in.bias) : nullptr};
     float smoothing = 0;
     if constexpr (kIsTraining) smoothing = op_.smoothing;
-    judge_rows(machine_, rows, labels + first, memory.share, smoothing, memory.losses + first,
-               kIsTraining ? memory.slopes : nullptr);
+    judge_rows(machine_, rows, labels + first, kIsTraining ? memory.share : nullptr, smoothing,
+               memory.losses + first);
     if constexpr (kIsTraining) {
       const bool adds = first > 0;
-      products.dtable.run(memory.slopes, x, nullptr, operands.out.dtable, memory.products, adds);
+      products.dtable.run(memory.logits, x, nullptr, operands.out.dtable, memory.products, adds);
       if (op_.geometry.bias) {
-        sum_columns(machine_, rows, memory.slopes, reinterpret_cast<float*>(operands.out.dbias),
-                    adds);
+        sum_columns(machine_, rows, reinterpret_cast<float*>(operands.out.dbias), adds);
       }
       // Last, since dx may overwrite x.
-      products.dx.run(memory.slopes, table, nullptr, operands.out.dx + first * row,
+      products.dx.run(memory.logits, table, nullptr, operands.out.dx + first * row,
                       memory.products);
     }
   }

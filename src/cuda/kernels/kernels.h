@@ -111,6 +111,7 @@ namespace spillway::cuda {
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const SoftmaxCrossEntropyTrain&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const SoftmaxCrossEntropyEvaluate&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const AddSquares&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const EmbeddingBackward&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const RowNormBackward&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const AttentionForward&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const AttentionBackward&);

@@ -65,8 +65,9 @@ struct UpdateRange {
 // Updates per launch, limited by its 4 KiB of arguments.
 constexpr unsigned kPartsOfLaunch = 32;
 
-// Most blocks of threads per update in a launch of several updates.
-constexpr std::size_t kMaxPartBlocks = 64;
+// Most blocks of threads per update in a launch of several updates: one update alone, of a table or
+// a large layer, fills a device.
+constexpr std::size_t kMaxPartBlocks = 256;
 
 // The updates of one launch; block (x, y) of threads works on update y.
 template <class Blocks>

@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "src/step/layers.h"
 
 namespace spillway::layers {
@@ -17,7 +19,8 @@ Backward forward_inference(const nets::BatchNorm& layer, const Place& place, con
   return {};
 }
 
-// Saves x and a number or two of each token.
+// Saves x and a number or two of each token. Adds its gradient to that of another reader of x,
+// where there is one, as where a residual connection goes around it.
 Backward normalize(float epsilon, bool is_centred, const Place& place, StepBuilder& step) {
   const nets::NodeId input = place.inputs[0];
   const Value x = step.value(input);
@@ -32,12 +35,19 @@ Backward normalize(float epsilon, bool is_centred, const Place& place, StepBuild
 
   return [=, &step](Gradients& gradients) {
     const Gradient dy = gradients.take(place.output);
-    const DataId dx = dy.may_overwrite ? dy.block : step.new_tensor(place.name + ".dx", x.shape);
+    const std::optional<DataId> sum = gradients.take_partial_sum(input);
+    const DataId own =
+        sum || dy.may_overwrite ? dy.block : step.new_tensor(place.name + ".dx", x.shape);
+    const DataId dx = sum.value_or(own);
     const DataId gradient = step.new_parameter_gradient(place.name, operation.parameters());
-    step.emit(place.name + ".backward", Phase::kBackward,
-              RowNormBackward{.x = x.shape, .epsilon = epsilon, .is_centred = is_centred},
-              {.x = x.block, .dy = dy.block, .parameters = blocks.parameters, .saved = saved},
-              {.dx = dx, .dparameters = gradient});
+    step.emit(
+        place.name + ".backward", Phase::kBackward,
+        RowNormBackward{.x = x.shape,
+                        .epsilon = epsilon,
+                        .is_centred = is_centred,
+                        .accumulates = sum.has_value()},
+        {.x = x.block, .dy = dy.block, .parameters = blocks.parameters, .saved = saved, .sum = dx},
+        {.dx = dx, .dparameters = gradient});
     step.emit_update(place.name, operation.parameters(), blocks, gradient);
     gradients.contribute(input, dx);
   };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "nets/builder.h"
+#include "nets/families/network_catalogue.h"
 #include "prefetch/planner.h"
 #include "src/step/machine_size_model.h"
 #include "src/step/step.h"
@@ -151,6 +152,21 @@ TEST(Gradients, AddsWhatConcatsContributeInPlace) {
   EXPECT_EQ(names(inner.reads), (Names{"b.dx", "xab.dx1", "xab.dx2"}));
   EXPECT_EQ(names(inner.writes), (Names{"xab.dx1", "xab.dx2"}));
   EXPECT_EQ(find_task(step, "a.gradient"), nullptr);  // nothing is left to add
+}
+
+// Each half of a GPT block begins with a norm, and a residual connection goes around it.
+TEST(Gradients, AddsThoseOfNormsInPlaceToThoseOfResidualConnections) {
+  const Step step =
+      make_training_step(nets::build_network("gpt:2,2,16,8"), MachineSizeModel{}, {.batch = 2});
+  int additions = 0;
+  int accumulating = 0;
+  for (const Launch& launch : step.launches) {
+    additions += std::holds_alternative<AddGradients>(launch.operation) ? 1 : 0;
+    const auto* const norm = std::get_if<RowNormBackward>(&launch.operation);
+    accumulating += norm != nullptr && norm->accumulates ? 1 : 0;
+  }
+  EXPECT_EQ(additions, 0);
+  EXPECT_EQ(accumulating, 4);
 }
 
 // sum passes one block on to both of its sides, a and b. The concat must not add to it for a, since

@@ -1,3 +1,9 @@
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "src/cuda/kernels/channel_tile.cuh"
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/kernels/launch.cuh"
 #include "src/cuda/layout/layout.h"
@@ -11,17 +17,23 @@ __device__ bool is_row(float token, std::size_t vocabulary) {
   return token >= 0.F && token < static_cast<float>(vocabulary);
 }
 
+// Each warp handles one row at a time.
 template <class T>
 __global__ void embed(const float* tokens, const float* table, T* y, TokenMatrix m,
                       std::size_t vocabulary) {
-  for (std::size_t i = first_item(); i < m.elements(); i += item_stride()) {
-    const std::size_t channel = i % m.stride;
-    const float token = tokens[i / m.stride];
-    float value = channel < m.channels ? NAN : 0.F;
-    if (is_row(token, vocabulary)) {
-      value = table[static_cast<std::size_t>(token) * m.stride + channel];
+  const std::size_t groups = m.stride / kGroupLanes;
+  for (std::size_t row = first_item() / kWarp; row < m.rows; row += item_stride() / kWarp) {
+    const float token = tokens[row];
+    const bool is_inside = is_row(token, vocabulary);
+    for (std::size_t g = threadIdx.x % kWarp; g < groups; g += kWarp) {
+      Group values;
+#pragma unroll
+      for (int l = 0; l < kGroupLanes; ++l) {
+        values.lanes[l] = g * kGroupLanes + l < m.channels ? NAN : 0.F;
+      }
+      if (is_inside) values = load_group(table, static_cast<std::size_t>(token) * groups + g);
+      store_group(y, row * groups + g, values);
     }
-    store_one(y, i, value);
   }
 }
 
@@ -29,24 +41,110 @@ __global__ void clear(float* table, std::size_t count) {
   for (std::size_t i = first_item(); i < count; i += item_stride()) table[i] = 0.F;
 }
 
-// One block per token. The first token with a number sums the gradients of all tokens with that
-// number, in order.
-template <class T>
-__global__ void add_rows(const float* tokens, const T* dy, float* table, TokenMatrix m,
-                         std::size_t vocabulary) {
-  for (std::size_t i = blockIdx.x; i < m.rows; i += gridDim.x) {
-    const float token = tokens[i];
-    bool is_first = is_row(token, vocabulary);
-    for (std::size_t j = 0; j < i && is_first; ++j) is_first = tokens[j] != token;
-    if (!is_first) continue;
-    float* const row = table + static_cast<std::size_t>(token) * m.stride;
-    for (std::size_t c = threadIdx.x; c < m.channels; c += blockDim.x) {
-      float sum = row[c];
-      for (std::size_t j = i; j < m.rows; ++j) {
-        if (tokens[j] == token) sum += load_one(dy, j * m.stride + c);
-      }
-      row[c] = sum;
+// A token and its place in the batch. What is not a row of the table has the number behind the last
+// row, and so the last places.
+struct alignas(8) PlacedToken {
+  std::uint32_t token;
+  std::uint32_t place;
+};
+
+// Threads of sort_tokens(), and the digits of its numbers.
+constexpr unsigned kSortThreads = 512;
+constexpr unsigned kDigitBits = 4;
+constexpr unsigned kDigits = 1U << kDigitBits;
+
+// Replaces the kDigits numbers of each thread by the sum of all numbers before them. All threads of
+// the block must call it, and must have written their numbers before a barrier.
+__device__ void add_up_before(unsigned* numbers) {
+  __shared__ unsigned sums[kSortThreads];
+  unsigned* const own = numbers + threadIdx.x * kDigits;
+  unsigned sum = 0;
+  for (unsigned d = 0; d < kDigits; ++d) sum += own[d];
+  sums[threadIdx.x] = sum;
+  for (unsigned distance = 1; distance < kSortThreads; distance *= 2) {
+    __syncthreads();
+    const unsigned before = threadIdx.x >= distance ? sums[threadIdx.x - distance] : 0U;
+    __syncthreads();
+    sums[threadIdx.x] += before;
+  }
+  unsigned before = sums[threadIdx.x] - sum;
+  for (unsigned d = 0; d < kDigits; ++d) {
+    const unsigned number = own[d];
+    own[d] = before;
+    before += number;
+  }
+  __syncthreads();
+}
+
+// Sorts tokens by number; equal ones keep their order. One block sorts by one digit in each pass,
+// lowest first. Pass 0 writes `even`, pass 1 `odd`, and so on. Each thread has a stretch of tokens.
+__global__ void __launch_bounds__(kSortThreads)
+    sort_tokens(const float* tokens, PlacedToken* even, PlacedToken* odd, std::size_t count,
+                std::size_t vocabulary, unsigned passes) {
+  __shared__ unsigned starts[kDigits * kSortThreads];  // by digit, then by thread
+  const std::size_t each = (count + kSortThreads - 1) / kSortThreads;
+  const std::size_t begin = min(threadIdx.x * each, count);
+  const std::size_t end = min(begin + each, count);
+  for (unsigned pass = 0; pass < passes; ++pass) {
+    const PlacedToken* const from = pass % 2 == 0 ? odd : even;
+    PlacedToken* const to = pass % 2 == 0 ? even : odd;
+    const auto get = [&](std::size_t i) {
+      if (pass > 0) return from[i];
+      const float token = tokens[i];
+      const auto number = is_row(token, vocabulary) ? static_cast<std::uint32_t>(token)
+                                                    : static_cast<std::uint32_t>(vocabulary);
+      return PlacedToken{.token = number, .place = static_cast<std::uint32_t>(i)};
+    };
+    const auto start_of = [&](const PlacedToken& token) -> unsigned& {
+      const unsigned digit = token.token >> (pass * kDigitBits) & (kDigits - 1);
+      return starts[digit * kSortThreads + threadIdx.x];
+    };
+    for (unsigned d = 0; d < kDigits; ++d) starts[d * kSortThreads + threadIdx.x] = 0;
+    for (std::size_t i = begin; i < end; ++i) ++start_of(get(i));
+    __syncthreads();
+    add_up_before(starts);
+    for (std::size_t i = begin; i < end; ++i) {
+      const PlacedToken token = get(i);
+      to[start_of(token)++] = token;
     }
+    __syncthreads();
+  }
+}
+
+// Channels that a warp sums together: a group for each lane.
+constexpr std::size_t kSliceGroups = kWarp;
+
+// A warp for each sorted token and slice of channels. The first one of equal tokens adds the
+// gradients of all of them to the table's row, in their order.
+template <class T>
+__global__ void add_rows(const PlacedToken* sorted, const T* dy, float* table, TokenMatrix m,
+                         std::size_t vocabulary) {
+  const std::size_t lane = threadIdx.x % kWarp;
+  const std::size_t groups = m.stride / kGroupLanes;
+  const std::size_t slices = (groups + kSliceGroups - 1) / kSliceGroups;
+  for (std::size_t i = first_item() / kWarp; i < m.rows * slices; i += item_stride() / kWarp) {
+    const std::size_t first = i / slices;
+    const std::size_t group = i % slices * kSliceGroups + lane;
+    const std::uint32_t token = sorted[first].token;
+    const bool is_first = first == 0 || sorted[first - 1].token != token;
+    if (!is_first || token >= vocabulary) continue;
+    const bool is_inside = group < groups;
+    Group sum{};
+    if (is_inside) sum = load_group(table, token * groups + group);
+    for (std::size_t begin = first, found = kWarp; found == kWarp; begin += kWarp) {
+      PlacedToken own{.token = token + 1, .place = 0};
+      if (begin + lane < m.rows) own = sorted[begin + lane];
+      found = warp_sum(own.token == token ? 1U : 0U);  // equal tokens stand together
+#pragma unroll 8
+      for (unsigned j = 0; j < found; ++j) {
+        const std::size_t place = __shfl_sync(kAllLanes, own.place, j);
+        if (!is_inside) continue;
+        const Group gradient = load_group(dy, place * groups + group);
+#pragma unroll
+        for (int l = 0; l < kGroupLanes; ++l) sum.lanes[l] += gradient.lanes[l];
+      }
+    }
+    if (is_inside) store_group(table, token * groups + group, sum);
   }
 }
 
@@ -124,29 +222,39 @@ Skip skip_of(const ImageTokensForward& op) {
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const EmbeddingForward& op) {
   return kernel_of(op, [machine, op, m = token_matrix(op.y)](const auto& operands) {
     with_element(machine.precision, [&]<class T>(T) {
-      launch(machine.stream, m.elements(), embed<T>, tensor<const float>(operands.in.tokens),
+      launch(machine.stream, m.rows * kWarp, embed<T>, tensor<const float>(operands.in.tokens),
              tensor<const float>(operands.in.parameters), tensor<T>(operands.out.y), m,
              op.vocabulary);
     });
   });
 }
 
+// The workspace holds the tokens twice.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const EmbeddingBackward& op) {
   const ParameterLayout layout{machine.precision, op.forward().parameters()};
-  const auto add = [machine, op, layout, m = token_matrix(op.y)](const auto& operands) {
+  const auto add = [machine, op, layout, m = token_matrix(op.y)](const auto& operands,
+                                                                 const auto& arguments) {
     float* const table = tensor<float>(operands.out.dparameters);
     if (!op.accumulates) {
       launch(machine.stream, layout.float_count(), clear, table, layout.float_count());
     }
+    auto* const even = tensor<PlacedToken>(arguments.workspace);
+    PlacedToken* const odd = even + m.rows;
+    const auto bits = static_cast<unsigned>(std::bit_width(op.vocabulary));
+    const unsigned passes = (bits + kDigitBits - 1) / kDigitBits;
+    enqueue(machine.stream, {.blocks = dim3{1}, .threads = dim3{kSortThreads}}, sort_tokens,
+            tensor<const float>(operands.in.tokens), even, odd, m.rows, op.vocabulary, passes);
+    const std::size_t slices = (m.stride / kGroupLanes + kSliceGroups - 1) / kSliceGroups;
     with_element(machine.precision, [&]<class T>(T) {
-      const std::size_t blocks = std::min(m.rows, kMaxBlocks);
-      enqueue(machine.stream,
-              {.blocks = dim3{static_cast<unsigned>(blocks)}, .threads = dim3{kThreads}},
-              add_rows<T>, tensor<const float>(operands.in.tokens), tensor<const T>(operands.in.dy),
-              table, m, op.vocabulary);
+      launch(machine.stream, m.rows * slices * kWarp, add_rows<T>, passes % 2 == 0 ? odd : even,
+             tensor<const T>(operands.in.dy), table, m, op.vocabulary);
     });
   };
   return kernel_of(op, add);
+}
+
+um::Bytes workspace_of(const Machine& /*machine*/, const EmbeddingBackward& op) {
+  return um::Bytes{2 * op.forward().tokens().elements() * sizeof(PlacedToken)};
 }
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ImageTokensForward& op) {

@@ -1,3 +1,4 @@
+#include "src/cuda/kernels/channel_tile.cuh"
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/kernels/launch.cuh"
 #include "src/cuda/layout/layout.h"
@@ -6,27 +7,40 @@
 namespace spillway::cuda {
 namespace {
 
-// `segment` is a row that is added to all tokens, or null. y may be x.
+__device__ void add_to(Group& sum, const Group& other) {
+#pragma unroll
+  for (int l = 0; l < kGroupLanes; ++l) sum.lanes[l] += other.lanes[l];
+}
+
+// Each warp handles one row at a time. `segment` is a row that is added to all tokens, or null. y
+// may be x.
 template <class T>
 __global__ void add_positions(const T* x, const float* table, const float* segment, T* y,
                               TokenMatrix m) {
-  for (std::size_t i = first_item(); i < m.elements(); i += item_stride()) {
-    const std::size_t channel = i % m.stride;
-    const std::size_t position = i / m.stride % m.tokens;
-    float sum = load_one(x, i) + table[position * m.stride + channel];
-    if (segment != nullptr) sum += segment[channel];
-    store_one(y, i, sum);
+  const std::size_t groups = m.stride / kGroupLanes;
+  for (std::size_t row = first_item() / kWarp; row < m.rows; row += item_stride() / kWarp) {
+    const std::size_t position = row % m.tokens;
+    for (std::size_t g = threadIdx.x % kWarp; g < groups; g += kWarp) {
+      Group sum = load_group(x, row * groups + g);
+      add_to(sum, load_group(table, position * groups + g));
+      if (segment != nullptr) add_to(sum, load_group(segment, g));
+      store_group(y, row * groups + g, sum);
+    }
   }
 }
 
-// Sums each position over the batch; positions that no token uses get zero.
+// Sums each position over the batch; positions that no token uses get zero. `count` groups.
 template <class T>
 __global__ void sum_positions(const T* dy, float* table, std::size_t count, TokenMatrix m) {
-  const std::size_t used = m.tokens * m.stride;
+  const std::size_t used = m.tokens * m.stride / kGroupLanes;
+  const std::size_t all = m.elements() / kGroupLanes;
   for (std::size_t i = first_item(); i < count; i += item_stride()) {
-    float sum = 0.F;
-    for (std::size_t at = i; i < used && at < m.elements(); at += used) sum += load_one(dy, at);
-    table[i] = sum;
+    Group sum{};
+    if (i < used) {
+#pragma unroll 4
+      for (std::size_t at = i; at < all; at += used) add_to(sum, load_group(dy, at));
+    }
+    store_group(table, i, sum);
   }
 }
 
@@ -103,8 +117,8 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PositionsForwa
     const float* const segment =
         op.parameters.segments > 0 ? table + layout.weight_count() : nullptr;
     with_element(machine.precision, [&]<class T>(T) {
-      launch(machine.stream, m.elements(), add_positions<T>, tensor<const T>(operands.in.x), table,
-             segment, tensor<T>(operands.out.y), m);
+      launch(machine.stream, m.rows * kWarp, add_positions<T>, tensor<const T>(operands.in.x),
+             table, segment, tensor<T>(operands.out.y), m);
     });
   });
 }
@@ -114,8 +128,9 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PositionsBackw
   return kernel_of(op, [machine, op, layout, m = token_matrix(op.x)](const auto& operands) {
     float* const table = tensor<float>(operands.out.dparameters);
     with_element(machine.precision, [&]<class T>(T) {
-      launch(machine.stream, layout.float_count(), sum_positions<T>,
-             tensor<const T>(operands.in.dy), table, layout.float_count(), m);
+      const std::size_t groups = layout.float_count() / kGroupLanes;
+      launch(machine.stream, groups, sum_positions<T>, tensor<const T>(operands.in.dy), table,
+             groups, m);
     });
     if (op.parameters.segments == 0) return;
     launch(machine.stream, m.stride, sum_segment, table, table + layout.weight_count(), m);

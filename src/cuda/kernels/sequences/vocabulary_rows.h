@@ -28,16 +28,18 @@ struct LogitRows {
 void vocabulary_share(const Machine& machine, const std::int32_t* labels, std::size_t count,
                       const std::uint64_t* step_whole, float* share);
 
-/// Enqueues losses[i] of each row. If `slopes` is not null, also smooths losses as
-/// SoftmaxCrossEntropyTrain does, and writes the gradient of the logits. The gradient has the
-/// precision's elements, the same stride and zero padding. For floats, `slopes` is the memory of
-/// the logits.
-void judge_rows(const Machine& machine, const LogitRows& rows, const std::int32_t* labels,
-                const float* share, float smoothing, TokenLoss* losses, std::byte* slopes);
+/// Returns the elements between rows of gradients that judge_rows() writes.
+[[nodiscard]] std::size_t slope_stride(const Machine& machine, const LogitRows& rows);
 
-/// Enqueues: sums[v] = (or += if `adds`) the sum of column v of `slopes`, in row order.
-void sum_columns(const Machine& machine, const LogitRows& rows, const std::byte* slopes,
-                 float* sums, bool adds);
+/// Enqueues losses[i] of each row. If `share` is not null, also smooths losses as
+/// SoftmaxCrossEntropyTrain does, and writes the gradient of the logits over them: elements of the
+/// precision at the beginning of each row, with zeros as padding.
+void judge_rows(const Machine& machine, const LogitRows& rows, const std::int32_t* labels,
+                const float* share, float smoothing, TokenLoss* losses);
+
+/// Enqueues: sums[v] = (or += if `adds`) the sum of column v of the gradients that judge_rows() has
+/// written over the logits, in row order.
+void sum_columns(const Machine& machine, const LogitRows& rows, float* sums, bool adds);
 
 /// Enqueues: result = the sum of losses (times *share unless null) and the number of correct
 /// predictions, in token order.

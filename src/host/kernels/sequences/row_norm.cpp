@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "src/host/kernels/kernels.h"
 #include "src/host/kernels/sequences/token_rows.h"
@@ -144,14 +145,17 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RowNormBackwar
       float* const dgamma = sums + chunk * parts.total;
       float* const dbeta = op.is_centred ? dgamma + parts.second_begin : nullptr;
       std::fill_n(dgamma, parts.total, 0.F);
+      std::vector<T> own(op.accumulates ? rows.channels : 0);
       const std::size_t end = std::min((chunk + 1) * per_chunk, rows.count);
       for (std::size_t i = chunk * per_chunk; i < end; ++i) {
         const T* const x = elements(operands.in.x) + i * rows.stride;
         const T* const dy = elements(operands.in.dy) + i * rows.stride;
         T* const dx = elements(operands.out.dx) + i * rows.stride;
         add_row_slopes(x, dy, saved.of(i), dgamma, dbeta, rows.channels);
-        differentiate_row(x, dy, floats(operands.in.parameters), saved.of(i), op.is_centred, dx,
-                          rows.channels);
+        differentiate_row(x, dy, floats(operands.in.parameters), saved.of(i), op.is_centred,
+                          op.accumulates ? own.data() : dx, rows.channels);
+        // Rounded before it is added, like a gradient in a block of its own.
+        for (std::size_t c = 0; c < own.size(); ++c) dx[c] = dx[c] + own[c];
         rows.zero_padding(dx);
       }
     }

@@ -54,6 +54,16 @@ TEST_F(KernelLimits, AreTheChannelsThatFitIntoSharedMemory) {
             "large for a GPU; it takes up to 4096");
 }
 
+// A thread keeps 8 groups of a row, and a block has a row.
+TEST_F(KernelLimits, AreTheNumbersOfARowThatABlockKeeps) {
+  const auto norm_of = [](std::size_t channels) {
+    return RowNormBackward{.x = {1, nets::sequence(2, channels)}, .epsilon = 1e-5F};
+  };
+  EXPECT_EQ(refusal_of(norm_of(16384)), "accepted");
+  EXPECT_EQ(refusal_of(norm_of(16385)),
+            "a norm over rows of 16385 numbers is too wide for a GPU; it takes up to 16384");
+}
+
 AttentionForward of_width(std::size_t width) {
   return {.geometry = {.x = {.batch = 1, .image = nets::sequence(9, 3 * width)},
                        .heads = {.heads = 1, .kv_heads = 1}}};

@@ -65,18 +65,18 @@ class VocabularyRows : public KernelRunner {
     for (std::size_t v = 0; with_bias && v < kVocabularySize; ++v) row[v] += biases_[v];
     return row;
   }
-  // Returns the slopes of all rows with their padding, which must be zero.
-  static Values slopes_in(const Block& block) {
+  // Returns the slopes that were written over rows of logits, with their padding.
+  static Values slopes_in(const Block& logits, std::size_t stride = kRowStride) {
     Values slopes;
-    if (is_bf16()) {
-      for (const Bfloat16 slope : block.numbers<Bfloat16>()) {
-        slopes.push_back(static_cast<double>(float{slope}));
+    const auto add_rows_of = [&](const auto& all) {
+      const std::size_t row = stride * sizeof(float) / sizeof all[0];
+      for (std::size_t begin = 0; begin < all.size(); begin += row) {
+        for (std::size_t v = 0; v < stride; ++v) {
+          slopes.push_back(static_cast<double>(float{all[begin + v]}));
+        }
       }
-    } else {
-      for (const float slope : block.numbers<float>()) {
-        slopes.push_back(static_cast<double>(slope));
-      }
-    }
+    };
+    is_bf16() ? add_rows_of(logits.numbers<Bfloat16>()) : add_rows_of(logits.numbers<float>());
     return slopes;
   }
   static LogitRows rows_in(Block& logits, const float* bias) {
@@ -108,19 +108,18 @@ TEST_F(VocabularyRows, CountForAnEqualShareOfTheirBatchOrTheStep) {
   }
 }
 
-// With floats, the slopes overwrite the logits.
 TEST_F(VocabularyRows, AreJudgedAndGiveTheirSlopes) {
   for (const bool has_bias : {false, true}) {
     Block logits = numbers(stored_);
-    Block bias = numbers(host::to_floats(biases_));
+    std::vector<float> padded = host::to_floats(biases_);
+    padded.resize(kRowStride);
+    Block bias = numbers(padded);
     Block labels = numbers(kRowLabels);
     Block share = numbers(std::vector<float>{0.25F});
     Block losses = bytes(um::Bytes{kJudgedRows * sizeof(TokenLoss)});
-    Block halves = bytes(um::Bytes{kJudgedRows * kRowStride * sizeof(Bfloat16)});
-    Block& slopes = is_bf16() ? halves : logits;
     judge_rows(machine(), rows_in(logits, has_bias ? floats_in(bias) : nullptr), labels_in(labels),
                floats_in(share), /*smoothing=*/0,
-               reinterpret_cast<TokenLoss*>(losses.device.data()), slopes.device.data());
+               reinterpret_cast<TokenLoss*>(losses.device.data()));
     Values wanted_losses;
     Values wanted_slopes;
     for (std::size_t n = 0; n < kJudgedRows; ++n) {
@@ -131,7 +130,7 @@ TEST_F(VocabularyRows, AreJudgedAndGiveTheirSlopes) {
     }
     const std::vector<float> judged = losses.numbers<float>();
     host::expect_near({judged.begin(), judged.end()}, wanted_losses, kRowTolerance);
-    expect_within(slopes_in(slopes), wanted_slopes, kRowTolerance);
+    expect_within(slopes_in(logits), wanted_slopes, kRowTolerance);
   }
 }
 
@@ -141,7 +140,7 @@ TEST_F(VocabularyRows, AreOnlyJudgedAtEvaluation) {
   Block losses = bytes(um::Bytes{kJudgedRows * sizeof(TokenLoss)});
   const std::vector<std::byte> before = logits.bytes();
   judge_rows(machine(), rows_in(logits, nullptr), labels_in(labels), nullptr,
-             /*smoothing=*/0, reinterpret_cast<TokenLoss*>(losses.device.data()), nullptr);
+             /*smoothing=*/0, reinterpret_cast<TokenLoss*>(losses.device.data()));
   EXPECT_EQ(logits.bytes(), before);
   const Judged last = judged_row(this->logits(4, false), 17, 1);
   EXPECT_EQ(last.correct, 1);
@@ -154,24 +153,75 @@ TEST_F(VocabularyRows, OfALabelThatIsNoTokenGiveNoNumber) {
   Block labels = numbers(std::vector<std::int32_t>{37, 0, 0, 0, 0});
   Block losses = bytes(um::Bytes{kJudgedRows * sizeof(TokenLoss)});
   judge_rows(machine(), rows_in(logits, nullptr), labels_in(labels), nullptr,
-             /*smoothing=*/0, reinterpret_cast<TokenLoss*>(losses.device.data()), nullptr);
+             /*smoothing=*/0, reinterpret_cast<TokenLoss*>(losses.device.data()));
   EXPECT_TRUE(std::isnan(losses.numbers<float>()[0]));
   EXPECT_FALSE(std::isnan(losses.numbers<float>()[2]));
+}
+
+// A row that a block reads in several tiles. The largest logit stands in the last one.
+TEST_F(VocabularyRows, OfManyTokensAreJudged) {
+  constexpr std::size_t kMany = 17000;
+  constexpr std::size_t kStride = 17000;
+  static_assert(kMany % 8 == 0);
+  Values drawn = host::random_values(2 * kMany, 4);
+  drawn[kMany - 3] = 4;
+  Block logits = numbers(host::to_floats(drawn));
+  Block labels = numbers(std::vector<std::int32_t>{kMany - 3, 5});
+  Block share = numbers(std::vector<float>{0.5F});
+  Block losses = bytes(um::Bytes{2 * sizeof(TokenLoss)});
+  judge_rows(machine(),
+             {.logits = floats_in(logits),
+              .rows = 2,
+              .vocabulary = kMany,
+              .stride = kStride,
+              .bias = nullptr},
+             labels_in(labels), floats_in(share), /*smoothing=*/0,
+             reinterpret_cast<TokenLoss*>(losses.device.data()));
+  const Values slopes = slopes_in(logits, kStride);
+  const std::vector<float> judged = losses.numbers<float>();
+  for (std::size_t n = 0; n < 2; ++n) {
+    const std::size_t label = n == 0 ? kMany - 3 : 5;
+    double sum = 0;
+    for (std::size_t v = 0; v < kMany; ++v) sum += std::exp(drawn[n * kMany + v]);
+    EXPECT_NEAR(static_cast<double>(judged[2 * n]), std::log(sum) - drawn[n * kMany + label],
+                kRowTolerance);
+    EXPECT_EQ(judged[2 * n + 1], n == 0 ? 1.F : 0.F);
+    for (std::size_t v = 0; v < kMany; ++v) {
+      const double wanted = 0.5 * (std::exp(drawn[n * kMany + v]) / sum - (v == label ? 1 : 0));
+      ASSERT_NEAR(slopes[n * kMany + v], wanted, std::abs(wanted) / 256 + 1e-9) << n << ' ' << v;
+    }
+  }
+}
+
+// As biases of tokens that a text never has.
+TEST_F(VocabularyRows, MayHaveLogitsOfMinusInfinity) {
+  for (std::size_t v = 0; v < 9; ++v) stored_[v] = -std::numeric_limits<float>::infinity();
+  Block logits = numbers(stored_);
+  Block labels = numbers(std::vector<std::int32_t>{20, 0, 0, 0, 0});
+  Block losses = bytes(um::Bytes{kJudgedRows * sizeof(TokenLoss)});
+  judge_rows(machine(), rows_in(logits, nullptr), labels_in(labels), nullptr,
+             /*smoothing=*/0, reinterpret_cast<TokenLoss*>(losses.device.data()));
+  double sum = 0;
+  for (std::size_t v = 9; v < kVocabularySize; ++v) sum += std::exp(drawn_[v]);
+  EXPECT_NEAR(static_cast<double>(losses.numbers<float>()[0]), std::log(sum) - drawn_[20],
+              kRowTolerance);
 }
 
 // Gradients of the biases are summed over chunks.
 TEST_F(VocabularyRows, AreAddedUpByColumn) {
   const Values numbers_of_rows = random_values(kJudgedRows * kRowStride, 3);
-  Block slopes = bytes(um::Bytes{kJudgedRows * kRowStride * (is_bf16() ? 2 : 4)});
-  std::vector<float> floats = host::to_floats(numbers_of_rows);
-  std::vector<Bfloat16> narrow;
-  for (const float number : floats) narrow.emplace_back(number);
-  slopes.device.write(is_bf16() ? std::as_bytes(std::span{narrow})
-                                : std::as_bytes(std::span{floats}));
+  Block slopes = numbers(host::to_floats(numbers_of_rows));
+  if (is_bf16()) {
+    std::vector<Bfloat16> narrow(2 * kJudgedRows * kRowStride, Bfloat16{NAN});
+    for (std::size_t i = 0; i < numbers_of_rows.size(); ++i) {
+      narrow[i / kRowStride * 2 * kRowStride + i % kRowStride] =
+          static_cast<float>(numbers_of_rows[i]);
+    }
+    slopes.device.write(std::as_bytes(std::span{narrow}));
+  }
   Block sums = numbers(std::vector<float>(kRowStride, 123));
-  Block unread = numbers(stored_);
   for (const bool adds : {false, true}) {
-    sum_columns(machine(), rows_in(unread, nullptr), slopes.device.data(), floats_in(sums), adds);
+    sum_columns(machine(), rows_in(slopes, nullptr), floats_in(sums), adds);
     Values wanted(kRowStride, 0.0);
     for (std::size_t i = 0; i < numbers_of_rows.size(); ++i) {
       wanted[i % kRowStride] += numbers_of_rows[i] * (adds ? 2 : 1);

@@ -291,7 +291,8 @@ void run_grid(const Launch& launch, const std::function<void()>& thread) {
     counts->push_back({.blocks = std::size_t{launch.blocks.x} * launch.blocks.y * launch.blocks.z,
                        .threads = threads,
                        .read = touched.read,
-                       .written = touched.written});
+                       .written = touched.written,
+                       .accessed = touched.accessed});
   }
   if (run.fault.empty()) return;
   const std::string at = run.fault_code != nullptr ? " at " + source_line(run.fault_code) : "";

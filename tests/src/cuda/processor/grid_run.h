@@ -72,12 +72,13 @@ class OnlyOuterBlocks {
   ~OnlyOuterBlocks();
 };
 
-/// Size of a launch, and the distinct bytes of device memory that it touched.
+/// Size of a launch, and its bytes of device memory.
 struct LaunchCount {
   std::size_t blocks;
-  std::size_t threads;  ///< per block
-  std::size_t read;
-  std::size_t written;
+  std::size_t threads;   ///< per block
+  std::size_t read;      ///< distinct
+  std::size_t written;   ///< distinct
+  std::size_t accessed;  ///< by all accesses together
 };
 
 /// Counts all launches during its lifetime.

@@ -59,6 +59,7 @@ class Page {
 struct Stretch {
   std::size_t size;
   std::uint32_t launch = 0;  // the launch that the pages belong to
+  std::size_t accessed = 0;
   std::unordered_map<std::size_t, Page> pages;
   std::size_t last_number = 0;
   Page* last = nullptr;
@@ -114,6 +115,7 @@ void forget_other_launches(Stretch& stretch) {
   stretch.launch = launch_number();
   stretch.pages.clear();
   stretch.last = nullptr;
+  stretch.accessed = 0;
 }
 
 const char* kind(bool writes) { return writes ? "writes" : "reads"; }
@@ -143,6 +145,7 @@ void touch(Cell& cell, bool writes, const char* memory, const void* code) {
 template <class Visit>
 void for_each_cell(Stretch& stretch, std::size_t offset, std::size_t size, const Visit& visit) {
   forget_other_launches(stretch);
+  stretch.accessed += size;
   while (size > 0) {
     const std::size_t in_page = offset % Page::kBytes;
     const std::size_t part = std::min(size, Page::kBytes - in_page);
@@ -201,6 +204,7 @@ Touched touched_by_last_launch() {
   Touched touched;
   for (const auto& [begin, stretch] : blocks()) {
     if (stretch.launch != launch_number()) continue;
+    touched.accessed += stretch.accessed;
     for (const auto& [number, page] : stretch.pages) page.add_to(touched);
   }
   return touched;

@@ -17,10 +17,11 @@ void remove_block(const std::byte* begin);
 /// Must be called for each access of a kernel, at address `code`. A no-op if no kernel is running.
 void note_access(const void* address, std::size_t size, bool writes, const void* code);
 
-/// Distinct bytes of device memory.
+/// Bytes of device memory.
 struct Touched {
-  std::size_t read = 0;
-  std::size_t written = 0;
+  std::size_t read = 0;      ///< distinct
+  std::size_t written = 0;   ///< distinct
+  std::size_t accessed = 0;  ///< by all accesses together
 };
 /// Returns what the last launch touched; nothing without access hooks.
 [[nodiscard]] Touched touched_by_last_launch();

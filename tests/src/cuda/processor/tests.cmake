@@ -40,9 +40,11 @@ list(FILTER own_operation_tests EXCLUDE REGEX weighted_operations)  # cuDNN's an
 spillway_test(cuda_processor_kernel_tests COMPUTES
   SOURCES ${own_operation_tests} src/cuda/kernels/kernels_test.cpp
           src/cuda/kernels/vocabulary_rows_test.cpp src/cuda/processor/*_test.cpp
+          src/cuda/processor/kernel_costs.cpp expect_text.cpp
   LINK cuda_processor_kernels cuda_processor spillway::host spillway::src
   TIMEOUT 300 WHOLE)
-target_compile_definitions(cuda_processor_kernel_tests PRIVATE SPILLWAY_KERNELS_ON_PROCESSOR)
+target_compile_definitions(cuda_processor_kernel_tests PRIVATE
+  SPILLWAY_KERNELS_ON_PROCESSOR SPILLWAY_TESTS_FOLDER="${CMAKE_CURRENT_SOURCE_DIR}")
 # Under sanitizers, where the numbers that kernels are judged by take most of the time, less of what
 # is large.
 if(SPILLWAY_SANITIZE)

@@ -80,6 +80,17 @@ TEST_P(Embeddings, AddUpTheirGradientsInOrder) {
   expect_same_on_host(spec, gradient);
 }
 
+// More tokens than a block has threads, and numbers of several digits.
+TEST_F(Sequences, AddUpTheGradientsOfManyTokens) {
+  const EmbeddingBackward op{.y = texts(3, 400, 12), .vocabulary = 1000};
+  const ParameterSpec spec = op.forward().parameters();
+  Block tokens = numbers(drawn_tokens(1200, 1000));
+  Block dy = drawn(op.y, 2);
+  Block gradient = parameters(spec);
+  run(op, {&tokens, &dy, &gradient});
+  expect_same_on_host(spec, gradient);
+}
+
 TEST_P(Embeddings, OfNoTokenAreNoNumbers) {
   const EmbeddingForward op{.y = GetParam(), .vocabulary = 4};
   std::vector<float> drawn = drawn_tokens(op.tokens().elements(), 4);
@@ -112,7 +123,7 @@ TEST_P(Embeddings, OfPositionsAreAdded) {
 
 INSTANTIATE_TEST_SUITE_P(OfSizes, Embeddings,
                          ::testing::Values(texts(1, 1, 3), texts(2, 7, 5), texts(3, 5, 48),
-                                           texts(2, 17, 33)));
+                                           texts(2, 17, 33), texts(4, 300, 12)));
 
 class RowNorms : public Sequences, public ::testing::WithParamInterface<TensorShape> {};
 
@@ -129,18 +140,26 @@ TEST_P(RowNorms, GoBothWays) {
     Block dy = drawn(forward.x, 3);
     Block dx = tensor(forward.x);
     Block gradient = parameters(spec);
-    const RowNormBackward backward{
-        .x = forward.x, .epsilon = forward.epsilon, .is_centred = is_centred};
+    RowNormBackward backward{.x = forward.x, .epsilon = forward.epsilon, .is_centred = is_centred};
     run(backward, {&x, &dy, &gamma, &saved, &dx, &gradient});
     expect_same_on_host(forward.x, dx, kNormTolerance);
     expect_same_on_host(spec, gradient, kNormTolerance);
+    Block sum = drawn(forward.x, 4);
+    Block wanted = tensor(forward.x);
+    run(AddGradients{.x = forward.x}, {&sum, &dx, &wanted});
+    backward.accumulates = true;
+    run(backward, {&x, &dy, &gamma, &saved, &sum, &sum, &gradient});
+    EXPECT_EQ(sum.bytes(), wanted.bytes()) << "added to a sum";
+    backward.accumulates = false;
     run(backward, {&x, &dy, &gamma, &saved, &dy, &gradient});
     EXPECT_EQ(dy.bytes(), dx.bytes()) << "over dy";
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(OfSizes, RowNorms,
-                         ::testing::Values(texts(1, 1, 5), texts(2, 7, 33), texts(3, 70, 48)));
+                         ::testing::Values(texts(1, 1, 5), texts(2, 7, 33), texts(3, 70, 48),
+                                           texts(1, 3, 700), texts(1, 9, 1100), texts(1, 3, 2500),
+                                           texts(1, 2, 9000)));
 
 class Gates : public Sequences, public ::testing::WithParamInterface<TensorShape> {};
 
