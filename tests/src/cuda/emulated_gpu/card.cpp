@@ -191,8 +191,12 @@ void Card::end() {
 }
 
 Card& card() {
-  static Card& only = *new Card;
-  is_made = true;
+  // Called for each access of a kernel, so the store is made once.
+  static Card& only = []() -> Card& {
+    auto& made = *new Card;
+    is_made = true;
+    return made;
+  }();
   return only;
 }
 

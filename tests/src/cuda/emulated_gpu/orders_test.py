@@ -9,7 +9,8 @@ ORDERS = [{"order": order} for order in ("late", "moves", "compute")]
 ORDERS += [{"order": "chance", "seed": 1}]
 NETWORKS = {
     "lenet": lambda: "--net lenet --batch 96",
-    "gpt": lambda: "--net gpt:2,2,64,64 --vocabulary 64 --batch 8 --optimizer adam --clip-norm 1",
+    "llama": lambda: ("--net llama:2,2,1,32,1024,32 --vocabulary 64 --batch 4 --optimizer adam "
+                      "--clip-norm 1"),
     "wide": lambda: words("--net", network_file(WIDE), "--batch 64"),
 }
 PLANNED = "--budget min+30% --recompute off"
@@ -17,8 +18,8 @@ WAYS = {
     "lenet_with_discards": ("lenet", "--memory managed --discard on"),
     "lenet_by_copies": ("lenet", "--memory copy"),
     "lenet_without_graph": ("lenet", "--memory copy --graph off"),
-    "gpt_with_discards": ("gpt", "--memory managed --discard on"),
-    "gpt_without_graph": ("gpt", "--memory copy --graph off"),
+    "llama_with_discards": ("llama", "--memory managed --discard on"),
+    "llama_without_graph": ("llama", "--memory copy --graph off"),
     "far_updates": ("wide", "--memory managed --state far --update far"),
 }
 RACED = ["lenet_with_discards", "lenet_without_graph"]  # races are looked for, which takes longer
