@@ -79,8 +79,8 @@ FAMILIES = {
     "densenet121": Family(part("densenet121", 8), 2, compared=1),
     "squeezenet": Family(part("squeezenet", 4, "--image-size 33"), 8),
     "fcn8s": Family(part("fcn8s", 16), 1),
-    "vit": Family(part("vit-b16", 16), 8),
+    "vit": Family(part("vit-b16", 16, layers=2), 8),
     "gpt": Family("gpt:1,2,64,32", 16, "--vocabulary 256", moves=True),
-    "llama": Family("llama:2,4,2,64,96,64", 4, "--vocabulary 256"),
-    "bert": Family(part("bert-base", 16, TEXT), 4),
+    "llama": Family("llama:2,4,2,64,96,32", 4, "--vocabulary 256"),
+    "bert": Family(part("bert-base", 16, TEXT, layers=2), 4),
 }
