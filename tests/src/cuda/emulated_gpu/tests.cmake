@@ -73,7 +73,7 @@ emulated_test(cuda_golden_tests "Networks/*" spillway::host)
 
 # Whole trainings on it, each file of them a test.
 if(Python3_FOUND)
-  foreach(subject trainings orders kinds failures)
+  foreach(subject trainings orders features kinds failures)
     python_tests(emulated_${subject} ${Python3_EXECUTABLE} src/cuda/emulated_gpu ${subject}_test.py
       TIMEOUT 600 ENVIRONMENT SPILLWAY_EMULATED_PROGRAM=${emulated_folder}/spillway)
   endforeach()

@@ -1,0 +1,141 @@
+"""Any two features together train on the emulated GPU with the bits of the resident twin."""
+
+import itertools
+import random
+import tempfile
+import unittest
+
+import emulated_runs
+from emulated_runs import Run, train, words
+from families import FAMILIES
+
+STEPS = 3
+NETS = ["wide", "residual"]
+OFF_ON = {"off": "", "on": None}
+# Flags of what changes bits: the twin has them, too.
+BITS = {
+    "net": {name: "" for name in NETS},
+    "precision": {"fp32": "", "bf16": "--precision bf16"},
+    "optimizer": {name: f"--optimizer {name}" for name in ("sgd", "adam", "adamw")},
+    "dropout": {**OFF_ON, "on": "--dropout 0.2"},
+    "clip": {**OFF_ON, "on": "--clip-norm 0.5"},
+    "ema": {**OFF_ON, "on": "--ema 0.9"},
+    "labels": {**OFF_ON, "on": "--mixup 0.2 --label-smoothing 0.1"},
+    "sub_batch": {**OFF_ON, "on": ""},  # half the batch of the network
+}
+# Flags of what does not.
+MEMORY = {
+    "memory": {"managed": "--memory managed", "discards": "--memory managed --discard on",
+               "copy": "--memory copy"},
+    "state": {"auto": "", "far": "--state far"},
+    "update": {"auto": "", "far": "--update far"},
+    # The smallest budget of vDNN is nearly all, and with small pages more.
+    "planner": {"joint": "", "capacity": "--planner capacity",
+                "vdnn-all": "--planner vdnn-all --budget 120%"},
+    "recompute": {"auto": "", "off": "--recompute off"},
+    "graph": {"auto": "", "off": "--graph off"},
+    "resume": {**OFF_ON, "on": ""},
+}
+CARDS = {"order": {name: {"order": name} for name in ("eager", "late", "chance")}}
+CHOICES = {**BITS, **MEMORY, **CARDS}
+PLAIN = {name: next(iter(values)) for name, values in CHOICES.items()}
+# What is refused, and words of the sentence.
+REFUSED = [
+    *[({"net": name, "dropout": "on"}, "has no dropout") for name in NETS if name != "wide"],
+    *[({"net": name, "update": "far"}, "no weights of this network are large enough")
+      for name in NETS if name != "wide"],
+    ({"planner": "vdnn-all", "state": "far"}, "leaves weights and optimizer state near"),
+    ({"planner": "vdnn-all", "update": "far"}, "plans no updates on the far side"),
+    ({"precision": "bf16", "update": "far"}, "this device does not update on the far side"),
+    ({"ema": "on", "update": "far"}, "no weights of this network are large enough"),
+    ({"sub_batch": "on", "state": "far"}, "goes with whole batches only"),
+    ({"sub_batch": "on", "update": "far"}, "go with whole batches only"),
+]
+
+
+def is_refused(case):
+    return any(parts.items() <= case.items() for parts, _ in REFUSED)
+
+
+def pairs_of(case):
+    return set(itertools.combinations(case.items(), 2))
+
+
+def all_pairs():
+    return {((one, x), (other, y)) for one, other in itertools.combinations(CHOICES, 2)
+            for x in CHOICES[one] for y in CHOICES[other]}
+
+
+def cover():
+    """Cases in which each two values of two choices meet, unless that is always refused."""
+    chance = random.Random(1)
+    pairs = {pair for pair in all_pairs() if not is_refused(dict(pair))}
+    cases = []
+    while pairs:
+        first = dict(min(pairs))
+        drawn = [{name: chance.choice(list(values)) for name, values in CHOICES.items()} | first
+                 for _ in range(1000)]
+        allowed = [case for case in drawn if not is_refused(case)]
+        if not allowed:  # a third choice is needed that goes with one of the two alone
+            pairs.discard(min(pairs))
+            continue
+        cases.append(max(allowed, key=lambda case: len(pairs & pairs_of(case))))
+        pairs -= pairs_of(cases[-1])
+    return cases
+
+
+def run(case, memory=None):
+    """The training of a case. One that is resumed ends in the middle and goes on."""
+    family = FAMILIES[case["net"]]
+    own = [tables[name][case[name]] for tables in ((BITS,) if memory else (BITS, MEMORY))
+           for name in tables]
+    flags = words(family.flags(), own, memory, "--lr 0.01")
+    if case["sub_batch"] == "on":
+        flags += ["--sub-batch", str(family.batch // 2)]
+    if not memory and "--budget" not in flags:
+        flags += ["--budget", "min+30%"]
+    card = {} if memory else CARDS["order"][case["order"]]
+    if memory or case["resume"] == "off":
+        return train(flags, "--steps", STEPS, card=card)
+    with tempfile.TemporaryDirectory(dir=emulated_runs.folder.name) as folder:
+        saved = ["--checkpoint", folder + "/saved", "--checkpoint-every 1"]
+        first = train(flags, saved, "--steps", STEPS // 2, card=card)
+        if first.status != 0:
+            return first
+        second = train(flags, saved, "--resume --steps", STEPS, card=card)
+    return Run(**{**vars(second), "steps": first.steps + second.steps})
+
+
+class Features(unittest.TestCase):
+    def test_together_have_the_bits_of_the_resident_twin(self):
+        met = set()
+        twins = {}
+        for case in cover():
+            met |= pairs_of(case)
+            key = tuple(case[name] for name in BITS)
+            if key not in twins:
+                twins[key] = run(case, memory="--memory resident")
+            with self.subTest(case=case):
+                self.assertEqual(twins[key].status, 0, twins[key].story())
+                self.expect_twin(run(case), twins[key])
+        refused = {pair for pair in all_pairs() if is_refused(dict(pair))}
+        self.assertGreater(len(met), 0.95 * len(all_pairs() - refused))
+
+    def expect_twin(self, one, twin):
+        self.assertEqual(one.status, 0, one.story())
+        self.assertEqual(one.bits(), twin.bits(), one.story())
+        self.assertEqual(one.report["mistakes"], 0, one.report["first_mistake"])
+        self.assertEqual(one.report["evicted_bytes"], 0, one.story())
+        self.assertLessEqual(one.summary["near_peak_bytes"], one.summary["budget_bytes"], one.story())
+
+    def test_are_refused_in_one_sentence_otherwise(self):
+        for parts, sentence in REFUSED:
+            with self.subTest(parts=parts):
+                one = run({**PLAIN, "net": "wide", **parts})
+                self.assertIn(one.status, (1, 2), one.story())
+                self.assertEqual(len(one.sentences()), 1, one.story())
+                self.assertRegex(one.sentences()[0], sentence)
+
+
+if __name__ == "__main__":
+    unittest.main()
