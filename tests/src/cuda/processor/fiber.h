@@ -29,7 +29,7 @@ class Fiber {
   void pause();
 
  private:
-  // Where a stack continues: its pointer, or what the system keeps.
+  // A paused stack: its pointer, or the context that the system switches to.
   struct Continuation {
     void* pointer = nullptr;
     ucontext_t context{};
