@@ -14,13 +14,13 @@ spillway_test(prefetch_tests
 spillway_test(prefetch_far_update_tests
   SOURCES prefetch/far_update_test.cpp
   LINK spillway::prefetch rapidcheck
-  RANDOM_CASES 500)
+  RANDOM_CASES 300)
 
 # Exchanges of gradients between ranks; every planner on random steps that have some.
 spillway_test(prefetch_exchange_tests
   SOURCES prefetch/gradient_exchange_test.cpp prefetch/exchanged_step_test.cpp
   LINK spillway::prefetch rapidcheck
-  TIMEOUT 300 RANDOM_CASES 200)
+  TIMEOUT 300 RANDOM_CASES 100)
 
 # Iterations that repeat, recorded, learned and followed.
 spillway_test(prefetch_learned_tests
@@ -28,12 +28,12 @@ spillway_test(prefetch_learned_tests
   LINK spillway::prefetch rapidcheck
   RANDOM_CASES 300)
 
-# Every planner on 6,000 random steps, a quarter of them chains, a quarter with phases in any order, a
+# Every planner on 2,000 random steps, a quarter of them chains, a quarter with phases in any order, a
 # quarter with offloadable weights.
 spillway_test(prefetch_planner_tests
   SOURCES prefetch/offloadable_state_test.cpp prefetch/planner_properties_test.cpp
   LINK spillway::prefetch rapidcheck
-  TIMEOUT 600 RANDOM_CASES 1500)
+  TIMEOUT 600 RANDOM_CASES 500)
 # Six plans of `joint` for each step, each with those of smaller budgets.
 spillway_test(prefetch_more_room_tests
   SOURCES prefetch/more_room_test.cpp
@@ -62,7 +62,7 @@ endif()
 spillway_test(prefetch_bounds_tests
   SOURCES prefetch/bounds/bounds_test.cpp
   LINK spillway::prefetch rapidcheck
-  TIMEOUT 300 RANDOM_CASES 1000)
+  TIMEOUT 300 RANDOM_CASES 500)
 # Of tiny steps with every way to run tasks again: each case plans hundreds of sequences. Of others every
 # home of all state.
 spillway_test(prefetch_mixed_optimum_tests
