@@ -8,7 +8,7 @@ include(GoogleTest)
 # takes: what is tested lies in libraries. In release, tests that compute much themselves get that
 # little: COMPUTES, and those of RANDOM_CASES.
 # RANDOM_CASES: how many cases rapidcheck makes for each property; 100 unless given. Sanitizers, with
-# which a case takes 25 times as long, get a 25th. They draw from a fixed seed; what the environment's
+# which a case takes 25 times as long, get a 25th, or 20. They draw from a fixed seed; what the environment's
 # RC_PARAMS says is put behind that, after a space of its own, and counts: `RC_PARAMS=' seed=7' ctest`.
 # TSAN: also run by the tsan preset, which builds nothing else, for what several threads do. The
 # label cpu-tsan answers to `ctest -L cpu` and to `-L tsan`; gtest_discover_tests cannot pass on two
@@ -48,10 +48,12 @@ function(spillway_test name)
     set(properties LABELS gpu TIMEOUT ${t_TIMEOUT} RESOURCE_LOCK gpu0)
   endif()
   set(random "seed=3")
+  if(SPILLWAY_SANITIZE AND t_RANDOM_CASES)
+    math(EXPR t_RANDOM_CASES "${t_RANDOM_CASES} / 25")
+  elseif(SPILLWAY_SANITIZE)
+    set(t_RANDOM_CASES 20)
+  endif()
   if(t_RANDOM_CASES)
-    if(SPILLWAY_SANITIZE)
-      math(EXPR t_RANDOM_CASES "${t_RANDOM_CASES} / 25")
-    endif()
     string(APPEND random " max_success=${t_RANDOM_CASES}")
   endif()
   list(APPEND properties ENVIRONMENT_MODIFICATION "RC_PARAMS=string_prepend:${random}")
