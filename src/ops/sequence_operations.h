@@ -117,7 +117,7 @@ struct RowNormForward {
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 8); }
 };
 /// x, dy, parameters, saved, sum (only where it accumulates) -> dx, dparameters. (dx may be dy)
-/// Where it accumulates, `sum` and dx are the same block, to which the gradient is added as
+/// If it accumulates, `sum` and dx are the same block, to which the gradient is added as
 /// AddGradients would add it.
 struct RowNormBackward {
   TensorShape x;

@@ -54,8 +54,7 @@ def object_of(folder, source):
 
 def compile_all(folder, flags, tree=ROOT, names=None):
     """Compiles the sources in `tree`, all or those named, into `folder`."""
-    cupti = "/usr/local/cuda/extras/CUPTI/include"
-    common = [*flags_of_plugin(), "-isystem", cupti, *flags]
+    common = [*flags_of_plugin(), "-isystem", "/usr/local/cuda/extras/CUPTI/include", *flags]
     folder.mkdir(parents=True, exist_ok=True)
 
     def compile_one(source):

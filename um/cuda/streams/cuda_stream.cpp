@@ -235,15 +235,13 @@ void CudaStream::notify(Notice then) {
 }
 
 void CudaStream::ask_for_notice(const Notice& then) noexcept {
-  cudaEvent_t event = nullptr;
-  bool is_recorded = false;
+  cudaEvent_t event = nullptr;  // none that is not recorded
   do_or_fail([&] {
-    event = take_event();
-    api_.record(event, native());
-    is_recorded = true;
+    auto* const taken = take_event();
+    api_.record(taken, native());
+    event = taken;
   });
-  if (!is_recorded) drain(api_, native());  // a notice means that the work so far has ended
-  if (!is_recorded) event = nullptr;        // nothing to wait for, and no moment
+  if (event == nullptr) drain(api_, native());  // a notice means that the work so far has ended
   try {
     watching_.enqueue([this, event, then] { give_notice(event, then); });
   } catch (...) {  // no memory: call it now, after earlier notices

@@ -11,17 +11,16 @@ from families import FAMILIES
 
 STEPS = 3
 NETS = ["wide", "residual"]
-OFF_ON = {"off": "", "on": None}
 # Flags of what changes bits: the twin has them, too.
 BITS = {
     "net": {name: "" for name in NETS},
     "precision": {"fp32": "", "bf16": "--precision bf16"},
     "optimizer": {name: f"--optimizer {name}" for name in ("sgd", "adam", "adamw")},
-    "dropout": {**OFF_ON, "on": "--dropout 0.2"},
-    "clip": {**OFF_ON, "on": "--clip-norm 0.5"},
-    "ema": {**OFF_ON, "on": "--ema 0.9"},
-    "labels": {**OFF_ON, "on": "--mixup 0.2 --label-smoothing 0.1"},
-    "sub_batch": {**OFF_ON, "on": ""},  # half the batch of the network
+    "dropout": {"off": "", "on": "--dropout 0.2"},
+    "clip": {"off": "", "on": "--clip-norm 0.5"},
+    "ema": {"off": "", "on": "--ema 0.9"},
+    "labels": {"off": "", "on": "--mixup 0.2 --label-smoothing 0.1"},
+    "sub_batch": {"off": "", "on": ""},  # half the batch of the network
 }
 # Flags of what does not.
 MEMORY = {
@@ -34,7 +33,7 @@ MEMORY = {
                 "vdnn-all": "--planner vdnn-all --budget 120%"},
     "recompute": {"auto": "", "off": "--recompute off"},
     "graph": {"auto": "", "off": "--graph off"},
-    "resume": {**OFF_ON, "on": ""},
+    "resume": {"off": "", "on": ""},
 }
 CARDS = {"order": {name: {"order": name} for name in ("eager", "late", "chance")}}
 CHOICES = {**BITS, **MEMORY, **CARDS}

@@ -8,7 +8,6 @@ from emulated_runs import profile, train, words
 NET = "--net lenet --batch 96"
 FLAGS = "--steps 3 --lr 0.01"
 SMALL = "--budget min+30% --recompute off"
-DISCARDS = {"discrete": {}, "coherent": {"kind": "coherent"}}
 NO_HINTS = {"kind": "no-hints"}  # as on WSL, Windows and Jetson
 INTEGRATED = {"kind": "integrated"}  # as GB10 and Jetson: near memory is the RAM
 
@@ -35,7 +34,7 @@ class Kinds(unittest.TestCase):
             self.assertIn(sentence, run.errors)
 
     def test_with_concurrent_managed_access_take_hints(self):
-        for card in DISCARDS.values():
+        for card in ({}, {"kind": "coherent"}):
             self.assertIn(", discards", self.expect_moves(card, "--memory managed --discard on").errors)
 
     def test_with_drivers_before_13_have_no_discards(self):

@@ -3,8 +3,7 @@
 import os
 import unittest
 
-import emulated_runs
-from emulated_runs import profile, train, words
+from emulated_runs import train, words
 
 NET = "--net lenet --batch 32 --shards 4"
 FLAGS = "--steps 3 --lr 0.01 --optimizer adam --clip-norm 1"
@@ -16,8 +15,8 @@ WAYS = {  # how memory is used, how ranks share the work, and the order of work 
 }
 
 
-def train_ranks(*flags, card=None):
-    return train(*flags, card={"devices": 2, **(card or {})}, launcher=words(
+def train_ranks(*flags, card):
+    return train(*flags, card={"devices": 2, **card}, launcher=words(
         os.environ["SPILLWAY_MPIRUN"], "--oversubscribe --allow-run-as-root --bind-to none -n 2"))
 
 
