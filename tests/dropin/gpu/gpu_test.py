@@ -163,10 +163,13 @@ class Frameworks(Gpu):
         self.assertEqual(report["left"]["blocks of memory"], 1)
         return done, counters, report
 
-    def expect_near(self, allocated, counters, report):
-        """Expects hints for all, unless freed memory that streams still use fills the budget."""
+    def expect_near(self, allocated, counters, report, shared=0):
+        """Expects hints for all, unless freed memory that streams still use fills the budget, or
+        lies in one of `shared` pages, which is then near already."""
         refused = counters["refused_hints"]
-        self.assertEqual(prefetched(report) + refused * PAGE, allocated)
+        hinted = prefetched(report) + refused * PAGE
+        self.assertLessEqual(hinted, allocated)
+        self.assertGreaterEqual(hinted, allocated - shared * PAGE)
         self.assertLessEqual(report["device_faults"], refused)
 
     def test_of_pytorch_allocate_segments(self):
@@ -186,7 +189,8 @@ class Frameworks(Gpu):
                     "cupy", 1, {"devices": 2, "order": order, "races": "on"})
                 self.assertEqual((counters["allocations"], done.stderr), (5, ""))
                 self.assertEqual(report["contexts"], [1])
-                self.expect_near(88 * MIB, counters, report)  # whole pages
+                # Whole pages; those of all chunks but the last may be another's too.
+                self.expect_near(88 * MIB, counters, report, shared=4)
 
 
 if __name__ == "__main__":
