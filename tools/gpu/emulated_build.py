@@ -65,19 +65,27 @@ def compile_all(folder, flags, tree=ROOT, names=None):
         return dict(pool.map(compile_one, names or sources()))
 
 
-def link(folder, objects, flags=()):
-    """Links the plug-in of these objects, in a folder with the program beside it."""
-    command = commands_of(LIBRARY)[-1]
-    words = [word for word in command.split("&&")[1].split()
-             if "spillway_cuda_backend" not in word and "libspillway_um_cuda" not in word
+def relink(target, to, objects, flags=()):
+    """Links a target of the build anew, with these objects in the place of the plug-in's archives."""
+    words = [word for word in commands_of(target)[-1].split("&&")[1].split()
+             if "spillway_cuda_backend" not in word and "libspillway_um_cuda.a" not in word
              and "/plugin.cpp.o" not in word]
-    words[words.index("-o") + 1] = str(folder / "libspillway_cuda.so")
     at = words.index("-o")
+    words[at + 1] = str(to)
     words[at:at] = [*flags, *(str(each) for each in objects)]
+    to.unlink(missing_ok=True)
     subprocess.run(" ".join(words), shell=True, cwd=BUILD, check=True)
-    program = folder / "spillway"
-    program.unlink(missing_ok=True)
-    os.link(BUILD / PROGRAM, program)
-    for other in BUILD.glob("bin/libspillway_mpi.so"):
-        shutil.copy(other, folder)
-    return program
+    return to
+
+
+def link(folder, objects, flags=()):
+    """Links the plug-in of these objects, in a folder with all that lies beside it; the program there."""
+    shutil.copytree((BUILD / LIBRARY).parent, folder, symlinks=True, dirs_exist_ok=True,
+                    copy_function=link_or_copy)
+    relink(LIBRARY, folder / "libspillway_cuda.so", objects, flags)
+    return folder / "spillway"
+
+
+def link_or_copy(one, other):
+    pathlib.Path(other).unlink(missing_ok=True)
+    os.link(one, other)

@@ -301,8 +301,15 @@ void note_device_access(const void* begin, std::size_t size, bool writes) {
 }
 
 void note_kernel_access(const void* begin, std::size_t size, bool writes) {
-  Card& gpu = card();
-  if (gpu.memory.is_of_card(begin)) note_access(gpu, begin, size, writes);
+  static Card& gpu = card();
+  if (!gpu.memory.is_of_card(begin)) return;
+  // A kernel makes millions, and most have nothing to note.
+  if (gpu.running != nullptr && !gpu.settings.finds_races) {
+    const Block* const block = gpu.memory.find(begin, size);
+    if (block != nullptr && CardMemory::is_at_hand(*block, begin, size, gpu.running->device))
+      return;
+  }
+  note_access(gpu, begin, size, writes);
 }
 
 int enqueue(CUstream_st* stream, Work work) {

@@ -25,6 +25,7 @@ CardMemory::CardMemory(const CardSettings& settings)
     : memory_{settings.memory},
       misalignment_{settings.misalignment},
       is_poisoned_{!settings.is_dry},
+      ignores_hints_{settings.ignores_hints},
       used_(static_cast<std::size_t>(std::max(settings.devices, 1))) {
   void* const all =
       mmap(nullptr, kRegionBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -93,22 +94,16 @@ void CardMemory::free(std::byte* address) {
   }
   madvise(base, room, MADV_DONTNEED);
   mprotect(base, room, PROT_NONE);  // a later access ends the process
-  last_ = nullptr;
+  std::ranges::replace(recent_, &block, nullptr);
   blocks_.erase(found);
 }
 
-Block* CardMemory::find(const void* begin, std::size_t size) {
-  const auto* const first = static_cast<const std::byte*>(begin);
-  const auto contains = [&](const Block& block) {
-    return first >= block.begin && first + size <= block.begin + block.size;
-  };
-  if (last_ != nullptr && contains(*last_)) return last_;
-  auto next = blocks_.upper_bound(first);
+Block* CardMemory::look_up(const void* begin, std::size_t size) {
+  auto next = blocks_.upper_bound(static_cast<const std::byte*>(begin));
   if (next == blocks_.begin()) return nullptr;
   Block& block = std::prev(next)->second;
-  if (!contains(block)) return nullptr;
-  last_ = &block;
-  return last_;
+  if (!contains(block, begin, size)) return nullptr;
+  return recent(begin) = &block;
 }
 
 template <class Visit>
@@ -162,6 +157,7 @@ void CardMemory::note_near() {
 }
 
 void CardMemory::bring(Block& block, const void* begin, std::size_t size, int device) {
+  if (ignores_hints_) return;
   each_page(block, begin, size, [&](ManagedPage& page) {
     if (!page.is_near && page.has_content) counts_.prefetched_bytes += kManagedPageBytes;
     make_near(page, device);
@@ -192,6 +188,7 @@ void CardMemory::touch(Block& block, const void* begin, std::size_t size, int de
   each_page(block, begin, size, [&](ManagedPage& page) {
     if (page.is_near && page.device == device) return;
     ++counts_.device_faults;
+    if (page.has_content) counts_.faulted_bytes += kManagedPageBytes;
     make_near(page, device);
     page.has_content = true;
     make_room(device);

@@ -78,6 +78,7 @@ const std::map<std::string, Reader>& readers() {
       {"misalignment", [](T name, T text, S& s) { read_number(name, text, s.misalignment); }},
       {"dry", [](T name, T text, S& s) { read_switch(name, text, s.is_dry); }},
       {"races", [](T name, T text, S& s) { read_switch(name, text, s.finds_races); }},
+      {"ignores-hints", [](T name, T text, S& s) { read_switch(name, text, s.ignores_hints); }},
       {"trace", [](T name, T text, S& s) { read_switch(name, text, s.traces); }},
       {"go-on", [](T name, T text, S& s) { read_switch(name, text, s.goes_on); }},
       {"keep", [](T name, T text, S& s) { read_switch(name, text, s.keeps); }},

@@ -36,6 +36,7 @@ struct CardSettings {
   std::size_t misalignment = 512;  ///< device memory begins this far behind a page
   bool is_dry = false;             ///< enqueues and counts work without computing it
   bool finds_races = false;        ///< reports accesses that no stream or event orders
+  bool ignores_hints = false;      ///< prefetches move nothing; pages fault instead
   bool traces = false;             ///< prints every call
   bool goes_on = false;            ///< counts mistakes and leaks without ending the process
   bool keeps = false;              ///< objects may live until the process ends

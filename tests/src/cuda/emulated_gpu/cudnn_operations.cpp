@@ -422,18 +422,24 @@ class Convolution {
   // Calls f(element of patches_, element of a group's image) for all elements that are not padding.
   template <class Function>
   void each_element(const Function& f) const {
-    std::size_t element = 0;
+    std::int64_t element = 0;
     const Dims& x = op_.x.dims;
     const Dims& w = op_.w.dims;
+    const std::int64_t columns = op_.y.dims[3];
+    const std::int64_t step = op_.stride[1];
     for (std::int64_t c = 0; c < w[1]; ++c) {
       for (std::int64_t r = 0; r < w[2]; ++r) {
         for (std::int64_t s = 0; s < w[3]; ++s) {
-          for (std::int64_t p = 0; p < op_.y.dims[2]; ++p) {
+          // The columns of y that do not read padding.
+          const std::int64_t left = s * op_.dilation[1] - op_.before[1];
+          const std::int64_t begin = left < 0 ? (-left + step - 1) / step : 0;
+          const std::int64_t end = std::min(columns, (x[3] - left + step - 1) / step);
+          for (std::int64_t p = 0; p < op_.y.dims[2]; ++p, element += columns) {
             const std::int64_t row = p * op_.stride[0] - op_.before[0] + r * op_.dilation[0];
-            std::int64_t column = s * op_.dilation[1] - op_.before[1];
-            for (std::int64_t q = 0; q < op_.y.dims[3]; ++q, ++element, column += op_.stride[1]) {
-              if (row < 0 || row >= x[2] || column < 0 || column >= x[3]) continue;
-              f(element, as_size((c * x[2] + row) * x[3] + column));
+            if (row < 0 || row >= x[2]) continue;
+            const std::int64_t pixel = (c * x[2] + row) * x[3] + left;
+            for (std::int64_t q = begin; q < end; ++q) {
+              f(as_size(element + q), as_size(pixel + q * step));
             }
           }
         }

@@ -15,6 +15,8 @@
 namespace spillway::emulated {
 namespace {
 
+constexpr int kOldestDriver = 12000;  // with which this runtime works at all
+
 bool is_device(int ordinal) { return ordinal >= 0 && ordinal < card().settings.devices; }
 
 cudaError_t allocate(void** address, BlockKind kind, std::size_t size) {
@@ -259,6 +261,9 @@ extern "C" {
 cudaError_t cudaGetDeviceCount(int* count) {
   const EmulatedCall call{"cudaGetDeviceCount"};
   *count = card().settings.devices;
+  if (call.error() == cudaSuccess && card().settings.driver < emulated::kOldestDriver) {
+    return failed(cudaErrorInsufficientDriver);
+  }
   if (call.error() == cudaSuccess && *count == 0) return failed(cudaErrorNoDevice);
   return call.error();
 }

@@ -69,6 +69,7 @@ def call(command, card=None):
         report = pathlib.Path(own) / "report"
         settings = [f"{name}={value}" for name, value in {**(card or {}), "report": report}.items()]
         environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", "SPILLWAY_MEASURING_TIME": "0.001",
+                       "LD_LIBRARY_PATH": str(PROGRAM.parent),  # NCCL and CUPTI, emulated
                        "SPILLWAY_EMULATED_GPU": ",".join(settings)}
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False,

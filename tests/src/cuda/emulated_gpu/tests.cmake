@@ -13,7 +13,8 @@ endif()
 add_library(emulated_gpu OBJECT ${emulated_sources})
 target_include_directories(emulated_gpu PRIVATE ${PROJECT_SOURCE_DIR})
 target_include_directories(emulated_gpu SYSTEM PRIVATE
-  ${CUDAToolkit_INCLUDE_DIRS} ${CUDNN_INCLUDE_DIR} $<$<BOOL:${SPILLWAY_HAS_NCCL}>:${NCCL_INCLUDE_DIR}>)
+  ${CUDAToolkit_INCLUDE_DIRS} ${CUDNN_INCLUDE_DIR} ${CUPTI_INCLUDE_DIR}
+  $<$<BOOL:${SPILLWAY_HAS_NCCL}>:${NCCL_INCLUDE_DIR}>)
 target_compile_options(emulated_gpu PRIVATE -ffp-contract=off)
 add_library(emulated_gpu_kernels OBJECT
   ${emulated}/emulated_kernels.cpp ${device}/access_hooks.cpp ${device}/fiber.cpp ${device}/grid_run.cpp)
@@ -43,6 +44,11 @@ target_link_options(emulated_cuda_plugin PRIVATE
 set_target_properties(emulated_cuda_plugin PROPERTIES
   OUTPUT_NAME spillway_cuda LIBRARY_OUTPUT_DIRECTORY ${emulated_folder} UNITY_BUILD OFF
   CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+# The plug-in is what is found as NCCL and CUPTI, too.
+foreach(library libnccl.so.2 libcupti.so.13)
+  add_custom_command(TARGET emulated_cuda_plugin POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -E create_symlink libspillway_cuda.so ${emulated_folder}/${library})
+endforeach()
 add_custom_command(OUTPUT ${emulated_folder}/spillway
   COMMAND ${CMAKE_COMMAND} -E rm -f ${emulated_folder}/spillway
   COMMAND ${CMAKE_COMMAND} -E create_hardlink $<TARGET_FILE:spillway> ${emulated_folder}/spillway
@@ -73,21 +79,18 @@ emulated_test(cuda_golden_tests "Networks/*" spillway::host)
 
 # Whole trainings on it, each file of them a test.
 if(Python3_FOUND)
-  foreach(subject trainings orders features kinds failures)
+  foreach(subject trainings orders features kinds commands failures)
     python_tests(emulated_${subject} ${Python3_EXECUTABLE} src/cuda/emulated_gpu ${subject}_test.py
       TIMEOUT 600 ENVIRONMENT SPILLWAY_EMULATED_PROGRAM=${emulated_folder}/spillway)
   endforeach()
   if(SPILLWAY_HAS_NCCL AND TARGET spillway_mpi_plugin)
-    # The plug-in is what is found as NCCL, too.
-    add_custom_command(TARGET emulated_cuda_plugin POST_BUILD
-      COMMAND ${CMAKE_COMMAND} -E create_symlink libspillway_cuda.so ${emulated_folder}/libnccl.so.2)
     add_custom_command(TARGET emulated_spillway POST_BUILD
       COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:spillway_mpi_plugin> ${emulated_folder})
     add_dependencies(emulated_spillway spillway_mpi_plugin)
     python_tests(emulated_ranks ${Python3_EXECUTABLE} src/cuda/emulated_gpu ranks_test.py
       TIMEOUT 300 PROCESSORS 2)
     string(CONCAT environment "SPILLWAY_EMULATED_PROGRAM=${emulated_folder}/spillway;"
-      "SPILLWAY_MPIRUN=${MPIEXEC_EXECUTABLE};LD_LIBRARY_PATH=${emulated_folder}")
+      "SPILLWAY_MPIRUN=${MPIEXEC_EXECUTABLE}")
     set_tests_properties(emulated_ranks PROPERTIES LABELS "cpu;mpi" ENVIRONMENT "${environment}")
   endif()
   # The stages that tools/gpu/run has for a real GPU.
