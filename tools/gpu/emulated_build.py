@@ -1,6 +1,7 @@
 """The plug-in for the emulated GPU, of sources that are compiled anew in another way."""
 
 import concurrent.futures
+import json
 import os
 import pathlib
 import shlex
@@ -65,27 +66,79 @@ def compile_all(folder, flags, tree=ROOT, names=None):
         return dict(pool.map(compile_one, names or sources()))
 
 
-def relink(target, to, objects, flags=()):
-    """Links a target of the build anew, with these objects in the place of the plug-in's archives."""
-    words = [word for word in commands_of(target)[-1].split("&&")[1].split()
-             if "spillway_cuda_backend" not in word and "libspillway_um_cuda.a" not in word
-             and "/plugin.cpp.o" not in word]
+ARCHIVES = {"src/cuda/libspillway_cuda_backend.a": "src/cuda/",
+            "um/cuda/libspillway_um_cuda.a": "um/cuda/"}
+
+
+def archive(folder, names):
+    """The plug-in's archives with the objects that compile_all() made in the place of the build's own:
+    by the words of a linker's command that name those. Kernels stay."""
+    instead = {}
+    for name, room in ARCHIVES.items():
+        own = [object_of(folder, each) for each in names if each.startswith(room)]
+        path = folder / pathlib.Path(name).name
+        shutil.copy(BUILD / name, path)
+        members = subprocess.run(["ar", "t", path], check=True, capture_output=True, text=True).stdout
+        replaced = [each for each in members.split() if not each.endswith(".cu.o")]
+        subprocess.run(["ar", "d", path, *replaced], check=True)
+        subprocess.run(["ar", "qs", path, *own], check=True)
+        instead[name] = path
+        if f"{room}plugin.cpp" in names:
+            instead["plugin.cpp.o"] = object_of(folder, f"{room}plugin.cpp")
+    return instead
+
+
+def relink(target, to, archives, flags=()):
+    """Links a target of the build anew, with these archives."""
+    words = next(line for line in commands_of(target)[-1].split("&&") if " -o " in line).split()
+    for at, word in enumerate(words):
+        for name, instead in archives.items():
+            if word.endswith(name):
+                words[at] = str(instead)
     at = words.index("-o")
-    words[at + 1] = str(to)
-    words[at:at] = [*flags, *(str(each) for each in objects)]
+    words[at:at + 2] = [*flags, "-o", str(to)]
+    to.parent.mkdir(parents=True, exist_ok=True)
     to.unlink(missing_ok=True)
     subprocess.run(" ".join(words), shell=True, cwd=BUILD, check=True)
     return to
 
 
-def link(folder, objects, flags=()):
-    """Links the plug-in of these objects, in a folder with all that lies beside it; the program there."""
-    shutil.copytree((BUILD / LIBRARY).parent, folder, symlinks=True, dirs_exist_ok=True,
-                    copy_function=link_or_copy)
-    relink(LIBRARY, folder / "libspillway_cuda.so", objects, flags)
+def link(folder, archives, flags=()):
+    """Links the plug-in anew, in a folder with all that lies beside it; the program there."""
+    copy_tree((BUILD / LIBRARY).parent, folder)
+    relink(LIBRARY, folder / "libspillway_cuda.so", archives, flags)
     return folder / "spillway"
+
+
+def copy_tree(one, other):
+    shutil.copytree(one, other, symlinks=True, dirs_exist_ok=True, copy_function=link_or_copy,
+                    ignore=lambda folder, names: [each for each in names
+                                                  if (other / each).is_symlink()])
 
 
 def link_or_copy(one, other):
     pathlib.Path(other).unlink(missing_ok=True)
     os.link(one, other)
+
+
+def tests_of(regex):
+    """Of ctest, as it describes them: name, command, environment."""
+    text = subprocess.run(["ctest", "--test-dir", BUILD, "-R", regex, "--show-only=json-v1"], check=True,
+                          capture_output=True, text=True).stdout
+    return [Test(each) for each in json.loads(text)["tests"] if "command" in each]
+
+
+class Test:
+    """A test of ctest that runs what is linked anew below `folder` instead of the build's."""
+
+    def __init__(self, description):
+        properties = {each["name"]: each["value"] for each in description["properties"]}
+        self.name, self.command = description["name"], description["command"]
+        self.settings = dict(each.split("=", 1) for each in properties.get("ENVIRONMENT", []))
+
+    def run(self, folder, timeout=None):
+        def moved(text):
+            return text.replace(f"{BUILD}/tests", f"{folder}/tests")
+        environment = os.environ | {name: moved(value) for name, value in self.settings.items()}
+        return subprocess.run([moved(word) for word in self.command], env=environment, timeout=timeout,
+                              cwd=BUILD / "tests", capture_output=True, text=True)

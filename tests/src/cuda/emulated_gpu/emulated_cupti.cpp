@@ -20,7 +20,7 @@ using CounterRecord = CUpti_ActivityUnifiedMemoryCounter3;
 using CounterRecord = CUpti_ActivityUnifiedMemoryCounter2;
 #endif
 
-/// Of this process, under the card's mutex.
+/// What this process asked CUPTI for. The card's mutex guards it.
 struct Tracing {
   CUpti_BuffersCallbackRequestFunc request = nullptr;
   CUpti_BuffersCallbackCompleteFunc complete = nullptr;
