@@ -84,7 +84,7 @@ def archive(folder, names):
         subprocess.run(["ar", "qs", path, *own], check=True)
         instead[name] = path
         if f"{room}plugin.cpp" in names:
-            instead["plugin.cpp.o"] = object_of(folder, f"{room}plugin.cpp")
+            instead[f"{room}plugin.cpp.o"] = object_of(folder, f"{room}plugin.cpp")
     return instead
 
 

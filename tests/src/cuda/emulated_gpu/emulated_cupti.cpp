@@ -20,7 +20,7 @@ using CounterRecord = CUpti_ActivityUnifiedMemoryCounter3;
 using CounterRecord = CUpti_ActivityUnifiedMemoryCounter2;
 #endif
 
-/// What this process asked CUPTI for. The card's mutex guards it.
+/// The requests of this process. The card's mutex guards them.
 struct Tracing {
   CUpti_BuffersCallbackRequestFunc request = nullptr;
   CUpti_BuffersCallbackCompleteFunc complete = nullptr;
