@@ -1,6 +1,10 @@
-"""Any two features together train on the emulated GPU with the bits of the resident twin."""
+"""Any two features together train on the emulated GPU with the bits of the resident twin.
+
+SPILLWAY_ALL_TRAININGS=1 takes any three.
+"""
 
 import itertools
+import os
 import random
 import tempfile
 import unittest
@@ -10,6 +14,7 @@ from emulated_runs import Run, train, words
 from families import FAMILIES
 
 STEPS = 3
+TOGETHER = 3 if os.environ.get("SPILLWAY_ALL_TRAININGS") == "1" else 2
 NETS = ["wide", "residual"]
 # Flags of what changes bits: the twin has them, too.
 BITS = {
@@ -56,30 +61,30 @@ def is_refused(case):
     return any(parts.items() <= case.items() for parts, _ in REFUSED)
 
 
-def pairs_of(case):
-    return set(itertools.combinations(case.items(), 2))
+def groups_of(case):
+    return set(itertools.combinations(case.items(), TOGETHER))
 
 
-def all_pairs():
-    return {((one, x), (other, y)) for one, other in itertools.combinations(CHOICES, 2)
-            for x in CHOICES[one] for y in CHOICES[other]}
+def all_groups():
+    return {group for names in itertools.combinations(CHOICES, TOGETHER)
+            for group in itertools.product(*([(name, value) for value in CHOICES[name]] for name in names))}
 
 
 def cover():
-    """Cases in which each two values of two choices meet, unless that is always refused."""
+    """Cases in which all values of so many choices meet, unless that is always refused."""
     chance = random.Random(1)
-    pairs = {pair for pair in all_pairs() if not is_refused(dict(pair))}
+    groups = {group for group in all_groups() if not is_refused(dict(group))}
     cases = []
-    while pairs:
-        first = dict(min(pairs))
-        drawn = [{name: chance.choice(list(values)) for name, values in CHOICES.items()} | first
+    while groups:
+        first = min(groups)
+        drawn = [{name: chance.choice(list(values)) for name, values in CHOICES.items()} | dict(first)
                  for _ in range(1000)]
         allowed = [case for case in drawn if not is_refused(case)]
-        if not allowed:  # a third choice is needed that goes with one of the two alone
-            pairs.discard(min(pairs))
+        if not allowed:  # another choice is needed that goes with a part of them alone
+            groups.discard(first)
             continue
-        cases.append(max(allowed, key=lambda case: len(pairs & pairs_of(case))))
-        pairs -= pairs_of(cases[-1])
+        cases.append(max(allowed, key=lambda case: len(groups & groups_of(case))))
+        groups -= groups_of(cases[-1])
     return cases
 
 
@@ -110,15 +115,15 @@ class Features(unittest.TestCase):
         met = set()
         twins = {}
         for case in cover():
-            met |= pairs_of(case)
+            met |= groups_of(case)
             key = tuple(case[name] for name in BITS)
             if key not in twins:
                 twins[key] = run(case, memory="--memory resident")
             with self.subTest(case=case):
                 self.assertEqual(twins[key].status, 0, twins[key].story())
                 self.expect_twin(run(case), twins[key])
-        refused = {pair for pair in all_pairs() if is_refused(dict(pair))}
-        self.assertGreater(len(met), 0.95 * len(all_pairs() - refused))
+        refused = {group for group in all_groups() if is_refused(dict(group))}
+        self.assertGreater(len(met), 0.95 * len(all_groups() - refused))
 
     def expect_twin(self, one, twin):
         self.assertEqual(one.status, 0, one.story())

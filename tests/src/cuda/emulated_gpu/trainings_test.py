@@ -1,5 +1,9 @@
-"""Every family of networks trains on the emulated GPU, in each memory mode, with the host's losses."""
+"""Every family of networks trains on the emulated GPU, in each memory mode, with the host's losses.
 
+SPILLWAY_ALL_TRAININGS=1 trains 10 steps of each, in every order of execution, which takes an hour.
+"""
+
+import os
 import unittest
 
 from emulated_runs import profile, train, train_on_host, words
@@ -7,6 +11,8 @@ from families import FAMILIES
 
 CLOSE_IN_BF16 = 2e-2  # how far a loss may be from the host's, as a part of it
 IN_BF16 = ["lenet", "gpt", "resnet18"]
+ALL = os.environ.get("SPILLWAY_ALL_TRAININGS") == "1"
+ORDERS = ("eager", "late", "moves", "compute", "all", "chance") if ALL else ("eager",)
 BESIDE = 4 << 20  # bytes of near memory beside a budget: numbers of the step, a batch that waits
 
 
@@ -15,24 +21,24 @@ class Trainings(unittest.TestCase):
 
     def train_in_each_mode(self, family, precision, close):
         net = words(family.flags(), "--precision", precision)
-        flags = [net, "--lr 0.001 --steps", family.steps]
+        flags = [net, "--lr 0.001 --steps", 10 if ALL else family.steps]
         host = train_on_host(flags, "--emulate-bf16" if precision == "bf16" else None)
         has_host = "bf16 on processors with AVX-512 alone" not in host.errors
         if has_host:
             self.assertEqual(host.status, 0, host.story())
         planned = words("--budget", family.budget, "--recompute off --profile", profile(*net))
-        managed, copy = (train(flags, planned, "--memory", mode)
-                         for mode in ("managed --discard on", "copy"))
         resident = train(flags, "--memory resident")
         self.assertEqual(resident.status, 0, resident.story())
         if has_host:
             self.expect_losses(resident, host, close, family.compared)
-        for run in (managed, copy):
-            self.assertEqual(run.bits(), resident.bits(), run.story())
-            self.expect_budget(run)
-            if family.moves and precision == "fp32":
-                self.assertGreater(run.summary["bytes_offloaded"], 0, run.story())
-        self.assertEqual(managed.report["device_faults"], 0, managed.story())
+        for order in ORDERS:
+            for memory in ("managed --discard on", "copy"):
+                run = train(flags, planned, "--memory", memory, card={"order": order})
+                self.assertEqual(run.bits(), resident.bits(), run.story())
+                self.expect_budget(run)
+                self.assertEqual(run.report["device_faults"], 0, run.story())
+                if family.moves and precision == "fp32":
+                    self.assertGreater(run.summary["bytes_offloaded"], 0, run.story())
 
     def expect_losses(self, run, host, close, steps):
         self.assertEqual(len(run.losses()), len(host.losses()), run.story())
