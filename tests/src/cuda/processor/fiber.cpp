@@ -31,9 +31,13 @@ void arrive(void* /*shadow*/, const void** /*last*/, std::size_t* /*bytes*/) {}
 void forget_frames(std::byte* /*stack*/) {}
 #endif
 
-constexpr std::size_t kBytes = kMaxThreads * Fiber::kStackBytes;
+// Threads that take turns at one depth would share a set of the cache if stacks began at multiples
+// of a power of two.
+constexpr std::size_t kStride = Fiber::kStackBytes + 17 * 64;
+constexpr std::size_t kBytes = kMaxThreads * kStride;
 
-thread_local Fiber* entering = nullptr;  // of the last resume()
+thread_local Fiber* entering = nullptr;    // of the last resume()
+thread_local bool is_from_caller = false;  // how the running body went on last
 
 }  // namespace
 
@@ -101,24 +105,38 @@ void Fiber::start(const std::function<void()>& body) {
   prepare();
 }
 
+thread_local Fiber::Caller Fiber::caller;
+
 void Fiber::resume() {
-  void* shadow = nullptr;
-  leave_stack(&shadow, stack_, kStackBytes);
+  leave_stack(&caller.shadow, stack_, kStackBytes);
   is_idle_ = false;
   entering = this;
-  go(caller_, own_);
-  arrive(shadow, nullptr, nullptr);
+  is_from_caller = true;
+  go(caller.continuation, own_);
+  arrive(caller.shadow, nullptr, nullptr);
 }
 
 void Fiber::pause() {
-  leave_stack(&shadow_of_own_, stack_of_caller_, bytes_of_caller_);
-  go(own_, caller_);
-  arrive(shadow_of_own_, &stack_of_caller_, &bytes_of_caller_);
+  leave_stack(&shadow_of_own_, caller.stack, caller.bytes);
+  go(own_, caller.continuation);
+  come_back();
+}
+
+void Fiber::pause_for(Fiber& other) {
+  leave_stack(&shadow_of_own_, other.stack_, kStackBytes);
+  is_from_caller = false;
+  go(own_, other.own_);
+  come_back();
+}
+
+void Fiber::come_back() {
+  const bool learns = is_from_caller;
+  arrive(shadow_of_own_, learns ? &caller.stack : nullptr, learns ? &caller.bytes : nullptr);
 }
 
 void Fiber::enter() {
   Fiber& self = *entering;
-  arrive(nullptr, &self.stack_of_caller_, &self.bytes_of_caller_);
+  arrive(nullptr, &caller.stack, &caller.bytes);
   for (;;) {
     (*self.body_)();
     self.is_idle_ = true;
@@ -131,7 +149,7 @@ Stacks::Stacks()
                                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))} {
   um::expects(memory_ != MAP_FAILED, "there is memory for the stacks of a block's threads");
   for (std::size_t i = 0; i < kMaxThreads; ++i) {
-    free_.push_back(&fibers_.emplace_back(memory_ + i * Fiber::kStackBytes));
+    free_.push_back(&fibers_.emplace_back(memory_ + i * kStride));
   }
 }
 

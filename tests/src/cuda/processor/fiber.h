@@ -25,8 +25,10 @@ class Fiber {
   void start(const std::function<void()>& body);
   /// Returns when `body` pauses or returns. Requires: the caller is not a fiber.
   void resume();
-  /// Requires: the caller is the body.
+  /// Returns to resume(). Requires: the caller is the body.
   void pause();
+  /// Pauses, and lets another paused body go on; its pause() returns to the last resume().
+  void pause_for(Fiber& other);
 
  private:
   // A paused stack: its pointer, or the context that the system switches to.
@@ -34,20 +36,27 @@ class Fiber {
     void* pointer = nullptr;
     ucontext_t context{};
   };
+  // Of the last resume().
+  struct Caller {
+    Continuation continuation;
+    void* shadow = nullptr;
+    const void* stack = nullptr;
+    std::size_t bytes = 0;
+  };
+  static thread_local Caller caller;
   static void go(Continuation& from, Continuation& to);
   static void enter();
+  // After a pause: tells AddressSanitizer which stack this is.
+  void come_back();
   // Lets own_ begin with enter().
   void prepare();
 
   std::byte* stack_;
   Continuation own_;
-  Continuation caller_;
   bool is_idle_ = false;  // paused without a body: start() keeps the stack
   const std::function<void()>* body_ = nullptr;
   // AddressSanitizer's data of a stack.
   void* shadow_of_own_ = nullptr;
-  const void* stack_of_caller_ = nullptr;
-  std::size_t bytes_of_caller_ = 0;
 };
 
 constexpr std::size_t kMaxThreads = 1024;  ///< per block, as on a device

@@ -96,6 +96,9 @@ struct Run {
   std::vector<Thread> threads;
   std::vector<std::uint16_t> warp_barriers;
   Fiber* fiber = nullptr;  // the running fiber
+  // Threads that go on, one after the other: the next one, and their end.
+  unsigned next = 0;
+  unsigned end = 0;
 };
 Run run;
 bool only_outer_blocks = false;
@@ -110,6 +113,19 @@ void set_thread(unsigned i) {
 
 Thread& this_thread() { return run.threads[run.moment.thread]; }
 
+// Leaves the running thread for the next one that may go on, or for the block's run.
+void go_on_elsewhere() {
+  Fiber& own = *run.fiber;
+  if (run.next == run.end) {
+    own.pause();
+    return;
+  }
+  const unsigned i = run.next++;
+  set_thread(i);
+  run.fiber = run.threads[i].fiber;
+  own.pause_for(*run.fiber);
+}
+
 // Waits until all threads of the barrier have arrived.
 Thread& wait(Wait kind, std::uint64_t given, unsigned distance, um::Caller where) {
   Thread& thread = this_thread();
@@ -118,7 +134,7 @@ Thread& wait(Wait kind, std::uint64_t given, unsigned distance, um::Caller where
   thread.distance = distance;
   thread.where = where;
   thread.fiber = run.fiber;
-  run.fiber->pause();
+  go_on_elsewhere();
   return thread;
 }
 
@@ -139,15 +155,19 @@ class BlockRun {
     run.moment.block_barriers = 0;
     start_threads();
     while (!have_all_ended()) {
-      if (!release_warps() && !release_block()) {
+      bool any = false;
+      for (unsigned begin = 0; begin < count_; begin += kWarpThreads) {
+        const unsigned end = std::min(begin + kWarpThreads, count_);
+        for (; release_warp(begin, end); any = true) go_on(begin, end);
+      }
+      if (any) continue;
+      if (!release_block()) {
         for (const Thread& thread : run.threads) {
           if (!thread.has_ended) stacks().give_back(*thread.fiber);
         }
         return false;
       }
-      for (unsigned i = 0; i < count_; ++i) {
-        if (!run.threads[i].has_ended && run.threads[i].wait == Wait::kNot) go_on(i);
-      }
+      go_on(0, count_);
     }
     return true;
   }
@@ -171,9 +191,15 @@ class BlockRun {
     }
     stacks().give_back(*run.fiber);
   }
-  void go_on(unsigned i) {
-    set_thread(i);
-    switch_to(*run.threads[i].fiber);
+  // Lets threads that are released run until they wait or end.
+  static void go_on(unsigned begin, unsigned end) {
+    run.next = begin;
+    run.end = end;
+    while (run.next < run.end) {  // a thread that ends comes back here
+      const unsigned i = run.next++;
+      set_thread(i);
+      switch_to(*run.threads[i].fiber);
+    }
   }
   static void switch_to(Fiber& fiber) {
     run.fiber = &fiber;
@@ -185,22 +211,17 @@ class BlockRun {
     return std::all_of(run.threads.begin(), run.threads.end(),
                        [](const Thread& thread) { return thread.has_ended; });
   }
-  // Releases warps with all threads at the same barrier. Returns true if there was one.
-  bool release_warps() {
-    bool any = false;
-    for (unsigned begin = 0; begin < count_; begin += kWarpThreads) {
-      const unsigned end = std::min(begin + kWarpThreads, count_);
-      const Wait kind = run.threads[begin].wait;
-      if ((kind != Wait::kWarp && kind != Wait::kExchange) || !is_together(begin, end)) continue;
-      for (unsigned i = begin; i < end; ++i) {
-        const unsigned other = begin + ((i - begin) ^ run.threads[i].distance);
-        run.threads[i].got = run.threads[other < end ? other : i].given;
-      }
-      for (unsigned i = begin; i < end; ++i) run.threads[i].wait = Wait::kNot;
-      if (kind == Wait::kWarp) ++run.warp_barriers[begin / kWarpThreads];
-      any = true;
+  // Releases a warp with all threads at the same barrier. Returns true if it has.
+  static bool release_warp(unsigned begin, unsigned end) {
+    const Wait kind = run.threads[begin].wait;
+    if ((kind != Wait::kWarp && kind != Wait::kExchange) || !is_together(begin, end)) return false;
+    for (unsigned i = begin; i < end; ++i) {
+      const unsigned other = begin + ((i - begin) ^ run.threads[i].distance);
+      run.threads[i].got = run.threads[other < end ? other : i].given;
     }
-    return any;
+    for (unsigned i = begin; i < end; ++i) run.threads[i].wait = Wait::kNot;
+    if (kind == Wait::kWarp) ++run.warp_barriers[begin / kWarpThreads];
+    return true;
   }
   // Releases the block in the same way. Reports a fault if the block cannot continue.
   bool release_block() {
