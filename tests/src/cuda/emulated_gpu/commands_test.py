@@ -2,10 +2,12 @@
 
 import json
 import pathlib
+import random
+import struct
 import tempfile
 import unittest
 
-from emulated_runs import PROGRAM, call, profile, start, train, words
+from emulated_runs import PROGRAM, call, profile, start, train, train_on_host, words
 from families import FAMILIES
 
 LENET = "--net lenet --batch 32"
@@ -82,11 +84,35 @@ class Commands(unittest.TestCase):
             self.assertRegex(done.stdout, rf"(?m)^{device}: .*emulated GPU, a test double")
         self.assertIn("page faults and moves by cause, by CUPTI", done.stdout)
 
+    def test_devices_says_how_the_host_is_reached(self):
+        for kind, sentence in (("integrated", "near memory is the host's RAM"),
+                               ("coherent", "NVLink-C2C, coherent")):
+            done, _ = call(words(PROGRAM, "devices"), {"kind": kind})
+            self.assertIn(sentence, done.stdout)
+
+    def test_train_reads_images_of_bytes(self):
+        folder = self.saved.with_name("digits")
+        folder.mkdir()
+        chance = random.Random(1)
+        for part, count in (("train", 64), ("t10k", 32)):
+            (folder / f"{part}-images-idx3-ubyte").write_bytes(
+                struct.pack(">4I", 0x803, count, 28, 28) + chance.randbytes(count * 784))
+            (folder / f"{part}-labels-idx1-ubyte").write_bytes(
+                struct.pack(">2I", 0x801, count) + bytes(chance.choices(range(10), k=count)))
+        flags = words(LENET, "--steps 3 --data", f"idx:{folder}")
+        host = train_on_host(flags)
+        run = train(flags, "--memory copy --budget min+30%")
+        self.assertEqual(run.status, 0, run.story())
+        for loss, other in zip(run.losses(), host.losses(), strict=True):
+            self.assertLessEqual(abs(loss - other), 1e-5 * other, run.story())
+
     def test_train_counts_page_faults(self):
-        flags = words(LENET, "--steps 3 --count-faults --recompute off --memory managed --budget min+30%",
-                      "--profile", profile(*words(LENET)))
+        net = words("--net lenet --batch 96")
+        flags = words(net, "--steps 3 --count-faults --recompute off --memory managed --budget min+30%",
+                      "--profile", profile(*net))
         planned = train(flags)
         self.assertEqual((planned.status, planned.summary["faults"]), (0, 0), planned.story())
+        self.assertGreater(planned.summary["bytes_offloaded"], 0)
         faulting = train(flags, card={"ignores-hints": "on"})
         self.assertEqual((faulting.status, faulting.bits()), (0, planned.bits()), faulting.story())
         self.assertGreater(faulting.summary["faults"], 0)

@@ -31,6 +31,15 @@ class Ranks(unittest.TestCase):
         self.assertEqual(run.report["mistakes"], 0, run.report["first_mistake"])
         self.assertLessEqual(run.summary["near_peak_bytes"], run.summary["budget_bytes"], run.story())
 
+    def test_whose_calls_fail_end_with_a_sentence(self):
+        for call in ("ncclCommInitRankConfig:1", "ncclSend:9"):
+            with self.subTest(call=call):
+                run = train_ranks(NET, FLAGS, "--memory resident --ranks 2 --bucket 64KiB",
+                                  card={"fail": call})
+                self.assertNotIn(run.status, (None, 0), run.story())
+                self.assertIn("NCCL: ", run.errors)
+                self.assertNotIn("bug in spillway", run.errors)
+
     def test_on_one_gpu_are_refused(self):
         run = train_ranks(NET, FLAGS, "--memory resident --ranks 2", card={"devices": 1})
         self.assertNotEqual(run.status, 0, run.story())
