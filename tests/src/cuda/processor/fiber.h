@@ -36,7 +36,7 @@ class Fiber {
     void* pointer = nullptr;
     ucontext_t context{};
   };
-  // Of the last resume().
+  // The stack that resume() left last.
   struct Caller {
     Continuation continuation;
     void* shadow = nullptr;
