@@ -1,7 +1,7 @@
 # The program in an image:
 #   docker build -t spillway .
 #   docker run --rm spillway spillway train --net lenet --batch 32 --steps 100
-# With the CUDA side, CUDA being a version of the images nvidia/cuda with cuDNN for Ubuntu 24.04:
+# With the CUDA side (not tried yet), CUDA being a version of the images nvidia/cuda with cuDNN for Ubuntu 24.04:
 #   docker build --build-arg CUDA=13.0.1 -t spillway .
 #   docker run --rm --gpus all spillway spillway train --net lenet --batch 32 --steps 100
 ARG CUDA=

@@ -22,7 +22,7 @@ IN_SMALL = """#!/usr/bin/env bash
 flags=()
 for ((i = 1; i <= $#; ++i)); do
   case "$1 ${!i}" in
-    "train --batch") ((++i)) ;;
+    "train --batch" | "train --warmup-steps") ((++i)) ;;
     "train --steps") ((++i)); flags+=(--steps $((${!i} / 100))) ;;
     "train --epochs") ((++i)); flags+=(--epochs 1 --train-samples 8) ;;
     *) flags+=("${!i}") ;;
@@ -101,10 +101,10 @@ class PlannerInPython(unittest.TestCase):
             subprocess.run(["bash", "-exc", blocks("", page)[0]], cwd=name, env=environment, check=True)
             self.assertTrue(json.loads(pathlib.Path(name, "timeline.json").read_text()))
             figures = json.loads(subprocess.run(
-                "spillway plan --trace-in step.json --machine v100 --plan plan.json --json -".split(),
+                "spillway plan --net resnet18 --image-size 64 --batch 32 --plan plan.json --json -".split(),
                 cwd=name, env=environment, check=True, capture_output=True).stdout)
             self.assertEqual(figures["planner"], "longest-gap")
-            self.assertLess(figures["peak_bytes"], 0.6 * figures["resident_bytes"])
+            self.assertLess(figures["peak_bytes"], 0.8 * figures["resident_bytes"])
             self.assertGreater(figures["offloaded_bytes"], 0)
 
 
