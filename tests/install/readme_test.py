@@ -17,6 +17,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("SPILLWAY_BUILD", ROOT / "build/release"))
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # as the README says
 # Comes before the program: a training has a few small steps, and its weights are no good.
 IN_SMALL = """#!/usr/bin/env bash
 flags=()
@@ -74,8 +75,7 @@ class Readme(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             root = pathlib.Path(name)
             make_folder(root)
-            environment = {**os.environ, "HOME": name, "OMPI_ALLOW_RUN_AS_ROOT": "1",
-                           "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+            environment = {**os.environ, **AS_ROOT, "HOME": name, "OMPI_MCA_rmaps_base_oversubscribe": "1"}
             result = subprocess.run(["bash", "-exc", "".join(blocks(""))], cwd=root, env=environment,
                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                     stderr=subprocess.STDOUT, text=True, errors="replace")
@@ -109,6 +109,8 @@ class PlannerInPython(unittest.TestCase):
 
 
 def measure():
+    failed = False
+    os.environ.update(AS_ROOT)
     os.environ["PATH"] = f"{BUILD / 'bin'}:{os.environ['PATH']}"
     os.chdir(ROOT)
     for command in "".join(blocks("")).splitlines():
@@ -116,9 +118,11 @@ def measure():
             shutil.rmtree("build/examples", ignore_errors=True)
         start = time.monotonic()
         result = subprocess.run(["bash", "-c", command], stdout=subprocess.DEVNULL)
+        failed = failed or result.returncode != 0
         print(f"{time.monotonic() - start:7.1f} s  status {result.returncode}  {command}", flush=True)
         if "cd build/examples" in command:
             os.chdir("build/examples")
+    sys.exit(failed)
 
 
 if __name__ == "__main__":
