@@ -86,6 +86,12 @@ auto read_choice(const JsonView& value, const Choices& choices) {
   throw value.error("is '" + word + "', none of " + words);
 }
 
+// Returns the word for `value` in `choices`.
+template <class Choices, class Value>
+const char* word_for(const Choices& choices, const Value& value) {
+  return std::ranges::find(choices, value, [](const auto& one) { return one.second; })->first;
+}
+
 std::size_t count_of(const JsonView& array, std::uint64_t max) {
   if (array.size() > max) {
     throw array.error("has " + std::to_string(array.size()) + " elements, more than " +
@@ -299,6 +305,47 @@ std::vector<Phase> guess_phases(const TaskGraph& graph) {
 
 Trace read_trace(const JsonFile& file, const TraceOptions& options) {
   return TraceReader{file, options}.read();
+}
+
+nlohmann::json trace_json(const TaskGraph& graph, const Profile& profile, const std::string& name) {
+  um::expects(graph.far_updates.empty() && graph.exchanges.empty(), "a step of one rank, all near");
+  nlohmann::json data = nlohmann::json::array();
+  for (std::size_t d = 0; d < graph.data.size(); ++d) {
+    const DataBlock& block = graph.data[d];
+    data.push_back({{"id", d},
+                    {"bytes", block.size.count()},
+                    {"kind", word_for(kDataKinds, block.kind)},
+                    {"name", block.name}});
+    if (block.kind == DataKind::kState) data.back()["offloadable"] = block.is_offloadable;
+  }
+  nlohmann::json tasks = nlohmann::json::array();
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    const Task& task = graph.tasks[t];
+    nlohmann::json algorithms = nlohmann::json::array();
+    for (std::size_t a = 0; a < task.algorithms.size(); ++a) {
+      algorithms.push_back({{"name", task.algorithms[a].name},
+                            {"workspace_bytes", task.algorithms[a].workspace.count()},
+                            {"duration_ns", profile.durations[t][a].count()}});
+    }
+    nlohmann::json reads = task.reads;
+    nlohmann::json writes = task.writes;
+    for (const DataId id : task.updates_once) {
+      reads.push_back(id);
+      writes.push_back(id);
+    }
+    tasks.push_back({{"name", task.name},
+                     {"phase", word_for(kPhases, task.phase)},
+                     {"kind", word_for(kKinds, task.kind)},
+                     {"recomputable", task.is_recomputable && task.updates_once.empty()},
+                     {"reads", std::move(reads)},
+                     {"writes", std::move(writes)},
+                     {"algorithms", std::move(algorithms)}});
+  }
+  return {{"format", "spillway-trace"},
+          {"version", 1},
+          {"name", name},
+          {"data", std::move(data)},
+          {"tasks", std::move(tasks)}};
 }
 
 Profile trace_profile(const Trace& trace, const LinkProfile& link) {

@@ -36,6 +36,12 @@ struct TraceOptions {
 /// Complexity: O(size of the file).
 [[nodiscard]] Trace read_trace(const JsonFile& file, const TraceOptions& options = {});
 
+/// Returns a step and its times as a "spillway-trace" version 1. In the trace, state that shares
+/// memory (DataBlock::lies_in) has memory of its own, and a task that updates state once is not
+/// recomputable. Requires: no far updates and no exchanges.
+[[nodiscard]] nlohmann::json trace_json(const TaskGraph& graph, const Profile& profile,
+                                        const std::string& name);
+
 /// Returns a profile with the trace's times and `link`.
 [[nodiscard]] Profile trace_profile(const Trace& trace, const LinkProfile& link);
 

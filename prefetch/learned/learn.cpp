@@ -18,7 +18,7 @@
 #include "prefetch/moves/schedule.h"
 #include "prefetch/plan.h"
 #include "prefetch/planner.h"
-#include "prefetch/planners/catalogue.h"
+#include "prefetch/planners/strategies.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/verify/verify.h"
 #include "um/error.h"
@@ -318,7 +318,7 @@ std::variant<ReplayPlan, NotLearned> learn(const RecordedCycles& recorded,
                         .budget = options.budget,
                         .page = options.page,
                         .chunk = choose_chunk(options)};
-  const auto near = find_planner("on-demand").plan(problem);
+  const auto near = plan_on_demand(problem);
   if (const auto* impossible = std::get_if<Infeasible>(&near)) {
     return NotLearned{to_string(*impossible, graph, options.budget)};
   }

@@ -22,7 +22,8 @@ class BlockResidency {
  public:
   BlockResidency(const TaskGraph& graph, const BlockSizes& block_sizes, const Plan& plan,
                  DataId data)
-      : name_{graph[data].name},
+      : graph_{graph},
+        name_{graph[data].name},
         plan_{plan},
         page_{block_sizes.page()},
         count_{block_sizes.size(data) / block_sizes.page()} {}
@@ -42,8 +43,9 @@ class BlockResidency {
     for (std::size_t i = 0; i < life.accesses.size(); ++i) {
       const BlockAccess& access = life.accesses[i];
       if (std::ranges::any_of(away_, [](std::uint32_t by) { return by != kNear; })) {
-        return Violation{name_ + " is not all near when run " + std::to_string(access.position) +
-                         " uses it"};
+        return Violation{name_ + " is not all near when " +
+                         graph_[plan_.runs[access.position].task].name + " (run " +
+                         std::to_string(access.position) + ") uses it"};
       }
       if (access.writes) {
         is_far_valid_.assign(is_far_valid_.size(), false);
@@ -181,6 +183,7 @@ class BlockResidency {
     Position use = 0;
   };
 
+  const TaskGraph& graph_;
   const std::string& name_;
   const Plan& plan_;
   Bytes page_;
@@ -225,7 +228,9 @@ class WorstCase {
   void consider(Bytes live, Position runs) {
     for (std::size_t k = sure_.prefetches; k < started_.size() && started_[k].runs <= runs; ++k) {
       const std::uint32_t away = std::max(sure_.offloads, started_[k].offloads);
-      peak_ = std::max(peak_, signed_count(live) - far_ - offloaded_[away] + prefetched_[k]);
+      const Signed near = signed_count(live) - far_ - offloaded_[away] + prefetched_[k];
+      if (near > peak_) at_ = runs;
+      peak_ = std::max(peak_, near);
     }
   }
 
@@ -237,6 +242,7 @@ class WorstCase {
   }
 
   [[nodiscard]] Bytes peak() const { return Bytes{static_cast<std::uint64_t>(peak_)}; }
+  [[nodiscard]] Position at() const { return at_; }
 
  private:
   Signed far_;
@@ -245,6 +251,7 @@ class WorstCase {
   std::vector<Progress> started_;
   Progress sure_;
   Signed peak_ = 0;
+  Position at_ = 0;
 };
 
 // Returns the bytes of blocks that live across the boundary before each run, and after the last.
@@ -298,8 +305,8 @@ std::optional<Violation> check_residency(const TaskGraph& graph, const BlockSize
   return std::nullopt;
 }
 
-Bytes worst_case_peak(const TaskGraph& graph, const BlockSizes& block_sizes, const Plan& plan,
-                      std::span<const Life> lives) {
+NearPeak worst_case_peak(const TaskGraph& graph, const BlockSizes& block_sizes, const Plan& plan,
+                         std::span<const Life> lives) {
   const std::vector<Bytes> during = demand(graph, block_sizes, plan.runs, lives);
   const std::vector<Bytes> before = live_between(block_sizes, plan.runs.size(), lives);
   WorstCase worst{plan, StateHome{graph, block_sizes, plan}.far()};
@@ -309,7 +316,7 @@ Bytes worst_case_peak(const TaskGraph& graph, const BlockSizes& block_sizes, con
     worst.consider(during[position], position);
   }
   worst.consider(before.back(), static_cast<Position>(plan.runs.size()));
-  return block_sizes.pinned() + worst.peak();
+  return {.bytes = block_sizes.pinned() + worst.peak(), .at = worst.at()};
 }
 
 }  // namespace spillway::prefetch

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 
@@ -22,12 +23,18 @@ namespace spillway::prefetch {
                                                        const Plan& plan,
                                                        std::span<const Life> lives);
 
+/// The most near memory in a step, and when.
+struct NearPeak {
+  um::Bytes bytes;
+  std::uint32_t at = 0;  ///< runs that have ended when so much is near
+};
+
 /// Returns the most near memory that `plan` can use under any timing: at and between runs, for
 /// every possible number of started prefetches, counting as away only offloads that must have
 /// ended.
 ///
 /// Requires: the plan passed check_dataflow() and check_residency().
-[[nodiscard]] um::Bytes worst_case_peak(const TaskGraph& graph, const BlockSizes& block_sizes,
-                                        const Plan& plan, std::span<const Life> lives);
+[[nodiscard]] NearPeak worst_case_peak(const TaskGraph& graph, const BlockSizes& block_sizes,
+                                       const Plan& plan, std::span<const Life> lives);
 
 }  // namespace spillway::prefetch

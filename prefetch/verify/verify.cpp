@@ -286,13 +286,17 @@ std::variant<Verified, Violation> verify(const TaskGraph& graph, const Plan& pla
   if (auto violation = check_residency(graph, block_sizes, plan, lives)) return *violation;
   if (auto violation = check_far_runs(graph, block_sizes, plan)) return *violation;
   if (auto violation = check_room(graph, plan)) return *violation;
-  const Bytes peak = worst_case_peak(graph, block_sizes, plan, lives);
+  const NearPeak peak = worst_case_peak(graph, block_sizes, plan, lives);
   const Bytes room = block_sizes.pinned() + block_sizes.pool(plan.budget);
-  if (peak > room || block_sizes.pinned() > plan.budget) {
-    return Violation{"the plan may use " + um::to_string(peak) +
-                     " of near memory, more than its budget of " + um::to_string(plan.budget)};
+  if (peak.bytes > room || block_sizes.pinned() > plan.budget) {
+    const std::string when = peak.at == plan.runs.size()
+                                 ? "at the end"
+                                 : "when " + graph[plan.runs[peak.at].task].name + " (run " +
+                                       std::to_string(peak.at) + ") begins";
+    return Violation{"the plan may use " + um::to_string(peak.bytes) + " of near memory " + when +
+                     ", more than its budget of " + um::to_string(plan.budget)};
   }
-  return Verified{peak};
+  return Verified{peak.bytes};
 }
 
 }  // namespace spillway::prefetch

@@ -4,7 +4,7 @@
 
 namespace spillway {
 
-/// "0.1.0"
+/// Returns the project's version, such as "1.2.3".
 [[nodiscard]] std::string build_version();
 
 /// The commit that this program was built from, 40 digits; empty where the sources are not in a

@@ -13,6 +13,7 @@
 
 #include "prefetch/files/json.h"
 #include "prefetch/files/plan_file.h"
+#include "prefetch/files/trace.h"
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/plan.h"
 #include "prefetch/profile.h"
@@ -116,7 +117,9 @@ struct PlanCommandFlags {
   NoiseFlags noise;
   SubBatchOption sub_batch;
   RankFlags ranks;
+  std::string file;
   std::string out;
+  std::string trace_out;
   std::string timeline;
   std::string json;
   std::string model = "simulate";
@@ -140,6 +143,13 @@ void write(const PlanCommandFlags& options, const Planned& planned,
       prefetch::to_chrome_trace(graph, planned.plan,
                                 {{.name = "predicted", .timeline = planned.timeline}}),
       options.timeline);
+}
+
+// The step with its state near, whatever plans may do with it.
+void write_trace(const PlanSubject& subject, const std::string& path) {
+  const prefetch::TaskGraph& graph =
+      subject.workload ? subject.workload->training().graph : subject.trace->graph;
+  prefetch::write_json(prefetch::trace_json(graph, subject.all_near(), subject.title), path);
 }
 
 void report(const PlanCommandFlags& options, const PlanSubject& subject,
@@ -264,17 +274,20 @@ void plan(const PlanCommandFlags& options) {
   PlanRequest request = options.plan.request(options.memory.planned_mode());
   expect_one_standard_output(
       {{"--out", options.out}, {"--timeline", options.timeline}, {"--json", options.json}});
-  for (const std::string& path : {options.out, options.timeline, options.json}) {
+  for (const std::string& path : {options.out, options.timeline, options.json, options.trace_out}) {
     expect_writable(path);
   }
   expect_ranks(options, request);
   if (options.ranks.are_several()) request.update = UpdateRule::kNear;
   PlanQuestion question = open(options, budget_text, request);
   PlanSubject& subject = question.subject;
-  const Bytes budget = question.budget;
+  Bytes budget = question.budget;
+  if (!options.trace_out.empty()) write_trace(subject, options.trace_out);
   try {
     if (!options.sub_batch.is_off() && plan_in_sub_batches(options, subject, budget)) return;
-    const Planned planned = plan_best(subject, budget, request);
+    const Planned planned = options.file.empty() ? plan_best(subject, budget, request)
+                                                 : plan_of_file(subject, options.file, request);
+    if (!options.file.empty()) budget = planned.plan.budget;
     write(options, planned, subject.step->graph);
     json figures = figures_of(planned, subject, budget);
     if (options.model == "paleo") add_paleo(planned, subject, figures);
@@ -318,6 +331,19 @@ void add_plan_command(CLI::App& app) {
   command->add_option("--out", options->out,
                       "Write the plan to this file, for spillway train --plan, which takes no plan "
                       "of several ranks yet");
+  auto* const given =
+      command->add_option("--plan", options->file,
+                          "Verify and simulate the plan in this file (spillway-plan, "
+                          "prefetch/README.md) instead of making one");
+  given->check(CLI::ExistingFile);
+  for (const char* name : {"--budget", "--planner", "--recompute", "--sub-batch", "--ranks"}) {
+    given->excludes(name);
+  }
+  command
+      ->add_option("--trace-out", options->trace_out,
+                   "Write the step with its times, its state near, as a spillway-trace to this "
+                   "file, for planners of your own (prefetch/planners/README.md)")
+      ->excludes("--ranks");
   command->add_option("--timeline", options->timeline,
                       "Write a Chrome trace of the predicted step to this file; Perfetto opens it");
   command->add_option("--json", options->json,

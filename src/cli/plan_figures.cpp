@@ -15,6 +15,8 @@
 
 #include "prefetch/bounds/bounds.h"
 #include "prefetch/bounds/paleo.h"
+#include "prefetch/files/json.h"
+#include "prefetch/files/plan_file.h"
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/interconnect.h"
 #include "prefetch/planner.h"
@@ -25,6 +27,8 @@
 #include "src/cli/flags/flag_values.h"
 #include "src/cli/flags/rank_flags.h"
 #include "src/plan/budget.h"
+#include "src/plan/file_plans.h"
+#include "src/plan/plans.h"
 #include "src/plan/state_choice.h"
 #include "src/sweep/sweep.h"
 #include "um/bytes.h"
@@ -78,11 +82,10 @@ struct Totals {
   }
 };
 
-Planned make_plan(const PlanSubject& subject, Bytes budget, const PlanRequest& request) {
-  Planned planned;
-  const auto begin = std::chrono::steady_clock::now();
-  planned.plan = plan_step(*subject.step, subject.profile, budget, request);
-  planned.planning = std::chrono::steady_clock::now() - begin;
+// Adds proof, simulation and bounds to a plan.
+Planned complete(prefetch::Plan plan, const PlanSubject& subject, Bytes budget,
+                 const PlanRequest& request) {
+  Planned planned{.plan = std::move(plan)};
   const auto verdict = prefetch::verify(subject.step->graph, planned.plan);
   if (const auto* violation = std::get_if<prefetch::Violation>(&verdict)) {
     throw unsound_plan(planned.plan.planner, description(subject), budget, violation->reason);
@@ -90,6 +93,15 @@ Planned make_plan(const PlanSubject& subject, Bytes budget, const PlanRequest& r
   planned.peak = std::get<prefetch::Verified>(verdict).peak;
   planned.timeline = prefetch::simulate(subject.step->graph, planned.plan, subject.profile);
   planned.bounds = step_bounds(*subject.step, subject.profile, budget, request);
+  return planned;
+}
+
+Planned make_plan(const PlanSubject& subject, Bytes budget, const PlanRequest& request) {
+  const auto begin = std::chrono::steady_clock::now();
+  prefetch::Plan plan = plan_step(*subject.step, subject.profile, budget, request);
+  const Nanoseconds planning = std::chrono::steady_clock::now() - begin;
+  Planned planned = complete(std::move(plan), subject, budget, request);
+  planned.planning = planning;
   return planned;
 }
 
@@ -222,8 +234,12 @@ void print_figures(const json& figures) {
   if (const auto updates = figures.find("far_updates"); updates != figures.end() && *updates > 0) {
     fmt::print("  updates far      {}\n", um::count_of(updates->get<std::size_t>(), "tensor"));
   }
-  fmt::print("  planned in       {} by {}\n", time(figures.at("planning_seconds")),
-             figures.at("planner").get<std::string>());
+  const auto planner = figures.at("planner").get<std::string>();
+  if (figures.at("planning_seconds") == 0.0) {  // read from a file
+    fmt::print("  plan of          {}\n", planner);
+  } else {
+    fmt::print("  planned in       {} by {}\n", time(figures.at("planning_seconds")), planner);
+  }
 }
 
 json figures_of(std::span<const PlannedSubStep> steps, const SubBatchPlanner& planner,
@@ -270,6 +286,20 @@ Planned plan_best(PlanSubject& subject, Bytes budget, const PlanRequest& request
   subject.use(*best.workload);
   best.plans.planning = planning;
   return std::move(best.plans);
+}
+
+Planned plan_of_file(PlanSubject& subject, const std::string& path, const PlanRequest& request) {
+  PlanOfFile file{.plan = {}, .name = path};
+  if (subject.state) {
+    FilePlans files = read_file_plans(*subject.state, request, [&](std::size_t) { return path; });
+    subject.use(*files.workload);
+    file = std::move(files.plans.front());
+  } else {
+    file.plan = prefetch::read_plan(prefetch::JsonFile{path}, subject.step->graph);
+  }
+  expect_usable(file, subject.step->graph, subject.step->page, request.memory);
+  const Bytes budget = file.plan.budget;
+  return complete(std::move(file.plan), subject, budget, request);
 }
 
 json rank_figures(const RankFlags& ranks, const SubjectFlags& flags, const Planned& planned,

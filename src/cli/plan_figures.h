@@ -73,4 +73,9 @@ void print_ranks(const nlohmann::json& ranks, um::Bytes budget);
 /// whichever is faster. Changes `subject` to the step that was planned. Throws: BudgetTooSmall.
 [[nodiscard]] Planned plan_best(PlanSubject& subject, um::Bytes budget, const PlanRequest& request);
 
+/// Returns the plan in the file at `path`, verified and simulated. Changes `subject` to the step
+/// that the plan is for. Throws: um::Error where it is for another step, or does not verify.
+[[nodiscard]] Planned plan_of_file(PlanSubject& subject, const std::string& path,
+                                   const PlanRequest& request);
+
 }  // namespace spillway::cli

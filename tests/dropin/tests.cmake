@@ -52,7 +52,7 @@ if(TARGET emulated_gpu AND Python3_FOUND)
     OUTPUT_NAME spillway_um_cuda UNITY_BUILD OFF CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 
   # The drop-in looks for its plug-in beside itself.
-  set(dropin ${gpu_folder}/libspillway_um.so.${PROJECT_VERSION_MAJOR})
+  set(dropin ${gpu_folder}/libspillway_um.so.${SPILLWAY_SOVERSION})
   set(preload ${gpu_folder}/libspillway_um_preload.so)
   add_custom_command(OUTPUT ${dropin} ${preload} VERBATIM DEPENDS spillway_um_dropin spillway_um_preload
     COMMAND ${CMAKE_COMMAND} -E make_directory ${gpu_folder}

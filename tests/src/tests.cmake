@@ -48,6 +48,7 @@ spillway_test(dropin_tests
           ${PROJECT_SOURCE_DIR}/src/dropin/block_pieces.cpp # the library shows only C
   LINK spillway::um spillway::um_dropin
   TSAN)
+target_compile_definitions(dropin_tests PRIVATE SPILLWAY_VERSION="${PROJECT_VERSION}")
 # In a program whose handlers of signals are older than any space.
 spillway_test(dropin_memory_tests
   SOURCES src/dropin/memory_calls_test.cpp

@@ -89,7 +89,7 @@ typedef enum spillway_um_status {
  * thread's next failed call. Never NULL. */
 SPILLWAY_UM_API const char* spillway_um_last_error(void);
 
-/* Returns the version of the library, not of the header: "0.1.0". Never NULL. */
+/* Returns the version of the library, not of the header, such as "1.2.3". Never NULL. */
 SPILLWAY_UM_API const char* spillway_um_version(void);
 
 /* ---- spaces ---- */

@@ -47,7 +47,7 @@ SPILLWAY_PLAN_API char* spillway_plan_trace(const char* trace, const char* reque
 /* Frees a result of spillway_plan_trace(). NULL is a no-op. */
 SPILLWAY_PLAN_API void spillway_plan_free(char* answer);
 
-/* Returns the version of the library, not of the header: "0.1.0". Never NULL. */
+/* Returns the version of the library, not of the header, such as "1.2.3". Never NULL. */
 SPILLWAY_PLAN_API const char* spillway_plan_version(void);
 
 #ifdef __cplusplus

@@ -34,7 +34,7 @@ class Gpu(unittest.TestCase):
     def start(self, command, card=None, **variables):
         """Runs a program with these settings of the emulated GPU: its result, and the report."""
         environment = {"LD_LIBRARY_PATH": FOLDER, "PYTHONPATH": ROOT / "tools/python",
-                       "SPILLWAY_UM_LIBRARY": FOLDER / "libspillway_um.so.0", **variables}
+                       "SPILLWAY_UM_LIBRARY": next(FOLDER.glob("libspillway_um.so.*")), **variables}
         settings = [f"{name}={value}" for name, value in environment.items()]
         return emulated_runs.call(emulated_runs.words("env", settings, command), card)
 

@@ -52,6 +52,19 @@ TEST(Trace, KeepsWhatTheFileSays) {
   EXPECT_EQ(trace.graph.tasks[1].algorithms[0].workspace, 64_B);
 }
 
+TEST(Trace, IsWrittenAsItWasRead) {
+  const Trace trace = read(small_trace());
+  const Profile profile = trace_profile(trace, {});
+  const Trace again = read(trace_json(trace.graph, profile, trace.name));
+  EXPECT_EQ(again.name, trace.name);
+  EXPECT_EQ(fingerprint(again.graph), fingerprint(trace.graph));
+  EXPECT_EQ(again.durations, trace.durations);
+  for (std::size_t t = 0; t < trace.graph.tasks.size(); ++t) {
+    EXPECT_EQ(again.graph.tasks[t].kind, trace.graph.tasks[t].kind);
+    EXPECT_EQ(again.graph.tasks[t].is_recomputable, trace.graph.tasks[t].is_recomputable);
+  }
+}
+
 TEST(Trace, PutsTheAlgorithmThatNeedsLeastWorkspaceFirst) {
   const Trace trace = read(small_trace());
   EXPECT_EQ(trace.graph.tasks[4].algorithms[0].name, "small");

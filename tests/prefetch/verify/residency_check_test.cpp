@@ -46,7 +46,7 @@ TEST_F(CheckResidency, AcceptsPagesThatComeBackInParts) {
   plan.runs[4].after.prefetches = 3;
   EXPECT_EQ(reason(), "");
   plan.runs[2].after.prefetches = 1;
-  EXPECT_EQ(reason(), "x is not all near when run 2 uses it");
+  EXPECT_EQ(reason(), "x is not all near when use (run 2) uses it");
 }
 
 // x is copied out while run 2 still reads it.
@@ -98,7 +98,8 @@ class WorstCasePeak : public ::testing::Test {
     plan.runs[2].after = {2, 1, 1};
   }
   [[nodiscard]] um::Bytes peak() const {
-    return worst_case_peak(graph, BlockSizes{graph, kPage}, plan, find_lives(graph, plan.runs));
+    return worst_case_peak(graph, BlockSizes{graph, kPage}, plan, find_lives(graph, plan.runs))
+        .bytes;
   }
   TaskGraph graph = toy_graph("x:2 y:3", "x = make x(); y = make y(); use x(x)");
   Plan plan;

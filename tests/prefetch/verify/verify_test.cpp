@@ -64,7 +64,7 @@ struct Spoilt {
 };
 
 constexpr std::array kSpoilt{
-    Spoilt{[](Plan& plan) { plan.budget -= kPage; }, "more than its budget"},
+    Spoilt{[](Plan& plan) { plan.budget -= kPage; }, ") begins, more than its budget"},
     Spoilt{[](Plan& plan) { plan.runs.pop_back(); }, "b1 never runs"},
     Spoilt{[](Plan& plan) { std::swap(plan.runs[1], plan.runs[2]); }, "f2 runs out of order"},
     // A prefetch is missing.
@@ -75,12 +75,12 @@ constexpr std::array kSpoilt{
                run.after.prefetches = std::min(run.after.prefetches, left);
              }
            },
-           "is not all near when run"},
+           "is not all near when "},
     // Runs do not wait for prefetches, or for room.
     Spoilt{[](Plan& plan) {
              for (TaskRun& run : plan.runs) run.after.prefetches = 0;
            },
-           "is not all near when run"},
+           "is not all near when "},
     Spoilt{[](Plan& plan) {
              for (TaskRun& run : plan.runs) run.after.offloads = 0;
            },

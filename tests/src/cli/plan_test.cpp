@@ -1,13 +1,16 @@
 // `spillway plan --trace-in`: the step of another framework.
 // `spillway plan --sub-batch`: a batch in parts.
 // The output of `spillway plan` for people.
+// `spillway plan --plan` and `--trace-out`: what planners of others need.
 // Places of blocks in the copy mode, as `spillway plan` and `train` print them.
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <fstream>
 #include <string>
 
 #include "tests/src/cli/program.h"
+#include "tests/temporary_folder.h"
 
 namespace spillway::test {
 namespace {
@@ -94,6 +97,58 @@ json planned(const Arguments& more) { return json_of({lenet_plan(more), "--json 
 std::string too_little() {
   const std::uint64_t smallest = planned({}).at("min_budget_bytes");
   return std::to_string(smallest - 1);
+}
+
+class PlanOfAFile : public testing::Test {
+ protected:
+  [[nodiscard]] std::string file(const char* name) const { return folder_.file(name); }
+
+  // Figures that a plan has itself.
+  static void expect_same(const json& figures, const json& made) {
+    for (const char* key : {"planner", "budget_bytes", "peak_bytes", "makespan_seconds",
+                            "offloaded_bytes", "recomputed_tasks", "state_far_bytes"}) {
+      EXPECT_EQ(figures.at(key), made.at(key)) << key;
+    }
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(PlanOfAFile, HasTheFiguresThatItWasMadeWith) {
+  for (const char* state : {"--state near", "--state far"}) {
+    const Arguments making{"--budget min+20%", state, "--out", file("plan.json")};
+    const json made = planned(making);
+    EXPECT_GT(made.at("offloaded_bytes"), 0);
+    expect_same(planned({"--plan", file("plan.json"), "--timeline", file("timeline.json")}), made);
+    EXPECT_FALSE(json::parse(std::ifstream{file("timeline.json")}).empty());
+  }
+}
+
+TEST_F(PlanOfAFile, MayBeForAStepThatWasWrittenAsATrace) {
+  const json network = planned({"--state near --trace-out", file("step.json")});
+  const Arguments trace{"plan --machine v100 --json - --trace-in", file("step.json")};
+  const json made = json_of({trace, "--budget min+20% --recompute off --out", file("plan.json")});
+  for (const char* key : {"tasks", "compute_seconds", "resident_bytes"}) {
+    EXPECT_EQ(made.at(key), network.at(key)) << key;
+  }
+  expect_same(json_of({trace, "--plan", file("plan.json")}), made);
+  expect_same(planned({"--plan", file("plan.json")}), made);  // no task of LeNet's has statistics
+}
+
+TEST_F(PlanOfAFile, IsRefusedWithWhatItBreaks) {
+  planned({"--budget min+20% --recompute off --state near --out", file("plan.json")});
+  json plan = json::parse(std::ifstream{file("plan.json")});
+  for (json& run : plan.at("runs")) run.at("after").at(2) = 0;  // waits for no prefetch
+  std::ofstream{file("plan.json")} << plan;
+  expect_refused(kFailure, lenet_plan({"--plan", file("plan.json")}),
+                 {"plan.json", "is not all near when", "(run ", "uses it"});
+}
+
+TEST_F(PlanOfAFile, LeavesNothingToPlan) {
+  succeed(lenet_plan({"--out", file("plan.json")}));
+  for (const char* flag : {"--budget min", "--planner joint", "--ranks 2"}) {
+    expect_refused(kBadUsage, lenet_plan({"--plan", file("plan.json"), flag}), {"--plan"});
+  }
 }
 
 TEST(PlanSubBatch, IsTheWholeBatchWhereItIsOff) {

@@ -2,30 +2,58 @@
 #include <gtest/gtest.h>
 #include <link.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstring>
+#include <regex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/src/dropin/space_of_c.h"
 
 namespace spillway::dropin {
 namespace {
 
-// Static TLS is scarce for a library that a program loads after PyTorch and others.
-TEST(Library, NeedsNoStaticThreadLocalStorage) {
+std::vector<ElfW(Dyn)> dynamic_section() {
   Dl_info info{};
   void* found = nullptr;
-  ASSERT_NE(
-      dladdr1(reinterpret_cast<const void*>(&spillway_um_create), &info, &found, RTLD_DL_LINKMAP),
-      0);
+  dladdr1(reinterpret_cast<const void*>(&spillway_um_create), &info, &found, RTLD_DL_LINKMAP);
   const auto* const library = static_cast<const link_map*>(found);
-  ASSERT_NE(std::string{library->l_name}.find("libspillway_um.so"), std::string::npos);
+  EXPECT_NE(std::string{library->l_name}.find("libspillway_um.so"), std::string::npos);
+  std::vector<ElfW(Dyn)> entries;
   for (const ElfW(Dyn)* entry = library->l_ld; entry->d_tag != DT_NULL; ++entry) {
-    if (entry->d_tag != DT_FLAGS) continue;
-    EXPECT_EQ(entry->d_un.d_val & DF_STATIC_TLS, 0U);
+    entries.push_back(*entry);
   }
+  return entries;
+}
+
+// Static TLS is scarce for a library that a program loads after PyTorch and others.
+TEST(Library, NeedsNoStaticThreadLocalStorage) {
+  for (const auto& entry : dynamic_section()) {
+    if (entry.d_tag != DT_FLAGS) continue;
+    EXPECT_EQ(entry.d_un.d_val & DF_STATIC_TLS, 0U);
+  }
+}
+
+// A program without oneTBB or image libraries may load it.
+TEST(Library, NeedsOnlyTheLibrariesOfTheCompiler) {
+  const std::regex of_the_compiler{
+      R"((libc|libm|libgcc_s|libstdc\+\+|ld-linux-.*|lib(a|ub|t)san)[.]so[.]\d+)"};
+  const std::vector<ElfW(Dyn)> entries = dynamic_section();
+  const auto names = std::ranges::find(entries, DT_STRTAB, &ElfW(Dyn)::d_tag);
+  ASSERT_NE(names, entries.end());
+  int needed = 0;
+  for (const auto& entry : entries) {
+    if (entry.d_tag != DT_NEEDED) continue;
+    ++needed;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader keeps addresses as numbers
+    const auto* const text = reinterpret_cast<const char*>(names->d_un.d_ptr);
+    EXPECT_TRUE(std::regex_match(text + entry.d_un.d_val, of_the_compiler))
+        << text + entry.d_un.d_val;
+  }
+  EXPECT_GT(needed, 0);
 }
 
 TEST_F(SpaceOfC, MovesByHintsAndCountsIt) {
@@ -140,7 +168,7 @@ TEST_F(SpaceOfC, KeepsTheLastErrorOfEachThread) {
   expect_refused(SPILLWAY_UM_OK, SPILLWAY_UM_OK, "not an address");  // a success keeps the message
 }
 
-TEST(Version, IsTheProjects) { EXPECT_STREQ(spillway_um_version(), "0.1.0"); }
+TEST(Version, IsTheProjects) { EXPECT_STREQ(spillway_um_version(), SPILLWAY_VERSION); }
 
 }  // namespace
 }  // namespace spillway::dropin

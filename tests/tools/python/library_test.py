@@ -68,7 +68,7 @@ class Finding(unittest.TestCase):
             with mock.patch.dict(os.environ, environment, clear=True), \
                     mock.patch.object(library, "__file__", str(package / "library.py")):
                 self.assertEqual(library.candidates(), [
-                    package / library.FILE_NAME, "libspillway_um.so.0", "libspillway_um.so", built])
+                    package / library.FILE_NAME, "libspillway_um.so", built])
 
     def test_a_path_that_is_given_counts(self):
         path = library.load().path

@@ -135,7 +135,7 @@ def candidates():
         return [named]  # and nothing else: whoever names one does not mean another
     package = pathlib.Path(__file__).resolve().parent
     result = [package / FILE_NAME] if (package / FILE_NAME).exists() else []
-    result += [FILE_NAME + ".0", FILE_NAME]
+    result += [FILE_NAME]
     built = package.parent.parent.parent / "build" / "release" / "bin" / FILE_NAME
     return result + ([built] if built.exists() else [])
 
@@ -156,5 +156,5 @@ def load(path=None):
 
 
 def version():
-    """Of the library that load() finds: "0.1.0"."""
+    """Of the library that load() finds: three numbers with dots between."""
     return load().version()

@@ -69,7 +69,7 @@ class SuperNeuronsAlexNet : public ::testing::Test {
   // Returns the most that the planner's plan may use under any timing.
   [[nodiscard]] um::Bytes planned_peak(const SuperNeuronsOptions& options) const {
     const Plan plan = std::get<Plan>(plan_superneurons(given, options));
-    return worst_case_peak(graph, block_sizes, plan, find_lives(graph, plan.runs));
+    return worst_case_peak(graph, block_sizes, plan, find_lives(graph, plan.runs)).bytes;
   }
 
   TaskGraph graph = superneurons_alexnet(200);
