@@ -7,12 +7,15 @@ use copies it. Mounts belong to the command that needs them, and go with it.
 import contextlib
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import subprocess
 import tempfile
 
 BASE = pathlib.Path(os.environ.get("SPILLWAY_DEBIAN12") or pathlib.Path.home() / ".cache/spillway/debian12")
+UNREACHABLE = re.compile("Failed to fetch|Temporary failure in name|Could not (resolve|connect)|"
+                         "(Connection|Read) ?time(d out|out)|Connection (reset|refused)")
 MOUNTS = 'for m in proc sys dev; do mount --rbind "/$m" "$0/$m" || exit 125; done; '
 
 
@@ -43,7 +46,8 @@ def make_base():
 
 @contextlib.contextmanager
 def enter(skip):
-    """A bare Debian that knows its mirror's packages; without one, `skip` gets the reason."""
+    """A bare Debian that knows its mirror's packages. Without one, or where what its commands fetch cannot
+    be reached, `skip` gets the reason."""
     reason = make_base()
     if reason:
         skip(f"no bare Debian 12: {reason}")
@@ -52,7 +56,12 @@ def enter(skip):
             debian.run("apt-get -o Acquire::Retries=3 update -qq --error-on=any")
         except AssertionError:
             skip("no bare Debian 12: its mirror cannot be reached")
-        yield debian
+        try:
+            yield debian
+        except AssertionError as failure:
+            if not UNREACHABLE.search(str(failure)):
+                raise
+            skip("a bare Debian 12 cannot reach what it fetches")
 
 
 class BareDebian:
