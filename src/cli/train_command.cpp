@@ -136,6 +136,7 @@ class Description {
     const prefetch::PlanFacts facts = facts_of(trainer_.plans(), workload());
     tell("{} ({} parameters) at batch {} on {}\n", network().name,
          nets::count_parameters(network()), batch(), trainer_.context().backend->description());
+    describe_data();
     describe_ranks();
     describe_sub_batches();
     tell("{}; budget {} (smallest feasible {}, all near {})\n",
@@ -173,6 +174,19 @@ class Description {
   [[nodiscard]] bool is_of_text() const { return network().reads_text(); }
   [[nodiscard]] const Workload& workload() const { return trainer_.workload(); }
   [[nodiscard]] const prefetch::SubBatches& sub_batches() const { return workload().sub_batches(); }
+
+  // "images in flowers: 300 to learn from, 99 to test on, 3 classes"
+  void describe_data() const {
+    const DatasetPair& data = trainer_.data();
+    const std::size_t classes =
+        data.class_names.empty() ? data.train->classes() : data.class_names.size();
+    const bool tells_classes = !is_of_text() && flags_.data != kGeneratedData;
+    tell("{}{}: {} to learn from, {} to test on{}{}\n", data.train->name(),
+         flags_.has_data ? "" : " (no --data was given)", data.train->size(), data.test->size(),
+         is_of_text() ? fmt::format(", of {} each", um::count_of(network().input().height, "token"))
+                      : "",
+         tells_classes ? fmt::format(", {} classes", classes) : "");
+  }
 
   void describe_frozen() const {
     const std::vector<std::string>& patterns = trainer_.options().step.frozen;

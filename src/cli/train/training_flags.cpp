@@ -233,6 +233,7 @@ void TrainingFlags::complete(const CLI::App& command) {
   initial.expect_fitting(checkpoint.resume || is_onnx_file(workload.net));
   workload.optimizer.expect_fitting(command);
   learning_rate.expect_fitting(command);
+  has_data = command.count("--data") > 0;
   images.complete(command, data);
   choose_classes(command);
   expect_effects();

@@ -20,6 +20,9 @@
 
 namespace spillway::cli {
 
+/// What a training learns from unless --data names something else.
+inline constexpr const char* kGeneratedData = "synthetic";
+
 /// Flags for the initial parameters of a training.
 struct InitialFlags {
   std::string weights;  ///< file of initial parameters; empty: random ones
@@ -51,7 +54,8 @@ struct TrainingFlags {
   SubBatchOption sub_batch;
   std::string plan_file;     ///< empty: a planner makes the plan
   std::string profile_file;  ///< empty: measure times
-  std::string data = "synthetic";
+  std::string data = kGeneratedData;
+  bool has_data = false;  ///< the user named them, or a recipe did
   ImageFlags images;
   std::string tokenizer;  ///< empty: tokens of a text are bytes
   InitialFlags initial;
