@@ -183,6 +183,11 @@ void SummaryOfSteps::add(std::uint64_t step, const StepReport& report) {
   if (summary_.steps_run++ == 0) summary_.first_loss = report.loss;
   summary_.steps = step;
   summary_.last_loss = report.loss;
+  summary_.last_accuracy.reset();
+  if (report.counted > 0) {
+    summary_.last_accuracy =
+        static_cast<double>(report.correct) / static_cast<double>(report.counted);
+  }
   summary_.counters += report.counters;
   summary_.data_wait += report.data_wait;
   if (!report.stalled) return;

@@ -85,6 +85,7 @@ struct TrainingSummary {
   std::uint64_t steps_run = 0;
   float first_loss = 0;
   float last_loss = 0;
+  std::optional<double> last_accuracy;  ///< of the last step, where labels of it count
   um::Counters counters;  ///< their sum
   /// In which no kernel ran: the sum over those steps whose times were taken, and how many these
   /// are.

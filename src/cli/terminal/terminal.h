@@ -49,7 +49,7 @@ class ProgressLine {
   ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
-  /// Ends the line.
+  /// Does end().
   ~ProgressLine();
 
   void show(const std::string& text);
@@ -57,14 +57,19 @@ class ProgressLine {
   void show_part(const std::string& work, double fraction);
   /// Shows as many of `fields`, most important first, as fit the terminal; elsewhere all.
   void show_fields(const std::vector<std::string>& fields);
-  /// Ends the line; the next show() starts a new one.
+  /// Shows the latest text if it came too soon to be shown.
+  void show_latest();
+  /// Ends the line; the next show() starts a new one. On a terminal the latest text stays there.
   void end();
 
  private:
   using Clock = std::chrono::steady_clock;
 
+  void write(const std::string& text);
+
   bool is_terminal_;
   bool is_open_ = false;
+  std::string latest_;  // empty: it was shown
   Clock::time_point next_;
 };
 

@@ -82,6 +82,13 @@ TrainingReport::TrainingReport(const std::string& json_path, const StepSamples& 
                                const StepRange& steps, um::Bytes budget)
     : json_{json_path}, samples_{samples}, steps_{steps}, budget_{budget} {}
 
+TrainingReport::~TrainingReport() { end_progress(); }
+
+void TrainingReport::end_progress() {
+  progress_.show_latest();
+  progress_.end();
+}
+
 void TrainingReport::step(std::uint64_t step, std::uint64_t epoch, const StepReport& report) {
   json line{{"step", step},
             {"epoch", epoch},
@@ -125,7 +132,7 @@ void TrainingReport::evaluation(std::uint64_t step, std::uint64_t epoch,
   json line{{"step", step}, {"epoch", epoch}};
   line.update(test_figures(evaluation, is_of_text()));
   json_.write({{"evaluation", line}});
-  progress_.end();
+  end_progress();
   const std::string perplexity =
       is_of_text() ? fmt::format(", perplexity {:.2f}", perplexity_of(evaluation)) : "";
   tell("epoch {}: test loss {:.4f}{}, accuracy {:.2f} %{}\n", epoch, evaluation.loss, perplexity,
@@ -134,13 +141,13 @@ void TrainingReport::evaluation(std::uint64_t step, std::uint64_t epoch,
 }
 
 void TrainingReport::warn(const std::string& sentence) {
-  progress_.end();
+  end_progress();
   tell("warning: {}\n", sentence);
 }
 
 void TrainingReport::early_stop(std::uint64_t step, const BestEvaluation& best) {
   json_.write({{"early_stop", {{"step", step}, {"best_step", best.step}}}});
-  progress_.end();
+  end_progress();
   tell(
       "ended early after step {}: no evaluation was better than that of step {} (accuracy {:.2f} "
       "%, loss {:.4f})\n",
@@ -169,6 +176,7 @@ void TrainingReport::finish(json line, const TrainingSummary& summary) {
     line["first_loss"] = summary.first_loss;
     line["last_loss"] = summary.last_loss;
   }
+  if (summary.last_accuracy) line["last_accuracy"] = *summary.last_accuracy;
   if (summary.evaluation) line.update(test_figures(*summary.evaluation, is_of_text()));
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -188,8 +196,23 @@ std::string TrainingReport::throughput(um::Nanoseconds step) const {
              : fmt::format("{:.1f} images/s", rate);
 }
 
+std::string TrainingReport::what_was_learned(const TrainingSummary& summary) const {
+  std::string text = "loss ";
+  if (summary.steps_run > 1) text += fmt::format("{:.4g} -> ", summary.first_loss);
+  text += fmt::format("{:.4g}", summary.last_loss);
+  if (summary.last_accuracy) {
+    text += fmt::format(", accuracy {:.1f} %", 100 * *summary.last_accuracy);
+  }
+  if (!summary.evaluation) return text;
+  const Evaluation& test = *summary.evaluation;
+  return text + (is_of_text() ? fmt::format(" (test loss {:.4g}, perplexity {:.2f})", test.loss,
+                                            perplexity_of(test))
+                              : fmt::format(" (test {:.1f} %)", 100 * test.accuracy));
+}
+
 void TrainingReport::print(const TrainingSummary& summary) {
-  progress_.end();
+  end_progress();
+  if (summary.steps_run > 0) tell("{}\n", what_was_learned(summary));
   const bool is_all = summary.timed_steps == summary.steps_run;
   tell("{}, median {:.4f} s ({}), waiting {:.2f} s in {}\n",
        um::count_of(summary.steps_run, "step"), um::seconds(summary.median_step),
