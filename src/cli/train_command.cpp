@@ -259,7 +259,8 @@ class Training {
     Description{trainer_, options_.flags}.describe();
     const TrainOptions& training = trainer_.options().training;
     const std::size_t batch = trainer_.options().step.batch;
-    report_.emplace(options_.json, samples_of_step(trainer_.options().network, batch),
+    report_.emplace(JsonLines{options_.json, options_.flags.checkpoint.resume},
+                    samples_of_step(trainer_.options().network, batch),
                     StepRange{.before = training.first_step,
                               .last = last_step(training, trainer_.data(), batch)},
                     trainer_.plans().budget);
@@ -355,7 +356,7 @@ void report_nothing_left(const TrainCommandFlags& options, const nets::Network& 
   if (training.evaluation) {
     summary.update(test_figures(evaluation_of(*training.evaluation), network.reads_text()));
   }
-  JsonLines{options.json}.write({{"summary", summary}});
+  JsonLines{options.json, /*goes_on=*/true}.write({{"summary", summary}});
 }
 
 void expect_writable_outputs(const TrainCommandFlags& options) {
@@ -366,7 +367,8 @@ void expect_writable_outputs(const TrainCommandFlags& options) {
   expect_writable(options.json);
   expect_writable(options.trace);
   expect_writable(options.flags.confusion);
-  if (flags.checkpoint.resume || flags.checkpoint.folder.empty()) return;
+  if (flags.checkpoint.resume) return expect_own_log(options.json);
+  if (flags.checkpoint.folder.empty()) return;
   expect_no_checkpoint(flags.checkpoint.folder);
   expect_writable_folder(flags.checkpoint.folder);
 }
@@ -432,7 +434,8 @@ void add_train_command(CLI::App& app) {
   command
       ->add_option(
           "--json", options->json,
-          "Write one JSON object per step and a summary to this file, - for standard output")
+          "Write one JSON object per step and a summary to this file, - for standard output. A "
+          "training that goes on adds to the file")
       ->group("Output");
   command->footer(
       "Example: spillway train --net resnet50 --batch 32 --steps 20 --budget 40% --json -");

@@ -8,13 +8,17 @@
 #include <cerrno>
 #include <cmath>
 #include <cstddef>
+#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "src/cli/flags/output_path.h"
 #include "src/cli/terminal/terminal.h"
+#include "src/report/training_log.h"
 #include "um/bytes.h"
 #include "um/error.h"
 #include "um/text/wording.h"
@@ -24,7 +28,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kLargestError = 0.15;  // larger errors of a prediction are reported
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLongestLine = 1U << 20U;  // of a log, in bytes
+constexpr double kLargestError = 0.15;           // larger errors of a prediction are reported
 
 json to_json(const um::Counters& counters) {
   return {{"bytes_prefetched", counters.bytes_prefetched.count()},
@@ -50,11 +57,47 @@ std::optional<double> error_of(const TrainingSummary& summary) {
   return um::seconds(*summary.predicted_step) / um::seconds(summary.median_step) - 1;
 }
 
+// Has the file end with a whole line: removes what a killed training left of its last one.
+void end_lines(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return;
+  const std::uintmax_t size = fs::file_size(path, error);
+  const std::uintmax_t begin = size - std::min<std::uintmax_t>(size, kLongestLine);
+  std::string end(static_cast<std::size_t>(size - begin), '\0');
+  std::ifstream file{path, std::ios::binary};
+  file.seekg(static_cast<std::streamoff>(begin));
+  file.read(end.data(), static_cast<std::streamsize>(end.size()));
+  if (!file) throw um::system_error("cannot read " + path, errno);
+  const std::size_t newline = end.rfind('\n');
+  const std::size_t whole = newline == std::string::npos ? 0 : newline + 1;
+  if (whole == end.size()) return;
+  if (json::accept(end.substr(whole))) {
+    std::ofstream{path, std::ios::app} << '\n';
+    return;
+  }
+  fs::resize_file(path, begin + whole, error);
+  if (error) throw um::system_error("cannot write " + path, error.value());
+}
+
 }  // namespace
 
-JsonLines::JsonLines(const std::string& path) : path_{path} {
+void expect_own_log(const std::string& path) {
+  std::error_code ignored;
+  if (path.empty() || path == "-" || !fs::is_regular_file(path, ignored)) return;
+  std::string first(kLongestLine, '\0');
+  std::ifstream file{path, std::ios::binary};
+  file.read(first.data(), static_cast<std::streamsize>(first.size()));
+  first.resize(static_cast<std::size_t>(file.gcount()));
+  if (first.empty() || is_training_log(first)) return;
+  throw um::Error{path +
+                  " is not the log of a training, so that none can go on in it; give --json "
+                  "another name"};
+}
+
+JsonLines::JsonLines(const std::string& path, bool goes_on) : path_{path} {
   if (path.empty() || path == "-") return;
-  file_.open(path);
+  if (goes_on) end_lines(path);
+  file_.open(path, goes_on ? std::ios::app : std::ios::out);
   if (!file_) throw um::system_error("cannot write " + path, errno);
 }
 
@@ -78,9 +121,9 @@ StepSamples samples_of_step(const nets::Network& network, std::size_t batch) {
   return {.batch = batch, .tokens_each = network.reads_text() ? network.input().height : 0};
 }
 
-TrainingReport::TrainingReport(const std::string& json_path, const StepSamples& samples,
-                               const StepRange& steps, um::Bytes budget)
-    : json_{json_path}, samples_{samples}, steps_{steps}, budget_{budget} {}
+TrainingReport::TrainingReport(JsonLines json, const StepSamples& samples, const StepRange& steps,
+                               um::Bytes budget)
+    : json_{std::move(json)}, samples_{samples}, steps_{steps}, budget_{budget} {}
 
 TrainingReport::~TrainingReport() { end_progress(); }
 

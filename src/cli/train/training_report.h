@@ -35,12 +35,16 @@ struct StepRange {
   std::uint64_t last = 0;
 };
 
+/// Throws: um::Error when a resumed training cannot go on in the file at `path`, since another
+/// program wrote it.
+void expect_own_log(const std::string& path);
+
 /// Writes JSON objects, one per line, to a file or standard output as they come.
 class JsonLines {
  public:
-  /// Writes nothing if `path` is empty, and to standard output for "-".
-  /// Throws: um::Error when the file cannot be opened.
-  explicit JsonLines(const std::string& path);
+  /// Writes nothing if `path` is empty, and to standard output for "-". A training that `goes_on`
+  /// keeps the whole lines of the file. Throws: um::Error when the file cannot be opened.
+  JsonLines(const std::string& path, bool goes_on);
 
   /// Throws: um::Error when the file cannot be written.
   void write(const nlohmann::json& object);
@@ -53,8 +57,8 @@ class JsonLines {
 /// Reports a training: a progress line on standard error, a JSON line per step, and a summary.
 class TrainingReport {
  public:
-  /// Reports steps within `budget`. Throws: um::Error when `json_path` cannot be written.
-  TrainingReport(const std::string& json_path, const StepSamples& samples, const StepRange& steps,
+  /// Reports steps within `budget`.
+  TrainingReport(JsonLines json, const StepSamples& samples, const StepRange& steps,
                  um::Bytes budget);
   TrainingReport(const TrainingReport&) = delete;
   TrainingReport& operator=(const TrainingReport&) = delete;

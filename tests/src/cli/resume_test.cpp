@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -19,6 +21,7 @@ using nlohmann::json;
 using test::Arguments;
 using test::expect_refused;
 using test::run_spillway;
+using test::succeed;
 using test::TemporaryFolder;
 
 class Resumed : public testing::Test {
@@ -120,6 +123,43 @@ TEST_F(Resumed, TrainingKeepsItsDropout) {
                   kept("--resume --steps 4 --dropout 0.1")},
                  {"is of a training with --dropout 0.2, which cannot change; leave out --dropout"});
   EXPECT_EQ(train_gpt(kept("--resume --steps 4")), whole);
+}
+
+// What one file holds of a training that was killed in the middle of a line, and went on.
+TEST_F(Resumed, TrainingGoesOnInTheSameLog) {
+  const std::string log = folder_.file("log.json");
+  const auto train_to = [&](const char* steps) {
+    return succeed(
+        {"train --net lenet --batch 8 --json", log, kept({"--resume auto --steps", steps})});
+  };
+  const auto lines = [&] {
+    std::ifstream file{log};
+    return std::count(std::istreambuf_iterator{file}, {}, '\n');
+  };
+  train_to("2");
+  EXPECT_EQ(lines(), 3);
+  std::ofstream{log, std::ios::app} << R"({"step":3,"epoch":1,"loss":1.5})"
+                                    << "\n{\"step\":4,";
+
+  train_to("4");
+
+  EXPECT_EQ(lines(), 7);
+  const std::string table = succeed({"report --csv -", log}).output;
+  EXPECT_EQ(std::ranges::count(table, '\n'), 5) << table;
+  EXPECT_EQ(table.find(",1.5,"), std::string::npos) << "step 3 as it ran last: " << table;
+  train_to("4");
+  EXPECT_EQ(lines(), 8) << "nothing was left to train";
+}
+
+TEST_F(Resumed, TrainingGoesOnInNoOtherFile) {
+  static_cast<void>(train(kept("--steps 1")));
+  const std::string path = folder_.file("plan.json");
+  for (const std::string text : {"{\"runs\":[]}\n", "{\"runs\":[]}", "step 1", "{\"step\":1,"}) {
+    std::ofstream{path} << text;
+    expect_refused(1, {"train --net lenet --batch 8 --json", path, kept("--resume --steps 2")},
+                   {path + " is not the log of a training", "give --json another name"});
+    EXPECT_EQ(std::filesystem::file_size(path), text.size());
+  }
 }
 
 TEST_F(Resumed, TrainingIsNotThatOfAnotherOptimizer) {
