@@ -202,10 +202,12 @@ void TrainingFlags::add_checkpoint_to(CLI::App& command) {
   command
       .add_option(
           "--resume", resume,
-          "Continue from the newest checkpoint that verifies, with its plan, optimizer, schedule, "
-          "dropout, sub-batches, shards, threads, precision, evaluations and early stop unless "
-          "flags change them; ranks and shards plan anew. auto: the same where there is a "
-          "checkpoint, whose training --weights and --init began; else begin")
+          "Continue from the newest checkpoint that verifies, with its settings (budget, planner, "
+          "memory mode, threads, optimizer, schedule and so on) unless flags change them. Where "
+          "the plan was made for another budget, planner, memory mode, machine or number of "
+          "threads, there is a new one, with the same algorithms where memory lets it. auto: the "
+          "same where there is a checkpoint, whose training --weights and --init began; else "
+          "begin")
       ->expected(0, 1)
       ->check(check_resume)
       ->type_name("[auto]")
@@ -318,6 +320,20 @@ void TrainingFlags::restore_settings(const CLI::App& command) {
   restore_dropout(kept.dropout);
   restore_state(command, kept);
   restore_evaluations(command, kept.evaluations);
+  if (kept.planning) restore_planning(command, *kept.planning);
+}
+
+void TrainingFlags::restore_planning(const CLI::App& command, const KeptPlanning& kept) {
+  if (!plan_file.empty()) return;  // the file says how it is planned
+  const auto keep = [&](const char* flag, std::string& given, const std::string& of_checkpoint) {
+    if (command.count(flag) == 0) given = of_checkpoint;
+  };
+  keep("--budget", plan.budget, kept.budget);
+  keep("--planner", plan.planner, kept.planner);
+  keep("--recompute", plan.recompute, kept.may_recompute ? "auto" : "off");
+  keep("--state", plan.state, kept.state);
+  keep("--update", plan.update, kept.update);
+  keep("--memory", memory.memory, kept.memory);
 }
 
 // Restores flags that are part of the state, or exclude parts of it; these cannot change.

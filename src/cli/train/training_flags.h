@@ -90,6 +90,7 @@ struct TrainingFlags {
   void expect_effects() const;
   void choose_beginning();
   void restore_settings(const CLI::App& command);
+  void restore_planning(const CLI::App& command, const KeptPlanning& kept);
   void restore_sub_batch(std::optional<std::size_t> kept, bool is_given);
   void restore_dropout(std::optional<float> kept);
   void restore_state(const CLI::App& command, const KeptSettings& kept);

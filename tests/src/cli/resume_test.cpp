@@ -188,6 +188,61 @@ TEST_F(Resumed, TrainingKeepsAPlanThatItWasGiven) {
   EXPECT_EQ(read(plan(checkpoint())), read(other));
 }
 
+// How a training goes on that is given something else than it began with.
+struct Change {
+  const char* flags;
+  const char* words;  // empty: it goes on with the checkpoint's plan
+  bool keeps_bits = true;
+};
+
+TEST_F(Resumed, TrainingGoesOnWithinAnotherBudgetAndElsewhere) {
+  const Arguments settings = "--threads 1 --budget min+50% --planner capacity --memory managed";
+  const json whole = train({settings, "--steps 4"});
+  static_cast<void>(train({kept(settings), "--steps 2"}));
+  const std::string begun = folder_.file("begun");
+  std::filesystem::rename(checkpoint(), begun);
+  for (const auto& [flags, words, keeps_bits] :
+       {Change{"", ""}, Change{"--budget min+50%", ""}, Change{"--planner capacity", ""},
+        Change{"--budget min", "made for a budget of "}, Change{"--budget 100%", "a budget of "},
+        Change{"--planner joint", "made for planner capacity, not joint; "},
+        Change{"--recompute off", "made for --recompute auto, not off; "},
+        Change{"--state near", "made for --state auto, not near and a budget of "},
+        Change{"--memory copy", "made for --memory managed, not copy; "},
+        Change{"--memory resident --budget 100%", "made for --memory managed, not resident; "},
+        Change{"--threads 2", "made for 1 thread, not 2; ", false}}) {
+    std::filesystem::remove_all(checkpoint());
+    std::filesystem::copy(begun, checkpoint());
+    const test::Outcome outcome =
+        run_spillway({"train --net lenet --batch 8 --conv-algorithm direct --json -",
+                      kept("--resume --steps 4"), Arguments{flags}});
+    const json resumed = summary_of(outcome);
+    EXPECT_EQ(resumed.value("steps_run", 0), 2) << flags;
+    if (keeps_bits) {
+      EXPECT_EQ(hash(resumed), hash(whole)) << flags;
+    }
+    const std::string what = "warning: the checkpoint's plan was made for ";
+    if (*words == '\0') {
+      EXPECT_EQ(outcome.errors.find(what), std::string::npos) << flags << outcome.errors;
+      EXPECT_EQ(resumed.value("budget_bytes", 0), whole.value("budget_bytes", 1)) << flags;
+      EXPECT_EQ(resumed.value("planner", ""), "capacity") << flags;
+      continue;
+    }
+    test::expect_parts(outcome.errors, {what, words, "; there is a new one, ",
+                                        keeps_bits ? ", so that results stay the same bit for bit\n"
+                                                   : ", but kernels that divide their work "});
+  }
+}
+
+// oneDNN's older instructions stand for another processor.
+TEST_F(Resumed, TrainingGoesOnOnAnotherProcessor) {
+  static_cast<void>(train(kept("--steps 2 --budget min+50%")));
+  const test::Outcome outcome =
+      run_spillway({"train --net lenet --batch 8 --json -", kept("--resume --steps 4")},
+                   {"ONEDNN_MAX_CPU_ISA=SSE41"});
+  EXPECT_EQ(summary_of(outcome).value("steps_run", 0), 2);
+  test::expect_parts(outcome.errors, {"made for host (", ", not host (", "; there is a new one, "});
+}
+
 TEST_F(Resumed, TrainingBeginsWithTheWeightsOfStepZero) {
   const json whole = train("--steps 2");
   static_cast<void>(train(kept("--steps 0")));
