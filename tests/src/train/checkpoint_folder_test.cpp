@@ -206,7 +206,8 @@ TEST_F(CheckpointFolderTest, IsEmptyUntilTheFirstCheckpoint) {
   overwrite("plan.json", "{}");  // of a training that was killed before its first checkpoint
   checkpoints.expect_empty();
   save(1);
-  const std::string sentence = "there is a checkpoint in " + folder.path().string() +
+  const std::string sentence = "there is a checkpoint of " + key.network + " in " +
+                               folder.path().string() +
                                "; give --resume to go on from it, or another folder";
   EXPECT_EQ(refusal([&] { checkpoints.expect_empty(); }), sentence);
   EXPECT_EQ(refusal([&] { expect_no_checkpoint(folder.path()); }), sentence);
