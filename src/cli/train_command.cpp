@@ -139,16 +139,22 @@ class Description {
     describe_data();
     describe_ranks();
     describe_sub_batches();
-    tell("{}; budget {} (smallest feasible {}, all near {})\n",
+    const prefetch::NearNeed need = trainer_.need();
+    tell("{}; budget {} (smallest feasible {}, all near {}{})\n",
          trainer_.session().memory_description(), um::to_string(trainer_.plans().budget),
-         um::to_string(trainer_.need().smallest), um::to_string(trainer_.need().resident));
+         um::to_string(need.smallest), um::to_string(need.resident),
+         need.peak_with_workspace == need.resident
+             ? ""
+             : fmt::format(", with room for any algorithm {}",
+                           um::to_string(need.peak_with_workspace)));
     std::string algorithms;
     for (const auto& [name, count] : facts.algorithms) {
       algorithms += fmt::format("{}{} {}", algorithms.empty() ? "" : ", ", count, name);
     }
-    tell("plan of {}: {} out and {} in a step, {} recomputed; algorithms: {}\n",
-         trainer_.plan().planner, um::to_string(facts.offloaded), um::to_string(facts.prefetched),
-         um::count_of(facts.recomputed_tasks, "task"), algorithms);
+    tell("plan of {}: {} out and {} in a step, {} recomputed{}{}\n", trainer_.plan().planner,
+         um::to_string(facts.offloaded), um::to_string(facts.prefetched),
+         um::count_of(facts.recomputed_tasks, "task"),
+         algorithms.empty() ? "" : "; algorithms: ", algorithms);
     if (const auto use = trainer_.session().arena_use()) {
       tell("arena: {}\n", describe_places(places_json(*use)));
     }
@@ -240,7 +246,7 @@ class Description {
 
 struct TrainCommandFlags {
   TrainingFlags flags;
-  std::string trace;
+  std::string timeline;
   std::string json;
   std::string arguments;  // the command line's arguments, joined
 };
@@ -268,9 +274,9 @@ class Training {
     attempt([&] {
       report_->finish(training_json(trainer_, summary, options_.flags.memory.far), summary);
     });
-    report_->print(summary);
+    report_->print(summary, options_.flags.profile_file);
     attempt([&] { write_confusion(summary); });
-    attempt([&] { write_trace(); });
+    attempt([&] { write_timeline(); });
     if (failure_) std::rethrow_exception(failure_);
   }
 
@@ -311,8 +317,8 @@ class Training {
             }};
   }
 
-  void write_trace() const {
-    if (options_.trace.empty()) return;
+  void write_timeline() const {
+    if (options_.timeline.empty()) return;
     const prefetch::Timeline& measured = trainer_.session().timeline();
     std::vector<prefetch::NamedTimeline> timelines;
     if (trainer_.memory() != MemoryMode::kResident) {
@@ -323,7 +329,7 @@ class Training {
       timelines.push_back({"measured, last step", measured});
     }
     prefetch::write_json(prefetch::to_chrome_trace(trainer_.graph(), trainer_.plan(), timelines),
-                         options_.trace);
+                         options_.timeline);
   }
 
   void write_confusion(const TrainingSummary& summary) const {
@@ -332,7 +338,8 @@ class Training {
       tell("no confusion matrix: there was no evaluation\n");
       return;
     }
-    write_confusion_matrix(summary.evaluation->confusion, options_.flags.confusion);
+    write_confusion_matrix(summary.evaluation->confusion, trainer_.data().class_names,
+                           options_.flags.confusion);
   }
 
   const TrainCommandFlags& options_;
@@ -362,10 +369,10 @@ void report_nothing_left(const TrainCommandFlags& options, const nets::Network& 
 void expect_writable_outputs(const TrainCommandFlags& options) {
   const TrainingFlags& flags = options.flags;
   expect_one_standard_output({{"--json", options.json},
-                              {"--trace", options.trace},
+                              {"--timeline", options.timeline},
                               {"--confusion", options.flags.confusion}});
   expect_writable(options.json);
-  expect_writable(options.trace);
+  expect_writable(options.timeline);
   expect_writable(options.flags.confusion);
   if (flags.checkpoint.resume) return expect_own_log(options.json);
   if (flags.checkpoint.folder.empty()) return;
@@ -380,7 +387,7 @@ void join_ranks(TrainCommandFlags& options) {
   if (is_first(flags.shards.communicator())) return;
   be_silent();
   options.json.clear();
-  options.trace.clear();
+  options.timeline.clear();
   flags.confusion.clear();
 }
 
@@ -396,16 +403,23 @@ void run_training(TrainCommandFlags& options) {
   TrainerOptions asked = flags.trainer(options.arguments);
   const nets::Network network = asked.network;
   try {
-    Training{options, std::move(asked), interrupt.token()}.run();
+    std::optional<Training> training;
+    try {
+      training.emplace(options, std::move(asked), interrupt.token());
+    } catch (const Interrupted&) {
+      throw Interrupted{"no step was trained"};
+    }
+    training->run();
   } catch (const NothingLeft& all) {
     report_nothing_left(options, network, all);
   }
 }
 
 // Trains; a failure on one rank ends all ranks, which wait for it.
-void train(TrainCommandFlags& options) {
+void train(TrainCommandFlags& options, const CLI::App& command) {
   options.flags.expect_files_of_all_steps();
   join_ranks(options);
+  options.flags.memory.note_idle_flags(command);
   Communicator* const communicator = options.flags.shards.communicator();
   if (communicator == nullptr || communicator->ranks() == 1) return run_training(options);
   try {
@@ -427,7 +441,7 @@ void add_train_command(CLI::App& app) {
   options->flags.add_to(*command);
   add_recipe_to(*command);
   command
-      ->add_option("--trace", options->trace,
+      ->add_option("--timeline", options->timeline,
                    "Write a Chrome trace of the last step (or its last sub-batch), predicted and "
                    "measured, to this file; Perfetto opens it")
       ->group("Output");
@@ -442,7 +456,7 @@ void add_train_command(CLI::App& app) {
   command->callback([options, command] {
     options->flags.complete(*command);
     options->arguments = command->config_to_str();
-    train(*options);
+    train(*options, *command);
   });
 }
 

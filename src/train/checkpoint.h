@@ -46,7 +46,7 @@ struct KeptPlanning {
   std::string planner;          ///< PlanningOptions::planner
   bool may_recompute = true;    ///< PlanningOptions::may_recompute
   std::string state;            ///< PlanningOptions::state: "auto", "near" or "far"
-  std::string update;           ///< PlanningOptions::update, likewise
+  std::string update;           ///< PlanningOptions::update, the same words
   std::string device;           ///< with its kernels: "host (AMD EPYC 9R14) with oneDNN 3.1, AVX2"
   std::string mode = {};        ///< that it ran in, "managed"
   um::Bytes budget_bytes = {};  ///< of the whole run

@@ -56,8 +56,7 @@ std::string threads_apart(std::size_t kept, std::size_t now) {
   return um::count_of(kept, "thread") + ", not " + std::to_string(now);
 }
 
-// Returns what two trainings were asked for otherwise, but for budgets: "planner joint, not
-// modnn".
+// Returns the differences of two requests, without their budgets: "planner joint, not modnn".
 std::vector<std::string> differences(const KeptPlanning& kept, const KeptPlanning& now) {
   std::vector<std::string> all;
   const auto compare = [&](const char* what, const std::string& before, const std::string& after) {

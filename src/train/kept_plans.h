@@ -24,8 +24,8 @@ namespace spillway {
 /// The plans of the checkpoint that a training goes on from. It goes on with them where it is
 /// planned as they were; otherwise new plans keep their algorithms, on which its bits depend.
 ///
-/// Of several ranks they are the first one's, whose steps may have been others, of another number
-/// of ranks. Where some ranks have more shards than others they are not for all.
+/// Several ranks share the plans of the first one. These do not fit the steps of another number of
+/// ranks, nor all ranks where some have more shards than others.
 class KeptPlans {
  public:
   KeptPlans() = default;  ///< there are none

@@ -168,7 +168,7 @@ Bytes PlannedSteps::limit_of(const KeptPlans& kept) const {
   return find_limit(nullptr);
 }
 
-// What a checkpoint keeps of this training.
+// Returns the settings that a checkpoint keeps.
 KeptSettings PlannedSteps::settings() const {
   KeptSettings settings = kept_settings(options_, context_, near_->sub_batches());
   settings.planning->mode = to_string(request_.memory);
@@ -275,7 +275,7 @@ Bytes PlannedSteps::find_limit(const prefetch::Plan* plan) const {
     throw um::Error{"a budget of " + um::to_string(limit) + " is more than the " +
                     um::to_string(available) + " of memory that are free; " +
                     (is_given
-                         ? "give a smaller --budget (or MemoryOptions::budget)"
+                         ? "give a smaller --budget"
                          : "give a smaller --budget to spillway plan, and use the plan it makes")};
   }
   return limit;

@@ -49,7 +49,7 @@ class PlannedSteps {
   /// Whether these are of this machine or of a file; else no plan depends on them.
   [[nodiscard]] bool are_timed() const { return are_timed_; }
   [[nodiscard]] const Plans& plans() const { return plans_; }
-  /// Returns what a checkpoint keeps of this training, but for the bytes of its budget.
+  /// Returns the settings that a checkpoint keeps, without the bytes of the budget.
   [[nodiscard]] KeptSettings settings() const;
   /// In which gradients are exchanged, where there are ranks.
   [[nodiscard]] const prefetch::BucketRule& buckets() const { return buckets_; }

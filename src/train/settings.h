@@ -108,8 +108,8 @@ inline constexpr SettingRange<double> kValidationRange{
 [[nodiscard]] nlohmann::json to_json(const MixOptions& mixing);
 [[nodiscard]] MixOptions read_mixing(const prefetch::JsonView& root);
 
-/// {"budget": "min+20%", "planner": "joint", ...}; and back, of the "planning" in `root`, nothing
-/// where there is none. Throws: likewise.
+/// {"budget": "min+20%", "planner": "joint", ...}; and back from the "planning" in `root`, or
+/// nullopt without one. Throws: um::Error that names the place.
 [[nodiscard]] nlohmann::json to_json(const KeptPlanning& planning);
 [[nodiscard]] std::optional<KeptPlanning> read_planning(const prefetch::JsonView& root);
 

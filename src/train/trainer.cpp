@@ -356,14 +356,14 @@ void Trainer::go_on_from(const ChosenCheckpoint& chosen) {
   throw folder_->nothing_left(workload(), "give more --steps or --epochs to go on");
 }
 
-// Those to use instead of a planner's plans.
+// Returns the files to use instead of a planner's plans.
 PlanPath Trainer::plan_files() const {
   const std::string& given = options_.planning.plan_file;
   if (given.empty()) return {};
   return [given](std::size_t /*step*/) { return given; };
 }
 
-// Those of the checkpoint to go on from, which is the first rank's.
+// Returns the plans of the checkpoint to go on from, which the first rank reads.
 KeptPlans Trainer::kept_plans() const {
   if (!options_.checkpoint.resume || !options_.planning.plan_file.empty()) return {};
   if (!folder_) return {options_.ranks, {}};

@@ -29,7 +29,11 @@ void be_silent() noexcept;
 /// file could get its number. main() calls it first.
 void open_missing_streams() noexcept;
 
-/// Flushes standard output. Throws: um::Error if any output has been lost.
+/// Returns whether standard output is a pipe that has no reader any more, such as `| head`.
+[[nodiscard]] bool is_output_unread() noexcept;
+
+/// Flushes standard output. Throws: OutputUnread, or another um::Error, if any output has been
+/// lost.
 void expect_output_written();
 
 /// One line of a table.

@@ -228,7 +228,6 @@ void TrainingFlags::add_files_to(CLI::App& command) {
 }
 
 void TrainingFlags::complete(const CLI::App& command) {
-  memory.expect_effects(command);
   learning_rate.choose_rate(command, workload.optimizer.options(), workload.batch);
   choose_beginning();
   if (checkpoint.resume) restore_settings(command);
@@ -293,8 +292,8 @@ TrainerOptions TrainingFlags::trainer(const std::string& arguments) const {
 PlanningOptions TrainingFlags::planning() const {
   return {.planner = plan.planner,
           .may_recompute = plan.recompute == "auto",
-          .state = plan.state_rule(),
-          .update = plan.update_rule(),
+          .state = plan.state_rule(memory.planned_mode()),
+          .update = plan.update_rule(memory.planned_mode()),
           .sub_batch = sub_batch.text,
           .plan_file = plan_file,
           .profile_file = profile_file};
@@ -328,12 +327,14 @@ void TrainingFlags::restore_planning(const CLI::App& command, const KeptPlanning
   const auto keep = [&](const char* flag, std::string& given, const std::string& of_checkpoint) {
     if (command.count(flag) == 0) given = of_checkpoint;
   };
-  keep("--budget", plan.budget, kept.budget);
   keep("--planner", plan.planner, kept.planner);
   keep("--recompute", plan.recompute, kept.may_recompute ? "auto" : "off");
   keep("--state", plan.state, kept.state);
   keep("--update", plan.update, kept.update);
   keep("--memory", memory.memory, kept.memory);
+  // A budget for moves is not one for a run without any.
+  const bool stays_resident = kept.mode == "resident";
+  if (memory.memory != "resident" || stays_resident) keep("--budget", plan.budget, kept.budget);
 }
 
 // Restores flags that are part of the state, or exclude parts of it; these cannot change.

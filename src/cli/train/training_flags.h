@@ -20,7 +20,7 @@
 
 namespace spillway::cli {
 
-/// What a training learns from unless --data names something else.
+/// The data of a training without --data.
 inline constexpr const char* kGeneratedData = "synthetic";
 
 /// Flags for the initial parameters of a training.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <filesystem>
@@ -48,6 +49,31 @@ std::string clock_text(double seconds) {
   const std::uint64_t hours = whole / 3600;
   return hours > 0 ? fmt::format("{}:{:02}:{:02}", hours, whole / 60 % 60, whole % 60)
                    : fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+// Says why a prediction is wrong by much; empty where too few steps ran to tell.
+std::string reason_of_error(const TrainingSummary& summary, const std::string& profile_file) {
+  constexpr std::uint64_t kFewSteps = 10;
+  constexpr std::chrono::seconds kLongEnough{1};
+  constexpr double kUnsteady = 1.3;
+  const auto steps = static_cast<std::int64_t>(summary.steps_run);
+  if (summary.steps_run <= kFewSteps || steps * summary.median_step < kLongEnough) return {};
+  const double quick = um::seconds(summary.quick_step);
+  const double slow = um::seconds(summary.slow_step);
+  const std::string off = ": more than 15 % off, as ";
+  if (slow > kUnsteady * quick) {
+    return off + fmt::format(
+                     "steps took from {:.4f} to {:.4f} s: other programs kept this machine "
+                     "busy",
+                     quick, slow);
+  }
+  if (!profile_file.empty()) {
+    return off + "steady steps show that the times in " + profile_file +
+           " are not those of this machine now";
+  }
+  return off +
+         "tasks take other times in steps, which were steady, than they took when they were "
+         "measured before";
 }
 
 // Returns the relative error of the prediction; nothing without a prediction, or if the only step
@@ -253,7 +279,7 @@ std::string TrainingReport::what_was_learned(const TrainingSummary& summary) con
                               : fmt::format(" (test {:.1f} %)", 100 * test.accuracy));
 }
 
-void TrainingReport::print(const TrainingSummary& summary) {
+void TrainingReport::print(const TrainingSummary& summary, const std::string& profile_file) {
   end_progress();
   if (summary.steps_run > 0) tell("{}\n", what_was_learned(summary));
   const bool is_all = summary.timed_steps == summary.steps_run;
@@ -286,9 +312,7 @@ void TrainingReport::print(const TrainingSummary& summary) {
   if (!error) return;
   tell("predicted step {:.4f} s ({:+.1f} %){}\n", um::seconds(*summary.predicted_step),
        100 * *error,
-       std::abs(*error) > kLargestError
-           ? ": more than 15 % off; perhaps the machine was busy, or the times are of another"
-           : "");
+       std::abs(*error) > kLargestError ? reason_of_error(summary, profile_file) : "");
 }
 
 void expect_confusion_matrix_of(const nets::Network& network) {
@@ -297,15 +321,19 @@ void expect_confusion_matrix_of(const nets::Network& network) {
                   network.name + " has several; leave it out"};
 }
 
-void write_confusion_matrix(std::span<const std::uint64_t> confusion, const std::string& path) {
+void write_confusion_matrix(std::span<const std::uint64_t> confusion,
+                            std::span<const std::string> class_names, const std::string& path) {
   const auto classes =
       static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(confusion.size()))));
+  const auto name_of_class = [&](std::size_t number) {
+    return class_names.empty() ? std::to_string(number) : um::csv_field(class_names[number]);
+  };
   std::string text = "label";
-  for (std::size_t c = 0; c < classes; ++c) text += fmt::format(",{}", c);
+  for (std::size_t c = 0; c < classes; ++c) text += "," + name_of_class(c);
   text += '\n';
   for (std::size_t label = 0; label < classes; ++label) {
     const auto row = confusion.subspan(label * classes, classes);
-    text += fmt::format("{},{}\n", label, fmt::join(row, ","));
+    text += fmt::format("{},{}\n", name_of_class(label), fmt::join(row, ","));
   }
   write_text(text, path);
 }

@@ -75,13 +75,15 @@ class TrainingReport {
 
   /// Adds the results of all steps to `line` and writes it as the last line. Throws: um::Error.
   void finish(nlohmann::json line, const TrainingSummary& summary);
-  /// Prints the results of all steps.
-  void print(const TrainingSummary& summary);
+  /// Prints the results of all steps. Their prediction is by the times of `profile_file`, or if
+  /// that is empty by those that were measured before the first step.
+  void print(const TrainingSummary& summary, const std::string& profile_file);
 
  private:
   // Shows the last step, and ends its line.
   void end_progress();
-  // Of the first and the last step: "loss 3.55 -> 0.013, accuracy 100.0 % (test 99.2 %)"
+  // Returns the results of the first and the last step: "loss 3.55 -> 0.013, accuracy 100.0 %
+  // (test 99.2 %)"
   [[nodiscard]] std::string what_was_learned(const TrainingSummary& summary) const;
   [[nodiscard]] double samples_per_second(um::Nanoseconds step) const;
   // Estimates the time of the steps after `step` from the speed of those before.
@@ -100,9 +102,10 @@ class TrainingReport {
 /// Throws: um::Error when a sample of the network has several labels, which cannot have a matrix.
 void expect_confusion_matrix_of(const nets::Network& network);
 
-/// Writes Evaluation::confusion as CSV: "label,0,1,..." with a column for each prediction, then a
-/// row for each label. Writes to standard output if `path` is "-". Throws: um::Error when the file
-/// cannot be written.
-void write_confusion_matrix(std::span<const std::uint64_t> confusion, const std::string& path);
+/// Writes Evaluation::confusion as CSV: "label,cat,dog,..." with a column for each prediction, then
+/// a row for each label. Where there are no `class_names`, classes are numbers. Writes to standard
+/// output if `path` is "-". Throws: um::Error when the file cannot be written.
+void write_confusion_matrix(std::span<const std::uint64_t> confusion,
+                            std::span<const std::string> class_names, const std::string& path);
 
 }  // namespace spillway::cli

@@ -128,6 +128,27 @@ TEST_F(ImageTraining, NamesItsData) {
                 "each\n"});
 }
 
+TEST_F(ImageTraining, CountsConfusionsByTheNamesOfClasses) {
+  tree_.add("train/ant, red/1.jpg", golden_image("grey.jpg"));
+  tree_.add("val/ant, red/1.jpg", golden_image("grey.jpg"));
+  const TemporaryFolder folder;
+  const auto expect_names = [&](const std::string& path) {
+    std::ifstream file{path};
+    for (const std::string begin :
+         {"label,\"ant, red\",cat,dog", "\"ant, red\",", "cat,", "dog,"}) {
+      std::string line;
+      std::getline(file, line);
+      EXPECT_TRUE(line.starts_with(begin)) << line;
+    }
+  };
+  succeed(training(
+      {"--epochs 1 --checkpoint", folder.file("kept"), "--confusion", folder.file("trained.csv")}));
+  expect_names(folder.file("trained.csv"));
+  succeed(
+      {"evaluate --device host", folder.file("kept"), "--confusion", folder.file("judged.csv")});
+  expect_names(folder.file("judged.csv"));
+}
+
 TEST_F(ImageTraining, TakesClassesOfOddNames) {
   tree_.add("train/\xFF\n\x1B[31m/1.jpg", golden_image("grey.jpg"));
   tree_.add("train/" + std::string(255, 'x') + "/1.jpg", golden_image("grey.jpg"));

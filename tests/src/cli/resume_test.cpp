@@ -125,7 +125,7 @@ TEST_F(Resumed, TrainingKeepsItsDropout) {
   EXPECT_EQ(train_gpt(kept("--resume --steps 4")), whole);
 }
 
-// What one file holds of a training that was killed in the middle of a line, and went on.
+// A training is killed in the middle of a line, and resumes.
 TEST_F(Resumed, TrainingGoesOnInTheSameLog) {
   const std::string log = folder_.file("log.json");
   const auto train_to = [&](const char* steps) {
@@ -208,7 +208,7 @@ TEST_F(Resumed, TrainingGoesOnWithinAnotherBudgetAndElsewhere) {
         Change{"--recompute off", "made for --recompute auto, not off; "},
         Change{"--state near", "made for --state auto, not near and a budget of "},
         Change{"--memory copy", "made for --memory managed, not copy; "},
-        Change{"--memory resident --budget 100%", "made for --memory managed, not resident; "},
+        Change{"--memory resident", "made for --memory managed, not resident; "},
         Change{"--threads 2", "made for 1 thread, not 2; ", false}}) {
     std::filesystem::remove_all(checkpoint());
     std::filesystem::copy(begun, checkpoint());
@@ -301,8 +301,9 @@ TEST_F(Resumed, TrainingKnowsItsDataByTheirContent) {
 TEST_F(Resumed, TrainingIsAskedForWhereAFolderHoldsACheckpoint) {
   const Arguments lenet = "train --net lenet --batch 8";
   static_cast<void>(train(kept("--steps 2")));
-  expect_refused(1, {lenet, kept("--steps 2")},
-                 {"there is a checkpoint in " + checkpoint(), "give --resume"});
+  expect_refused(
+      1, {lenet, kept("--steps 2")},
+      {"there is a checkpoint of lenet 1x28x28, 10 classes in " + checkpoint(), "give --resume"});
 
   const json resumed = train(kept("--resume --steps 3"));
 

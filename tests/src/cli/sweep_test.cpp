@@ -179,8 +179,8 @@ TEST(SweepMemory, OfExplicitCopiesMovesWholeBlocks) {
 }
 
 TEST(BadSweep, IsOneSentence) {
-  expect_refused(kBadUsage, "sweep", {"--net is required"});
-  expect_refused(kBadUsage, "sweep --net lenet", {"--batch is required"});
+  expect_refused(kBadUsage, "sweep", {"needs --net"});
+  expect_refused(kBadUsage, "sweep --net lenet", {"needs --batch"});
   expect_refused(kBadUsage, sweep_lenet("--budgets min,most"), {"'most' is no budget"});
   expect_refused(kBadUsage, sweep_lenet("--budgets 12.5"), {"'12.5' is no budget"});
   expect_refused(kBadUsage, sweep_lenet("--budgets 1x"), {"whole number from 2 to 1000"});

@@ -51,7 +51,7 @@ TrainerOptions options_with_a_choice(const test::TemporaryFolder& folder) {
   return options;
 }
 
-// What the first rank tells before its training.
+// Events of the first rank before its training.
 struct Told {
   std::vector<std::string> warnings;
   bool is_planned_anew = false;
