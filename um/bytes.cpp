@@ -9,7 +9,8 @@
 namespace spillway::um {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, double>, 12> kUnits{{{"", 1.0},
+// A letter alone is a power of 1024.
+constexpr std::array<std::pair<std::string_view, double>, 20> kUnits{{{"", 1.0},
                                                                       {"B", 1.0},
                                                                       {"kB", 1e3},
                                                                       {"KB", 1e3},
@@ -20,7 +21,15 @@ constexpr std::array<std::pair<std::string_view, double>, 12> kUnits{{{"", 1.0},
                                                                       {"MiB", 1048576.0},
                                                                       {"GiB", 1073741824.0},
                                                                       {"TiB", 1099511627776.0},
-                                                                      {"kiB", 1024.0}}};
+                                                                      {"kiB", 1024.0},
+                                                                      {"k", 1024.0},
+                                                                      {"K", 1024.0},
+                                                                      {"m", 1048576.0},
+                                                                      {"M", 1048576.0},
+                                                                      {"g", 1073741824.0},
+                                                                      {"G", 1073741824.0},
+                                                                      {"t", 1099511627776.0},
+                                                                      {"T", 1099511627776.0}}};
 
 }  // namespace
 
@@ -46,7 +55,9 @@ std::optional<double> parse_amount(std::string_view text) {
   std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
   while (unit.starts_with(' ')) unit.remove_prefix(1);
   for (const auto& [name, factor] : kUnits) {
-    if (unit == name) return number * factor;
+    if (unit != name) continue;
+    if (factor == 1 && number != std::trunc(number)) return std::nullopt;  // a part of a byte
+    return number * factor;
   }
   return std::nullopt;
 }

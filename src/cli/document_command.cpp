@@ -185,7 +185,8 @@ std::string entry(const CLI::Option& option) {
 std::string section(const CLI::App& command, const std::string& name) {
   std::string text = fmt::format(".SS {}\n{}.\n", roff(name), roff(command.get_description()));
   for (const CLI::Option* const option : command.get_options()) {
-    if (option != command.get_help_ptr()) text += entry(*option);
+    const bool is_help = option == command.get_help_ptr() || option == command.get_help_all_ptr();
+    if (!is_help) text += entry(*option);
   }
   if (!command.get_footer().empty()) {  // keeps its line breaks
     text += ".PP\n.nf\n" + roff(command.get_footer()) + "\n.fi\n";

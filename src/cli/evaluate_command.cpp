@@ -69,6 +69,7 @@ void run_evaluation(const EvaluateCommandFlags& flags) {
   const JudgedData judged = flags.common.open_data(
       trained, LookOptions{.on_progress = on_looking, .stop = interrupt.token()});
   const Dataset& data = *judged.samples;
+  const std::vector<std::string> class_names = trained.checkpoint.manifest.checkpoint.class_names;
   const auto evaluator =
       flags.common.make_evaluator(std::move(trained), data, progress, interrupt.token());
   describe(*evaluator, data);
@@ -82,7 +83,7 @@ void run_evaluation(const EvaluateCommandFlags& flags) {
     prefetch::write_json(to_json(*evaluator, data, evaluation), flags.common.json);
   }
   if (flags.confusion.empty()) return;
-  write_confusion_matrix(evaluation.confusion, flags.confusion);
+  write_confusion_matrix(evaluation.confusion, class_names, flags.confusion);
 }
 
 }  // namespace
@@ -103,7 +104,7 @@ void add_evaluate_command(CLI::App& app) {
       "--raw-weights is given.\n"
       "Example: spillway evaluate run1 --data idx:/data/mnist --budget 40% --json -");
   command->callback([flags, command] {
-    flags->common.memory.expect_effects(*command);
+    flags->common.memory.note_idle_flags(*command);
     run_evaluation(*flags);
   });
 }

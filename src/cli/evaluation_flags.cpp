@@ -63,7 +63,7 @@ void EvaluationFlags::add_data_to(CLI::App& command) {
                   "Folder of the byte-pair encoding for --data text:FILE (default: bytes)")
       ->group(kData);
   command.add_option("--batch", batch, "Batch size (default: that of the training)")
-      ->check(CLI::Range(kBatchRange.least, kBatchRange.most))
+      ->check(whole_number(kBatchRange.least, kBatchRange.most))
       ->group(kData);
 }
 
@@ -89,8 +89,8 @@ TrainerOptions EvaluationFlags::options_for(const TrainedNetwork& trained) const
           MemoryOptions{.budget = plan.budget, .mode = memory.mode(), .space = memory.space()},
       .planning = PlanningOptions{.planner = plan.planner,
                                   .may_recompute = plan.recompute == "auto",
-                                  .state = plan.state_rule(),
-                                  .update = plan.update_rule()},
+                                  .state = plan.state_rule(memory.planned_mode()),
+                                  .update = plan.update_rule(memory.planned_mode())},
       .training = {.seed = key.seed}};
   const auto& images = trained.checkpoint.manifest.checkpoint.settings.images;
   if (images) options.images = *images;

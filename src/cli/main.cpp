@@ -1,5 +1,5 @@
 #include <fmt/core.h>
-#include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -8,9 +8,8 @@
 #include <cstdio>
 #include <exception>
 #include <new>
-#include <optional>
-#include <sstream>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -19,7 +18,9 @@
 #include "src/bench/build.h"
 #include "src/cli/bench/bench_command.h"
 #include "src/cli/commands.h"
+#include "src/cli/flags/bad_usage.h"
 #include "src/cli/flags/flag_values.h"
+#include "src/cli/terminal/help.h"
 #include "src/cli/terminal/interrupt.h"
 #include "src/cli/terminal/terminal.h"
 #include "src/cli/train/recipe.h"
@@ -30,47 +31,6 @@
 
 namespace spillway::cli {
 namespace {
-
-// Returns "spillway bench train".
-std::string command_line_of(const CLI::App& command) {
-  const CLI::App* const parent = command.get_parent();
-  return parent == nullptr ? command.get_name()
-                           : command_line_of(*parent) + " " + command.get_name();
-}
-
-std::string misspelt_option(const CLI::App& command, const std::string& wrong) {
-  std::vector<std::string> names;
-  for (const CLI::Option* const option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  const auto nearest = um::nearest_name(wrong, names);
-  const std::string name = command_line_of(command);
-  return fmt::format("{} has no option '{}'; {}", name, wrong,
-                     nearest ? "did you mean '" + *nearest + "'?" : "see " + name + " --help");
-}
-
-std::string misspelt_subcommand(const CLI::App& command, const std::string& wrong) {
-  std::vector<std::string> names;
-  for (const CLI::App* const each : command.get_subcommands({})) names.push_back(each->get_name());
-  const auto nearest = um::nearest_name(wrong, names);
-  return fmt::format("{} has no subcommand '{}'; {}", command_line_of(command), wrong,
-                     nearest ? "did you mean '" + *nearest + "'?"
-                             : fmt::format("there are {}", fmt::join(names, ", ")));
-}
-
-// Returns a sentence about the first unknown subcommand or option of a refused command line, with
-// the nearest name; nothing if all are known.
-std::optional<std::string> misspelling(const CLI::App& app) {
-  const CLI::App* command = &app;
-  while (!command->get_subcommands().empty()) command = command->get_subcommands().back();
-  for (const std::string& unknown : command->remaining()) {
-    if (unknown.starts_with("--")) {
-      return misspelt_option(*command, unknown.substr(0, unknown.find('=')));
-    }
-    if (command->get_require_subcommand_min() > 0) return misspelt_subcommand(*command, unknown);
-  }
-  return std::nullopt;
-}
 
 #ifdef __clang__
 constexpr const char* kCompiler = "Clang " __clang_version__;
@@ -91,6 +51,7 @@ std::string version_text() {
 
 constexpr int kFailure = 1;
 constexpr int kBadUsage = 2;
+constexpr int kUnread = 128 + SIGPIPE;  // as of a program that `| head` ends, without a word
 
 // Waits on all ranks except the first. Ranks usually fail alike before they have joined. Rank 0
 // reports the failure and exits, and the launcher ends the others: each message appears once.
@@ -104,6 +65,8 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", version_text,
                        "Show version, commit, compiler, and versions of oneDNN and CUDA");
   app.require_subcommand(1);
+  app.formatter(make_help_formatter());  // before the subcommands, which take both
+  app.set_help_all_flag("--help-all", "Print this help message with all options and exit");
   add_train_command(app);
   add_evaluate_command(app);
   add_predict_command(app);
@@ -119,7 +82,8 @@ int run(int argc, char** argv) {
   add_devices_command(app);
   add_document_command(app);
   app.footer(
-      "Each subcommand explains itself: spillway train --help\n"
+      "Each subcommand explains itself: spillway train --help, and all of its options: spillway "
+      "train --help-all\n"
       "Example: spillway train --net resnet50 --batch 32 --steps 20 --budget 40%");
   try {
     std::vector<std::string> arguments{argv + 1, argv + argc};
@@ -131,14 +95,10 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
     let_first_rank_tell();
-    if (const auto sentence = misspelling(app)) {
-      tell("{}\n", um::shortened(*sentence));
+    if (const auto help = help_without_subcommand(app, error)) {
+      tell(*help);
     } else {
-      std::stringstream text;
-      app.exit(error, text, text);
-      for (std::string line; std::getline(text, line);) {
-        tell("{}\n", um::shortened(line));
-      }
+      tell("spillway: {}\n", um::shortened(sentence_about(app, error)));
     }
     return kBadUsage;
   }
@@ -151,8 +111,13 @@ std::string sentence_of(const std::system_error& error) {
     return "cannot write to standard output: " + error.code().message();
   }
   if (error.code() == std::errc::resource_unavailable_try_again) {
-    return "the system starts no more threads; raise the limit of processes (ulimit -u), or run "
-           "fewer programs";
+    rlimit addresses{};
+    const bool is_limited =
+        getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY;
+    return std::string{
+               "the system starts no more threads; raise the limit of processes (ulimit "
+               "-u)"} +
+           (is_limited ? " or of addresses (ulimit -v)" : "") + ", or run fewer programs";
   }
   return std::string{"the system refuses: "} + error.what();
 }
@@ -173,6 +138,14 @@ void explain_failure(const Sentence& sentence) noexcept {
   explain(sentence);
 }
 
+// Returns whether the reader of the output has gone, as `| head` does, which needs no words. A
+// training says how it goes on.
+bool is_cut_off(int argc, char** argv) {
+  const bool trains = argc > 1 && std::string_view{argv[1]} == "train";
+  return std::ferror(stdout) != 0 && is_output_unread() &&
+         (!trains || argc == 3);  // with --help alone
+}
+
 int run_and_explain(int argc, char** argv) {
   try {
     const int code = run(argc, argv);
@@ -182,10 +155,12 @@ int run_and_explain(int argc, char** argv) {
     explain([&] { return std::string{"interrupted; "} + interrupted.what(); });
     return exit_code_of_interrupt();
   } catch (const um::Error& error) {
+    if (is_cut_off(argc, argv)) return kUnread;
     explain_failure([&] { return error.what(); });
   } catch (const std::bad_alloc&) {
     explain_failure([] { return "this machine has no more memory"; });
   } catch (const std::system_error& error) {
+    if (is_cut_off(argc, argv)) return kUnread;
     explain_failure([&] { return sentence_of(error); });
   } catch (const std::exception& error) {
     explain_failure(

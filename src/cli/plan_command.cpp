@@ -365,7 +365,7 @@ void add_plan_command(CLI::App& app) {
       "Example: spillway plan --net resnet50 --batch 256 --machine h100 --budget 40% --ranks 8 "
       "--interconnect 25GB/s");
   command->callback([options, command] {
-    options->memory.expect_effects(*command);
+    options->memory.note_idle_flags(*command);
     plan(*options);
   });
 }

@@ -291,7 +291,7 @@ void expect_files_or_data(const CLI::App& command, const PredictCommandFlags& fl
 
 void run_predictions(const CLI::App& command, PredictCommandFlags& flags) {
   expect_files_or_data(command, flags);
-  flags.common.memory.expect_effects(command);
+  flags.common.memory.note_idle_flags(command);
   if (flags.has_logits && flags.common.json.empty()) {
     throw CLI::ValidationError{"--logits", "is of --json; give --json FILE"};
   }

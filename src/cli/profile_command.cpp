@@ -170,7 +170,7 @@ void add_profile_command(CLI::App& app) {
       ->capture_default_str();
   command->footer("Example: spillway profile --net resnet50 --batch 32 --out resnet50.json");
   command->callback([options, command] {
-    options->memory.expect_effects(*command);
+    options->memory.note_idle_flags(*command);
     profile(*options, command->config_to_str());
   });
 }

@@ -93,7 +93,7 @@ void add_report_command(CLI::App& app) {
   command
       ->add_option(
           "inputs", flags->inputs,
-          "Files written by train --json, bench --json, train --trace, plan --timeline and plan "
+          "Files written by train --json, bench --json, train --timeline, plan --timeline and plan "
           "--out, or folders of such files")
       ->required();
   command

@@ -313,7 +313,7 @@ void add_sweep_command(CLI::App& app) {
   command
       ->add_option("--threads", options->threads,
                    "Points evaluated in parallel (default: one per processor)")
-      ->check(CLI::Range(1, kMaxThreads));
+      ->check(whole_number(1, kMaxThreads));
   command
       ->add_option("--noise", options->noise,
                    "Also simulate each plan with each task's time up to so much shorter or longer, "

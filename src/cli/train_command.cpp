@@ -136,18 +136,25 @@ class Description {
     const prefetch::PlanFacts facts = facts_of(trainer_.plans(), workload());
     tell("{} ({} parameters) at batch {} on {}\n", network().name,
          nets::count_parameters(network()), batch(), trainer_.context().backend->description());
+    describe_data();
     describe_ranks();
     describe_sub_batches();
-    tell("{}; budget {} (smallest feasible {}, all near {})\n",
+    const prefetch::NearNeed need = trainer_.need();
+    tell("{}; budget {} (smallest feasible {}, all near {}{})\n",
          trainer_.session().memory_description(), um::to_string(trainer_.plans().budget),
-         um::to_string(trainer_.need().smallest), um::to_string(trainer_.need().resident));
+         um::to_string(need.smallest), um::to_string(need.resident),
+         need.peak_with_workspace == need.resident
+             ? ""
+             : fmt::format(", with room for any algorithm {}",
+                           um::to_string(need.peak_with_workspace)));
     std::string algorithms;
     for (const auto& [name, count] : facts.algorithms) {
       algorithms += fmt::format("{}{} {}", algorithms.empty() ? "" : ", ", count, name);
     }
-    tell("plan of {}: {} out and {} in a step, {} recomputed; algorithms: {}\n",
-         trainer_.plan().planner, um::to_string(facts.offloaded), um::to_string(facts.prefetched),
-         um::count_of(facts.recomputed_tasks, "task"), algorithms);
+    tell("plan of {}: {} out and {} in a step, {} recomputed{}{}\n", trainer_.plan().planner,
+         um::to_string(facts.offloaded), um::to_string(facts.prefetched),
+         um::count_of(facts.recomputed_tasks, "task"),
+         algorithms.empty() ? "" : "; algorithms: ", algorithms);
     if (const auto use = trainer_.session().arena_use()) {
       tell("arena: {}\n", describe_places(places_json(*use)));
     }
@@ -173,6 +180,19 @@ class Description {
   [[nodiscard]] bool is_of_text() const { return network().reads_text(); }
   [[nodiscard]] const Workload& workload() const { return trainer_.workload(); }
   [[nodiscard]] const prefetch::SubBatches& sub_batches() const { return workload().sub_batches(); }
+
+  // "images in flowers: 300 to learn from, 99 to test on, 3 classes"
+  void describe_data() const {
+    const DatasetPair& data = trainer_.data();
+    const std::size_t classes =
+        data.class_names.empty() ? data.train->classes() : data.class_names.size();
+    const bool tells_classes = !is_of_text() && flags_.data != kGeneratedData;
+    tell("{}{}: {} to learn from, {} to test on{}{}\n", data.train->name(),
+         flags_.has_data ? "" : " (no --data was given)", data.train->size(), data.test->size(),
+         is_of_text() ? fmt::format(", of {} each", um::count_of(network().input().height, "token"))
+                      : "",
+         tells_classes ? fmt::format(", {} classes", classes) : "");
+  }
 
   void describe_frozen() const {
     const std::vector<std::string>& patterns = trainer_.options().step.frozen;
@@ -226,7 +246,7 @@ class Description {
 
 struct TrainCommandFlags {
   TrainingFlags flags;
-  std::string trace;
+  std::string timeline;
   std::string json;
   std::string arguments;  // the command line's arguments, joined
 };
@@ -245,7 +265,8 @@ class Training {
     Description{trainer_, options_.flags}.describe();
     const TrainOptions& training = trainer_.options().training;
     const std::size_t batch = trainer_.options().step.batch;
-    report_.emplace(options_.json, samples_of_step(trainer_.options().network, batch),
+    report_.emplace(JsonLines{options_.json, options_.flags.checkpoint.resume},
+                    samples_of_step(trainer_.options().network, batch),
                     StepRange{.before = training.first_step,
                               .last = last_step(training, trainer_.data(), batch)},
                     trainer_.plans().budget);
@@ -253,9 +274,9 @@ class Training {
     attempt([&] {
       report_->finish(training_json(trainer_, summary, options_.flags.memory.far), summary);
     });
-    report_->print(summary);
+    report_->print(summary, options_.flags.profile_file);
     attempt([&] { write_confusion(summary); });
-    attempt([&] { write_trace(); });
+    attempt([&] { write_timeline(); });
     if (failure_) std::rethrow_exception(failure_);
   }
 
@@ -296,8 +317,8 @@ class Training {
             }};
   }
 
-  void write_trace() const {
-    if (options_.trace.empty()) return;
+  void write_timeline() const {
+    if (options_.timeline.empty()) return;
     const prefetch::Timeline& measured = trainer_.session().timeline();
     std::vector<prefetch::NamedTimeline> timelines;
     if (trainer_.memory() != MemoryMode::kResident) {
@@ -308,7 +329,7 @@ class Training {
       timelines.push_back({"measured, last step", measured});
     }
     prefetch::write_json(prefetch::to_chrome_trace(trainer_.graph(), trainer_.plan(), timelines),
-                         options_.trace);
+                         options_.timeline);
   }
 
   void write_confusion(const TrainingSummary& summary) const {
@@ -317,7 +338,8 @@ class Training {
       tell("no confusion matrix: there was no evaluation\n");
       return;
     }
-    write_confusion_matrix(summary.evaluation->confusion, options_.flags.confusion);
+    write_confusion_matrix(summary.evaluation->confusion, trainer_.data().class_names,
+                           options_.flags.confusion);
   }
 
   const TrainCommandFlags& options_;
@@ -341,18 +363,19 @@ void report_nothing_left(const TrainCommandFlags& options, const nets::Network& 
   if (training.evaluation) {
     summary.update(test_figures(evaluation_of(*training.evaluation), network.reads_text()));
   }
-  JsonLines{options.json}.write({{"summary", summary}});
+  JsonLines{options.json, /*goes_on=*/true}.write({{"summary", summary}});
 }
 
 void expect_writable_outputs(const TrainCommandFlags& options) {
   const TrainingFlags& flags = options.flags;
   expect_one_standard_output({{"--json", options.json},
-                              {"--trace", options.trace},
+                              {"--timeline", options.timeline},
                               {"--confusion", options.flags.confusion}});
   expect_writable(options.json);
-  expect_writable(options.trace);
+  expect_writable(options.timeline);
   expect_writable(options.flags.confusion);
-  if (flags.checkpoint.resume || flags.checkpoint.folder.empty()) return;
+  if (flags.checkpoint.resume) return expect_own_log(options.json);
+  if (flags.checkpoint.folder.empty()) return;
   expect_no_checkpoint(flags.checkpoint.folder);
   expect_writable_folder(flags.checkpoint.folder);
 }
@@ -364,7 +387,7 @@ void join_ranks(TrainCommandFlags& options) {
   if (is_first(flags.shards.communicator())) return;
   be_silent();
   options.json.clear();
-  options.trace.clear();
+  options.timeline.clear();
   flags.confusion.clear();
 }
 
@@ -380,16 +403,23 @@ void run_training(TrainCommandFlags& options) {
   TrainerOptions asked = flags.trainer(options.arguments);
   const nets::Network network = asked.network;
   try {
-    Training{options, std::move(asked), interrupt.token()}.run();
+    std::optional<Training> training;
+    try {
+      training.emplace(options, std::move(asked), interrupt.token());
+    } catch (const Interrupted&) {
+      throw Interrupted{"no step was trained"};
+    }
+    training->run();
   } catch (const NothingLeft& all) {
     report_nothing_left(options, network, all);
   }
 }
 
 // Trains; a failure on one rank ends all ranks, which wait for it.
-void train(TrainCommandFlags& options) {
+void train(TrainCommandFlags& options, const CLI::App& command) {
   options.flags.expect_files_of_all_steps();
   join_ranks(options);
+  options.flags.memory.note_idle_flags(command);
   Communicator* const communicator = options.flags.shards.communicator();
   if (communicator == nullptr || communicator->ranks() == 1) return run_training(options);
   try {
@@ -411,21 +441,22 @@ void add_train_command(CLI::App& app) {
   options->flags.add_to(*command);
   add_recipe_to(*command);
   command
-      ->add_option("--trace", options->trace,
+      ->add_option("--timeline", options->timeline,
                    "Write a Chrome trace of the last step (or its last sub-batch), predicted and "
                    "measured, to this file; Perfetto opens it")
       ->group("Output");
   command
       ->add_option(
           "--json", options->json,
-          "Write one JSON object per step and a summary to this file, - for standard output")
+          "Write one JSON object per step and a summary to this file, - for standard output. A "
+          "training that goes on adds to the file")
       ->group("Output");
   command->footer(
       "Example: spillway train --net resnet50 --batch 32 --steps 20 --budget 40% --json -");
   command->callback([options, command] {
     options->flags.complete(*command);
     options->arguments = command->config_to_str();
-    train(*options);
+    train(*options, *command);
   });
 }
 

@@ -4,7 +4,6 @@
 #include <span>
 #include <sstream>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "nets/families/network_catalogue.h"
@@ -30,11 +29,6 @@ const std::string& network_text(const fs::path& folder, const Checkpoint& checkp
 }  // namespace
 
 ChosenCheckpoint find_trained(const fs::path& folder, bool wants_best) {
-  std::error_code ignored;
-  if (!fs::is_directory(folder, ignored) || find_manifests(folder).empty()) {
-    throw um::Error{"there is no checkpoint in " + folder.string() +
-                    "; give the folder of a train --checkpoint"};
-  }
   return wants_best ? choose_best_checkpoint(folder) : choose_checkpoint(folder);
 }
 

@@ -1,6 +1,8 @@
 #include "src/host/host_backend.h"
 
 #include <omp.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <type_traits>
 #include <utility>
@@ -67,6 +69,21 @@ um::Bytes default_workspace(const Machine& machine, const Op& op) {
   } else {
     return {};
   }
+}
+
+// Throws: um::Error where a limit of addresses leaves no room for a kernel's code. oneDNN's
+// generator would end the program with SIGSEGV.
+void expect_room_for_code() {
+  constexpr std::size_t kRoom = 16U << 20U;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  void* const room = mmap(nullptr, kRoom, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                          /*fd=*/-1, /*offset=*/0);
+  if (room == MAP_FAILED) {
+    throw um::Error{"the limit of addresses of " + um::to_string(um::Bytes{limit.rlim_cur}) +
+                    " (ulimit -v) leaves no room for the code of kernels; raise it"};
+  }
+  munmap(room, kRoom);
 }
 
 }  // namespace
@@ -161,6 +178,7 @@ std::unique_ptr<FarKernel> HostBackend::prepare_far(const Operation& update) con
 
 std::unique_ptr<Kernel> HostBackend::prepare(const Operation& operation,
                                              std::string_view algorithm) const {
+  expect_room_for_code();
   const TeamSize team{machine_.threads};
   return std::visit(
       [&](const auto& op) -> std::unique_ptr<Kernel> {

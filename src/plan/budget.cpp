@@ -29,6 +29,7 @@ Bytes scale(Bytes size, double factor) {
 std::optional<double> parse_percent(std::string_view text) {
   if (!text.ends_with('%')) return std::nullopt;
   text.remove_suffix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
   constexpr double kMax = 1e6;  // more than any use
   double percent = 0;
   const char* const end = text.data() + text.size();

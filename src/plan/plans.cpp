@@ -206,6 +206,16 @@ std::string_view to_string(MemoryMode mode) {
   return "";
 }
 
+std::string_view to_string(StateRule rule) {
+  if (rule == StateRule::kAuto) return "auto";
+  return rule == StateRule::kNear ? "near" : "far";
+}
+
+std::string_view to_string(UpdateRule rule) {
+  if (rule == UpdateRule::kAuto) return "auto";
+  return rule == UpdateRule::kNear ? "near" : "far";
+}
+
 void expect_usable(const PlanOfFile& file, const TaskGraph& graph, Bytes page, MemoryMode memory) {
   const auto& [plan, name] = file;
   if (plan.page != page) {

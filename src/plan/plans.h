@@ -40,6 +40,10 @@ enum class UpdateRule : std::uint8_t {
   kFar    ///< the processor beside far memory, as far as it may (prefetch::far_updatable())
 };
 
+/// Returns "auto", "near" or "far".
+[[nodiscard]] std::string_view to_string(StateRule rule);
+[[nodiscard]] std::string_view to_string(UpdateRule rule);
+
 /// How the plans of a run are to be made.
 struct PlanRequest {
   MemoryMode memory = MemoryMode::kManaged;

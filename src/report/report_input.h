@@ -21,7 +21,7 @@ namespace spillway {
 /// What a file of a report holds.
 enum class ReportInputKind {
   kBench,     ///< "spillway-bench" version 2, checked; of version 1, made 2
-  kTimeline,  ///< a Chrome trace, as `spillway train --trace` writes it
+  kTimeline,  ///< a Chrome trace, as `spillway train --timeline` writes it
   kTraining,  ///< a line a step, as `spillway train --json` writes it
   kPlan       ///< "spillway-plan" version 1
 };

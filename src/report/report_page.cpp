@@ -18,6 +18,7 @@
 #include "src/report/training_log.h"
 #include "src/report/verdict.h"
 #include "um/error.h"
+#include "um/text/wording.h"
 
 namespace spillway {
 namespace {
@@ -107,17 +108,6 @@ json plan_data(const ReportInput& input) {
           {"prefetch_bytes", bytes_of(list("prefetches"))}};
 }
 
-// As a cell: quoted where that is needed (RFC 4180).
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"') result += '"';
-    result += c;
-  }
-  return result + '"';
-}
-
 void append(std::span<const double> figures, std::string& line) {
   for (const double figure : figures) {
     line += ',';
@@ -126,7 +116,7 @@ void append(std::span<const double> figures, std::string& line) {
 }
 
 void append_rows(const ReportInput& input, std::string& table) {
-  const std::string name = quoted(input.name);
+  const std::string name = um::csv_field(input.name);
   auto evaluation = input.training.evaluations.begin();
   const auto end = input.training.evaluations.end();
   for (const TrainingStep& step : input.training.steps) {

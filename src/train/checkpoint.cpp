@@ -168,7 +168,8 @@ KeptSettings read_kept_settings(const JsonView& root) {
           .images = read_kept_images(root),
           .evaluations = root.has("evaluations") ? read_evaluation_rule(root.at("evaluations"))
                                                  : EvaluationRule{},
-          .train_samples = root.has("train_samples") ? root.at("train_samples").integer() : 0};
+          .train_samples = root.has("train_samples") ? root.at("train_samples").integer() : 0,
+          .planning = read_planning(root)};
 }
 
 // Takes `begin` and the number behind it from the front of `name`. Nothing where there is none, or

@@ -16,6 +16,7 @@
 #include "src/ops/training_operations.h"
 #include "src/train/evaluation.h"
 #include "src/train/learning_rate.h"
+#include "um/bytes.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -38,8 +39,21 @@ struct EvaluationRule {
   friend bool operator==(const EvaluationRule&, const EvaluationRule&) = default;
 };
 
+/// How the plan of a checkpoint was asked for, and where it was made.
+struct KeptPlanning {
+  std::string budget;           ///< MemoryOptions::budget
+  std::string memory;           ///< MemoryOptions::mode, or "auto"
+  std::string planner;          ///< PlanningOptions::planner
+  bool may_recompute = true;    ///< PlanningOptions::may_recompute
+  std::string state;            ///< PlanningOptions::state: "auto", "near" or "far"
+  std::string update;           ///< PlanningOptions::update, the same words
+  std::string device;           ///< with its kernels: "host (AMD EPYC 9R14) with oneDNN 3.1, AVX2"
+  std::string mode = {};        ///< that it ran in, "managed"
+  um::Bytes budget_bytes = {};  ///< of the whole run
+};
+
 /// What a training that goes on takes from its checkpoint, unless the user gives something else.
-/// Its bits depend on all of it.
+/// Its bits depend on all of it except the planning, where algorithms are kept.
 struct KeptSettings {
   LearningRateOptions learning_rate;
   OptimizerOptions optimizer;
@@ -57,7 +71,8 @@ struct KeptSettings {
   std::optional<float> dropout;  ///< of all layers that drop; nothing where they differ. Likewise
   std::optional<ImageOptions> images = {};  ///< of a training on a folder of images
   EvaluationRule evaluations = {};
-  std::uint64_t train_samples = 0;  ///< TrainerOptions::train_samples
+  std::uint64_t train_samples = 0;            ///< TrainerOptions::train_samples
+  std::optional<KeptPlanning> planning = {};  ///< older programs did not write it
 };
 
 /// What it takes to use a network of texts without its training.

@@ -255,7 +255,10 @@ std::vector<CheckpointFinding> verify_checkpoints(const fs::path& folder) {
 }
 
 ChosenCheckpoint choose_checkpoint(const fs::path& folder, Meanwhile meanwhile) {
-  expect_checkpoint(folder);
+  if (!holds_checkpoint(folder)) {
+    throw um::Error{"there is no checkpoint in " + folder.string() +
+                    "; give the folder of a train --checkpoint"};
+  }
   Look look;
   for (int looks = kMostLooks; looks >= 0; --looks) {
     look = look_for_checkpoint(folder, looks == 0 ? Meanwhile::kIsLocked : meanwhile);
@@ -330,11 +333,18 @@ void expect_checkpoint(const fs::path& folder) {
 
 void expect_no_checkpoint(const fs::path& folder) {
   if (!holds_checkpoint(folder)) return;
-  throw um::Error{"there is a checkpoint in " + folder.string() +
+  std::string network;
+  try {
+    network = " of " + read_manifest(find_manifests(folder).front()).checkpoint.key.network;
+  } catch (const um::Error&) {
+    // It is damaged, and in the way all the same.
+  }
+  throw um::Error{"there is a checkpoint" + network + " in " + folder.string() +
                   "; give --resume to go on from it, or another folder"};
 }
 
 KeptSettings read_settings(const fs::path& folder) {
+  expect_checkpoint(folder);
   return choose_checkpoint(folder).manifest.checkpoint.settings;
 }
 

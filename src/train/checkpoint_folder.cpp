@@ -210,13 +210,6 @@ void CheckpointFolder::restore(const std::string& name, const ChosenCheckpoint& 
   replace(name, um::InputFile{chosen.path}.text(prefetch::kLargestJsonFile));
 }
 
-std::string CheckpointFolder::plan_path(const ChosenCheckpoint& chosen, std::size_t index) const {
-  const std::vector<StoredFile>& plans = chosen.manifest.plans;
-  if (index < plans.size()) return folder_.path_of(plans[index].name);
-  throw um::Error{chosen.path.string() + " names " + um::count_of(plans.size(), "plan") +
-                  ", but this training needs more"};
-}
-
 std::vector<std::string> CheckpointFolder::plan_paths(const ChosenCheckpoint& chosen) const {
   std::vector<std::string> paths;
   for (const StoredFile& plan : chosen.manifest.plans) paths.push_back(folder_.path_of(plan.name));

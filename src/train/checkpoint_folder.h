@@ -49,14 +49,11 @@ class CheckpointFolder {
   [[nodiscard]] ChosenCheckpoint go_on(const CheckpointKey& key);
   /// Fills `state` from a chosen checkpoint. Throws: um::Error as State::load() does.
   void load(const ChosenCheckpoint& chosen, State& state) const;
-  /// The file of a chosen checkpoint's plan of training step number `index`.
-  /// Throws: um::Error when it has no such plan.
-  [[nodiscard]] std::string plan_path(const ChosenCheckpoint& chosen, std::size_t index) const;
   /// Leaves the folder as saving the chosen checkpoint would have, where a training that saved it
   /// was killed before, or kept more: for a training that will save no other. What cannot be
   /// written or removed stays.
   void settle(const ChosenCheckpoint& chosen);
-  /// Those of all its plans, in order.
+  /// The files of a chosen checkpoint's plans, of each training step in order.
   [[nodiscard]] std::vector<std::string> plan_paths(const ChosenCheckpoint& chosen) const;
   /// Throws: as expect_no_checkpoint().
   void expect_empty() const;

@@ -108,20 +108,27 @@ void PlannedSteps::cut_batch() {
   if (batches.steps > 1) build(options_.step, batches);
 }
 
-// Files that were made without a look at the data are of images that are floats.
-void PlannedSteps::take_floats_for(const PlanPath& path) {
+// Files that were made without a look at the data are of images that are floats, and so are the
+// plans of a training that began with such a file.
+void PlannedSteps::take_floats_for(const PlanPath& path, const KeptPlans& kept) {
   if (!options_.step.has_byte_images) return;
   const std::string& profile = options_.planning.profile_file;
   const auto fits = [&](const std::string& file) { return is_file_of(*choice_, file); };
-  if ((!path || fits(path(0))) && (profile.empty() || fits(profile))) return;
+  if ((path && !fits(path(0))) || (!profile.empty() && !fits(profile))) return build_with(false);
+  if (!kept.are_there() || options_.ranks.are_used() || kept.are_of(*choice_)) return;
+  build_with(false);
+  if (!kept.are_of(*choice_)) build_with(true);
+}
+
+void PlannedSteps::build_with(bool has_byte_images) {
   StepOptions step = options_.step;
-  step.has_byte_images = false;
+  step.has_byte_images = has_byte_images;
   build(step, prefetch::SubBatches{near_->sub_batches()});
   if (near_->sub_batches().steps == 1) whole_need_ = choice_->need();
 }
 
 void PlannedSteps::plan(const PlanPath& path, const KeptPlans& kept) {
-  take_floats_for(path);
+  take_floats_for(path, kept);
   std::vector<PlanOfFile> files;
   if (path) {
     FilePlans read = read_file_plans(*choice_, request_, path);
@@ -129,7 +136,7 @@ void PlannedSteps::plan(const PlanPath& path, const KeptPlans& kept) {
     files = std::move(read.plans);
   }
   expect_budget_kept(files);
-  const Bytes limit = find_limit(files.empty() ? nullptr : &files.back().plan);
+  const Bytes limit = files.empty() ? limit_of(kept) : find_limit(&files.back().plan);
   if (files.empty()) workload_ = &choice_->within(limit);
   if (files.empty()) {
     expect_feasible(*workload_, limit, request_);
@@ -147,13 +154,42 @@ void PlannedSteps::plan(const PlanPath& path, const KeptPlans& kept) {
     plans_ = use_plans(std::move(files), *workload_, profiles_, limit, request_);
     return;
   }
-  if (use_kept(kept, *workload_, limit)) return;
-  // Another rank's state may be near, so that all of them ask.
-  if (request_.state != StateRule::kNear && use_kept(kept, choice_->far(), limit)) return;
-  plan_anew(limit, kept);
+  const KeptPlans::Difference difference = kept.difference(options_.ranks, settings(), limit);
+  if (difference.text.empty() && use_kept(kept, limit)) return;
+  plan_anew(limit, kept, difference);
 }
 
-// The checkpoint's plans, where they are of these steps. All ranks call it with the same ones.
+// The checkpoint's budget, where the same is asked for and can be kept here; else what is asked.
+Bytes PlannedSteps::limit_of(const KeptPlans& kept) const {
+  if (request_.memory != MemoryMode::kResident && !options_.ranks.are_used() && kept.are_there()) {
+    const std::optional<Bytes> same = kept.budget(options_.memory.budget, *choice_);
+    if (same && *same >= choice_->need().smallest && *same <= available_memory()) return *same;
+  }
+  return find_limit(nullptr);
+}
+
+// Returns the settings that a checkpoint keeps.
+KeptSettings PlannedSteps::settings() const {
+  KeptSettings settings = kept_settings(options_, context_, near_->sub_batches());
+  settings.planning->mode = to_string(request_.memory);
+  return settings;
+}
+
+// The checkpoint's plans, where they are of one of the steps that may run.
+bool PlannedSteps::use_kept(const KeptPlans& kept, Bytes limit) {
+  if (use_kept(kept, *workload_, limit)) return true;
+  const bool may_be_far = request_.state != StateRule::kNear &&
+                          request_.memory != MemoryMode::kResident &&
+                          request_.update != UpdateRule::kFar;
+  if (!may_be_far) return false;
+  // Another rank's state may be near, so that all of them ask.
+  if (use_kept(kept, choice_->far(), limit)) return true;
+  const Workload* const far_updates = choice_->far_updates();
+  return request_.update != UpdateRule::kNear && far_updates != nullptr &&
+         !options_.ranks.are_used() && use_kept(kept, *far_updates, limit);
+}
+
+// The same where they are of `steps`. All ranks call it with the same ones.
 bool PlannedSteps::use_kept(const KeptPlans& kept, const Workload& steps, Bytes limit) {
   if (!kept.are_there()) return false;
   std::vector<prefetch::Profile> profiles = profiles_for(steps, *workload_, profiles_);
@@ -165,7 +201,8 @@ bool PlannedSteps::use_kept(const KeptPlans& kept, const Workload& steps, Bytes 
   return true;
 }
 
-void PlannedSteps::plan_anew(Bytes limit, const KeptPlans& kept) {
+void PlannedSteps::plan_anew(Bytes limit, const KeptPlans& kept,
+                             const KeptPlans::Difference& difference) {
   std::size_t tasks = 0;
   for (const RepeatedStep& part : workload_->training_steps()) {
     tasks += part.step.graph.tasks.size();
@@ -177,8 +214,7 @@ void PlannedSteps::plan_anew(Bytes limit, const KeptPlans& kept) {
   profiles_ = profiles_for(*workload_, measured, std::move(profiles_));  // not the favoured ones
   plans_ = std::move(outcome.plans);
   if (!kept.are_there() || !events_.on_warning) return;
-  const std::string departure = kept.departure(*workload_, plans_.training);
-  if (!departure.empty()) events_.on_warning(departure);
+  events_.on_warning(kept.departure(difference, *workload_, plans_.training));
 }
 
 // Of the measured steps; those that run are made anew where other buckets are faster.
@@ -239,7 +275,7 @@ Bytes PlannedSteps::find_limit(const prefetch::Plan* plan) const {
     throw um::Error{"a budget of " + um::to_string(limit) + " is more than the " +
                     um::to_string(available) + " of memory that are free; " +
                     (is_given
-                         ? "give a smaller --budget (or MemoryOptions::budget)"
+                         ? "give a smaller --budget"
                          : "give a smaller --budget to spillway plan, and use the plan it makes")};
   }
   return limit;

@@ -16,6 +16,7 @@
 #include "src/plan/plans.h"
 #include "src/plan/state_choice.h"
 #include "src/plan/workload.h"
+#include "src/train/kept_plans.h"
 #include "src/train/parts/rank_plans.h"
 #include "src/train/trainer_options.h"
 #include "um/bytes.h"
@@ -33,10 +34,10 @@ class PlannedSteps {
 
   /// Cuts the batch as the options say.
   void cut_batch();
-  /// Measures and plans; where there are files of plans, reads these instead, and of several ranks
-  /// uses what is `kept`, as far as it fits. Where plans or profiles of files are of images that
-  /// are floats, they become that. To be called once. Throws: um::Error, one sentence for the user;
-  /// Interrupted.
+  /// Measures and plans; where there are files of plans, reads these instead. A training that goes
+  /// on uses the plans that are `kept`, or makes new ones with their algorithms, and warns. Where
+  /// plans or profiles of files are of images that are floats, they become that. To be called once.
+  /// Throws: um::Error, one sentence for the user; Interrupted.
   void plan(const PlanPath& files, const KeptPlans& kept = {});
 
   [[nodiscard]] const Workload& workload() const { return *workload_; }
@@ -48,6 +49,8 @@ class PlannedSteps {
   /// Whether these are of this machine or of a file; else no plan depends on them.
   [[nodiscard]] bool are_timed() const { return are_timed_; }
   [[nodiscard]] const Plans& plans() const { return plans_; }
+  /// Returns the settings that a checkpoint keeps, without the bytes of the budget.
+  [[nodiscard]] KeptSettings settings() const;
   /// In which gradients are exchanged, where there are ranks.
   [[nodiscard]] const prefetch::BucketRule& buckets() const { return buckets_; }
 
@@ -56,14 +59,17 @@ class PlannedSteps {
   void build_shards(const StepOptions& step);
   [[nodiscard]] PlanRequest state_request() const;
   void choose_state();
+  [[nodiscard]] um::Bytes limit_of(const KeptPlans& kept) const;
+  [[nodiscard]] bool use_kept(const KeptPlans& kept, um::Bytes limit);
   [[nodiscard]] bool use_kept(const KeptPlans& kept, const Workload& steps, um::Bytes limit);
   void choose_buckets(const prefetch::Interconnect& interconnect, um::Bytes limit);
-  void take_floats_for(const PlanPath& files);
+  void take_floats_for(const PlanPath& files, const KeptPlans& kept);
+  void build_with(bool has_byte_images);
   [[nodiscard]] um::Bytes available_memory() const;
   void expect_budget_kept(std::span<const PlanOfFile> files) const;
   [[nodiscard]] prefetch::NearNeed need_for(const prefetch::Plan* plan) const;
   [[nodiscard]] um::Bytes find_limit(const prefetch::Plan* plan) const;
-  void plan_anew(um::Bytes limit, const KeptPlans& kept);
+  void plan_anew(um::Bytes limit, const KeptPlans& kept, const KeptPlans::Difference& difference);
   [[nodiscard]] bool needs_times() const;
   [[nodiscard]] std::vector<prefetch::Profile> find_profiles(um::Bytes limit);
   [[nodiscard]] std::vector<prefetch::Profile> measured_profiles(um::Bytes limit);

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <initializer_list>
 #include <limits>
+#include <string_view>
 #include <variant>
 
 #include "um/text/wording.h"
@@ -316,6 +318,39 @@ MixOptions read_mixing(const JsonView& root) {
   return {.mixup = alpha("mixup"), .cutmix = alpha("cutmix")};
 }
 
+json to_json(const KeptPlanning& planning) {
+  return {{"budget", planning.budget},
+          {"memory", planning.memory},
+          {"planner", planning.planner},
+          {"recompute", planning.may_recompute},
+          {"state", planning.state},
+          {"update", planning.update},
+          {"device", planning.device},
+          {"mode", planning.mode},
+          {"budget_bytes", planning.budget_bytes.count()}};
+}
+
+std::optional<KeptPlanning> read_planning(const JsonView& root) {
+  if (!root.has("planning")) return std::nullopt;
+  const JsonView view = root.at("planning");
+  const auto text = [&](const char* name) { return view.at(name).string(); };
+  const auto one_of = [&](const char* name, std::initializer_list<std::string_view> words) {
+    if (std::ranges::count(words, text(name)) == 0) {
+      throw view.at(name).error(fmt::format("is '{}', not {}", text(name), fmt::join(words, ", ")));
+    }
+    return text(name);
+  };
+  return KeptPlanning{.budget = text("budget"),
+                      .memory = one_of("memory", {"auto", "managed", "copy", "resident"}),
+                      .planner = text("planner"),
+                      .may_recompute = view.at("recompute").boolean(),
+                      .state = one_of("state", {"auto", "near", "far"}),
+                      .update = one_of("update", {"auto", "near", "far"}),
+                      .device = text("device"),
+                      .mode = one_of("mode", {"managed", "copy", "resident"}),
+                      .budget_bytes = um::Bytes{view.at("budget_bytes").integer()}};
+}
+
 json to_json(const KeptSettings& settings) {
   json object{{"learning_rate", to_json(settings.learning_rate)},
               {"optimizer", to_json(settings.optimizer)},
@@ -336,6 +371,7 @@ json to_json(const KeptSettings& settings) {
     object["evaluations"] = to_json(settings.evaluations);
   }
   if (settings.train_samples > 0) object["train_samples"] = settings.train_samples;
+  if (settings.planning) object["planning"] = to_json(*settings.planning);
   return object;
 }
 

@@ -108,6 +108,11 @@ inline constexpr SettingRange<double> kValidationRange{
 [[nodiscard]] nlohmann::json to_json(const MixOptions& mixing);
 [[nodiscard]] MixOptions read_mixing(const prefetch::JsonView& root);
 
+/// {"budget": "min+20%", "planner": "joint", ...}; and back from the "planning" in `root`, or
+/// nullopt without one. Throws: um::Error that names the place.
+[[nodiscard]] nlohmann::json to_json(const KeptPlanning& planning);
+[[nodiscard]] std::optional<KeptPlanning> read_planning(const prefetch::JsonView& root);
+
 /// Those of all of them that are given, as checkpoints have them.
 [[nodiscard]] nlohmann::json to_json(const KeptSettings& settings);
 

@@ -121,11 +121,11 @@ class Progress {
   std::uint64_t last_;
 };
 
-um::Nanoseconds median(std::vector<um::Nanoseconds> times) {
+// Returns the times without the first, which warms up, in order.
+std::vector<um::Nanoseconds> settled(std::vector<um::Nanoseconds> times) {
   if (times.size() > 1) times.erase(times.begin());
-  if (times.empty()) return um::Nanoseconds{0};
   std::ranges::sort(times);
-  return times[times.size() / 2];
+  return times;
 }
 
 }  // namespace
@@ -183,6 +183,11 @@ void SummaryOfSteps::add(std::uint64_t step, const StepReport& report) {
   if (summary_.steps_run++ == 0) summary_.first_loss = report.loss;
   summary_.steps = step;
   summary_.last_loss = report.loss;
+  summary_.last_accuracy.reset();
+  if (report.counted > 0) {
+    summary_.last_accuracy =
+        static_cast<double>(report.correct) / static_cast<double>(report.counted);
+  }
   summary_.counters += report.counters;
   summary_.data_wait += report.data_wait;
   if (!report.stalled) return;
@@ -192,7 +197,11 @@ void SummaryOfSteps::add(std::uint64_t step, const StepReport& report) {
 
 TrainingSummary SummaryOfSteps::summary() const {
   TrainingSummary result = summary_;
-  result.median_step = median(durations_);
+  const std::vector<um::Nanoseconds> times = settled(durations_);
+  if (times.empty()) return result;
+  result.median_step = times[times.size() / 2];
+  result.quick_step = times[times.size() / 10];
+  result.slow_step = times[times.size() - 1 - times.size() / 10];
   return result;
 }
 

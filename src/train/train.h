@@ -85,7 +85,8 @@ struct TrainingSummary {
   std::uint64_t steps_run = 0;
   float first_loss = 0;
   float last_loss = 0;
-  um::Counters counters;  ///< their sum
+  std::optional<double> last_accuracy;  ///< of the last step, where labels of it count
+  um::Counters counters;                ///< their sum
   /// In which no kernel ran: the sum over those steps whose times were taken, and how many these
   /// are.
   um::Nanoseconds stalled{0};
@@ -96,6 +97,9 @@ struct TrainingSummary {
   std::optional<Evaluation> evaluation;
 
   um::Nanoseconds median_step{0};  ///< without the first, which warms up, where there are others
+  /// Likewise: a tenth of the steps took no longer, or at least as long.
+  um::Nanoseconds quick_step{0};
+  um::Nanoseconds slow_step{0};
   /// By the plan; nothing where no plan depends on times, and so nothing was measured.
   std::optional<um::Nanoseconds> predicted_step;
   um::Bytes budget;

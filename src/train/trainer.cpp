@@ -319,7 +319,8 @@ std::function<void(std::uint64_t)> Trainer::saving() {
 
 void Trainer::save(std::uint64_t step) {
   Checkpoint moment;
-  moment.settings = kept_settings(options_, context_, workload().sub_batches());
+  moment.settings = steps_->settings();
+  moment.settings.planning->budget_bytes = plans().budget;
   moment.step = step;
   moment.best = best_;
   moment.last = last_evaluation_;
@@ -355,18 +356,18 @@ void Trainer::go_on_from(const ChosenCheckpoint& chosen) {
   throw folder_->nothing_left(workload(), "give more --steps or --epochs to go on");
 }
 
-// Those to use instead of a planner's plans.
+// Returns the files to use instead of a planner's plans.
 PlanPath Trainer::plan_files() const {
   const std::string& given = options_.planning.plan_file;
-  if (!given.empty()) return [given](std::size_t /*step*/) { return given; };
-  if (!options_.checkpoint.resume || options_.ranks.are_used()) return {};
-  return [this](std::size_t step) { return folder_->plan_path(step); };
+  if (given.empty()) return {};
+  return [given](std::size_t /*step*/) { return given; };
 }
 
-// Those of the checkpoint that ranks go on from.
+// Returns the plans of the checkpoint to go on from, which the first rank reads.
 KeptPlans Trainer::kept_plans() const {
-  if (!options_.checkpoint.resume || !options_.ranks.are_used()) return {};
-  return {options_.ranks, folder_ ? folder_->plan_paths() : std::vector<std::string>{}};
+  if (!options_.checkpoint.resume || !options_.planning.plan_file.empty()) return {};
+  if (!folder_) return {options_.ranks, {}};
+  return {options_.ranks, folder_->plan_paths(), folder_->chosen()->manifest.checkpoint.settings};
 }
 
 // All ranks go on, or none.

@@ -98,6 +98,35 @@ TrainerOptions checked_options(TrainerOptions options) {
   return options;
 }
 
+namespace {
+
+// Returns the device and its kernels without the number of processors, which no bits depend on, and
+// without that of threads: "host (AMD EPYC 9R14) with oneDNN 3.1, AVX2".
+std::string described(const ExecutionContext& context) {
+  std::string device = context.device->name();
+  if (device.ends_with(" CPU)") || device.ends_with(" CPUs)")) {
+    device = device.substr(0, device.rfind(", ")) + ")";
+  }
+  std::string kernels = context.backend->description();
+  if (kernels.ends_with(" thread") || kernels.ends_with(" threads")) {
+    kernels.resize(kernels.rfind(", "));
+  }
+  return device + " with " + kernels;
+}
+
+KeptPlanning kept_planning(const TrainerOptions& options, const ExecutionContext& context) {
+  const std::optional<MemoryMode> mode = options.memory.mode;
+  return {.budget = options.memory.budget,
+          .memory = mode ? std::string{to_string(*mode)} : "auto",
+          .planner = options.planning.planner,
+          .may_recompute = options.planning.may_recompute,
+          .state = std::string{to_string(options.planning.state)},
+          .update = std::string{to_string(options.planning.update)},
+          .device = described(context)};
+}
+
+}  // namespace
+
 KeptSettings kept_settings(const TrainerOptions& options, const ExecutionContext& context,
                            const prefetch::SubBatches& batches) {
   const bool has_shards = options.ranks.are_used();
@@ -118,7 +147,8 @@ KeptSettings kept_settings(const TrainerOptions& options, const ExecutionContext
           .evaluations = {.every = options.training.evaluate_every,
                           .patience = options.patience,
                           .keeps_best = options.checkpoint.keep_best},
-          .train_samples = options.train_samples};
+          .train_samples = options.train_samples,
+          .planning = kept_planning(options, context)};
 }
 
 DatasetOptions dataset_options(const TrainerOptions& options, std::size_t batch) {
@@ -155,6 +185,7 @@ std::vector<NamedText> training_agreement(const TrainerOptions& options,
   settings["batch"] = options.step.batch;
   settings["seed"] = options.training.seed;
   settings.erase("threads");  // compared for themselves
+  settings["planning"].erase("device");
   std::vector<NamedText> texts = {{.name = "settings", .text = settings.dump()},
                                   {.name = "what they find in the checkpoint folder",
                                    .text = options.checkpoint.resume ? "a checkpoint" : ""}};

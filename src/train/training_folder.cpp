@@ -77,10 +77,6 @@ std::vector<std::string> TrainingFolder::plan_paths() const {
   return chosen_ ? folder_->plan_paths(*chosen_) : std::vector<std::string>{};
 }
 
-std::string TrainingFolder::plan_path(std::size_t index) const {
-  return folder_->plan_path(*chosen_, index);
-}
-
 void TrainingFolder::set_plans(const Workload& workload, const Plans& plans) {
   const std::vector<RepeatedStep>& steps = workload.training_steps();
   for (std::size_t i = 0; i < steps.size(); ++i) {

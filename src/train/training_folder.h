@@ -48,8 +48,8 @@ class TrainingFolder {
   /// sentence for the user, before a folder is made when there is nothing to resume.
   TrainingFolder(const TrainerOptions& options, const DatasetPair& data);
 
-  /// What the training goes on from; null where it begins: load(), nothing_left() and plan_path()
-  /// require it, and without it plan_paths() is empty.
+  /// What the training goes on from; null where it begins: load() and nothing_left() require
+  /// it, and without it plan_paths() is empty.
   [[nodiscard]] const ChosenCheckpoint* chosen() const { return chosen_ ? &*chosen_ : nullptr; }
   /// Fills `state` from it. Throws: um::Error as State::load() does.
   void load(State& state) const { folder_->load(*chosen_, state); }
@@ -59,8 +59,6 @@ class TrainingFolder {
   [[nodiscard]] NothingLeft nothing_left(const Workload& workload, const std::string& advice);
   /// The files of its plans, of each training step in order.
   [[nodiscard]] std::vector<std::string> plan_paths() const;
-  /// That of training step number `index`. Throws: um::Error when it has no such plan.
-  [[nodiscard]] std::string plan_path(std::size_t index) const;
 
   /// The plans that checkpoints to come are saved with.
   void set_plans(const Workload& workload, const Plans& plans);

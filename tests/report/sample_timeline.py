@@ -1,4 +1,4 @@
-"""A trace as `spillway train --trace` writes it, with an invented step."""
+"""A trace as `spillway train --timeline` writes it, with an invented step."""
 
 import math
 import random
@@ -53,7 +53,7 @@ def step(draw, process, tasks, hostile, unit):
 
 
 def timeline(tasks=400, hostile=False, unit=2**20):
-    """A trace as `spillway train --trace` writes it, predicted and measured, within 400 units."""
+    """A trace as `spillway train --timeline` writes it, predicted and measured, within 400 units."""
     draw = random.Random(11)
     events, near = [], {}
     for process, name in ((1, "predicted"), (2, "measured, last step")):

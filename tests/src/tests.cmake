@@ -146,7 +146,7 @@ spillway_test(bench_tests
   LINK spillway::src)
 spillway_test(cli_table_tests
   SOURCES src/cli/bench/bench_table_test.cpp src/cli/flags/flag_values_test.cpp
-          src/cli/terminal/text_table_test.cpp
+          src/cli/terminal/text_table_test.cpp src/cli/train/training_report_test.cpp
   LINK spillway::cli)
 
 # Small trainings, benched for real.

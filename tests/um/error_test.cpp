@@ -62,11 +62,15 @@ TEST(ParseBytes, ReadsBinaryAndDecimalUnits) {
   EXPECT_EQ(parse_bytes("512MiB"), 512_MiB);
   EXPECT_EQ(parse_bytes("1.5 GiB"), 1536_MiB);
   EXPECT_EQ(parse_bytes("40GB"), Bytes{40'000'000'000});
+  EXPECT_EQ(parse_bytes("2G"), 2_GiB);
+  EXPECT_EQ(parse_bytes("2g"), 2_GiB);
+  EXPECT_EQ(parse_bytes("64k"), 64_KiB);
+  EXPECT_EQ(parse_bytes("0.5M"), 512_KiB);
 }
 
 TEST(ParseBytes, RefusesWhatIsNoAmount) {
-  for (const char* text :
-       {"", "GiB", "12Gib", "64k", "-1", "1e9", "nan", "inf", "1 2", "1MiBx", "99999999999TiB"}) {
+  for (const char* text : {"", "GiB", "12Gib", "0.6", "1.5B", "-1", "1e9", "nan", "inf", "1 2",
+                           "1MiBx", "99999999999TiB"}) {
     EXPECT_EQ(parse_bytes(text), std::nullopt) << text;
   }
 }

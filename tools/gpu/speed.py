@@ -84,7 +84,7 @@ def train_variant(bench, check, name, network, variant, flags):
     try:
         bench.spillway("bench", "train", *GPU, "--precision", "bf16", "--net", network,
                        "--batches", batch, "--budgets", BUDGETS, "--conv-algorithm", "auto",
-                       *flags, "--json", path, "--timelines",
+                       *flags, "--json", path, "--timeline",
                        path.with_name(f"timelines-{path.stem}"), "--seconds", seconds,
                        *(["--quick"] if bench.quick else []))
     except Failure as failure:
@@ -170,7 +170,7 @@ def train_large(bench, batch):
     return bench.train(workload_of(bench.network("resnet50", batch)[0], batch),
                        ["--memory", "copy", "--budget", bench.budget("25%"), "--steps", 4,
                         "--lr", LEARNING_RATE,
-                        "--trace", bench.results / "timeline-large.json"])
+                        "--timeline", bench.results / "timeline-large.json"])
 
 
 CHECKS = {"link": link, "steps in bf16": steps_beside_pytorch("bf16", BATCHES),

@@ -9,6 +9,16 @@
 
 namespace spillway::um {
 
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"') result += '"';
+    result += c;
+  }
+  return result + '"';
+}
+
 double shortest_decimal(float value) {
   std::array<char, 32> text{};  // enough for any float
   const std::to_chars_result written = std::to_chars(text.data(), text.data() + text.size(), value);

@@ -24,6 +24,9 @@ namespace spillway::um {
   return std::to_string(number) + " " + std::string{noun} + (number == 1 ? "" : "s");
 }
 
+/// Returns `text` as a field of CSV, in quotes where it needs them (RFC 4180).
+[[nodiscard]] std::string csv_field(const std::string& text);
+
 /// Returns the double with the same shortest decimal as `value`: 0.01 for 0.01F, which a conversion
 /// turns into 0.009999999776482582. Serves JSON, which stores doubles.
 [[nodiscard]] double shortest_decimal(float value);

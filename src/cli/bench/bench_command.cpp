@@ -47,8 +47,7 @@ void BenchFlags::add_to(CLI::App& command) {
       ->group(kMeasuring);
   constexpr std::size_t kMaxRepeats = 1'000'000;
   command.add_option("--repeats", repeats, "Maximum repetitions of each measurement")
-      ->check(check_whole_number)
-      ->check(CLI::Range(std::size_t{1}, kMaxRepeats))
+      ->check(whole_number(1, kMaxRepeats))
       ->capture_default_str()
       ->group(kMeasuring);
   command
@@ -80,7 +79,7 @@ nlohmann::json flags_json(const CLI::App& command) {
   nlohmann::json flags = nlohmann::json::object();
   for (const CLI::Option* const option : command.get_options()) {
     const std::vector<std::string>& names = option->get_lnames();
-    if (names.empty() || names.front() == "help" || names.front() == "json") continue;
+    if (names.empty() || names.front().starts_with("help") || names.front() == "json") continue;
     flags[names.front()] = json_of(*option);
   }
   return flags;

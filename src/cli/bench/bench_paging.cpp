@@ -146,8 +146,7 @@ void add_paging_flags(CLI::App& command, PagingFlags& options) {
                   "Sizes of the accessed memory as multiples of near memory, separated by commas "
                   "(--quick: 0.5,2)")
       ->delimiter(',')
-      ->check(check_above_zero)
-      ->check(CLI::Range(0.25, 1000.0))
+      ->check(within(SettingRange<double>{.least = 0.25, .most = 1000}))
       ->capture_default_str();
   command.add_option("--patterns", options.patterns, "Access patterns, separated by commas")
       ->delimiter(',')

@@ -238,8 +238,7 @@ void add_comparison_to(CLI::App& command, TrainFlags& options) {
           "Batch sizes of the series over batch sizes, separated by commas (default: from a "
           "quarter to twice the network's)")
       ->delimiter(',')
-      ->check(check_whole_number)
-      ->check(CLI::Range(kBatchRange.least, kBatchRange.most))
+      ->check(whole_number(kBatchRange.least, kBatchRange.most))
       ->group(BenchTrainingFlags::kComparison);
   command
       .add_option(

@@ -78,7 +78,7 @@ void BenchTrainingFlags::add_to(CLI::App& command) {
                   "Write the measurements as JSON to this file, - for standard output")
       ->group(kOutput);
   command
-      .add_option("--timelines", timelines,
+      .add_option("--timeline", timelines,
                   "Write Chrome traces of the last step of each run at the network's batch size, "
                   "predicted and measured, and the plans to this folder")
       ->group(kOutput);
@@ -126,15 +126,13 @@ void BenchTrainingFlags::add_measuring_to(CLI::App& command) {
   command
       .add_option("--rounds", repeats.rounds,
                   "Maximum rounds, in each of which every run takes one turn (--quick: 1)")
-      ->check(check_whole_number)
-      ->check(CLI::Range(std::size_t{1}, kMax))
+      ->check(whole_number(1, kMax))
       ->capture_default_str()
       ->group(kMeasured);
   command
       .add_option("--steps", repeats.steps,
                   "Measured steps of each run, after the warm-up (--quick: 2)")
-      ->check(check_whole_number)
-      ->check(CLI::Range(std::size_t{1}, kMax))
+      ->check(whole_number(1, kMax))
       ->capture_default_str()
       ->group(kMeasured);
   command

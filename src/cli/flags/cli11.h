@@ -5,5 +5,5 @@
 namespace CLI {  // NOLINT(readability-identifier-naming)
 class App;
 class Option;
-class Range;
+class Validator;
 }  // namespace CLI

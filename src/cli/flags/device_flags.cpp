@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "src/cli/flags/flag_values.h"
 #include "src/cli/terminal/terminal.h"
 #include "src/host/host_backend.h"
 #include "src/io/file_digest.h"
@@ -169,7 +170,7 @@ void DeviceFlags::add_threads_to(CLI::App& app) {
   app.add_option("--threads", threads,
                  "Threads of the host's kernels; results depend on their number (default: all "
                  "processors)")
-      ->check(CLI::Range(static_cast<int>(kThreadRange.least), static_cast<int>(kThreadRange.most)))
+      ->check(whole_number(kThreadRange.least, kThreadRange.most))
       ->group(kDevice);
 }
 

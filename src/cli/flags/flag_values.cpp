@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -37,7 +38,7 @@ template <typename Number>
 std::string complaint_about(const std::string& text, const SettingRange<Number>& range) {
   Number number = 0;
   if (!is_all(text, number) || !std::isfinite(number)) {
-    return fmt::format("'{}' is no number {}", text, words_of(range));
+    return fmt::format("'{}' is not a number {}", text, words_of(range));
   }
   const std::string wrong = complaint(range, number);
   if (wrong.empty()) return {};
@@ -64,13 +65,22 @@ std::string suggest_name(std::string_view kind, std::string_view wrong,
 std::string check_whole_number(const std::string& text) {
   std::uint64_t number = 0;
   if (is_all(text, number)) return {};
-  return "'" + text + "' is no whole number from 0 up";
+  return "'" + text + "' is not a whole number from 0 up";
+}
+
+CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
+  return {[least, most](const std::string& text) {
+            std::uint64_t number = 0;
+            if (is_all(text, number) && number >= least && number <= most) return std::string{};
+            return fmt::format("'{}' is not a whole number from {} to {}", text, least, most);
+          },
+          fmt::format("{} to {}", least, most)};
 }
 
 std::string check_whole_number_from_one(const std::string& text) {
   std::uint64_t number = 0;
   if (is_all(text, number) && number > 0) return {};
-  return "'" + text + "' is no whole number from 1 up";
+  return "'" + text + "' is not a whole number from 1 up";
 }
 
 std::string check_amount(const std::string& text) {

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "src/cli/flags/cli11.h"
 #include "src/train/settings.h"
 #include "um/bytes.h"
 #include "um/error.h"
@@ -39,6 +41,8 @@ template <typename Parse>
 /// number and lets "nan" pass every range.
 [[nodiscard]] std::string check_whole_number(const std::string& text);
 [[nodiscard]] std::string check_whole_number_from_one(const std::string& text);
+/// A check of whole numbers from `least` to `most`, which help texts show.
+[[nodiscard]] CLI::Validator whole_number(std::uint64_t least, std::uint64_t most);
 /// A number from 0 up that is not infinite.
 [[nodiscard]] std::string check_amount(const std::string& text);
 /// A number above 0 that is not infinite.

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "src/cli/flags/flag_values.h"
-#include "um/error.h"
+#include "src/cli/terminal/terminal.h"
 #include "um/host/far/far_file.h"
 
 namespace spillway::cli {
@@ -102,7 +102,8 @@ void MemoryFlags::add_space_to(CLI::App& app) {
 void MemoryFlags::add_host_space_to(CLI::App& app) {
   app.add_option(
          "--far", far,
-         "Far memory: ram, or file:PATH, where PATH is a folder or a new file. --memory resident "
+         "Far memory: ram, or file:PATH, where PATH is a folder that exists, or a new file in one. "
+         "--memory resident "
          "has no far memory")
       ->check(check_far)
       ->capture_default_str()
@@ -144,13 +145,13 @@ void MemoryFlags::add_graph_to(CLI::App& app) {
       ->group(kMemory);
 }
 
-void MemoryFlags::expect_effects(const CLI::App& command) const {
+void MemoryFlags::note_idle_flags(const CLI::App& command) const {
   if (planned_mode() == MemoryMode::kManaged) return;
   for (const auto& [flag, is_of_copy, is_of_resident] : kFlagsOfModes) {
     if (mode() == MemoryMode::kCopy ? is_of_copy : is_of_resident) continue;
     const CLI::Option* const option = command.get_option_no_throw(flag);
     if (option == nullptr || option->count() == 0) continue;
-    throw CLI::ValidationError{flag, "does nothing with --memory " + memory + "; leave it out"};
+    tell("note: {} does nothing with --memory {}\n", flag, memory);
   }
 }
 
@@ -176,7 +177,7 @@ um::ManagedOptions MemoryFlags::space() const {
 
 void MemoryFlags::expect_far() const {
   const um::ManagedOptions options = space();
-  if (options.far.file.empty()) return;
+  if (options.far.file.empty() || planned_mode() == MemoryMode::kResident) return;
   const um::UnnamedFile probe{options.far.file, um::Bytes{}};
 }
 

@@ -35,9 +35,9 @@ struct MemoryFlags {
   /// How a GPU is given the steps: for what trains.
   void add_graph_to(CLI::App& app);
 
-  /// Throws: CLI::ValidationError where `command` was given a flag, of these or of PlanFlags, that
-  /// does nothing with its --memory.
-  void expect_effects(const CLI::App& command) const;
+  /// Prints a note about each flag, of these or of PlanFlags, that `command` was given and that
+  /// does nothing with its --memory. It is not refused: modes are compared by changing one word.
+  void note_idle_flags(const CLI::App& command) const;
 
   /// The mode asked for, by --memory or a flag that only one mode has; nullopt: what suits the
   /// device.

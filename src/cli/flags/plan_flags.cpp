@@ -1,7 +1,11 @@
 #include "src/cli/flags/plan_flags.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <map>
+#include <system_error>
 
 #include "prefetch/planners/catalogue.h"
 #include "src/cli/flags/flag_values.h"
@@ -24,6 +28,21 @@ std::string planner_help() {
   return text;
 }
 
+// Complains about a number alone that must be meant otherwise, as 40 bytes hold no step; empty
+// where it may be meant so.
+std::string complaint_about_unit(const std::string& text) {
+  constexpr double kFewBytes = 4096;
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, status] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  if (status != std::errc{} || stop != end || !(number > 0) || number >= kFewBytes) return {};
+  const std::string part = number < 1      ? fmt::format("{:.4g}%", 100 * number)
+                           : number <= 100 ? text + "%"
+                                           : text + "MiB";
+  return fmt::format("'{0}' is {1}; did you mean {2} or {0}GiB?", text,
+                     number < 1 ? "a part of a byte" : text + " bytes", part);
+}
+
 std::string check(const std::string& text) {
   return complaint_of([&] { expect_sub_batch(text); });
 }
@@ -33,7 +52,8 @@ std::string check(const std::string& text) {
 void PlanFlags::add_to(CLI::App& app) {
   app.add_option(
          "--budget", budget,
-         "Limit on near memory: bytes (512MiB), a part of the resident run's need (40%), the "
+         "Limit on near memory: bytes (512MiB, 2G for 2 GiB), a part of the resident run's need "
+         "(40%), the "
          "smallest feasible budget (min), a point between that and the resident need (min+20%), "
          "or auto: the resident need, or nine tenths of the free memory if that is less")
       ->check(check_budget)
@@ -71,16 +91,21 @@ void PlanFlags::add_to(CLI::App& app) {
       ->group(kPlanningHeading);
 }
 
-UpdateRule PlanFlags::update_rule() const { return kUpdates.at(update); }
+// A resident run has no far memory for either.
+UpdateRule PlanFlags::update_rule(MemoryMode memory) const {
+  return memory == MemoryMode::kResident ? UpdateRule::kAuto : kUpdates.at(update);
+}
 
-StateRule PlanFlags::state_rule() const { return kStates.at(state); }
+StateRule PlanFlags::state_rule(MemoryMode memory) const {
+  return memory == MemoryMode::kResident ? StateRule::kAuto : kStates.at(state);
+}
 
 PlanRequest PlanFlags::request(MemoryMode memory) const {
   return {.memory = memory,
           .planner = &prefetch::find_planner(planner),
           .may_recompute = recompute == "auto",
-          .state = state_rule(),
-          .update = update_rule()};
+          .state = state_rule(memory),
+          .update = update_rule(memory)};
 }
 
 std::string check_planner(const std::string& name) {
@@ -92,6 +117,7 @@ std::string check_planner(const std::string& name) {
 }
 
 std::string check_budget(const std::string& text) {
+  if (std::string complaint = complaint_about_unit(text); !complaint.empty()) return complaint;
   return complaint_of([&] { static_cast<void>(Budget::parse(text)); });
 }
 

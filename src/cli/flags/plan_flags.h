@@ -18,8 +18,8 @@ struct PlanFlags {
 
   void add_to(CLI::App& app);
 
-  [[nodiscard]] StateRule state_rule() const;
-  [[nodiscard]] UpdateRule update_rule() const;
+  [[nodiscard]] StateRule state_rule(MemoryMode memory) const;
+  [[nodiscard]] UpdateRule update_rule(MemoryMode memory) const;
   [[nodiscard]] PlanRequest request(MemoryMode memory) const;
 };
 

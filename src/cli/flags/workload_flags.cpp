@@ -17,7 +17,7 @@
 namespace spillway::cli {
 namespace {
 
-CLI::Range class_count() { return {std::size_t{2}, nets::kLargestWidth}; }
+CLI::Validator class_count() { return whole_number(2, nets::kLargestWidth); }
 
 constexpr const char* kWorkload = "What is trained";
 constexpr std::size_t kClasses = 10;
@@ -49,7 +49,8 @@ TensorSource onnx_weights(const OpenedNetwork& network, bool has_new_head) {
 
 void NetworkSizeFlags::add_to(CLI::App& app, const std::string& group,
                               const std::string& usual_classes) {
-  const auto add = [&](const char* name, auto& value, const std::string& help, CLI::Range range) {
+  const auto add = [&](const char* name, auto& value, const std::string& help,
+                       const CLI::Validator& range) {
     CLI::Option* const option = app.add_option(name, value, help)->check(range);
     if (!group.empty()) option->group(group);
   };
@@ -58,7 +59,7 @@ void NetworkSizeFlags::add_to(CLI::App& app, const std::string& group,
   add("--classes", classes, "Number of classes of images (default: " + usual_classes + ")",
       class_count());
   add("--sequence-length", sequence_length, "Tokens of each text (default: the network's)",
-      {std::size_t{1}, nets::kLongestSequence});
+      whole_number(1, nets::kLongestSequence));
   add("--vocabulary", vocabulary, "Number of tokens there are (default: the network's)",
       class_count());
 }
@@ -96,7 +97,7 @@ bool reads_text(const nets::CatalogueEntry& entry) {
   return entry.image.form == nets::Form::kTokens;
 }
 
-CLI::Range image_side() { return {std::size_t{1}, nets::kLargestSide}; }
+CLI::Validator image_side() { return whole_number(1, nets::kLargestSide); }
 
 void WorkloadFlags::add_to(CLI::App& app) {
   app.add_option(
@@ -111,7 +112,7 @@ void WorkloadFlags::add_to(CLI::App& app) {
       ->group(kWorkload);
   app.add_option("--batch", batch, "Batch size: images, or texts, in each step")
       ->required()
-      ->check(CLI::Range(kBatchRange.least, kBatchRange.most))
+      ->check(whole_number(kBatchRange.least, kBatchRange.most))
       ->group(kWorkload);
   sizes.add_to(app, kWorkload, "10, or the network file's");
   app.add_flag("--aux-heads", auxiliary_heads,

@@ -56,7 +56,7 @@ struct NetworkSizeFlags {
 [[nodiscard]] bool reads_text(const nets::CatalogueEntry& entry);
 
 /// A check of CLI11's: a side of an image.
-[[nodiscard]] CLI::Range image_side();
+[[nodiscard]] CLI::Validator image_side();
 
 /// The flags that say what is computed: --net, --batch, --optimizer and what changes the
 /// network.

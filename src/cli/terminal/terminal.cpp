@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -44,6 +45,11 @@ void open_missing_streams() noexcept {
     [[maybe_unused]] const int opened =
         ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
+}
+
+bool is_output_unread() noexcept {
+  pollfd output{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
+  return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
 }
 
 void expect_output_written() {
@@ -90,12 +96,18 @@ std::string fitting(const std::vector<std::string>& fields, std::size_t width) {
 
 ProgressLine::ProgressLine() : is_terminal_{isatty(STDERR_FILENO) == 1} {}
 
-ProgressLine::~ProgressLine() {
-  if (is_open_) std::fputc('\n', stderr);
-}
+ProgressLine::~ProgressLine() { end(); }
 
 void ProgressLine::show(const std::string& text) {
-  if (Clock::now() < next_) return;
+  if (Clock::now() < next_) {
+    latest_ = text;
+    return;
+  }
+  write(text);
+}
+
+void ProgressLine::write(const std::string& text) {
+  latest_.clear();
   next_ =
       Clock::now() + (is_terminal_ ? Clock::duration{kOnTerminal} : Clock::duration{kElsewhere});
   if (is_terminal_) {
@@ -115,7 +127,13 @@ void ProgressLine::show_fields(const std::vector<std::string>& fields) {
   show(fitting(fields, is_terminal_ ? static_cast<std::size_t>(terminal_width() - 1) : kAnyWidth));
 }
 
+void ProgressLine::show_latest() {
+  if (!latest_.empty()) write(std::string{latest_});
+}
+
 void ProgressLine::end() {
+  if (!is_terminal_) return;
+  show_latest();
   if (is_open_) std::fputc('\n', stderr);
   is_open_ = false;
   next_ = {};

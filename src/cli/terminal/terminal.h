@@ -29,7 +29,11 @@ void be_silent() noexcept;
 /// file could get its number. main() calls it first.
 void open_missing_streams() noexcept;
 
-/// Flushes standard output. Throws: um::Error if any output has been lost.
+/// Returns whether standard output is a pipe that has no reader any more, such as `| head`.
+[[nodiscard]] bool is_output_unread() noexcept;
+
+/// Flushes standard output. Throws: OutputUnread, or another um::Error, if any output has been
+/// lost.
 void expect_output_written();
 
 /// One line of a table.
@@ -49,7 +53,7 @@ class ProgressLine {
   ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
-  /// Ends the line.
+  /// Does end().
   ~ProgressLine();
 
   void show(const std::string& text);
@@ -57,14 +61,19 @@ class ProgressLine {
   void show_part(const std::string& work, double fraction);
   /// Shows as many of `fields`, most important first, as fit the terminal; elsewhere all.
   void show_fields(const std::vector<std::string>& fields);
-  /// Ends the line; the next show() starts a new one.
+  /// Shows the latest text if it came too soon to be shown.
+  void show_latest();
+  /// Ends the line; the next show() starts a new one. On a terminal the latest text stays there.
   void end();
 
  private:
   using Clock = std::chrono::steady_clock;
 
+  void write(const std::string& text);
+
   bool is_terminal_;
   bool is_open_ = false;
+  std::string latest_;  // empty: it was shown
   Clock::time_point next_;
 };
 

@@ -202,10 +202,12 @@ void TrainingFlags::add_checkpoint_to(CLI::App& command) {
   command
       .add_option(
           "--resume", resume,
-          "Continue from the newest checkpoint that verifies, with its plan, optimizer, schedule, "
-          "dropout, sub-batches, shards, threads, precision, evaluations and early stop unless "
-          "flags change them; ranks and shards plan anew. auto: the same where there is a "
-          "checkpoint, whose training --weights and --init began; else begin")
+          "Continue from the newest checkpoint that verifies, with its settings (budget, planner, "
+          "memory mode, threads, optimizer, schedule and so on) unless flags change them. Where "
+          "the plan was made for another budget, planner, memory mode, machine or number of "
+          "threads, there is a new one, with the same algorithms where memory lets it. auto: the "
+          "same where there is a checkpoint, whose training --weights and --init began; else "
+          "begin")
       ->expected(0, 1)
       ->check(check_resume)
       ->type_name("[auto]")
@@ -226,13 +228,13 @@ void TrainingFlags::add_files_to(CLI::App& command) {
 }
 
 void TrainingFlags::complete(const CLI::App& command) {
-  memory.expect_effects(command);
   learning_rate.choose_rate(command, workload.optimizer.options(), workload.batch);
   choose_beginning();
   if (checkpoint.resume) restore_settings(command);
   initial.expect_fitting(checkpoint.resume || is_onnx_file(workload.net));
   workload.optimizer.expect_fitting(command);
   learning_rate.expect_fitting(command);
+  has_data = command.count("--data") > 0;
   images.complete(command, data);
   choose_classes(command);
   expect_effects();
@@ -290,8 +292,8 @@ TrainerOptions TrainingFlags::trainer(const std::string& arguments) const {
 PlanningOptions TrainingFlags::planning() const {
   return {.planner = plan.planner,
           .may_recompute = plan.recompute == "auto",
-          .state = plan.state_rule(),
-          .update = plan.update_rule(),
+          .state = plan.state_rule(memory.planned_mode()),
+          .update = plan.update_rule(memory.planned_mode()),
           .sub_batch = sub_batch.text,
           .plan_file = plan_file,
           .profile_file = profile_file};
@@ -317,6 +319,22 @@ void TrainingFlags::restore_settings(const CLI::App& command) {
   restore_dropout(kept.dropout);
   restore_state(command, kept);
   restore_evaluations(command, kept.evaluations);
+  if (kept.planning) restore_planning(command, *kept.planning);
+}
+
+void TrainingFlags::restore_planning(const CLI::App& command, const KeptPlanning& kept) {
+  if (!plan_file.empty()) return;  // the file says how it is planned
+  const auto keep = [&](const char* flag, std::string& given, const std::string& of_checkpoint) {
+    if (command.count(flag) == 0) given = of_checkpoint;
+  };
+  keep("--planner", plan.planner, kept.planner);
+  keep("--recompute", plan.recompute, kept.may_recompute ? "auto" : "off");
+  keep("--state", plan.state, kept.state);
+  keep("--update", plan.update, kept.update);
+  keep("--memory", memory.memory, kept.memory);
+  // A budget for moves is not one for a run without any.
+  const bool stays_resident = kept.mode == "resident";
+  if (memory.memory != "resident" || stays_resident) keep("--budget", plan.budget, kept.budget);
 }
 
 // Restores flags that are part of the state, or exclude parts of it; these cannot change.

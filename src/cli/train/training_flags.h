@@ -20,6 +20,9 @@
 
 namespace spillway::cli {
 
+/// The data of a training without --data.
+inline constexpr const char* kGeneratedData = "synthetic";
+
 /// Flags for the initial parameters of a training.
 struct InitialFlags {
   std::string weights;  ///< file of initial parameters; empty: random ones
@@ -51,7 +54,8 @@ struct TrainingFlags {
   SubBatchOption sub_batch;
   std::string plan_file;     ///< empty: a planner makes the plan
   std::string profile_file;  ///< empty: measure times
-  std::string data = "synthetic";
+  std::string data = kGeneratedData;
+  bool has_data = false;  ///< the user named them, or a recipe did
   ImageFlags images;
   std::string tokenizer;  ///< empty: tokens of a text are bytes
   InitialFlags initial;
@@ -86,6 +90,7 @@ struct TrainingFlags {
   void expect_effects() const;
   void choose_beginning();
   void restore_settings(const CLI::App& command);
+  void restore_planning(const CLI::App& command, const KeptPlanning& kept);
   void restore_sub_batch(std::optional<std::size_t> kept, bool is_given);
   void restore_dropout(std::optional<float> kept);
   void restore_state(const CLI::App& command, const KeptSettings& kept);

@@ -6,15 +6,20 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "src/cli/flags/output_path.h"
 #include "src/cli/terminal/terminal.h"
+#include "src/report/training_log.h"
 #include "um/bytes.h"
 #include "um/error.h"
 #include "um/text/wording.h"
@@ -24,7 +29,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kLargestError = 0.15;  // larger errors of a prediction are reported
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLongestLine = 1U << 20U;  // of a log, in bytes
+constexpr double kLargestError = 0.15;           // larger errors of a prediction are reported
 
 json to_json(const um::Counters& counters) {
   return {{"bytes_prefetched", counters.bytes_prefetched.count()},
@@ -43,6 +51,31 @@ std::string clock_text(double seconds) {
                    : fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
+// Says why a prediction is wrong by much; empty where too few steps ran to tell.
+std::string reason_of_error(const TrainingSummary& summary, const std::string& profile_file) {
+  constexpr std::uint64_t kFewSteps = 10;
+  constexpr std::chrono::seconds kLongEnough{1};
+  constexpr double kUnsteady = 1.3;
+  const auto steps = static_cast<std::int64_t>(summary.steps_run);
+  if (summary.steps_run <= kFewSteps || steps * summary.median_step < kLongEnough) return {};
+  const double quick = um::seconds(summary.quick_step);
+  const double slow = um::seconds(summary.slow_step);
+  const std::string off = ": more than 15 % off, as ";
+  if (slow > kUnsteady * quick) {
+    return off + fmt::format(
+                     "steps took from {:.4f} to {:.4f} s: other programs kept this machine "
+                     "busy",
+                     quick, slow);
+  }
+  if (!profile_file.empty()) {
+    return off + "steady steps show that the times in " + profile_file +
+           " are not those of this machine now";
+  }
+  return off +
+         "tasks take other times in steps, which were steady, than they took when they were "
+         "measured before";
+}
+
 // Returns the relative error of the prediction; nothing without a prediction, or if the only step
 // was the first one, which warms up.
 std::optional<double> error_of(const TrainingSummary& summary) {
@@ -50,11 +83,47 @@ std::optional<double> error_of(const TrainingSummary& summary) {
   return um::seconds(*summary.predicted_step) / um::seconds(summary.median_step) - 1;
 }
 
+// Has the file end with a whole line: removes what a killed training left of its last one.
+void end_lines(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return;
+  const std::uintmax_t size = fs::file_size(path, error);
+  const std::uintmax_t begin = size - std::min<std::uintmax_t>(size, kLongestLine);
+  std::string end(static_cast<std::size_t>(size - begin), '\0');
+  std::ifstream file{path, std::ios::binary};
+  file.seekg(static_cast<std::streamoff>(begin));
+  file.read(end.data(), static_cast<std::streamsize>(end.size()));
+  if (!file) throw um::system_error("cannot read " + path, errno);
+  const std::size_t newline = end.rfind('\n');
+  const std::size_t whole = newline == std::string::npos ? 0 : newline + 1;
+  if (whole == end.size()) return;
+  if (json::accept(end.substr(whole))) {
+    std::ofstream{path, std::ios::app} << '\n';
+    return;
+  }
+  fs::resize_file(path, begin + whole, error);
+  if (error) throw um::system_error("cannot write " + path, error.value());
+}
+
 }  // namespace
 
-JsonLines::JsonLines(const std::string& path) : path_{path} {
+void expect_own_log(const std::string& path) {
+  std::error_code ignored;
+  if (path.empty() || path == "-" || !fs::is_regular_file(path, ignored)) return;
+  std::string first(kLongestLine, '\0');
+  std::ifstream file{path, std::ios::binary};
+  file.read(first.data(), static_cast<std::streamsize>(first.size()));
+  first.resize(static_cast<std::size_t>(file.gcount()));
+  if (first.empty() || is_training_log(first)) return;
+  throw um::Error{path +
+                  " is not the log of a training, so that none can go on in it; give --json "
+                  "another name"};
+}
+
+JsonLines::JsonLines(const std::string& path, bool goes_on) : path_{path} {
   if (path.empty() || path == "-") return;
-  file_.open(path);
+  if (goes_on) end_lines(path);
+  file_.open(path, goes_on ? std::ios::app : std::ios::out);
   if (!file_) throw um::system_error("cannot write " + path, errno);
 }
 
@@ -78,9 +147,16 @@ StepSamples samples_of_step(const nets::Network& network, std::size_t batch) {
   return {.batch = batch, .tokens_each = network.reads_text() ? network.input().height : 0};
 }
 
-TrainingReport::TrainingReport(const std::string& json_path, const StepSamples& samples,
-                               const StepRange& steps, um::Bytes budget)
-    : json_{json_path}, samples_{samples}, steps_{steps}, budget_{budget} {}
+TrainingReport::TrainingReport(JsonLines json, const StepSamples& samples, const StepRange& steps,
+                               um::Bytes budget)
+    : json_{std::move(json)}, samples_{samples}, steps_{steps}, budget_{budget} {}
+
+TrainingReport::~TrainingReport() { end_progress(); }
+
+void TrainingReport::end_progress() {
+  progress_.show_latest();
+  progress_.end();
+}
 
 void TrainingReport::step(std::uint64_t step, std::uint64_t epoch, const StepReport& report) {
   json line{{"step", step},
@@ -125,7 +201,7 @@ void TrainingReport::evaluation(std::uint64_t step, std::uint64_t epoch,
   json line{{"step", step}, {"epoch", epoch}};
   line.update(test_figures(evaluation, is_of_text()));
   json_.write({{"evaluation", line}});
-  progress_.end();
+  end_progress();
   const std::string perplexity =
       is_of_text() ? fmt::format(", perplexity {:.2f}", perplexity_of(evaluation)) : "";
   tell("epoch {}: test loss {:.4f}{}, accuracy {:.2f} %{}\n", epoch, evaluation.loss, perplexity,
@@ -134,13 +210,13 @@ void TrainingReport::evaluation(std::uint64_t step, std::uint64_t epoch,
 }
 
 void TrainingReport::warn(const std::string& sentence) {
-  progress_.end();
+  end_progress();
   tell("warning: {}\n", sentence);
 }
 
 void TrainingReport::early_stop(std::uint64_t step, const BestEvaluation& best) {
   json_.write({{"early_stop", {{"step", step}, {"best_step", best.step}}}});
-  progress_.end();
+  end_progress();
   tell(
       "ended early after step {}: no evaluation was better than that of step {} (accuracy {:.2f} "
       "%, loss {:.4f})\n",
@@ -169,6 +245,7 @@ void TrainingReport::finish(json line, const TrainingSummary& summary) {
     line["first_loss"] = summary.first_loss;
     line["last_loss"] = summary.last_loss;
   }
+  if (summary.last_accuracy) line["last_accuracy"] = *summary.last_accuracy;
   if (summary.evaluation) line.update(test_figures(*summary.evaluation, is_of_text()));
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -188,8 +265,23 @@ std::string TrainingReport::throughput(um::Nanoseconds step) const {
              : fmt::format("{:.1f} images/s", rate);
 }
 
-void TrainingReport::print(const TrainingSummary& summary) {
-  progress_.end();
+std::string TrainingReport::what_was_learned(const TrainingSummary& summary) const {
+  std::string text = "loss ";
+  if (summary.steps_run > 1) text += fmt::format("{:.4g} -> ", summary.first_loss);
+  text += fmt::format("{:.4g}", summary.last_loss);
+  if (summary.last_accuracy) {
+    text += fmt::format(", accuracy {:.1f} %", 100 * *summary.last_accuracy);
+  }
+  if (!summary.evaluation) return text;
+  const Evaluation& test = *summary.evaluation;
+  return text + (is_of_text() ? fmt::format(" (test loss {:.4g}, perplexity {:.2f})", test.loss,
+                                            perplexity_of(test))
+                              : fmt::format(" (test {:.1f} %)", 100 * test.accuracy));
+}
+
+void TrainingReport::print(const TrainingSummary& summary, const std::string& profile_file) {
+  end_progress();
+  if (summary.steps_run > 0) tell("{}\n", what_was_learned(summary));
   const bool is_all = summary.timed_steps == summary.steps_run;
   tell("{}, median {:.4f} s ({}), waiting {:.2f} s in {}\n",
        um::count_of(summary.steps_run, "step"), um::seconds(summary.median_step),
@@ -220,9 +312,7 @@ void TrainingReport::print(const TrainingSummary& summary) {
   if (!error) return;
   tell("predicted step {:.4f} s ({:+.1f} %){}\n", um::seconds(*summary.predicted_step),
        100 * *error,
-       std::abs(*error) > kLargestError
-           ? ": more than 15 % off; perhaps the machine was busy, or the times are of another"
-           : "");
+       std::abs(*error) > kLargestError ? reason_of_error(summary, profile_file) : "");
 }
 
 void expect_confusion_matrix_of(const nets::Network& network) {
@@ -231,15 +321,19 @@ void expect_confusion_matrix_of(const nets::Network& network) {
                   network.name + " has several; leave it out"};
 }
 
-void write_confusion_matrix(std::span<const std::uint64_t> confusion, const std::string& path) {
+void write_confusion_matrix(std::span<const std::uint64_t> confusion,
+                            std::span<const std::string> class_names, const std::string& path) {
   const auto classes =
       static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(confusion.size()))));
+  const auto name_of_class = [&](std::size_t number) {
+    return class_names.empty() ? std::to_string(number) : um::csv_field(class_names[number]);
+  };
   std::string text = "label";
-  for (std::size_t c = 0; c < classes; ++c) text += fmt::format(",{}", c);
+  for (std::size_t c = 0; c < classes; ++c) text += "," + name_of_class(c);
   text += '\n';
   for (std::size_t label = 0; label < classes; ++label) {
     const auto row = confusion.subspan(label * classes, classes);
-    text += fmt::format("{},{}\n", label, fmt::join(row, ","));
+    text += fmt::format("{},{}\n", name_of_class(label), fmt::join(row, ","));
   }
   write_text(text, path);
 }

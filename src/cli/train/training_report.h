@@ -35,12 +35,16 @@ struct StepRange {
   std::uint64_t last = 0;
 };
 
+/// Throws: um::Error when a resumed training cannot go on in the file at `path`, since another
+/// program wrote it.
+void expect_own_log(const std::string& path);
+
 /// Writes JSON objects, one per line, to a file or standard output as they come.
 class JsonLines {
  public:
-  /// Writes nothing if `path` is empty, and to standard output for "-".
-  /// Throws: um::Error when the file cannot be opened.
-  explicit JsonLines(const std::string& path);
+  /// Writes nothing if `path` is empty, and to standard output for "-". A training that `goes_on`
+  /// keeps the whole lines of the file. Throws: um::Error when the file cannot be opened.
+  JsonLines(const std::string& path, bool goes_on);
 
   /// Throws: um::Error when the file cannot be written.
   void write(const nlohmann::json& object);
@@ -53,9 +57,13 @@ class JsonLines {
 /// Reports a training: a progress line on standard error, a JSON line per step, and a summary.
 class TrainingReport {
  public:
-  /// Reports steps within `budget`. Throws: um::Error when `json_path` cannot be written.
-  TrainingReport(const std::string& json_path, const StepSamples& samples, const StepRange& steps,
+  /// Reports steps within `budget`.
+  TrainingReport(JsonLines json, const StepSamples& samples, const StepRange& steps,
                  um::Bytes budget);
+  TrainingReport(const TrainingReport&) = delete;
+  TrainingReport& operator=(const TrainingReport&) = delete;
+  /// Shows the last step, however the training ended.
+  ~TrainingReport();
 
   void step(std::uint64_t step, std::uint64_t epoch, const StepReport& report);
   void evaluation(std::uint64_t step, std::uint64_t epoch, const Evaluation& evaluation);
@@ -67,10 +75,16 @@ class TrainingReport {
 
   /// Adds the results of all steps to `line` and writes it as the last line. Throws: um::Error.
   void finish(nlohmann::json line, const TrainingSummary& summary);
-  /// Prints the results of all steps.
-  void print(const TrainingSummary& summary);
+  /// Prints the results of all steps. Their prediction is by the times of `profile_file`, or if
+  /// that is empty by those that were measured before the first step.
+  void print(const TrainingSummary& summary, const std::string& profile_file);
 
  private:
+  // Shows the last step, and ends its line.
+  void end_progress();
+  // Returns the results of the first and the last step: "loss 3.55 -> 0.013, accuracy 100.0 %
+  // (test 99.2 %)"
+  [[nodiscard]] std::string what_was_learned(const TrainingSummary& summary) const;
   [[nodiscard]] double samples_per_second(um::Nanoseconds step) const;
   // Estimates the time of the steps after `step` from the speed of those before.
   [[nodiscard]] std::string time_left(std::uint64_t step) const;
@@ -88,9 +102,10 @@ class TrainingReport {
 /// Throws: um::Error when a sample of the network has several labels, which cannot have a matrix.
 void expect_confusion_matrix_of(const nets::Network& network);
 
-/// Writes Evaluation::confusion as CSV: "label,0,1,..." with a column for each prediction, then a
-/// row for each label. Writes to standard output if `path` is "-". Throws: um::Error when the file
-/// cannot be written.
-void write_confusion_matrix(std::span<const std::uint64_t> confusion, const std::string& path);
+/// Writes Evaluation::confusion as CSV: "label,cat,dog,..." with a column for each prediction, then
+/// a row for each label. Where there are no `class_names`, classes are numbers. Writes to standard
+/// output if `path` is "-". Throws: um::Error when the file cannot be written.
+void write_confusion_matrix(std::span<const std::uint64_t> confusion,
+                            std::span<const std::string> class_names, const std::string& path);
 
 }  // namespace spillway::cli

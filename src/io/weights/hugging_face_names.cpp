@@ -105,7 +105,7 @@ NameTable vit_names() {
           .passed_over = {"vit.pooler.dense.*"},
           .hints = {{embeddings + "position_embeddings", 1,
                      "the file's images have {} tokens; give its --image-size"},
-                    {"classifier.weight", 0, "give --classes {}"}}};
+                    {"classifier.weight", 0, "give --classes {}, or --new-head to draw it anew"}}};
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace spillway {
 namespace {
 
-constexpr const char* kOtherClasses = "give --classes {}";
+constexpr const char* kOtherClasses = "give --classes {}, or --new-head to draw it anew";
 constexpr const char* kCounters = "*.num_batches_tracked";  // counters of batch norms
 
 NameTable resnet_names() {

@@ -101,7 +101,7 @@ function missingSection() {
   lacks(
       data.timelines.some(timeline => timeline.end > 0), "The timeline of a step and its memory: ",
       "spillway train --net resnet18 --batch 16 --data synthetic --steps 3 --budget 40% " +
-          "--trace DIR/step.json");
+          "--timeline DIR/step.json");
   const others = data.left_out.length === 0
       ? null
       : h("div", {}, h("p", {class: "facts"}, "Files that were given and could not be shown:"),

@@ -43,8 +43,18 @@ TEST(BadBudget, SaysWhatABudgetLooksLike) {
   }
 }
 
+TEST(BadBudget, WithoutAUnitAsksWhatIsMeant) {
+  for (const auto& [budget, sentence] : std::vector<std::pair<const char*, const char*>>{
+           {"40", "--budget: '40' is 40 bytes; did you mean 40% or 40GiB?"},
+           {"512", "--budget: '512' is 512 bytes; did you mean 512MiB or 512GiB?"},
+           {"0.6", "--budget: '0.6' is a part of a byte; did you mean 60% or 0.6GiB?"}}) {
+    expect_refused(2, small_training({"--budget", budget}), {sentence});
+    expect_refused(2, {kPlan, "--budget", budget}, {sentence});
+  }
+}
+
 TEST(BadBudget, TooSmallNamesTheTaskItsNeedAndABudgetThatWorks) {
-  for (const char* budget : {"1", "1KiB", "400KiB", "1%"}) {
+  for (const char* budget : {"1B", "1KiB", "400KiB", "1%"}) {
     const std::string sentence =
         expect_refused(1, small_training({"--budget", budget}),
                        {"too small: task ", " needs most", "smallest budget that works"});
@@ -258,7 +268,7 @@ TEST_F(BadPath, FarFileNeedsAFolderOrAPathNotYetThere) {
 }
 
 TEST_F(BadPath, OutputsAreTriedFirst) {
-  for (const char* flag : {"--json", "--trace"}) {
+  for (const char* flag : {"--json", "--timeline"}) {
     for (const std::string& path : {below_a_file(), nowhere(), folder_.path().string()}) {
       expect_refused(1, endless({flag, path}), {"cannot write " + path});
     }
@@ -287,7 +297,7 @@ TEST_F(BadPath, OutputsOfTheOtherSubcommandsAreTriedFirst) {
 
 TEST_F(BadPath, RefusedTrainingLeavesNothingBehind) {
   const Arguments outputs = {"--json",       folder_.file("lines.json"),
-                             "--trace",      folder_.file("trace.json"),
+                             "--timeline",   folder_.file("trace.json"),
                              "--checkpoint", folder_.file("a/b")};
   const Arguments far = {"--far", "file:" + folder_.path().string()};
   expect_refused(1, small_training({outputs, far, "--budget 1KiB"}), {"too small"});

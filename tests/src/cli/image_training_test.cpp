@@ -111,6 +111,44 @@ TEST_F(ImageTraining, KeepsTheNamesOfItsClasses) {
   EXPECT_FLOAT_EQ(manifest.at("images").at("crop_area").get<float>(), 0.08F);
 }
 
+// Each kind of data is named before the first step, and so is that none was given.
+TEST_F(ImageTraining, NamesItsData) {
+  const std::string folder = tree_.path().string();
+  expect_parts(succeed(training("--steps 1")).errors,
+               {"\nimages in " + folder + ": 4 to learn from, 2 to test on, 2 classes\n"});
+  expect_parts(succeed(training("--steps 1 --train-samples 3")).errors,
+               {"\nthe first 3 of images in " + folder + ": 3 to learn from, 2 to test on"});
+  expect_parts(succeed(small_training()).errors,
+               {"\nsynthetic images of 10 classes (no --data was given): 50000 to learn from, 1000 "
+                "to test on\n"});
+  expect_parts(succeed(small_training("--data synthetic")).errors,
+               {"\nsynthetic images of 10 classes: 50000 to learn from"});
+  expect_parts(succeed("train --net gpt:1,2,8,8 --batch 2 --steps 1").errors,
+               {"tokens (no --data was given): 50000 to learn from, 200 to test on, of 8 tokens "
+                "each\n"});
+}
+
+TEST_F(ImageTraining, CountsConfusionsByTheNamesOfClasses) {
+  tree_.add("train/ant, red/1.jpg", golden_image("grey.jpg"));
+  tree_.add("val/ant, red/1.jpg", golden_image("grey.jpg"));
+  const TemporaryFolder folder;
+  const auto expect_names = [&](const std::string& path) {
+    std::ifstream file{path};
+    for (const std::string begin :
+         {"label,\"ant, red\",cat,dog", "\"ant, red\",", "cat,", "dog,"}) {
+      std::string line;
+      std::getline(file, line);
+      EXPECT_TRUE(line.starts_with(begin)) << line;
+    }
+  };
+  succeed(training(
+      {"--epochs 1 --checkpoint", folder.file("kept"), "--confusion", folder.file("trained.csv")}));
+  expect_names(folder.file("trained.csv"));
+  succeed(
+      {"evaluate --device host", folder.file("kept"), "--confusion", folder.file("judged.csv")});
+  expect_names(folder.file("judged.csv"));
+}
+
 TEST_F(ImageTraining, TakesClassesOfOddNames) {
   tree_.add("train/\xFF\n\x1B[31m/1.jpg", golden_image("grey.jpg"));
   tree_.add("train/" + std::string(255, 'x') + "/1.jpg", golden_image("grey.jpg"));

@@ -127,7 +127,7 @@ TEST(TrainJson, SaysWhatEachEpochEndedWith) {
 
 TEST(TrainTrace, ShowsThePredictedAndTheMeasuredStep) {
   const TemporaryFolder folder;
-  succeed({"train --net lenet --batch 8 --steps 2 --budget min --trace", folder.file("trace")});
+  succeed({"train --net lenet --batch 8 --steps 2 --budget min --timeline", folder.file("trace")});
   const json trace = json::parse(std::ifstream{folder.file("trace")});
 
   EXPECT_GT(trace.at("traceEvents").size(), 2 * 29U) << "LeNet has 29 tasks, shown twice";
@@ -136,7 +136,7 @@ TEST(TrainTrace, ShowsThePredictedAndTheMeasuredStep) {
 
 TEST(TrainTrace, OfNoStepShowsThePredictionAlone) {
   const TemporaryFolder folder;
-  succeed({"train --net lenet --batch 8 --steps 0 --budget min --trace", folder.file("trace")});
+  succeed({"train --net lenet --batch 8 --steps 0 --budget min --timeline", folder.file("trace")});
   expect_prediction_alone(folder.file("trace"));
 }
 

@@ -47,6 +47,21 @@ TEST_F(LimitsOfTheSystem, BracketsAreRefusedWithLittleMemory) {
   }
 }
 
+// oneDNN's code generator ends a program where it gets no memory.
+TEST_F(LimitsOfTheSystem, TooFewAddressesAreNamed) {
+  int refused = 0;
+  for (int kibibytes = 180'000; kibibytes <= 420'000; kibibytes += 20'000) {
+    const ShellOutcome outcome = run(std::string{kOneStep} + "--threads 2 2>errors",
+                                     "ulimit -v " + std::to_string(kibibytes));
+    if (outcome.exit_code == 0) continue;
+    ++refused;
+    EXPECT_EQ(outcome.exit_code, 1) << kibibytes << ": " << outcome.errors;
+    EXPECT_NE(outcome.errors.find("spillway: "), std::string::npos) << outcome.errors;
+    EXPECT_EQ(outcome.errors.find("bug in spillway"), std::string::npos) << outcome.errors;
+  }
+  EXPECT_GT(refused, 0) << "no limit was too low";
+}
+
 TEST_F(LimitsOfTheSystem, TooFewOpenFilesAreNamed) {
   // The test process may have inherited open files.
   const ShellOutcome outcome =

@@ -71,7 +71,7 @@ TEST(PlanTrace, IsBadUsageTogetherWithANetwork) {
   }
   expect_refused(kBadUsage, plan_bert("--profile p.json"), {"--profile"});
   expect_refused(kBadUsage, {"plan --trace-in", kBert}, {"--trace-in", "--machine"});
-  expect_refused(kBadUsage, "plan --machine a100", {"--net is required"});
+  expect_refused(kBadUsage, "plan --machine a100", {"needs --net"});
 }
 
 TEST(PlanTrace, IsRefusedWhenTheFileIsNone) {

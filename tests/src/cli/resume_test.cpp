@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -19,6 +21,7 @@ using nlohmann::json;
 using test::Arguments;
 using test::expect_refused;
 using test::run_spillway;
+using test::succeed;
 using test::TemporaryFolder;
 
 class Resumed : public testing::Test {
@@ -122,6 +125,43 @@ TEST_F(Resumed, TrainingKeepsItsDropout) {
   EXPECT_EQ(train_gpt(kept("--resume --steps 4")), whole);
 }
 
+// A training is killed in the middle of a line, and resumes.
+TEST_F(Resumed, TrainingGoesOnInTheSameLog) {
+  const std::string log = folder_.file("log.json");
+  const auto train_to = [&](const char* steps) {
+    return succeed(
+        {"train --net lenet --batch 8 --json", log, kept({"--resume auto --steps", steps})});
+  };
+  const auto lines = [&] {
+    std::ifstream file{log};
+    return std::count(std::istreambuf_iterator{file}, {}, '\n');
+  };
+  train_to("2");
+  EXPECT_EQ(lines(), 3);
+  std::ofstream{log, std::ios::app} << R"({"step":3,"epoch":1,"loss":1.5})"
+                                    << "\n{\"step\":4,";
+
+  train_to("4");
+
+  EXPECT_EQ(lines(), 7);
+  const std::string table = succeed({"report --csv -", log}).output;
+  EXPECT_EQ(std::ranges::count(table, '\n'), 5) << table;
+  EXPECT_EQ(table.find(",1.5,"), std::string::npos) << "step 3 as it ran last: " << table;
+  train_to("4");
+  EXPECT_EQ(lines(), 8) << "nothing was left to train";
+}
+
+TEST_F(Resumed, TrainingGoesOnInNoOtherFile) {
+  static_cast<void>(train(kept("--steps 1")));
+  const std::string path = folder_.file("plan.json");
+  for (const std::string text : {"{\"runs\":[]}\n", "{\"runs\":[]}", "step 1", "{\"step\":1,"}) {
+    std::ofstream{path} << text;
+    expect_refused(1, {"train --net lenet --batch 8 --json", path, kept("--resume --steps 2")},
+                   {path + " is not the log of a training", "give --json another name"});
+    EXPECT_EQ(std::filesystem::file_size(path), text.size());
+  }
+}
+
 TEST_F(Resumed, TrainingIsNotThatOfAnotherOptimizer) {
   static_cast<void>(train(kept("--optimizer adam --steps 1")));
   expect_refused(1, {"train --net lenet --batch 8", kept("--resume --optimizer sgd")},
@@ -146,6 +186,61 @@ TEST_F(Resumed, TrainingKeepsAPlanThatItWasGiven) {
   static_cast<void>(train(kept({"--resume --steps 3 --plan", other})));
 
   EXPECT_EQ(read(plan(checkpoint())), read(other));
+}
+
+// How a training goes on that is given something else than it began with.
+struct Change {
+  const char* flags;
+  const char* words;  // empty: it goes on with the checkpoint's plan
+  bool keeps_bits = true;
+};
+
+TEST_F(Resumed, TrainingGoesOnWithinAnotherBudgetAndElsewhere) {
+  const Arguments settings = "--threads 1 --budget min+50% --planner capacity --memory managed";
+  const json whole = train({settings, "--steps 4"});
+  static_cast<void>(train({kept(settings), "--steps 2"}));
+  const std::string begun = folder_.file("begun");
+  std::filesystem::rename(checkpoint(), begun);
+  for (const auto& [flags, words, keeps_bits] :
+       {Change{"", ""}, Change{"--budget min+50%", ""}, Change{"--planner capacity", ""},
+        Change{"--budget min", "made for a budget of "}, Change{"--budget 100%", "a budget of "},
+        Change{"--planner joint", "made for planner capacity, not joint; "},
+        Change{"--recompute off", "made for --recompute auto, not off; "},
+        Change{"--state near", "made for --state auto, not near and a budget of "},
+        Change{"--memory copy", "made for --memory managed, not copy; "},
+        Change{"--memory resident", "made for --memory managed, not resident; "},
+        Change{"--threads 2", "made for 1 thread, not 2; ", false}}) {
+    std::filesystem::remove_all(checkpoint());
+    std::filesystem::copy(begun, checkpoint());
+    const test::Outcome outcome =
+        run_spillway({"train --net lenet --batch 8 --conv-algorithm direct --json -",
+                      kept("--resume --steps 4"), Arguments{flags}});
+    const json resumed = summary_of(outcome);
+    EXPECT_EQ(resumed.value("steps_run", 0), 2) << flags;
+    if (keeps_bits) {
+      EXPECT_EQ(hash(resumed), hash(whole)) << flags;
+    }
+    const std::string what = "warning: the checkpoint's plan was made for ";
+    if (*words == '\0') {
+      EXPECT_EQ(outcome.errors.find(what), std::string::npos) << flags << outcome.errors;
+      EXPECT_EQ(resumed.value("budget_bytes", 0), whole.value("budget_bytes", 1)) << flags;
+      EXPECT_EQ(resumed.value("planner", ""), "capacity") << flags;
+      continue;
+    }
+    test::expect_parts(outcome.errors, {what, words, "; there is a new one, ",
+                                        keeps_bits ? ", so that results stay the same bit for bit\n"
+                                                   : ", but kernels that divide their work "});
+  }
+}
+
+// oneDNN's older instructions stand for another processor.
+TEST_F(Resumed, TrainingGoesOnOnAnotherProcessor) {
+  static_cast<void>(train(kept("--steps 2 --budget min+50%")));
+  const test::Outcome outcome =
+      run_spillway({"train --net lenet --batch 8 --json -", kept("--resume --steps 4")},
+                   {"ONEDNN_MAX_CPU_ISA=SSE41"});
+  EXPECT_EQ(summary_of(outcome).value("steps_run", 0), 2);
+  test::expect_parts(outcome.errors, {"made for host (", ", not host (", "; there is a new one, "});
 }
 
 TEST_F(Resumed, TrainingBeginsWithTheWeightsOfStepZero) {
@@ -206,8 +301,9 @@ TEST_F(Resumed, TrainingKnowsItsDataByTheirContent) {
 TEST_F(Resumed, TrainingIsAskedForWhereAFolderHoldsACheckpoint) {
   const Arguments lenet = "train --net lenet --batch 8";
   static_cast<void>(train(kept("--steps 2")));
-  expect_refused(1, {lenet, kept("--steps 2")},
-                 {"there is a checkpoint in " + checkpoint(), "give --resume"});
+  expect_refused(
+      1, {lenet, kept("--steps 2")},
+      {"there is a checkpoint of lenet 1x28x28, 10 classes in " + checkpoint(), "give --resume"});
 
   const json resumed = train(kept("--resume --steps 3"));
 

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <string>
 
 #include "tests/src/cli/shell.h"
@@ -59,16 +60,21 @@ TEST_F(StandardStreams, TrainingGoesOnWhenNobodyReadsItsNotes) {
   EXPECT_NE(last_line_of(text_of(file("lines"))).find("weights_sha256"), std::string::npos);
 }
 
-TEST_F(StandardStreams, AnOutputThatNobodyReadsIsAFailure) {
+// As `spillway --help | head` does: without a word, as other programs. A training says how to go
+// on.
+TEST_F(StandardStreams, AnOutputThatNobodyReadsEndsTheProgramSilently) {
   for (const char* const command :
-       {"nets", "--help", "plan --net lenet --batch 8 --machine v100 --budget 100% --json -",
-        "train --net lenet --batch 8 --steps 1 --device host --json -"}) {
+       {"nets", "--help", "train --help-all", "document man", "devices --json -",
+        "plan --net lenet --batch 8 --machine v100 --budget 100% --json -"}) {
     const ShellOutcome outcome = run(std::string{command} + " >&4 2>errors", kBrokenPipe);
-    EXPECT_EQ(outcome.exit_code, 1) << command;
-    EXPECT_NE(outcome.errors.find("spillway: cannot write to standard output"), std::string::npos)
-        << command << "\n"
-        << outcome.errors;
+    EXPECT_EQ(outcome.exit_code, 128 + SIGPIPE) << command;
+    EXPECT_EQ(outcome.errors.find("spillway: "), std::string::npos) << command << outcome.errors;
   }
+  const ShellOutcome training =
+      run("train --net lenet --batch 8 --steps 1 --device host --json - >&4 2>errors", kBrokenPipe);
+  EXPECT_EQ(training.exit_code, 1);
+  EXPECT_NE(training.errors.find("spillway: cannot write to standard output"), std::string::npos)
+      << training.errors;
 }
 
 // Failing to write output stops a training as a signal does.
@@ -91,7 +97,7 @@ TEST_F(StandardStreams, TrainingSavesItsStepWhenItsOutputIsFull) {
 TEST_F(StandardStreams, TrainingWritesWhatItCanAtItsEnd) {
   const ShellOutcome outcome =
       run("train --net lenet --batch 8 --steps 2 --device host --eval-every 2 --confusion "
-          "/dev/full --trace trace --json lines 2>errors");
+          "/dev/full --timeline trace --json lines 2>errors");
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_NE(outcome.errors.find("cannot write /dev/full"), std::string::npos) << outcome.errors;
   EXPECT_NE(outcome.errors.find("weights "), std::string::npos) << outcome.errors;

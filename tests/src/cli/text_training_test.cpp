@@ -146,7 +146,8 @@ class FineTuning : public testing::Test {
 
 TEST_F(FineTuning, DrawsAHeadOfAnotherSizeAnewAndKeepsTheRest) {
   const Arguments other = "--classes 3 --steps 0 --seed 5";
-  expect_refused(kFailure, training({other, golden_weights_}), {"fc.weight", "give --classes 5"});
+  expect_refused(kFailure, training({other, golden_weights_}),
+                 {"fc.weight", "give --classes 5, or --new-head"});
   const Outcome tuned =
       succeed(training({other, golden_weights_, "--new-head --checkpoint", file("tuned")}));
   expect_parts(tuned.errors, {"layer fc is drawn anew: the file has none for 3 classes"});

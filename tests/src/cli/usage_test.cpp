@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,35 @@ TEST(Help, OfEverySubcommandShowsAnExample) {
     EXPECT_EQ(outcome.errors, "");
     expect_parts(outcome.output, {"Example: spillway " + command});
   }
+}
+
+// Letters of the longest line that could have been broken.
+std::size_t longest_line(const std::string& help) {
+  std::istringstream lines{help};
+  std::size_t longest = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t text = std::min(line.find_first_not_of(' '), line.size());
+    const bool is_whole = line.starts_with("Example: ") || line.find(' ', text) == line.npos;
+    if (!is_whole) longest = std::max(longest, line.size());
+  }
+  return longest;
+}
+
+TEST(Help, FitsTheTerminal) {
+  for (const char* const command : {"", "train", "plan", "sweep", "bench", "bench train"}) {
+    for (const char* const flag : {"--help", "--help-all"}) {
+      EXPECT_LE(longest_line(succeed({command, flag}).output), 80U) << command << flag;
+    }
+  }
+}
+
+TEST(Help, ShowsFirstWhatIsUsuallyEnough) {
+  const std::string brief = succeed("train --help").output;
+  expect_parts(brief, {"Usually enough:\n", "\n  --budget ", "\n  --far ",
+                       "\nspillway train --help-all shows all "});
+  EXPECT_EQ(brief.find("--momentum"), std::string::npos);
+  EXPECT_LT(std::ranges::count(brief, '\n'), 60);
+  expect_parts(succeed("train --help-all").output, {"\n  --budget ", "\n  --momentum "});
 }
 
 TEST(Help, OfTheProgramNamesEverySubcommand) {
@@ -53,13 +84,36 @@ void expect_all_refused(int code, const Arguments& command, const std::vector<Re
 }
 
 TEST(BadUsage, NamesWhatIsNotKnownOrMissing) {
-  expect_all_refused(kBadUsage, {},
-                     {{{}, {"subcommand is required"}},
-                      {"frobnicate", {"'frobnicate'", "train", "devices"}},
-                      {small_training("--wrong"), {"--wrong"}},
-                      {"devices --net", {"--net"}},
-                      {"train --batch 8", {"--net is required"}},
-                      {"plan --net lenet", {"--batch is required"}}});
+  expect_all_refused(
+      kBadUsage, {},
+      {{"frobnicate", {"'frobnicate'", "train", "devices"}},
+       {small_training("--wrong"), {"--wrong"}},
+       {"devices --net", {"--net"}},
+       {"train --batch 8", {"spillway: train needs --net; see spillway train --help\n"}},
+       {"plan --net lenet", {"spillway: plan needs --batch; see"}},
+       {small_training("--batch 9"), {"spillway: --batch is given twice\n"}},
+       {small_training("--lr 1 --lr 2 --lr 3"), {"--lr is given 3 times"}},
+       {"plan --net lenet --batch 8 --budget", {"spillway: --budget needs a value\n"}},
+       {small_training("--keep 2"), {"--keep needs --checkpoint"}},
+       {small_training("more"), {"spillway: train takes no 'more'; see"}},
+       {small_training("--trace x"),
+        {"spillway: train has no option '--trace'; it is called '--timeline' now"}},
+       {"bench train --net lenet --timelines x", {"it is called '--timeline' now"}},
+       {"plan --net lenet --batch 3.5",
+        {"spillway: --batch: '3.5' is not a whole number from 1 to 1048576\n"}},
+       {small_training("--memory swap"),
+        {"--memory: 'swap' is not auto, managed, copy or resident\n"}}});
+}
+
+// Bare commands show what they can do.
+TEST(BadUsage, WithoutASubcommandListsThem) {
+  for (const std::string command : {"", "bench", "checkpoint"}) {
+    const Outcome outcome = run_spillway(command.c_str());
+    EXPECT_EQ(outcome.exit_code, kBadUsage);
+    EXPECT_EQ(outcome.output, "");
+    expect_parts(outcome.errors, {"\nSubcommands:\n  ", "Example: spillway " + command});
+  }
+  expect_parts(run_spillway({}).errors, kSubcommands);
 }
 
 // Expects one sentence with the intended name.
@@ -136,7 +190,8 @@ TEST(BadUsage, RefusesWhatAnotherScheduleHas) {
                       {"--cosine-steps 5", {"--cosine-steps", "--schedule cosine"}}});
 }
 
-TEST(BadUsage, RefusesWhatAnotherMemoryModeHas) {
+// Modes are compared by changing one word of a command line.
+TEST(Usage, NotesWhatAnotherMemoryModeHas) {
   const std::vector<std::string> of_moves{
       "--planner capacity", "--recompute auto",    "--state near",           "--update auto",
       "--far ram",          "--far-checksums off", "--link-bandwidth 2GB/s", "--link-latency 1us"};
@@ -145,8 +200,10 @@ TEST(BadUsage, RefusesWhatAnotherMemoryModeHas) {
   const auto expect_useless = [](const Arguments& command, const std::string& memory,
                                  const std::vector<std::string>& flags) {
     for (const std::string& flag : flags) {
-      expect_refused(kBadUsage, {command, "--memory", memory, flag.c_str()},
-                     {flag.substr(0, flag.find(' ')) + ": does nothing with --memory " + memory});
+      const Outcome outcome = run_spillway({command, "--memory", memory, flag.c_str()});
+      EXPECT_NE(outcome.exit_code, kBadUsage) << outcome.errors;
+      expect_parts(outcome.errors, {"note: " + flag.substr(0, flag.find(' ')) +
+                                    " does nothing with --memory " + memory + "\n"});
     }
   };
   expect_useless(small_training(), "resident", of_moves);
@@ -157,6 +214,14 @@ TEST(BadUsage, RefusesWhatAnotherMemoryModeHas) {
   expect_useless("profile --net lenet --batch 2", "resident", {"--far ram", "--paging memfd"});
   expect_useless("plan --net lenet --batch 2 --machine v100", "resident",
                  {"--planner capacity", "--state far"});
+  const std::string everything =
+      summary_of(succeed(small_training(
+                     "--memory resident --json - --planner capacity --far file:/no/where "
+                     "--link-bandwidth 2GB/s --state far --update far --paging memfd")))
+          .value("weights_sha256", "");
+  EXPECT_EQ(
+      everything,
+      summary_of(small_training("--memory resident --json -")).value("weights_sha256", "none"));
   succeed(
       {"train --net lenet --batch 2 --steps 1 --memory copy --planner capacity --far ram "
        "--far-checksums off --link-latency 1us --recompute off --state near --update near"});
@@ -200,7 +265,7 @@ TEST(BadUsage, RefusesTwoDocumentsOnStandardOutput) {
   const std::vector<std::string> words{"cannot both write to standard output"};
   const Arguments plan = "plan --net lenet --batch 8";
   expect_all_refused(kBadUsage, {},
-                     {{small_training("--json - --trace -"), words},
+                     {{small_training("--json - --timeline -"), words},
                       {{plan, "--json - --out -"}, words},
                       {{plan, "--timeline - --out -"}, words}});
 }

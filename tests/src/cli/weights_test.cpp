@@ -147,7 +147,7 @@ TEST_F(Exporting, LeavesWhatIsThereWhereItIsRefused) {
   expect_refused(1, {"export", folder(), "--to torchvision", file()},
                  {"network gpt:2,2,16,12 has no names of torchvision's", "Hugging Face's GPT-2"});
   expect_refused(1, {"export", files_.file("nowhere"), "--to hf", file()},
-                 {"there is no checkpoint in"});
+                 {"there is no checkpoint in", "give the folder of a train --checkpoint"});
   fs::resize_file(folder() + "/step-1.safetensors", 100);
   expect_refused(1, to_hf(), {"step-1.safetensors"});
   EXPECT_EQ(content_of(file()), "old");
@@ -178,9 +178,9 @@ TEST_F(Exporting, WritesOnlyFilesOfTheUsers) {
 }
 
 TEST_F(Exporting, NeedsToKnowWhoseNames) {
-  expect_refused(2, {"export", folder(), file()}, {"--to is required"});
+  expect_refused(2, {"export", folder(), file()}, {"needs --to"});
   expect_refused(2, {"export", folder(), "--to keras", file()}, {"--to", "hf", "torchvision"});
-  expect_refused(2, {"export", folder(), "--to hf"}, {"file is required"});
+  expect_refused(2, {"export", folder(), "--to hf"}, {"needs file"});
 }
 
 }  // namespace

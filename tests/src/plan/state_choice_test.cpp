@@ -202,9 +202,15 @@ TEST(Budget, AutoIsWhatARunWithoutMovesNeedsOrNineTenthsOfWhatIsThere) {
   EXPECT_EQ(resolve("auto", 200_B), 180_B);
 }
 
+TEST(Budget, MayHaveBlanksBeforeItsUnit) {
+  EXPECT_EQ(resolve("60 %", 1000_B), resolve("60%", 1000_B));
+  EXPECT_EQ(resolve("min+20 %", 1000_B), resolve("min+20%", 1000_B));
+  EXPECT_EQ(resolve("2 G", 1000_B), 2_GiB);
+}
+
 TEST(Budget, RefusesEverythingElseAndSaysWhatIsAllowed) {
   for (const char* text :
-       {"", "0", "0%", "-5", "-5%", "12Gib", "40 %", "min+", "min+20", "min-20%", "min+-20%", "%",
+       {"", "0", "0%", "-5", "-5%", "12Gib", "0.6", "min+", "min+20", "min-20%", "min+-20%", "%",
         "nan%", "inf%", "1e9%", "lots", "Auto", "99999999TiB"}) {
     EXPECT_EQ(refusal([&] {
                 return Budget::parse(text);

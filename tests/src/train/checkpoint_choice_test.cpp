@@ -39,7 +39,7 @@ class CheckpointChoice : public test::CheckpointFixture {
 
 TEST_F(CheckpointChoice, SaysThatThereIsNone) {
   EXPECT_EQ(refused(), "there is no checkpoint in " + folder.path().string() +
-                           "; train without --resume first");
+                           "; give the folder of a train --checkpoint");
 }
 
 TEST_F(CheckpointChoice, RefusesAnotherTrainingAndSaysInWhatItDiffers) {

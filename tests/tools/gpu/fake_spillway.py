@@ -75,7 +75,7 @@ def bench_train():
            "resident_bytes": int(batch) << 22}
     done = {**row, "seconds": {"median": 0.12}, "images_per_second": 800.0, "ratio": 1.5,
             "predicted_seconds": 0.1}
-    pathlib.Path(flag["--timelines"]).mkdir()
+    pathlib.Path(flag["--timeline"]).mkdir()
     rows = {"joint": {**done, "planner": "joint", "memory": "managed"},
             "copy": {**row, "planner": "joint", "memory": "copy",
                      "failed": "1 B is too small: a needs 2 B"}}

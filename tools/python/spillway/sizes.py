@@ -1,9 +1,10 @@
-"""Amounts of memory as people write them: the library's own spelling (um/bytes.h), and "6G"."""
+"""Amounts of memory as people write them, in the library's own spelling (um/bytes.h)."""
 
 import re
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
-         "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
+         **dict.fromkeys("kK", 1 << 10), **dict.fromkeys("mM", 1 << 20),
+         **dict.fromkeys("gG", 1 << 30), **dict.fromkeys("tT", 1 << 40),
          "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
 

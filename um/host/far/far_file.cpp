@@ -26,6 +26,19 @@ using std::chrono::milliseconds;
 
 const char* const kElsewhere = "choose another place with --far file:PATH";
 
+fs::path nearest_folder(fs::path path) {
+  std::error_code ignored;
+  while (!fs::is_directory(path, ignored) && path.has_relative_path()) path = path.parent_path();
+  return path.empty() ? fs::path{"."} : path;
+}
+
+// Returns whether a path that does not exist must be a folder, as "/scratch/", or "/scratch" right
+// below the root, where files of one's own do not belong.
+bool is_folder_meant(const fs::path& path) {
+  return !path.has_filename() ||
+         (path.parent_path() == path.root_path() && path.is_absolute() && !path.has_extension());
+}
+
 fs::path folder_to_hold(const fs::path& path) {
   std::error_code ignored;  // an unreadable path does not exist, or fails to open below
   if (fs::is_directory(path, ignored)) return path;
@@ -34,9 +47,11 @@ fs::path folder_to_hold(const fs::path& path) {
                 ", which exists; give a folder or a path that does not exist yet"};
   }
   fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path{"."};
+  if (is_folder_meant(path)) folder = path;
   if (fs::is_directory(folder, ignored)) return folder;
   throw Error{"cannot put far memory in " + path.string() + ": there is no folder " +
-              folder.string() + "; " + kElsewhere};
+              folder.string() + ", the nearest one is " + nearest_folder(folder).string() +
+              "; make it, or " + kElsewhere};
 }
 
 int open_unnamed(const fs::path& folder) {

@@ -160,7 +160,7 @@ TEST_F(BenchTraining, ExecutesPlannersWithCopies) {
 TEST_F(BenchTraining, WritesTimelinesAndPlansOfTheFixedBatch) {
   const fs::path timelines = folder_.path() / "new" / "timelines";
   const json file =
-      result("train", {"--strategies joint --batches 16 --timelines", timelines.string()});
+      result("train", {"--strategies joint --batches 16 --timeline", timelines.string()});
 
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator{timelines}) {

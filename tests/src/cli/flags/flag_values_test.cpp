@@ -57,14 +57,14 @@ TEST(NumberChecks, TakeWhatIsInTheRange) {
   expect_complaints(kLearningRateRange, {{"0", ""},
                                          {"3e38", ""},
                                          {"-1", "-1 is below 0"},
-                                         {"1e39", "'1e39' is no number from 0 up"},
-                                         {"nan", "'nan' is no number from 0 up"},
-                                         {"inf", "'inf' is no number from 0 up"},
-                                         {"1x", "'1x' is no number from 0 up"},
-                                         {"", "'' is no number from 0 up"}});
+                                         {"1e39", "'1e39' is not a number from 0 up"},
+                                         {"nan", "'nan' is not a number from 0 up"},
+                                         {"inf", "'inf' is not a number from 0 up"},
+                                         {"1x", "'1x' is not a number from 0 up"},
+                                         {"", "'' is not a number from 0 up"}});
   expect_complaints(
       kEpsilonRange,
-      {{"1e-8", ""}, {"0", "0 is not above 0"}, {"1e-60", "'1e-60' is no number above 0"}});
+      {{"1e-8", ""}, {"0", "0 is not above 0"}, {"1e-60", "'1e-60' is not a number above 0"}});
   expect_complaints(kHueRange, {{"0.5", ""}, {"0.51", "0.51 is above 0.5"}});
   expect_complaints(kEvalCropRange, {{"1", ""}, {"1.5", "1.5 is above 1"}});
 }
@@ -81,7 +81,7 @@ TEST(NumberChecks, TellAFloatBelowOneFromOne) {
                                     {"1.0", "1.0 is not below 1"},
                                     {"1.5", "1.5 is not below 1"},
                                     {"-1", "-1 is below 0"},
-                                    {"half", "'half' is no number from 0 up to below 1"}});
+                                    {"half", "'half' is not a number from 0 up to below 1"}});
   const std::string close = "0.9999999999999999999";
   expect_complaints(kBetaRange, {{"1", "1 is not below 1"}, {close, close + rounded}});
 }

@@ -111,7 +111,7 @@ class JsonShape : public testing::Test {
 TEST_F(JsonShape, OfTrainings) {
   const Arguments kept{net("tiny"), kDigits, "--eval-every 2 --keep-best --checkpoint",
                        folder_.file("run")};
-  expect_training_shape("train", {kept, "--steps 3 --trace", folder_.file("trace.json")});
+  expect_training_shape("train", {kept, "--steps 3 --timeline", folder_.file("trace.json")});
   expect_file_shape("train_trace", "trace.json");
   expect_file_shape("checkpoint", "run/checkpoint.json");
   expect_file_shape("checkpoint_plan", "run/step-3-plan.json");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <CLI/Version.hpp>
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -39,15 +40,16 @@ Arguments subcommands_in(const std::string& help) {
   while (std::getline(lines, line) && line != "Subcommands:") {
   }
   while (std::getline(lines, line) && line.starts_with("  ")) {
+    if (line.starts_with("   ")) continue;  // of the description before
     names.push_back(line.substr(2, line.find(' ', 2) - 2));
   }
   return names;
 }
 
-// Adds the help of `command` and of its subcommands, by their names.
+// Adds the whole help of `command` and of its subcommands, by their names.
 void add_helps(const Arguments& command, const std::string& name,
                std::map<std::string, std::string>& helps) {
-  const std::string& help = helps[name] = succeed({command, "--help"}).output;
+  const std::string& help = helps[name] = succeed({command, "--help-all"}).output;
   for (const std::string& subcommand : subcommands_in(help)) {
     add_helps({command, subcommand}, (name + " ").append(subcommand), helps);
   }
@@ -65,6 +67,11 @@ TEST_F(Words, OfTheHelpOfEverySubcommandAreAsTheyWere) {
   for (const auto& [name, help] : all_helps()) {
     expect_text(kHelps, name, help);
     names.insert(name);
+    const std::size_t blank = std::min(name.find(' '), name.size());
+    const std::string brief = succeed({name.substr(blank).c_str(), "--help"}).output;
+    if (brief == help) continue;
+    names.insert(name + " in short");
+    expect_text(kHelps, name + " in short", brief);
   }
   expect_only_sections(kHelps, names);
 }
@@ -95,7 +102,7 @@ TEST_F(Words, OfTheManualPageAndCompletionsNameEveryFlagOfEverySubcommand) {
         subcommand.empty() ? "" : part_of(manual, "\n.SS " + subcommand + " \n", "\n.S");
     for (std::sregex_iterator flag{help.begin(), help.end(), flags}, end; flag != end; ++flag) {
       expect_parts(completed, {" " + flag->str(1) + " "});
-      if (page.empty() || flag->str(1) == "--help") continue;
+      if (page.empty() || flag->str(1).starts_with("--help")) continue;
       expect_parts(page, {"\n.B " + flag->str(1) + " "});
     }
   }
@@ -138,6 +145,11 @@ constexpr auto kRefused = std::to_array<const char*>({
     "TRAIN --link-bandwidth fast",
     "TRAIN --link-latency soon",
     "TRAIN --budget 12Gib",
+    "TRAIN --budget 40",
+    "train --net lenet --batch 3.5",
+    "TRAIN --batch 9",
+    "plan --net lenet --batch 8 --budget",
+    "TRAIN --trace x",
     "TRAIN --label-smoothing 1",
     "TRAIN --ema 1",
     "TRAIN --optimizer adam --beta1 1",
@@ -159,9 +171,7 @@ constexpr auto kRefused = std::to_array<const char*>({
     "TRAIN --alpha 0.5",
     "TRAIN --schedule step",
     "TRAIN --final-lr 0.5",
-    "TRAIN --memory resident --planner capacity",
-    "TRAIN --memory copy --paging memfd",
-    "TRAIN --json - --trace -",
+    "TRAIN --json - --timeline -",
     "plan --net lenet --batch 8 --json - --out -",
     "nets lenet --dump - --json -",
     "TRAIN --weights x.safetensors --init pytorch",

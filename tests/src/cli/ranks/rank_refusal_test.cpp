@@ -273,7 +273,7 @@ TEST_F(RefusedRanks, FindTheirFolderTaken) {
   const Arguments training = short_training({"--checkpoint", folder.file("run")});
   succeed(training);
   expect_once(run_ranks(2, {training, "--ranks auto"}), kFailure,
-              " ended: there is a checkpoint in ");
+              " ended: there is a checkpoint of lenet ");
 }
 
 // Each rank finds the mistake before the ranks have joined.
@@ -281,7 +281,7 @@ TEST_F(RefusedRanks, HaveBadFlags) {
   expect_once(run_ranks(2, short_training("--ranks nine")), kBadUsage,
               "--ranks: 'nine' is no number of ranks: give auto, or as many as mpirun starts\n");
   expect_once(run_ranks(2, short_training("--ranks auto --rnaks 2")), kBadUsage,
-              "spillway train has no option '--rnaks'");
+              "spillway: train has no option '--rnaks'");
   expect_once(run_ranks(2, "train --net lenett --ranks auto"), kBadUsage, "no network 'lenett'");
 }
 

@@ -86,6 +86,16 @@ TEST_F(Interrupted, WhileMeasuringStopsToo) {
   EXPECT_FALSE(fs::exists(folder_.file("profile")));
 }
 
+TEST_F(Interrupted, BeforeTheFirstStepSaysThatNothingWasTrained) {
+  Program program{"train --net resnet18 --image-size 64 --batch 32 --steps 2 --budget 50%"};
+  program.wait_for_error("measuring tasks");
+  program.signal(SIGINT);
+  const Outcome outcome = program.finish();
+  EXPECT_EQ(outcome.exit_code, 128 + SIGINT);
+  EXPECT_TRUE(outcome.errors.ends_with("\nspillway: interrupted; no step was trained\n"))
+      << outcome.errors;
+}
+
 TEST_F(Interrupted, WithAFolderEndsTheStepAndSavesIt) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const std::string folder = checkpoint() + std::to_string(signal);

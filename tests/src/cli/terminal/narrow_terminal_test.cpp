@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstddef>
 #include <string>
 
@@ -41,6 +42,28 @@ TEST(NarrowTerminal, IsNeverTooNarrowForTheProgressLine) {
     EXPECT_GE(lines.count, 1U) << outcome.errors;
     EXPECT_LT(lines.longest, columns) << outcome.errors;
   }
+}
+
+// Steps come faster than progress is shown, in a terminal and in a file.
+TEST(Progress, ShowsTheLastStepAndWhatWasLearned) {
+  for (const auto errors : {Program::Errors::kTerminal, Program::Errors::kPipe}) {
+    Program program{
+        "train --net lenet --batch 8 --steps 40 --eval-every 40 --threads 1", {}, errors};
+    const std::string said = program.finish().errors;
+    const std::size_t last = said.rfind("step 40/40  loss ");
+    ASSERT_NE(last, std::string::npos) << said;
+    EXPECT_LT(last, said.find("epoch 1: test loss ")) << "an evaluation follows its step: " << said;
+    expect_parts(said, {"\nloss ", " -> ", " %)"});
+  }
+}
+
+TEST(Progress, ShowsTheLastStepOfAnInterruptedTraining) {
+  Program program{"train --net lenet --batch 8 --steps 100000 --threads 1 --json -"};
+  program.wait_for_lines(3);
+  program.signal(SIGTERM);
+  const Outcome outcome = program.finish();
+  const std::size_t steps = json_lines(outcome).size();
+  expect_parts(outcome.errors, {"step " + std::to_string(steps) + "/100000  loss "});
 }
 
 // An evaluation's result is never cut.

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "src/cli/terminal/help.h"
 #include "src/cli/terminal/terminal.h"
 
 namespace spillway::cli {
@@ -21,6 +22,16 @@ TEST(TextTable, HasAsManyNamesAsItIsTold) {
 TEST(TextTable, MayHaveShortLinesAndNone) {
   EXPECT_EQ(text_table({{"a", "b"}, {"long"}}), "a     b\nlong\n");
   EXPECT_EQ(text_table({}), "");
+}
+
+TEST(Wrapped, BreaksLinesAtBlanksAndLeavesCommandsWhole) {
+  EXPECT_EQ(wrapped("one two three\nfour", 8, 2), "one two\n  three\nfour");
+  EXPECT_EQ(wrapped("one two three", 13, 0), "one two three");
+  EXPECT_EQ(wrapped("a longest-word of all", 6, 0), "a\nlongest-word\nof all");
+  EXPECT_EQ(wrapped("longest-word", 6, 0), "longest-word");
+  EXPECT_EQ(wrapped("Example: spillway nets", 10, 0), "Example: spillway nets");
+  EXPECT_EQ(wrapped("", 10, 0), "");
+  EXPECT_EQ(wrapped("end\n", 10, 0), "end\n");
 }
 
 TEST(ProgressFields, AreAsManyAsFit) {

@@ -1,7 +1,10 @@
-// The plans of a checkpoint that several ranks, threads here, go on from.
+// The plans of a checkpoint that a training goes on from, also on several ranks, threads here.
+#include "src/train/kept_plans.h"
+
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,7 +18,6 @@
 #include "src/plan/workload.h"
 #include "src/ranks/thread_communicator.h"
 #include "src/step/machine_size_model.h"
-#include "src/train/parts/rank_plans.h"
 #include "src/train/trainer.h"
 #include "tests/refusal.h"
 #include "tests/src/ranks/on_ranks.h"
@@ -49,18 +51,30 @@ TrainerOptions options_with_a_choice(const test::TemporaryFolder& folder) {
   return options;
 }
 
+// Events of the first rank before its training.
+struct Told {
+  std::vector<std::string> warnings;
+  bool is_planned_anew = false;
+};
+
 // The plans of the first of so many ranks, after its training.
-std::vector<Plan> plans_on(std::size_t ranks, const TrainerOptions& options,
-                           std::vector<std::string>* warnings = nullptr) {
+std::vector<Plan> plans_on(std::size_t ranks, const TrainerOptions& options, Told* told = nullptr) {
   ThreadRanks group{ranks};
   std::vector<Plan> plans;
   const auto errors = on_ranks(group, [&](Communicator& communicator) {
     TrainerOptions own = options;
     own.ranks.communicator = &communicator;
     const bool is_first = communicator.rank() == 0;
-    Trainer trainer{test::small_context(), own, {.on_warning = [&](const std::string& sentence) {
-                      if (is_first && warnings != nullptr) warnings->push_back(sentence);
-                    }}};
+    Trainer trainer{test::small_context(),
+                    own,
+                    {.on_planning =
+                         [&](auto) {
+                           if (is_first && told != nullptr) told->is_planned_anew = true;
+                         },
+                     .on_warning =
+                         [&](const std::string& sentence) {
+                           if (is_first && told != nullptr) told->warnings.push_back(sentence);
+                         }}};
     trainer.run();
     if (is_first) plans = trainer.plans().training;
   });
@@ -75,12 +89,68 @@ TEST(KeptPlans, AreUsedAgainByAsManyRanks) {
   const std::vector<Plan> first = plans_on(2, options);
   ASSERT_FALSE(first.empty());
   options.checkpoint.resume = true;
-  // Another planner's plan is another.
-  options.planning.planner = "vdnn-all";
   options.training.steps = 2;
-  std::vector<std::string> warnings;
-  EXPECT_EQ(plans_on(2, options, &warnings), first);
-  EXPECT_TRUE(warnings.empty());
+  Told told;
+  EXPECT_EQ(plans_on(2, options, &told), first);
+  EXPECT_TRUE(told.warnings.empty());
+  EXPECT_FALSE(told.is_planned_anew);
+  options.planning.planner = "vdnn-all";
+  options.training.steps = 3;
+  EXPECT_NE(plans_on(2, options, &told), first);
+  ASSERT_EQ(told.warnings.size(), 1U);
+  EXPECT_EQ(told.warnings.front(),
+            "the checkpoint's plan was made for planner joint, not vdnn-all; there is a new one, "
+            "with the same algorithms, so that results stay the same bit for bit");
+}
+
+// One process alone: whatever is asked for otherwise, the algorithms stay where memory lets them.
+TEST(KeptPlans, OfOneProcessKeepTheBitsOfATrainingThatIsPlannedOtherwise) {
+  const test::TemporaryFolder folder;
+  TrainerOptions options = options_with_a_choice(folder);
+  options.memory.budget = "100%";
+  options.training.steps = 4;
+  options.checkpoint.folder.clear();
+  const auto run = [](const TrainerOptions& own, Told& told) {
+    Trainer trainer{test::small_context(), own, {.on_warning = [&](const std::string& sentence) {
+                      told.warnings.push_back(sentence);
+                    }}};
+    return trainer.run();
+  };
+  Told told;
+  options.memory.mode = MemoryMode::kManaged;
+  const std::string whole = run(options, told).weights_sha256;
+  struct Other {
+    std::string budget;
+    std::optional<MemoryMode> mode;
+    std::string planner;
+    bool may_recompute;
+    std::string words;  // empty: it goes on with the checkpoint's plan
+  };
+  for (const auto& [budget, mode, planner, may_recompute, words] :
+       {Other{"100%", {}, "joint", true, ""}, Other{"min+70%", {}, "joint", true, "a budget of "},
+        Other{"100%", {}, "vdnn-all", true, "planner joint, not vdnn-all"},
+        Other{"100%", {}, "joint", false, "--recompute auto, not off"},
+        Other{"100%", MemoryMode::kCopy, "joint", true, "--memory managed, not copy"},
+        Other{"auto", MemoryMode::kResident, "joint", true, "--memory managed, not resident"}}) {
+    std::filesystem::remove_all(folder.file("run"));
+    TrainerOptions part = options;
+    part.checkpoint.folder = folder.file("run");
+    part.training.steps = 2;
+    run(part, told);
+    part.checkpoint.resume = true;
+    part.training.steps = 4;
+    part.memory.budget = budget;
+    if (mode) part.memory.mode = mode;
+    part.planning.planner = planner;
+    part.planning.may_recompute = may_recompute;
+    told = {};
+    EXPECT_EQ(run(part, told).weights_sha256, whole) << words;
+    ASSERT_EQ(told.warnings.size(), words.empty() ? 0U : 1U) << words;
+    if (words.empty()) continue;
+    EXPECT_NE(told.warnings[0].find("was made for " + words), std::string::npos)
+        << told.warnings[0];
+    EXPECT_TRUE(told.warnings[0].ends_with("stay the same bit for bit")) << told.warnings[0];
+  }
 }
 
 TEST(KeptPlans, AreMadeAnewForOthersAndInASmallerBudget) {
@@ -147,13 +217,15 @@ TEST_F(KeptAlgorithms, AreMuchFasterThanOthers) {
 
 TEST_F(KeptAlgorithms, AreThoseOfTheNewPlan) {
   const std::vector<Plan> same{plan};
-  EXPECT_EQ(
-      kept().departure(workload, same),
-      "the checkpoint's plan is not for these ranks and this budget: there is a new one, with "
-      "the same algorithms");
+  EXPECT_EQ(kept().departure({}, workload, same),
+            "the checkpoint's plan does not fit the steps and the budget of this training; there "
+            "is a new one, with the same algorithms, so that results stay the same bit for bit");
+  EXPECT_EQ(kept().departure({.text = "1 thread, not 2", .rounds_otherwise = true}, workload, same),
+            "the checkpoint's plan was made for 1 thread, not 2; there is a new one, with the same "
+            "algorithms, but kernels that divide their work otherwise may round otherwise");
   std::vector<Plan> other{plan};
   for (prefetch::TaskRun& run : other.front().runs) run.algorithm = 0;
-  const std::string sentence = kept().departure(workload, other);
+  const std::string sentence = kept().departure({}, workload, other);
   EXPECT_NE(sentence.find("run by other algorithms"), std::string::npos) << sentence;
 }
 

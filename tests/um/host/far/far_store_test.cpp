@@ -158,6 +158,23 @@ TEST(FarFile, HasNoNameWhileItIsInUse) {
   EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 
+// A folder that is mistyped is not a file in the folder above it.
+TEST(FarFile, RefusesAFolderThatIsNotThere) {
+  const test::TemporaryFolder folder;
+  const std::string here = folder.path().string();
+  const auto sentence = [](const std::string& path, const std::string& missing,
+                           const std::string& nearest) {
+    return "cannot put far memory in " + path + ": there is no folder " + missing +
+           ", the nearest one is " + nearest +
+           "; make it, or choose another place with --far file:PATH";
+  };
+  EXPECT_EQ(refusal(here + "/a/b/far"), sentence(here + "/a/b/far", here + "/a/b", here));
+  EXPECT_EQ(refusal(here + "/a/"), sentence(here + "/a/", here + "/a/", here));
+  EXPECT_EQ(refusal("/nowhere"), sentence("/nowhere", "/nowhere", "/"));
+  EXPECT_EQ(refusal("/no/where/far"), sentence("/no/where/far", "/no/where", "/"));
+  EXPECT_EQ(refusal("no/where/far"), sentence("no/where/far", "no/where", "."));
+}
+
 TEST(FarFile, TakesAllItsRoomNow) {
   const test::TemporaryFolder folder;
   const UnnamedFile file{folder.path(), 4_MiB};
@@ -192,14 +209,6 @@ TEST(FarFile, HasChecksumsUnlessTheyAreNotWanted) {
   EXPECT_FALSE(make_far_store({.file = folder.path(), .checksums = false}, 4_KiB)
                    ->description()
                    .ends_with("checksums"));
-}
-
-TEST(FarFile, RefusesAFolderThatIsNotThere) {
-  const test::TemporaryFolder folder;
-  EXPECT_EQ(refusal(folder.path() / "none" / "far"),
-            "cannot put far memory in " + (folder.path() / "none/far").string() +
-                ": there is no folder " + (folder.path() / "none").string() +
-                "; choose another place with --far file:PATH");
 }
 
 TEST(FarFile, RefusesAPathBelowAFile) {
