@@ -28,17 +28,17 @@ spillway_test(prefetch_learned_tests
   LINK spillway::prefetch rapidcheck
   RANDOM_CASES 300)
 
-# Every planner on 2,000 random steps, a quarter of them chains, a quarter with phases in any order, a
+# Every planner on so many random steps, a quarter of them chains, a quarter with phases in any order, a
 # quarter with offloadable weights.
 spillway_test(prefetch_planner_tests
   SOURCES prefetch/offloadable_state_test.cpp prefetch/planner_properties_test.cpp
   LINK spillway::prefetch rapidcheck
-  TIMEOUT 600 RANDOM_CASES 500)
+  TIMEOUT 600 RANDOM_CASES 250)
 # Six plans of `joint` for each step, each with those of smaller budgets.
 spillway_test(prefetch_more_room_tests
   SOURCES prefetch/more_room_test.cpp
   LINK spillway::prefetch rapidcheck
-  TIMEOUT 300 RANDOM_CASES 300)
+  TIMEOUT 300 RANDOM_CASES 200)
 # Fixed places under whole-block plans of every planner, walked in drawn orders.
 spillway_test(prefetch_placement_tests
   SOURCES prefetch/placement/*_test.cpp
@@ -62,7 +62,7 @@ endif()
 spillway_test(prefetch_bounds_tests
   SOURCES prefetch/bounds/bounds_test.cpp
   LINK spillway::prefetch rapidcheck
-  TIMEOUT 300 RANDOM_CASES 500)
+  TIMEOUT 300 RANDOM_CASES 300)
 # Of tiny steps with every way to run tasks again: each case plans hundreds of sequences. Of others every
 # home of all state.
 spillway_test(prefetch_mixed_optimum_tests

@@ -159,8 +159,7 @@ spillway_test(sweep_tests
   SOURCES src/sweep/sweep_test.cpp
   LINK spillway::src)
 
-# Every network of the catalogue, which takes 25 times as long under sanitizers: golden_tests has
-# one of each family for them.
+# Every network of the catalogue, which takes 25 times as long under sanitizers.
 if(NOT SPILLWAY_SANITIZE)
   spillway_test(every_network_tests COMPUTES
     SOURCES src/every_network_test.cpp src/network_in_memory.cpp
