@@ -1,4 +1,4 @@
-// What a training says at its end.
+// The last lines of a training.
 
 #include "src/cli/train/training_report.h"
 
