@@ -272,8 +272,10 @@ PlanQuestion open(const PlanCommandFlags& options, const Budget& budget_text,
 void plan(const PlanCommandFlags& options) {
   const Budget budget_text = Budget::parse(options.plan.budget);
   PlanRequest request = options.plan.request(options.memory.planned_mode());
-  expect_one_standard_output(
-      {{"--out", options.out}, {"--timeline", options.timeline}, {"--json", options.json}});
+  expect_one_standard_output({{"--out", options.out},
+                              {"--timeline", options.timeline},
+                              {"--json", options.json},
+                              {"--trace-out", options.trace_out}});
   for (const std::string& path : {options.out, options.timeline, options.json, options.trace_out}) {
     expect_writable(path);
   }

@@ -335,7 +335,8 @@ void expect_no_checkpoint(const fs::path& folder) {
   if (!holds_checkpoint(folder)) return;
   std::string network;
   try {
-    network = " of " + read_manifest(find_manifests(folder).front()).checkpoint.key.network;
+    const auto paths = find_manifests(folder);
+    if (!paths.empty()) network = " of " + read_manifest(paths.front()).checkpoint.key.network;
   } catch (const um::Error&) {
     // It is damaged, and in the way all the same.
   }

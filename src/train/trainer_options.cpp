@@ -100,12 +100,15 @@ TrainerOptions checked_options(TrainerOptions options) {
 
 namespace {
 
-// Returns the device and its kernels without the number of processors, which no bits depend on, and
-// without that of threads: "host (AMD EPYC 9R14) with oneDNN 3.1, AVX2".
+// Returns the device and its kernels without the numbers of the device and of processors, which no
+// bits depend on, and without that of threads: "host (AMD EPYC 9R14) with oneDNN 3.1, AVX2".
 std::string described(const ExecutionContext& context) {
   std::string device = context.device->name();
   if (device.ends_with(" CPU)") || device.ends_with(" CPUs)")) {
     device = device.substr(0, device.rfind(", ")) + ")";
+  }
+  if (const std::size_t colon = device.find(':'); colon < device.find(' ')) {
+    device.erase(colon, device.find(' ') - colon);  // of "cuda:1 (NVIDIA H200)"
   }
   std::string kernels = context.backend->description();
   if (kernels.ends_with(" thread") || kernels.ends_with(" threads")) {

@@ -11,11 +11,14 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
+import unittest
 
 BASE = pathlib.Path(os.environ.get("SPILLWAY_DEBIAN12") or pathlib.Path.home() / ".cache/spillway/debian12")
 UNREACHABLE = re.compile("Failed to fetch|Temporary failure in name|Could not (resolve|connect)|"
                          "(Connection|Read) ?time(d out|out)|Connection (reset|refused)")
+FETCHES = re.compile(r"apt-get|tools/setup")
 MOUNTS = 'for m in proc sys dev; do mount --rbind "/$m" "$0/$m" || exit 125; done; '
 
 
@@ -44,10 +47,21 @@ def make_base():
     return None
 
 
+def skip(reason):
+    """Skips the test, and says so to ctest."""
+    print(f"skipped: {reason}", file=sys.__stdout__)
+    raise unittest.SkipTest(reason)
+
+
+def skip_unreachable(said):
+    """Skips the test if a command that fetches said that it cannot reach what it needs."""
+    if UNREACHABLE.search(said):
+        skip("what is fetched cannot be reached")
+
+
 @contextlib.contextmanager
-def enter(skip):
-    """A bare Debian that knows its mirror's packages. Without one, or where what its commands fetch cannot
-    be reached, `skip` gets the reason."""
+def enter():
+    """A bare Debian that knows its mirror's packages. Skips the test where there is none."""
     reason = make_base()
     if reason:
         skip(f"no bare Debian 12: {reason}")
@@ -56,12 +70,7 @@ def enter(skip):
             debian.run("apt-get -o Acquire::Retries=3 update -qq --error-on=any")
         except AssertionError:
             skip("no bare Debian 12: its mirror cannot be reached")
-        try:
-            yield debian
-        except AssertionError as failure:
-            if not UNREACHABLE.search(str(failure)):
-                raise
-            skip("a bare Debian 12 cannot reach what it fetches")
+        yield debian
 
 
 class BareDebian:
@@ -103,5 +112,7 @@ class BareDebian:
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             errors="replace")
         if result.returncode != 0:
+            if FETCHES.search(command):
+                skip_unreachable(result.stdout)
             raise AssertionError(f"{command}: status {result.returncode}\n{result.stdout[-3000:]}")
         return result.stdout

@@ -7,11 +7,11 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 
 import bare_debian
+from bare_debian import skip
 
 BUILD = pathlib.Path(os.environ["SPILLWAY_BUILD"])
 TESTS = pathlib.Path(__file__).resolve().parents[1]
@@ -19,11 +19,6 @@ TESTS = pathlib.Path(__file__).resolve().parents[1]
 
 def output(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
-def skip(reason):
-    print(f"skipped: {reason}", file=sys.__stdout__)
-    raise unittest.SkipTest(reason)
 
 
 class PackagesCase(unittest.TestCase):
@@ -71,7 +66,7 @@ class InBareDebian(PackagesCase):
     def test_install_work_and_go(self):
         if not bare_debian.is_debian12():
             skip("these packages are of another system than Debian 12")
-        with bare_debian.enter(skip) as debian:
+        with bare_debian.enter() as debian:
             for package in ("spillway", "libspillway-um-dev"):
                 shutil.copy(self.files[package], debian.root / "root" / f"{package}.deb")
             debian.run("apt-get install -y -qq --no-install-recommends ./*.deb gcc libc6-dev pkg-config")

@@ -66,7 +66,14 @@ class Readme(unittest.TestCase):
     def test_is_short(self):
         self.assertLessEqual(len((ROOT / "README.md").read_text().splitlines()), 120)
 
-    def test_commands_run_in_order(self):
+    def test_program_is_that_of_the_test_install(self):
+        program = (ROOT / "tests/install/train_lenet.cpp").read_text()
+        self.assertEqual(len(blocks("cpp")), 1)
+        self.assertIn(blocks("cpp")[0], program)
+
+
+class Commands(unittest.TestCase):
+    def test_run_in_order(self):
         lacked = missing()
         if lacked:
             print(f"skipped: there is no {lacked}; 'tools/setup --examples' installs what the commands need",
@@ -84,11 +91,6 @@ class Readme(unittest.TestCase):
             self.assertEqual(made, {
                 "clothes", "clothes-run", "lenet-run", "lenet.json", "report.html", "bible.txt", "bible-run",
                 "resnet18.safetensors", "tuned-run", "tuned.onnx", "ranks-run"})
-
-    def test_program_is_that_of_the_test_install(self):
-        program = (ROOT / "tests/install/train_lenet.cpp").read_text()
-        self.assertEqual(len(blocks("cpp")), 1)
-        self.assertIn(blocks("cpp")[0], program)
 
 
 class PlannerInPython(unittest.TestCase):

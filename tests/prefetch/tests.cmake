@@ -28,7 +28,7 @@ spillway_test(prefetch_learned_tests
   LINK spillway::prefetch rapidcheck
   RANDOM_CASES 300)
 
-# Every planner on so many random steps, a quarter of them chains, a quarter with phases in any order, a
+# Every planner on random steps, a quarter of them chains, a quarter with phases in any order, a
 # quarter with offloadable weights.
 spillway_test(prefetch_planner_tests
   SOURCES prefetch/offloadable_state_test.cpp prefetch/planner_properties_test.cpp

@@ -1,11 +1,13 @@
 """The plug-in for the emulated GPU, of sources that are compiled anew in another way."""
 
 import concurrent.futures
+import contextlib
 import json
 import os
 import pathlib
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -111,9 +113,11 @@ def link(folder, archives, flags=()):
 
 
 def copy_tree(one, other):
+    def are_there(folder, names):
+        there = other / os.path.relpath(folder, one)
+        return [each for each in names if (there / each).is_symlink()]
     shutil.copytree(one, other, symlinks=True, dirs_exist_ok=True, copy_function=link_or_copy,
-                    ignore=lambda folder, names: [each for each in names
-                                                  if (other / each).is_symlink()])
+                    ignore=are_there)
 
 
 def link_or_copy(one, other):
@@ -140,5 +144,12 @@ class Test:
         def moved(text):
             return text.replace(f"{BUILD}/tests", f"{folder}/tests")
         environment = os.environ | {name: moved(value) for name, value in self.settings.items()}
-        return subprocess.run([moved(word) for word in self.command], env=environment, timeout=timeout,
-                              cwd=BUILD / "tests", capture_output=True, text=True)
+        command = [moved(word) for word in self.command]
+        program = subprocess.Popen(command, env=environment, cwd=BUILD / "tests", start_new_session=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            output, errors = program.communicate(timeout=timeout)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)  # with all that it left
+        return subprocess.CompletedProcess(command, program.returncode, output, errors)

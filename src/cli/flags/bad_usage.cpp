@@ -122,7 +122,7 @@ std::string reworded(const CLI::App& command, const std::string& said) {
 std::string sentence_about(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = innermost(app);
   if (auto sentence = misspelling(command)) return *std::move(sentence);
-  return reworded(command, error.what());
+  return reworded(command, um::shortened(error.what()));
 }
 
 std::optional<std::string> help_without_subcommand(const CLI::App& app,

@@ -132,10 +132,12 @@ void ProgressLine::show_latest() {
 }
 
 void ProgressLine::end() {
-  if (!is_terminal_) return;
-  show_latest();
-  if (is_open_) std::fputc('\n', stderr);
+  if (is_terminal_) {
+    show_latest();
+    if (is_open_) std::fputc('\n', stderr);
+  }
   is_open_ = false;
+  latest_.clear();
   next_ = {};
 }
 

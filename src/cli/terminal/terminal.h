@@ -32,8 +32,7 @@ void open_missing_streams() noexcept;
 /// Returns whether standard output is a pipe that has no reader any more, such as `| head`.
 [[nodiscard]] bool is_output_unread() noexcept;
 
-/// Flushes standard output. Throws: OutputUnread, or another um::Error, if any output has been
-/// lost.
+/// Flushes standard output. Throws: um::Error if any output has been lost.
 void expect_output_written();
 
 /// One line of a table.

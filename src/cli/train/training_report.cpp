@@ -51,29 +51,25 @@ std::string clock_text(double seconds) {
                    : fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
-// Says why a prediction is wrong by much; empty where too few steps ran to tell.
+// Says that a prediction is wrong by much, and why, where steps ran long enough to tell.
 std::string reason_of_error(const TrainingSummary& summary, const std::string& profile_file) {
   constexpr std::uint64_t kFewSteps = 10;
   constexpr std::chrono::seconds kLongEnough{1};
   constexpr double kUnsteady = 1.3;
   const auto steps = static_cast<std::int64_t>(summary.steps_run);
-  if (summary.steps_run <= kFewSteps || steps * summary.median_step < kLongEnough) return {};
+  const std::string off = ": more than 15 % off";
+  if (summary.steps_run <= kFewSteps || steps * summary.median_step < kLongEnough) return off;
   const double quick = um::seconds(summary.quick_step);
   const double slow = um::seconds(summary.slow_step);
-  const std::string off = ": more than 15 % off, as ";
   if (slow > kUnsteady * quick) {
-    return off + fmt::format(
-                     "steps took from {:.4f} to {:.4f} s: other programs kept this machine "
-                     "busy",
-                     quick, slow);
+    return off + fmt::format("; steps took from {:.4f} to {:.4f} s: perhaps this machine was busy",
+                             quick, slow);
   }
   if (!profile_file.empty()) {
-    return off + "steady steps show that the times in " + profile_file +
-           " are not those of this machine now";
+    return off + ", in steady steps: perhaps the times in " + profile_file +
+           " are of another machine or step";
   }
-  return off +
-         "tasks take other times in steps, which were steady, than they took when they were "
-         "measured before";
+  return off + ", in steady steps: tasks took other times when they were measured before";
 }
 
 // Returns the relative error of the prediction; nothing without a prediction, or if the only step

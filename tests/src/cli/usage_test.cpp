@@ -267,7 +267,14 @@ TEST(BadUsage, RefusesTwoDocumentsOnStandardOutput) {
   expect_all_refused(kBadUsage, {},
                      {{small_training("--json - --timeline -"), words},
                       {{plan, "--json - --out -"}, words},
-                      {{plan, "--timeline - --out -"}, words}});
+                      {{plan, "--timeline - --out -"}, words},
+                      {{plan, "--trace-out - --json -"}, words}});
+}
+
+TEST(BadUsage, IsOneSentenceHoweverLongTheValue) {
+  const std::string huge(100'000, 'x');
+  expect_refused(kBadUsage, {small_training("--memory"), huge}, {"--memory", "..."});
+  expect_refused(kBadUsage, {small_training("--batch"), huge}, {"--batch"});
 }
 
 TEST(BadUsage, OffersTheOptimizersRatesToTrainingAlone) {

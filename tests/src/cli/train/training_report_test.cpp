@@ -56,17 +56,19 @@ TEST(TrainingReport, ExplainsAPredictionThatIsWrong) {
   const milliseconds wrong{200};
   for (const auto& [summary, profile_file, ending] : std::vector<Explained>{
            {trained(20, milliseconds{110}, milliseconds{300}), "", "(-9.1 %)\n"},
-           {trained(10, wrong, wrong), "", "(-50.0 %)\n"},
-           {trained(100, milliseconds{9}, milliseconds{9}), "", "(+1011.1 %)\n"},
+           {trained(10, wrong, wrong), "", "(-50.0 %): more than 15 % off\n"},
+           {trained(100, milliseconds{9}, milliseconds{9}), "",
+            "(+1011.1 %): more than 15 % off\n"},
            {trained(20, wrong, milliseconds{270}), "p.json",
-            "(-50.0 %): more than 15 % off, as steps took from 0.2000 to 0.2700 s: other programs "
-            "kept this machine busy\n"},
+            "(-50.0 %): more than 15 % off; steps took from 0.2000 to 0.2700 s: perhaps this "
+            "machine "
+            "was busy\n"},
            {trained(20, wrong, wrong), "p.json",
-            "(-50.0 %): more than 15 % off, as steady steps show that the times in p.json are not "
-            "those of this machine now\n"},
+            "(-50.0 %): more than 15 % off, in steady steps: perhaps the times in p.json are of "
+            "another machine or step\n"},
            {trained(20, wrong, wrong), "",
-            "(-50.0 %): more than 15 % off, as tasks take other times in steps, which were steady, "
-            "than they took when they were measured before\n"}}) {
+            "(-50.0 %): more than 15 % off, in steady steps: tasks took other times when they were "
+            "measured before\n"}}) {
     const std::string said = printed(summary, profile_file);
     EXPECT_TRUE(said.ends_with(ending)) << said;
   }
