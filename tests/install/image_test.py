@@ -1,8 +1,9 @@
 """Builds the image of the Dockerfile, and trains in it: by docker or podman, or where neither runs, by
-following the file in bare Debian systems.
+following the file in bare Debian systems. There the program is configured, but not compiled: its packages
+are those of a build (the folder SPILLWAY_BUILD).
 
-By these it is compiled, which takes long, and SPILLWAY_IMAGE=whole asks for that. There the program is configured, but not compiled: its packages are those of a build (the folder
-SPILLWAY_BUILD). With SPILLWAY_IMAGE=whole it is compiled, too, with a cache in ~/.cache/spillway/image.
+With SPILLWAY_IMAGE=whole it is compiled, which takes long; docker and podman are asked for that alone. In
+bare systems a cache in ~/.cache/spillway/image helps.
 """
 
 import contextlib
