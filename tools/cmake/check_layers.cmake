@@ -108,7 +108,7 @@ knows(src/dropin/preload um um/dropin)
 knows(src/cli/terminal um)
 knows(src/cli/flags ${devices} um/files um/text nets/text ${training} src/io/onnx src/ranks src/sweep src/cli/terminal)
 set(for_commands ${devices} um/files um/text nets/text ${training} src/io/onnx src/cli/terminal src/cli/flags)
-knows(src/cli/train ${for_commands} src/ranks/mpi src/ranks src/train/parts)
+knows(src/cli/train ${for_commands} src/ranks/mpi src/ranks src/report src/train/parts)
 knows(src/cli/bench ${for_commands} ${benches})
 knows(src/cli ${for_commands} ${benches} src/evaluate src/io/text src/ranks/mpi src/ranks src/report src/sample src/sweep
       src/train/parts src/cli/train src/cli/bench)

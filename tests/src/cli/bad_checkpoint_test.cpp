@@ -65,9 +65,9 @@ class BadCheckpoint : public testing::Test {
 };
 
 TEST_F(BadCheckpoint, ResumeNeedsAFolder) {
-  expect_refused(2, "train --net lenet --batch 8 --resume", {"--resume requires --checkpoint"});
+  expect_refused(2, "train --net lenet --batch 8 --resume", {"--resume needs --checkpoint"});
   expect_refused(2, "train --net lenet --batch 8 --checkpoint-every 3",
-                 {"--checkpoint-every requires --checkpoint"});
+                 {"--checkpoint-every needs --checkpoint"});
 }
 
 TEST_F(BadCheckpoint, MissingOrEmptyFolderHasNoCheckpoint) {

@@ -93,7 +93,7 @@ TEST_F(WeightsOfFiles, AreTheSameWithinABudget) {
 
 TEST_F(WeightsOfFiles, DoNotGoWithResuming) {
   expect_refused(2, training("3", {"--resume --weights x --checkpoint", folder()}),
-                 {"--weights excludes --resume"});
+                 {"--weights does not go with --resume"});
 }
 
 TEST_F(WeightsOfFiles, ThatDoNotFitAreRefused) {

@@ -150,7 +150,7 @@ TEST_F(ReadingWeights, SaysWhichFlagGivesTheSizesOfTheFile) {
       nets::vit("v", {.layers = 2, .heads = 2, .width = 16, .patch = 4}, {3, 12, 12}, 7);
   EXPECT_EQ(said_of(golden("vit").bytes(), named(classes)),
             "tensor 'classifier.weight' of FILE is (5, 16), but network v has (7, 16) there; give "
-            "--classes 5");
+            "--classes 5, or --new-head to draw it anew");
 }
 
 TEST_F(ReadingWeights, RefusesAnotherKindOfNetwork) {
