@@ -57,7 +57,7 @@ std::string reason_of_error(const TrainingSummary& summary, const std::string& p
   constexpr std::chrono::seconds kLongEnough{1};
   constexpr double kUnsteady = 1.3;
   const auto steps = static_cast<std::int64_t>(summary.steps_run);
-  const std::string off = ": more than 15 % off";
+  std::string off = ": more than 15 % off";
   if (summary.steps_run <= kFewSteps || steps * summary.median_step < kLongEnough) return off;
   const double quick = um::seconds(summary.quick_step);
   const double slow = um::seconds(summary.slow_step);
