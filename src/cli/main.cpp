@@ -114,10 +114,10 @@ std::string sentence_of(const std::system_error& error) {
     rlimit addresses{};
     const bool is_limited =
         getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY;
-    return std::string{
-               "the system starts no more threads; raise the limit of processes (ulimit "
-               "-u)"} +
-           (is_limited ? " or of addresses (ulimit -v)" : "") + ", or run fewer programs";
+    return fmt::format(
+        "the system starts no more threads; raise the limit of processes (ulimit -u){}, or "
+        "run fewer programs",
+        is_limited ? " or of addresses (ulimit -v)" : "");
   }
   return std::string{"the system refuses: "} + error.what();
 }

@@ -20,8 +20,6 @@ namespace {
 using nlohmann::json;
 using prefetch::JsonView;
 
-constexpr std::size_t kLongestLine = 1U << 20U;
-
 // A number, or null for what is none: JSON has no infinity.
 double figure(const JsonView& object, const char* name) {
   if (!object.has(name) || object.at(name).is_null()) {
@@ -74,7 +72,7 @@ void add_line(const JsonView& line, TrainingLog& log) {
 }
 
 json parsed_or_null(std::string_view line) {
-  const bool is_possible = line.size() <= kLongestLine && !um::beyond_json_limits(line);
+  const bool is_possible = line.size() <= kLongestLogLine && !um::beyond_json_limits(line);
   if (!is_possible) return nullptr;
   json parsed = json::parse(line, nullptr, /*allow_exceptions=*/false);
   return parsed.is_discarded() ? json{} : parsed;

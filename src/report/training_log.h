@@ -53,6 +53,9 @@ struct TrainingLog {
   std::optional<TrainedSubject> subject;  ///< nothing where the file does not end with a summary
 };
 
+/// Longer lines are none of a training's log.
+inline constexpr std::size_t kLongestLogLine = 1U << 20U;
+
 /// Whether `text` begins with a line that `spillway train --json` writes.
 [[nodiscard]] bool is_training_log(std::string_view text);
 

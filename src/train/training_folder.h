@@ -48,8 +48,8 @@ class TrainingFolder {
   /// sentence for the user, before a folder is made when there is nothing to resume.
   TrainingFolder(const TrainerOptions& options, const DatasetPair& data);
 
-  /// What the training goes on from; null where it begins: load() and nothing_left() require
-  /// it, and without it plan_paths() is empty.
+  /// Returns the checkpoint that the training goes on from; null where it begins. load() and
+  /// nothing_left() require one, and without one plan_paths() is empty.
   [[nodiscard]] const ChosenCheckpoint* chosen() const { return chosen_ ? &*chosen_ : nullptr; }
   /// Fills `state` from it. Throws: um::Error as State::load() does.
   void load(State& state) const { folder_->load(*chosen_, state); }

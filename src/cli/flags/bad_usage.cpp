@@ -69,15 +69,13 @@ std::string misspelt_subcommand(const CLI::App& command, const std::string& wron
 
 // Returns a sentence about the first word that the command does not know; nothing if all are known.
 std::optional<std::string> misspelling(const CLI::App& command) {
-  for (const std::string& unknown : command.remaining()) {
-    if (unknown.starts_with("--")) {
-      return misspelt_option(command, unknown.substr(0, unknown.find('=')));
-    }
-    if (command.get_require_subcommand_min() > 0) return misspelt_subcommand(command, unknown);
-    return short_name_of(command) + " takes no '" + unknown + "'; see " + command_line_of(command) +
-           " --help";
-  }
-  return std::nullopt;
+  const std::vector<std::string> unknown = command.remaining();
+  if (unknown.empty()) return std::nullopt;
+  const std::string& first = unknown.front();
+  if (first.starts_with("--")) return misspelt_option(command, first.substr(0, first.find('=')));
+  if (command.get_require_subcommand_min() > 0) return misspelt_subcommand(command, first);
+  return short_name_of(command) + " takes no '" + first + "'; see " + command_line_of(command) +
+         " --help";
 }
 
 // Returns "a, b or c" of "a,b,c".

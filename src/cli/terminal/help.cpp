@@ -1,7 +1,6 @@
 #include "src/cli/terminal/help.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,12 +8,13 @@
 #include <sstream>
 #include <vector>
 
+#include "src/cli/terminal/terminal.h"
+
 namespace spillway::cli {
 namespace {
 
-constexpr std::size_t kColumn = 30;        // in which descriptions begin
-constexpr std::size_t kUnknownWidth = 80;  // of a pipe or a file
-constexpr std::size_t kWidest = 120;       // longer lines are hard to read
+constexpr std::size_t kColumn = 30;   // in which descriptions begin
+constexpr std::size_t kWidest = 120;  // longer lines are hard to read
 
 // The options of a subcommand that are usually enough, by its full name.
 struct FirstOptions {
@@ -37,9 +37,7 @@ constexpr std::array kFirstOptions{
                  "--timeline"}};
 
 std::size_t help_width() {
-  winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return kUnknownWidth;
-  return std::clamp<std::size_t>(size.ws_col, kColumn + 20, kWidest);
+  return std::clamp(terminal_width(STDOUT_FILENO), kColumn + 20, kWidest);
 }
 
 // Adds `line`, broken at blanks, to `text`.

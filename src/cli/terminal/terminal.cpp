@@ -21,14 +21,13 @@ std::atomic<bool> is_silent = false;
 constexpr std::chrono::milliseconds kOnTerminal{100};
 constexpr std::chrono::seconds kElsewhere{10};
 
-// Returns the width of the terminal; 80 if unknown.
-int terminal_width() {
+}  // namespace
+
+std::size_t terminal_width(int descriptor) noexcept {
   winsize size{};
-  const bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+  const bool is_known = ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
   return is_known ? size.ws_col : 80;
 }
-
-}  // namespace
 
 void be_silent() noexcept { is_silent = true; }
 
@@ -111,7 +110,7 @@ void ProgressLine::write(const std::string& text) {
   next_ =
       Clock::now() + (is_terminal_ ? Clock::duration{kOnTerminal} : Clock::duration{kElsewhere});
   if (is_terminal_) {
-    tell("\r{:.{}}\x1b[K", text, terminal_width() - 1);  // the last column would wrap
+    tell("\r{:.{}}\x1b[K", text, terminal_width(STDERR_FILENO) - 1);  // the last column would wrap
     is_open_ = true;
   } else {
     tell("{}\n", text);
@@ -124,7 +123,7 @@ void ProgressLine::show_part(const std::string& work, double fraction) {
 
 void ProgressLine::show_fields(const std::vector<std::string>& fields) {
   constexpr std::size_t kAnyWidth = 1000;
-  show(fitting(fields, is_terminal_ ? static_cast<std::size_t>(terminal_width() - 1) : kAnyWidth));
+  show(fitting(fields, is_terminal_ ? terminal_width(STDERR_FILENO) - 1 : kAnyWidth));
 }
 
 void ProgressLine::show_latest() {

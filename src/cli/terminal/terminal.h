@@ -29,6 +29,9 @@ void be_silent() noexcept;
 /// file could get its number. main() calls it first.
 void open_missing_streams() noexcept;
 
+/// Returns the width in letters of the terminal behind a descriptor; 80 where it is none.
+[[nodiscard]] std::size_t terminal_width(int descriptor) noexcept;
+
 /// Returns whether standard output is a pipe that has no reader any more, such as `| head`.
 [[nodiscard]] bool is_output_unread() noexcept;
 

@@ -31,8 +31,7 @@ using nlohmann::json;
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLongestLine = 1U << 20U;  // of a log, in bytes
-constexpr double kLargestError = 0.15;           // larger errors of a prediction are reported
+constexpr double kLargestError = 0.15;  // larger errors of a prediction are reported
 
 json to_json(const um::Counters& counters) {
   return {{"bytes_prefetched", counters.bytes_prefetched.count()},
@@ -84,7 +83,7 @@ void end_lines(const std::string& path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return;
   const std::uintmax_t size = fs::file_size(path, error);
-  const std::uintmax_t begin = size - std::min<std::uintmax_t>(size, kLongestLine);
+  const std::uintmax_t begin = size - std::min<std::uintmax_t>(size, kLongestLogLine);
   std::string end(static_cast<std::size_t>(size - begin), '\0');
   std::ifstream file{path, std::ios::binary};
   file.seekg(static_cast<std::streamoff>(begin));
@@ -106,7 +105,7 @@ void end_lines(const std::string& path) {
 void expect_own_log(const std::string& path) {
   std::error_code ignored;
   if (path.empty() || path == "-" || !fs::is_regular_file(path, ignored)) return;
-  std::string first(kLongestLine, '\0');
+  std::string first(kLongestLogLine, '\0');
   std::ifstream file{path, std::ios::binary};
   file.read(first.data(), static_cast<std::streamsize>(first.size()));
   first.resize(static_cast<std::size_t>(file.gcount()));
