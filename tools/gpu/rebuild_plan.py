@@ -80,7 +80,7 @@ class Plan:
 
     def add_dependencies(self, output):
         for line in ninja("-t", "deps", output)[1:]:
-            path = pathlib.Path(BUILD, line.strip())
+            path = pathlib.Path(os.path.normpath(BUILD / line.strip()))  # ccache's are relative
             if line.strip() and path.is_relative_to(ROOT):
                 self.pack(path)
 

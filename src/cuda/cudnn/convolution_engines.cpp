@@ -97,6 +97,7 @@ std::vector<std::size_t> choose_engines(std::span<const EngineCandidate> candida
 
 bool is_permitted(const EngineConfig& engine, const EngineRules& rules) {
   if (engine.is_compiled_at_run_time || engine.loses_precision) return false;
+  if (rules.precision == Precision::kBf16 && engine.adds_up_in_output) return false;
   if (rules.deterministic && !engine.is_deterministic) return false;
   return rules.precision != Precision::kFp32 || !engine.uses_tensor_cores;
 }

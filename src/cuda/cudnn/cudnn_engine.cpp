@@ -11,19 +11,36 @@ namespace {
 constexpr std::size_t kMaxConfigs = 256;
 // Upper limit of settings per engine; 44 types exist.
 constexpr std::size_t kMaxKnobs = 64;
+// What counters take that tell which parts of a sum have been added up.
+constexpr um::Bytes kCountersAlone{4096};
+constexpr int kSplitK = 0;  // CUDNN_KNOB_TYPE_SPLIT_K, whose name is deprecated
 
 template <class T>
 bool contains(const std::vector<T>& all, T wanted) {
   return std::find(all.begin(), all.end(), wanted) != all.end();
 }
 
-std::string name_of(std::int64_t engine, const CudnnDescriptor& config) {
-  std::string name = "engine" + std::to_string(engine);
+struct Knob {
+  cudnnBackendKnobType_t type;
+  std::int64_t value;
+};
+
+std::vector<Knob> knobs_of(const CudnnDescriptor& config) {
+  std::vector<Knob> knobs;
   for (const CudnnDescriptor& knob : config.get_descriptors(
            CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, kMaxKnobs)) {
-    const auto type = knob.get<cudnnBackendKnobType_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE);
-    const auto value = knob.get<std::int64_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE);
-    name += "_k" + std::to_string(static_cast<int>(type)) + "=" + std::to_string(value);
+    knobs.push_back(
+        {.type = knob.get<cudnnBackendKnobType_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE),
+         .value = knob.get<std::int64_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE)});
+  }
+  return knobs;
+}
+
+std::string name_of(std::int64_t engine, const std::vector<Knob>& knobs) {
+  std::string name = "engine" + std::to_string(engine);
+  for (const Knob& knob : knobs) {
+    name +=
+        "_k" + std::to_string(static_cast<int>(knob.type)) + "=" + std::to_string(knob.value);
   }
   return name;
 }
@@ -42,6 +59,33 @@ um::Bytes workspace_of([[maybe_unused]] const CudnnTarget& target, const CudnnDe
 #endif
 }
 
+bool is_split(const Knob& knob) { return static_cast<int>(knob.type) == kSplitK && knob.value > 1; }
+
+// Returns whether a kernel that splits its sums has no room for the parts: its workspace is that of
+// the kernel that does not, but for counters.
+bool has_no_room_for_parts(const CudnnTarget& target, const CudnnDescriptor& engine,
+                           std::vector<Knob> knobs, um::Bytes workspace) {
+  const auto split = std::ranges::find_if(knobs, is_split);
+  if (split == knobs.end()) return false;
+  split->value = 1;
+  std::vector<CudnnDescriptor> choices;
+  for (const Knob& knob : knobs) {
+    CudnnDescriptor& choice = choices.emplace_back(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
+    choice.set(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, knob.type);
+    choice.set(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, knob.value);
+    choice.finalize();
+  }
+  CudnnDescriptor whole{CUDNN_BACKEND_ENGINECFG_DESCRIPTOR};
+  whole.set(CUDNN_ATTR_ENGINECFG_ENGINE, engine);
+  whole.set_all(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, std::span<const CudnnDescriptor>{choices});
+  try {
+    whole.finalize();
+    return workspace < workspace_of(target, whole) + kCountersAlone;
+  } catch (const CudnnError&) {  // it always splits
+    return workspace < kCountersAlone;
+  }
+}
+
 EngineConfig describe(const CudnnTarget& target, CudnnDescriptor config) {
   const CudnnDescriptor engine =
       config.get_descriptor(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
@@ -50,13 +94,16 @@ EngineConfig describe(const CudnnTarget& target, CudnnDescriptor config) {
       engine.get_all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
   const auto behaviour =
       engine.get_all<cudnnBackendBehaviorNote_t>(CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE);
-  return {.name = name_of(number, config),
+  const std::vector<Knob> knobs = knobs_of(config);
+  const um::Bytes workspace = workspace_of(target, config);
+  return {.name = name_of(number, knobs),
           .engine = number,
-          .workspace = workspace_of(target, config),
+          .workspace = workspace,
           .uses_tensor_cores = contains(numerics, CUDNN_NUMERICAL_NOTE_TENSOR_CORE),
           .is_deterministic = !contains(numerics, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC),
           .loses_precision = contains(numerics, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) ||
                              contains(numerics, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION),
+          .adds_up_in_output = has_no_room_for_parts(target, engine, knobs, workspace),
           .is_compiled_at_run_time = contains(behaviour, CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION),
           .config = std::move(config)};
 }

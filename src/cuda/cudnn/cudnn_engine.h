@@ -22,6 +22,9 @@ struct EngineConfig {
   bool is_deterministic;
   /// Sums in less than float precision, or rounds its inputs.
   bool loses_precision;
+  /// Splits a sum and, without a workspace for its parts, adds them up in the output: in bfloat16
+  /// each is rounded. cuDNN has no note for it; on an H200 such sums were off by 4 roundings.
+  bool adds_up_in_output;
   /// Is listed only if a driver is present, and takes about half a second to build.
   bool is_compiled_at_run_time;
 

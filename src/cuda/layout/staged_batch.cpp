@@ -1,5 +1,8 @@
 #include "src/cuda/layout/staged_batch.h"
 
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
+
 #include <algorithm>
 #include <cstdint>
 
@@ -14,6 +17,17 @@ constexpr um::Bytes kPartAlignment{256};
 std::size_t image_element(bool is_bf16, const LoadBatch& op) {
   if (op.has_bytes) return 1;
   return is_bf16 ? sizeof(Bfloat16) : sizeof(float);
+}
+
+// One thread moves some 10 GB/s, less than a GPU of today takes in.
+template <class From, class To>
+void copy_by_all(std::span<const From> from, To* to) {
+  constexpr std::size_t kGrain = std::size_t{1} << 17U;
+  tbb::parallel_for(tbb::blocked_range<std::size_t>{0, from.size(), kGrain},
+                    [&](const tbb::blocked_range<std::size_t>& part) {
+                      std::ranges::copy(from.subspan(part.begin(), part.size()),
+                                        to + part.begin());
+                    });
 }
 
 um::Bytes byte_numbers_size(const LoadBatch& op) {
@@ -34,18 +48,19 @@ void StagedBatch::fill(const LoadBatch& op, const Batch& batch, std::size_t firs
   um::expects(has_all_samples(batch, op, first), "a batch has all samples of the step");
   um::expects(to.size() >= bytes().count(), "room for a batch");
   const auto put = [&](um::Bytes at, const auto& numbers) {
-    std::ranges::copy(std::as_bytes(numbers), to.subspan(at.count()).begin());
+    const std::span bytes = std::as_bytes(numbers);
+    copy_by_all(bytes, to.subspan(at.count(), bytes.size()).data());
   };
   const auto samples_of = [&](const auto& images) {
     return std::span{images}.subspan(first * op.x.image.elements(), op.x.elements());
   };
   put({}, std::span{batch.labels}.subspan(first * op.labels_each, op.label_count()));
   if (op.has_bytes) {
-    put(byte_numbers_, batch.byte_numbers);
+    put(byte_numbers_, std::span{batch.byte_numbers});
     put(images_, samples_of(batch.bytes));
   } else if (is_bf16_) {
-    std::ranges::copy(samples_of(batch.images),
-                      reinterpret_cast<Bfloat16*>(to.data() + images_.count()));
+    copy_by_all(samples_of(batch.images),
+                reinterpret_cast<Bfloat16*>(to.data() + images_.count()));
   } else {
     put(images_, samples_of(batch.images));
   }

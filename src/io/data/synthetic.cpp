@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "src/io/file_digest.h"
 #include "src/io/random.h"
@@ -140,7 +141,7 @@ Ink ink_at(const Scene& scene, std::size_t x, std::size_t y) {
 
 // Returns uniform noise from 16 of the 64 bits.
 float noise_of(std::uint64_t bits, std::size_t which) {
-  const auto part = static_cast<float>((bits >> (16 * which)) & 0xFFFFU);
+  const auto part = static_cast<float>(static_cast<std::int32_t>((bits >> (16 * which)) & 0xFFFFU));
   return kNoise * (part * (2.0F / 65536.0F) - 1.0F);
 }
 
@@ -175,22 +176,49 @@ Scene compose_scene(std::size_t label, std::size_t classes, const nets::Shape& s
   return scene;
 }
 
+// What all channels of a row of pixels share.
+struct DrawnRow {
+  std::vector<float> cover;
+  std::vector<float> light;
+  std::vector<float> right;  // how far right, from 0 to 1
+  std::vector<std::uint64_t> noise;
+};
+
+// Draws one channel of a row. Has no branch, so that it is vectorised.
+void draw_channel(const Scene& scene, const DrawnRow& row, std::size_t colour,
+                  std::span<float> pixels) {
+  const float left = scene.left[colour];
+  const float rise = scene.right[colour] - left;
+  const float ink = scene.colour[colour];
+  for (std::size_t x = 0; x < pixels.size(); ++x) {
+    const float ground = left + rise * row.right[x];
+    const float value = ground + (ink * row.light[x] - ground) * row.cover[x];
+    pixels[x] = std::clamp(value + noise_of(row.noise[x], colour), 0.0F, 1.0F);
+  }
+}
+
 // Draws `scene` and its noise, with values between 0 and 1, (C, H, W). Channels beyond the third
 // repeat.
 void draw_scene(const Scene& scene, const nets::Shape& shape, Random& random,
                 std::span<float> image) {
-  const std::size_t plane = shape.height * shape.width;
+  const std::size_t width = shape.width;
+  DrawnRow row{.cover = std::vector<float>(width),
+               .light = std::vector<float>(width),
+               .right = std::vector<float>(width),
+               .noise = std::vector<std::uint64_t>(width)};
+  for (std::size_t x = 0; x < width; ++x) {
+    row.right[x] = (static_cast<float>(x) + 0.5F) / static_cast<float>(width);
+  }
   for (std::size_t y = 0; y < shape.height; ++y) {
-    for (std::size_t x = 0; x < shape.width; ++x) {
+    for (std::size_t x = 0; x < width; ++x) {
       const Ink ink = ink_at(scene, x, y);
-      const float right = (static_cast<float>(x) + 0.5F) / static_cast<float>(shape.width);
-      const std::uint64_t noise = random.next();
-      for (std::size_t c = 0; c < shape.channels; ++c) {
-        const std::size_t k = c % 3;
-        const float ground = scene.left[k] + (scene.right[k] - scene.left[k]) * right;
-        const float value = ground + (scene.colour[k] * ink.light - ground) * ink.cover;
-        image[c * plane + y * shape.width + x] = std::clamp(value + noise_of(noise, k), 0.0F, 1.0F);
-      }
+      row.cover[x] = ink.cover;
+      row.light[x] = ink.light;
+      row.noise[x] = random.next();
+    }
+    for (std::size_t c = 0; c < shape.channels; ++c) {
+      draw_channel(scene, row, c % 3,
+                   image.subspan((c * shape.height + y) * width, width));
     }
   }
 }

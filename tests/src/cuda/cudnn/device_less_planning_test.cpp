@@ -167,6 +167,39 @@ TEST_F(DeviceLessPlanning, LeavesOutWhatIsNotDeterministicOnlyWhenAsked) {
   EXPECT_GT(others, 0);
 }
 
+// Engine 47 adds up in its output, engines 33 and 49 have a workspace for the parts.
+TEST_F(DeviceLessPlanning, LeavesOutWhatAddsUpInBfloat16) {
+  if (cudnnGetVersion() != 91900) GTEST_SKIP() << "these are engines of cuDNN 9.19";
+  const CudnnTarget target = CudnnTarget::described(h200());
+  const ConvolutionProblem small{.pass = ConvolutionPass::kBackwardWeights,
+                                 .geometry = {.x = {.batch = 4, .image = {32, 14, 14}},
+                                              .y = {.batch = 4, .image = {64, 7, 7}},
+                                              .kernel = nets::square(1),
+                                              .stride = nets::square(2),
+                                              .padding = nets::square(0)}};
+  ConvolutionProblem in_groups = problem(ConvolutionPass::kBackwardWeights, false, false);
+  in_groups.geometry.x = in_groups.geometry.y = {.batch = 2, .image = {24, 9, 7}};
+  in_groups.geometry.groups = 24;
+  for (const ConvolutionProblem& problem : {small, in_groups}) {
+    const CudnnGraph graph = plain_graph(target, Precision::kBf16, problem);
+    std::size_t adding = 0;
+    std::size_t splitting = 0;
+    for (const EngineConfig& engine : engine_configs(target, graph)) {
+      const bool splits = engine.name.find("_k0=") != std::string::npos &&
+                          engine.name.find("_k0=1_") == std::string::npos;
+      EXPECT_EQ(engine.adds_up_in_output, splits && engine.engine == 47) << engine.name;
+      adding += engine.adds_up_in_output ? 1 : 0;
+      splitting += splits ? 1 : 0;
+      if (!engine.adds_up_in_output) continue;
+      EXPECT_FALSE(is_permitted(engine, {.precision = Precision::kBf16})) << engine.name;
+    }
+    EXPECT_GT(adding, 0);
+    if (problem.geometry.groups > 1) {
+      EXPECT_GT(splitting, adding);
+    }
+  }
+}
+
 // A configuration states the kernel's workspace, its plan how much it needs.
 TEST_F(DeviceLessPlanning, ConfigurationsTellTheWorkspaceOfTheirPlans) {
   const CudnnTarget target = CudnnTarget::described(h200());
