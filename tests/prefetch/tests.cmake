@@ -73,7 +73,7 @@ spillway_test(prefetch_chain_tests
   SOURCES prefetch/planners/chain/chain_test.cpp prefetch/planners/recompute_test.cpp
           prefetch/planners/smallest_budget_test.cpp
   LINK spillway::prefetch rapidcheck
-  RANDOM_CASES 1000)
+  RANDOM_CASES 400)
 
 spillway_test(prefetch_file_tests
   SOURCES prefetch/files/bad_files_test.cpp prefetch/files/trace_test.cpp

@@ -118,7 +118,7 @@ spillway_test(training_tests
 spillway_test(bucket_tests
   SOURCES src/plan/bucket_choice_test.cpp
   LINK spillway::src rapidcheck
-  RANDOM_CASES 300)
+  RANDOM_CASES 80)
 
 # One training on several ranks.
 spillway_test(rank_training_tests

@@ -180,6 +180,13 @@ constexpr std::size_t kMovesUnderWay = 2;
 
 namespace {
 
+// The most that one hint moves. While it moves pages, the driver holds a lock that launches take:
+// on an H200 a launch waited for 54 ms beside a hint of 512 MiB out, and for 0.8 ms beside hints of
+// 8 MiB one after another, which were faster, too (13.5 GB/s for 11.4). In, smaller hints cost
+// speed: 40 GB/s by 32 MiB for 50 by 512 MiB, with waits of 0.4 ms for 6 ms.
+constexpr Bytes kMostOut = 8_MiB;
+constexpr Bytes kMostIn = 32_MiB;
+
 bool overlap(Range one, Range other) {
   return one.data() < other.data() + other.size() && other.data() < one.data() + one.size();
 }
@@ -277,7 +284,16 @@ void CudaManagedSpace::fetch(Arrival& arrival, cudaStream_t stream) {
       promised_ -= arrival.promised;
     }
   }
-  api_.prefetch(arrival.range, MemoryTier::kNear, stream);
+  move(arrival.range, MemoryTier::kNear, stream);
+}
+
+// Gives the driver hints that let launches in between.
+void CudaManagedSpace::move(Range range, MemoryTier tier, cudaStream_t stream) {
+  const std::size_t most = (tier == MemoryTier::kFar ? kMostOut : kMostIn).count();
+  for (std::size_t at = 0; at < range.size(); at += most) {
+    if (at > 0 && tier == MemoryTier::kFar) api_.synchronize(stream);
+    api_.prefetch(range.subspan(at, std::min(most, range.size() - at)), tier, stream);
+  }
 }
 
 void CudaManagedSpace::end_arrival(const std::exception_ptr& failure) {
@@ -301,7 +317,7 @@ bool CudaManagedSpace::lets_launches_wait(Range range) {
 
 void CudaManagedSpace::send_away(Range range, Completion done) {
   out_.enqueue(
-      [this, range](cudaStream_t stream) { api_.prefetch(range, MemoryTier::kFar, stream); },
+      [this, range](cudaStream_t stream) { move(range, MemoryTier::kFar, stream); },
       [this, range, done = std::move(done)](std::exception_ptr failure) {
         {
           const std::lock_guard lock{mutex_};
@@ -351,7 +367,7 @@ void CudaManagedSpace::give_room(const std::vector<Range>& ranges) {
   if (has_discard_) {
     api_.discard_and_prefetch_near(ranges, upkeep_.get());
   } else {
-    for (const Range& range : ranges) api_.prefetch(range, MemoryTier::kNear, upkeep_.get());
+    for (const Range& range : ranges) move(range, MemoryTier::kNear, upkeep_.get());
   }
 }
 

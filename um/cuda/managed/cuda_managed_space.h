@@ -166,6 +166,7 @@ class CudaManagedSpace final : public ManagedSpace, private Hints {
   [[noreturn]] void refuse(Range range) const;
   void bring_now(Arrival& arrival, SlabPages::Brought& brought);
   void fetch(Arrival& arrival, cudaStream_t stream);
+  void move(Range range, MemoryTier tier, cudaStream_t stream);
   void end_arrival(const std::exception_ptr& failure);
   void send_away(Range range, Completion done);
   void give_room(const std::vector<Range>& ranges);

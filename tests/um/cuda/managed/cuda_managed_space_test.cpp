@@ -120,6 +120,32 @@ TEST_F(CudaManagedSpaceTest, ReleasesTheChargeOfAnOffloadWhenItsEventHasFired) {
   EXPECT_EQ(api->take_log(), (Log{"um out: prefetch far slab 0+2", "um out: record"}));
 }
 
+TEST_F(CudaManagedSpaceTest, MovesALargeRangeByHintsThatLetLaunchesInBetween) {
+  RecordingApi own;
+  CudaManagedMemory from{own, std::nullopt};
+  ComputeStreams none{own};
+  Ledger wide{40_MiB};
+  CudaManagedSpace made{own,  from, none, nullptr, {.size = 40_MiB, .near = 40_MiB, .page = 2_MiB},
+                        wide};
+  static_cast<void>(own.take_log());
+  const auto move = [&](MemoryTier tier) {
+    std::promise<std::exception_ptr> ended;
+    made.hints().prefetch(made.slab(), tier, [&](std::exception_ptr failure) {
+      ended.set_value(std::move(failure));
+    });
+    EXPECT_EQ(ended.get_future().get(), nullptr);
+    return own.take_log();
+  };
+  EXPECT_EQ(move(MemoryTier::kNear), (Log{"um in: prefetch near slab 0+16",
+                                          "um in: prefetch near slab 16+4", "um in: record"}));
+  EXPECT_EQ(move(MemoryTier::kFar),
+            (Log{"um out: prefetch far slab 0+4", "um out: prefetch far slab 4+4",
+                 "um out: prefetch far slab 8+4", "um out: prefetch far slab 12+4",
+                 "um out: prefetch far slab 16+4", "um out: record"}));
+  EXPECT_EQ(made.counters().bytes_prefetched, 40_MiB);
+  EXPECT_EQ(made.counters().bytes_offloaded, 40_MiB);
+}
+
 TEST_F(CudaManagedSpaceTest, HasTwoOffloadsUnderWayThatEndInTheirOrder) {
   make(options());
   space->hints().populate(pages(0, 3));
