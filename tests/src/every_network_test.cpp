@@ -1,6 +1,6 @@
 // Every network there is, on small images: within a budget between the smallest and the resident
-// need, memory changes no bit of it. Every other one is trained in the same mode: modes know nothing
-// of networks, and bit_identity_test.cpp has both.
+// need, memory changes no bit of it. Every other one is trained in the same mode: modes know
+// nothing of networks, and bit_identity_test.cpp has both.
 
 #include <gtest/gtest.h>
 

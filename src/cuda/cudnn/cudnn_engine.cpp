@@ -11,9 +11,9 @@ namespace {
 constexpr std::size_t kMaxConfigs = 256;
 // Upper limit of settings per engine; 44 types exist.
 constexpr std::size_t kMaxKnobs = 64;
-// What counters take that tell which parts of a sum have been added up.
+// Room for counters of the parts of sums that have been added up.
 constexpr um::Bytes kCountersAlone{4096};
-constexpr int kSplitK = 0;  // CUDNN_KNOB_TYPE_SPLIT_K, whose name is deprecated
+constexpr int kSplitK = 0;  // CUDNN_KNOB_TYPE_SPLIT_K: its name is deprecated
 
 template <class T>
 bool contains(const std::vector<T>& all, T wanted) {
@@ -29,9 +29,8 @@ std::vector<Knob> knobs_of(const CudnnDescriptor& config) {
   std::vector<Knob> knobs;
   for (const CudnnDescriptor& knob : config.get_descriptors(
            CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, kMaxKnobs)) {
-    knobs.push_back(
-        {.type = knob.get<cudnnBackendKnobType_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE),
-         .value = knob.get<std::int64_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE)});
+    knobs.push_back({.type = knob.get<cudnnBackendKnobType_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE),
+                     .value = knob.get<std::int64_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE)});
   }
   return knobs;
 }
@@ -39,8 +38,7 @@ std::vector<Knob> knobs_of(const CudnnDescriptor& config) {
 std::string name_of(std::int64_t engine, const std::vector<Knob>& knobs) {
   std::string name = "engine" + std::to_string(engine);
   for (const Knob& knob : knobs) {
-    name +=
-        "_k" + std::to_string(static_cast<int>(knob.type)) + "=" + std::to_string(knob.value);
+    name += "_k" + std::to_string(static_cast<int>(knob.type)) + "=" + std::to_string(knob.value);
   }
   return name;
 }
@@ -61,8 +59,8 @@ um::Bytes workspace_of([[maybe_unused]] const CudnnTarget& target, const CudnnDe
 
 bool is_split(const Knob& knob) { return static_cast<int>(knob.type) == kSplitK && knob.value > 1; }
 
-// Returns whether a kernel that splits its sums has no room for the parts: its workspace is that of
-// the kernel that does not, but for counters.
+// Returns whether a kernel that splits its sums has no room for the parts. Then its workspace is
+// that of the same kernel without a split, and some counters.
 bool has_no_room_for_parts(const CudnnTarget& target, const CudnnDescriptor& engine,
                            std::vector<Knob> knobs, um::Bytes workspace) {
   const auto split = std::ranges::find_if(knobs, is_split);

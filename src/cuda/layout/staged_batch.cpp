@@ -25,8 +25,7 @@ void copy_by_all(std::span<const From> from, To* to) {
   constexpr std::size_t kGrain = std::size_t{1} << 17U;
   tbb::parallel_for(tbb::blocked_range<std::size_t>{0, from.size(), kGrain},
                     [&](const tbb::blocked_range<std::size_t>& part) {
-                      std::ranges::copy(from.subspan(part.begin(), part.size()),
-                                        to + part.begin());
+                      std::ranges::copy(from.subspan(part.begin(), part.size()), to + part.begin());
                     });
 }
 
@@ -59,8 +58,7 @@ void StagedBatch::fill(const LoadBatch& op, const Batch& batch, std::size_t firs
     put(byte_numbers_, std::span{batch.byte_numbers});
     put(images_, samples_of(batch.bytes));
   } else if (is_bf16_) {
-    copy_by_all(samples_of(batch.images),
-                reinterpret_cast<Bfloat16*>(to.data() + images_.count()));
+    copy_by_all(samples_of(batch.images), reinterpret_cast<Bfloat16*>(to.data() + images_.count()));
   } else {
     put(images_, samples_of(batch.images));
   }

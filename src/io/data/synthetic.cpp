@@ -176,7 +176,7 @@ Scene compose_scene(std::size_t label, std::size_t classes, const nets::Shape& s
   return scene;
 }
 
-// What all channels of a row of pixels share.
+// A row of pixels, without its colours.
 struct DrawnRow {
   std::vector<float> cover;
   std::vector<float> light;
@@ -217,8 +217,7 @@ void draw_scene(const Scene& scene, const nets::Shape& shape, Random& random,
       row.noise[x] = random.next();
     }
     for (std::size_t c = 0; c < shape.channels; ++c) {
-      draw_channel(scene, row, c % 3,
-                   image.subspan((c * shape.height + y) * width, width));
+      draw_channel(scene, row, c % 3, image.subspan((c * shape.height + y) * width, width));
     }
   }
 }

@@ -171,7 +171,8 @@ class OperationRunner : public ::testing::Test {
       result[canonical] = static_cast<double>(get(bytes, stored));
       put(bytes, stored, 0.F);
     });
-    for (std::size_t i = 0; i < bytes.size() / (is_bf16() ? sizeof(Bfloat16) : sizeof(float)); ++i) {
+    for (std::size_t i = 0; i < bytes.size() / (is_bf16() ? sizeof(Bfloat16) : sizeof(float));
+         ++i) {
       const float left = get(bytes, i);
       if (left == 0) continue;  // also -0
       ADD_FAILURE() << "padding of the tensor is zero, and not " << left << " at " << i;

@@ -316,21 +316,20 @@ bool CudaManagedSpace::lets_launches_wait(Range range) {
 }
 
 void CudaManagedSpace::send_away(Range range, Completion done) {
-  out_.enqueue(
-      [this, range](cudaStream_t stream) { move(range, MemoryTier::kFar, stream); },
-      [this, range, done = std::move(done)](std::exception_ptr failure) {
-        {
-          const std::lock_guard lock{mutex_};
-          note(failure);
-          if (failure == nullptr) {
-            const std::size_t before = pages_.away(range);
-            pages_.send_away(range);
-            counters_.bytes_offloaded += (pages_.away(range) - before) * page_;
-            changed_.notify_all();
-          }
-        }
-        done(std::move(failure));
-      });
+  out_.enqueue([this, range](cudaStream_t stream) { move(range, MemoryTier::kFar, stream); },
+               [this, range, done = std::move(done)](std::exception_ptr failure) {
+                 {
+                   const std::lock_guard lock{mutex_};
+                   note(failure);
+                   if (failure == nullptr) {
+                     const std::size_t before = pages_.away(range);
+                     pages_.send_away(range);
+                     counters_.bytes_offloaded += (pages_.away(range) - before) * page_;
+                     changed_.notify_all();
+                   }
+                 }
+                 done(std::move(failure));
+               });
 }
 
 void CudaManagedSpace::populate(Range range) {

@@ -125,14 +125,13 @@ TEST_F(CudaManagedSpaceTest, MovesALargeRangeByHintsThatLetLaunchesInBetween) {
   CudaManagedMemory from{own, std::nullopt};
   ComputeStreams none{own};
   Ledger wide{40_MiB};
-  CudaManagedSpace made{own,  from, none, nullptr, {.size = 40_MiB, .near = 40_MiB, .page = 2_MiB},
+  CudaManagedSpace made{own, from, none, nullptr, {.size = 40_MiB, .near = 40_MiB, .page = 2_MiB},
                         wide};
   static_cast<void>(own.take_log());
   const auto move = [&](MemoryTier tier) {
     std::promise<std::exception_ptr> ended;
-    made.hints().prefetch(made.slab(), tier, [&](std::exception_ptr failure) {
-      ended.set_value(std::move(failure));
-    });
+    made.hints().prefetch(made.slab(), tier,
+                          [&](std::exception_ptr failure) { ended.set_value(std::move(failure)); });
     EXPECT_EQ(ended.get_future().get(), nullptr);
     return own.take_log();
   };
