@@ -178,6 +178,8 @@ KeptSettings PlannedSteps::settings() const {
 // The checkpoint's plans, where they are of one of the steps that may run.
 bool PlannedSteps::use_kept(const KeptPlans& kept, Bytes limit) {
   if (use_kept(kept, *workload_, limit)) return true;
+  // Nothing else has room, and the updates of this one are not timed as tasks.
+  if (workload_ == choice_->far_updates()) return false;
   const bool may_be_far = request_.state != StateRule::kNear &&
                           request_.memory != MemoryMode::kResident &&
                           request_.update != UpdateRule::kFar;

@@ -3,10 +3,15 @@
 #include <algorithm>
 #include <cctype>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "prefetch/files/plan_file.h"
+#include "src/io/file_digest.h"
+#include "src/train/checkpoint.h"
+#include "src/train/checkpoint_choice.h"
 #include "src/train/trainer.h"
 #include "tests/refusal.h"
 #include "tests/src/printed_memory_mode.h"
@@ -108,6 +113,38 @@ TEST(FarUpdateOfARun, GoesOnWhereThereIsNoFarSide) {
     EXPECT_LE(summary.near_peak, summary.budget);
     EXPECT_EQ(summary.weights_sha256, resident_weights_with(optimizer_named("adam")));
   }
+}
+
+// As on a processor with other kernels: the updates, which were not timed, are those of no other
+// steps.
+TEST(FarUpdateOfARun, GoesOnWhereThePlanIsOfOtherTasks) {
+  const test::TemporaryFolder folder;
+  TrainerOptions options =
+      linear_options(MemoryMode::kCopy, UpdateRule::kAuto, optimizer_named("adam"), 2);
+  options.memory.budget = "min";
+  options.checkpoint.folder = folder.path();
+  {
+    Trainer first{test::small_context(), options};
+    ASSERT_FALSE(first.plan().far_runs.empty());
+    first.run();
+  }
+  const std::string plan = R"({"graph": 1, "runs": []})";
+  std::ofstream{folder.path() / plan_file(2, 0, 1)} << plan;
+  nlohmann::json manifest = nlohmann::json::parse(std::ifstream{folder.path() / kNewestManifest});
+  manifest["plans"][0]["bytes"] = plan.size();
+  manifest["plans"][0]["sha256"] = sha256_of(plan);
+  for (const auto& name : {std::string{kNewestManifest}, manifest_file(2)}) {
+    std::ofstream{folder.path() / name} << sealed(manifest);
+  }
+  options.checkpoint.resume = true;
+  options.training.steps = 4;
+  std::vector<std::string> warnings;
+  Trainer second{test::small_context(), options, {.on_warning = [&](const std::string& sentence) {
+                   warnings.push_back(sentence);
+                 }}};
+  EXPECT_EQ(second.run().weights_sha256, resident_weights_with(optimizer_named("adam")));
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_NE(warnings[0].find("does not fit the steps"), std::string::npos) << warnings[0];
 }
 
 // One that updated near goes on with updates on the far side, and the other way round: with the
