@@ -13,6 +13,7 @@
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 
@@ -40,7 +41,7 @@ std::optional<std::uint64_t> offset_here(void* code) {
 }
 
 // Returns the place that called a function of CUDA, the same in each run: offsets in the library of
-// the return addresses that lie in it.
+// the return addresses that lie in it, and whether its thread captures.
 std::string call_site(const char* function) {
   std::array<void*, kSiteDepth> frames{};
   const int count = backtrace(frames.data(), kSiteDepth);
@@ -54,6 +55,7 @@ std::string call_site(const char* function) {
   }
   std::ostringstream text;
   text << function << '@' << std::hex << hash;
+  if (own_capture() != nullptr) text << "+captured";
   return text.str();
 }
 
@@ -207,8 +209,21 @@ CardThread& card_thread() {
 
 void make_context() { card().contexts.insert(card_thread().device); }
 
+Capture* own_capture() {
+  for (const CUstream_st* stream : card().streams) {
+    Capture* const capture = stream->capture.get();
+    if (capture != nullptr && capture->thread == std::this_thread::get_id()) return capture;
+  }
+  return nullptr;
+}
+
 cudaError_t failed(cudaError_t error) {
   card_thread().last = error;
+  if (error == cudaSuccess || error == cudaErrorNotReady) return error;
+  if (Capture* const capture = own_capture()) {
+    capture->has_failed = true;
+    if (card().settings.invalidates) capture->is_broken = true;
+  }
   return error;
 }
 
@@ -238,6 +253,10 @@ void wait_by_legacy_rules(CUstream_st& stream) {
 
 }  // namespace
 
+bool is_invalidated(const CUstream_st& stream) {
+  return stream.capture && stream.capture->is_broken;
+}
+
 cudaError_t submit(cudaStream_t handle, WorkKind kind, Work work) {
   Card& gpu = card();
   CUstream_st* const stream = find_stream(handle);
@@ -249,6 +268,7 @@ cudaError_t submit(cudaStream_t handle, WorkKind kind, Work work) {
     report_mistake(work.name + " on a stream of another device than the current one");
     return failed(cudaErrorInvalidResourceHandle);
   }
+  if (is_invalidated(*stream)) return failed(cudaErrorStreamCaptureInvalidated);
   make_context();
   ++gpu.counts[(stream->capture ? "captured " : "") + work.name];
   if (!stream->capture) wait_by_legacy_rules(*stream);

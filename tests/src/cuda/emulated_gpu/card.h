@@ -83,7 +83,12 @@ void note_kernel_access(const void* begin, std::size_t size, bool writes);
 [[nodiscard]] cudaError_t submit(cudaStream_t stream, WorkKind kind, Work work);
 /// Returns the stream behind a handle, the legacy stream for null; nullptr if there is none.
 [[nodiscard]] CUstream_st* find_stream(cudaStream_t handle);
-/// Records the error for cudaGetLastError() and returns it.
+/// Returns whether the stream is part of a capture that was invalidated.
+[[nodiscard]] bool is_invalidated(const CUstream_st& stream);
+/// Returns the capture in progress that the calling thread began; nullptr if there is none.
+[[nodiscard]] Capture* own_capture();
+/// Records the error for cudaGetLastError() and returns it. The capture of the thread, if there is
+/// one, has failed then.
 cudaError_t failed(cudaError_t error);
 
 }  // namespace spillway::emulated

@@ -358,6 +358,54 @@ TEST(CardWork, RepeatsAGraphInItsOrder) {
   });
 }
 
+// Captures two streams. Recording the event that would join the second one fails.
+void expect_failed_capture(cudaError_t of_more_work, cudaError_t at_the_end) {
+  cudaStream_t stream = make_stream();
+  cudaStream_t other = make_stream();
+  cudaEvent_t event = make_event();
+  int value = 0;
+  const Work work{.name = "add", .accesses = {}, .compute = [&] { ++value; }};
+  EXPECT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  EXPECT_EQ(cudaEventRecord(event, stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamWaitEvent(other, event, 0), cudaSuccess);
+  EXPECT_EQ(enqueue(other, work), cudaSuccess);
+  EXPECT_EQ(cudaEventRecord(event, other), cudaErrorUnknown);
+  EXPECT_EQ(enqueue(stream, work), of_more_work);
+  auto* graph = reinterpret_cast<cudaGraph_t>(&value);
+  EXPECT_EQ(cudaStreamEndCapture(stream, &graph), at_the_end);
+  EXPECT_EQ(graph, nullptr);
+  EXPECT_EQ(card().mistakes, 0U);
+  for (cudaStream_t each : {stream, other}) {
+    EXPECT_EQ(enqueue(each, work), cudaSuccess);
+    EXPECT_EQ(cudaStreamSynchronize(each), cudaSuccess);
+  }
+  EXPECT_EQ(value, 2);
+}
+
+TEST(CardCalls, ThatFailMayLeaveACaptureUnjoined) {
+  expect_in_own_process("fail=cudaEventRecord:2",
+                        [] { expect_failed_capture(cudaSuccess, cudaErrorStreamCaptureUnjoined); });
+}
+
+TEST(CardCalls, ThatFailMayInvalidateACapture) {
+  expect_in_own_process("fail=cudaEventRecord:2,invalidates=on", [] {
+    expect_failed_capture(cudaErrorStreamCaptureInvalidated, cudaErrorStreamCaptureInvalidated);
+  });
+}
+
+TEST(CardCalls, EndACaptureEvenIfTheyFail) {
+  expect_in_own_process("fail=cudaStreamEndCapture:1", [] {
+    cudaStream_t stream = make_stream();
+    cudaGraph_t graph = nullptr;
+    (void)cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed);
+    EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaErrorUnknown);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorUnknown);
+    EXPECT_EQ(graph, nullptr);
+    EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    EXPECT_TRUE(card().graphs.empty());
+  });
+}
+
 TEST(CardCalls, FailOnceWhereTheTestAsks) {
   expect_in_own_process("fail=cudaMalloc:2", [] {
     void* address = nullptr;

@@ -84,6 +84,7 @@ const std::map<std::string, Reader>& readers() {
       {"keep", [](T name, T text, S& s) { read_switch(name, text, s.keeps); }},
       {"fail", [](T, T text, S& s) { s.fail = text; }},
       {"lost", [](T name, T text, S& s) { read_switch(name, text, s.is_lost); }},
+      {"invalidates", [](T name, T text, S& s) { read_switch(name, text, s.invalidates); }},
       {"fail-rate", [](T name, T text, S& s) { read_number(name, text, s.fail_rate); }},
       {"report", [](T, T text, S& s) { s.report = text; }},
       {"sites", [](T name, T text, S& s) { read_switch(name, text, s.lists_sites); }},

@@ -42,6 +42,7 @@ struct CardSettings {
   bool keeps = false;              ///< objects may live until the process ends
   std::string fail;                ///< the call that fails: a site of the report, or NAME:N
   bool is_lost = false;            ///< the device is lost with that call: all later calls fail
+  bool invalidates = false;        ///< a failed call invalidates the capture of its thread
   double fail_rate = 0;            ///< the part of all calls that fail, by chance
   std::string report;              ///< file for the report in JSON; empty: none
   bool lists_sites = false;        ///< the report has all places that call CUDA, which takes time

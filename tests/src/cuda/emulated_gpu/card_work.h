@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 #include <unordered_set>
 #include <vector>
 
@@ -42,7 +43,9 @@ using WorkNodePtr = std::shared_ptr<WorkNode>;
 struct Capture {
   std::vector<WorkNodePtr> nodes;
   std::set<CUstream_st*> streams;
-  bool is_broken = false;
+  std::thread::id thread;   ///< that began it
+  bool is_broken = false;   ///< invalidated: all that is left to do with it is to end it
+  bool has_failed = false;  ///< a call of its thread failed
   bool has_ended = false;
   bool is_relaxed = false;
 };

@@ -2,6 +2,7 @@
 #include <cuda_runtime_api.h>
 
 #include <memory>
+#include <thread>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -75,7 +76,8 @@ cudaError_t end_capture(CUstream_st& stream, cudaGraph_t* graph) {
   }
   if (capture->is_broken) return failed(cudaErrorStreamCaptureInvalidated);
   if (count_reached(ends) != capture->nodes.size()) {
-    report_mistake("a capture ends with streams that were not joined");
+    // After a failed call a program ends a capture wherever it is.
+    if (!capture->has_failed) report_mistake("a capture ends with streams that were not joined");
     return failed(cudaErrorStreamCaptureUnjoined);
   }
   *graph = new CUgraph_st{capture->nodes};
@@ -93,6 +95,7 @@ cudaError_t wait_for_captured(CUstream_st& stream, const CUevent_st& event) {
     report_mistake("a stream waits for an event that was last recorded in a capture");
     return failed(cudaErrorCapturedEvent);
   }
+  if (event.capture->is_broken) return failed(cudaErrorStreamCaptureInvalidated);
   if (!stream.capture) {  // the stream joins the capture
     stream.capture = event.capture;
     stream.capture->streams.insert(&stream);
@@ -160,7 +163,9 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* 
   if (call.error() != cudaSuccess) return call.error();
   const CUstream_st* const stream = emulated::find_stream(handle);
   if (stream == nullptr) return failed(cudaErrorInvalidResourceHandle);
-  *status = stream->capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  *status = emulated::is_invalidated(*stream) ? cudaStreamCaptureStatusInvalidated
+            : stream->capture                 ? cudaStreamCaptureStatusActive
+                                              : cudaStreamCaptureStatusNone;
   return cudaSuccess;
 }
 cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mode) {
@@ -169,6 +174,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mo
   if (card().streams.count(handle) == 0) return failed(cudaErrorStreamCaptureUnsupported);
   if (handle->capture) return failed(cudaErrorIllegalState);
   handle->capture = std::make_shared<emulated::Capture>();
+  handle->capture->thread = std::this_thread::get_id();
   handle->capture->is_relaxed = mode == cudaStreamCaptureModeRelaxed;
   handle->capture->streams.insert(handle);
   handle->captured.clear();
@@ -176,9 +182,11 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mo
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   const EmulatedCall call{"cudaStreamEndCapture"};
-  if (call.error() != cudaSuccess) return call.error();
   if (card().streams.count(stream) == 0) return failed(cudaErrorInvalidResourceHandle);
-  return emulated::end_capture(*stream, graph);
+  // The capture ends even if the call fails.
+  if (call.error() != cudaSuccess && stream->capture) stream->capture->is_broken = true;
+  const cudaError_t error = emulated::end_capture(*stream, graph);
+  return call.error() != cudaSuccess ? failed(call.error()) : error;
 }
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
   std::swap(*mode, card_thread().capture_mode);
@@ -269,6 +277,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
     emulated::report_mistake("an event is recorded on a stream of another device, or on none");
     return failed(cudaErrorInvalidResourceHandle);
   }
+  if (emulated::is_invalidated(*stream)) return failed(cudaErrorStreamCaptureInvalidated);
   event->capture = stream->capture;
   event->captured = stream->captured;
   event->node = nullptr;
@@ -287,6 +296,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned
   }
   CUstream_st* const stream = emulated::find_stream(handle);
   if (stream == nullptr) return failed(cudaErrorInvalidResourceHandle);
+  if (emulated::is_invalidated(*stream)) return failed(cudaErrorStreamCaptureInvalidated);
   if (event->capture) return emulated::wait_for_captured(*stream, *event);
   if (stream->capture) {
     stream->capture->is_broken = true;

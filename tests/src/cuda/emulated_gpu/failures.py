@@ -16,6 +16,12 @@ STEPS = 3
 # A driver may let any call fail; what it is told to release it keeps, and the process goes on.
 PATIENT = {"go-on": "off"}
 FAILED = "calls that failed by request"
+# Functions that have places which a training reaches or not, and why. A capture has one thread.
+BY_CHANCE = {
+    "cudaEventDestroy": "an event ends in the thread that is the last to use it",
+    "cudaStreamWaitEvent": "launches wait only for moves that have not ended",
+    "cudaGetDevice": "each of these two asks for the current device before",
+}
 WORST = 150  # calls after the device was lost: each stream and event of a training is drained
 
 
@@ -40,9 +46,29 @@ def wrong_in(saved):
 
 def cards_of(training):
     """The calls that may fail: each place of the plug-in that calls CUDA, on a device that goes on
-    and on one that is lost. A driver that has not lost its device releases what it is told to."""
-    return [{"fail": site, "lost": lost} for site in sorted(training.report["sites"])
-            for lost in ("off", "on") if lost == "on" or not re.match("cudaFree|cuda.*Destroy", site)]
+    and on one that is lost. A driver that has not lost its device releases what it is told to. It
+    may or may not invalidate the capture that the call belongs to."""
+    cards = []
+    for site in sorted(training.report["sites"]):
+        if not re.match("cudaFree|cuda.*Destroy", site):
+            cards.append({"fail": site, "lost": "off"})
+            if is_captured(site):
+                cards.append({"fail": site, "lost": "off", "invalidates": "on"})
+        cards.append({"fail": site, "lost": "on"})
+    return cards
+
+
+def is_captured(site):
+    return site.endswith("+captured")
+
+
+def function_of(site):
+    return site.partition("@")[0]
+
+
+def is_reached_by_chance(site):
+    """Whether threads may run so that a training never gets to a place."""
+    return function_of(site) in BY_CHANCE and not is_captured(site)
 
 
 def verdict(training, wrong, twin, is_lost):
