@@ -19,8 +19,9 @@ FAILED = "calls that failed by request"
 # Functions that have places which a training reaches or not, and why. A capture has one thread.
 BY_CHANCE = {
     "cudaEventDestroy": "an event ends in the thread that is the last to use it",
+    "cudaEventCreateWithFlags": "an event is made where no earlier one is free yet",
     "cudaStreamWaitEvent": "launches wait only for moves that have not ended",
-    "cudaGetDevice": "each of these two asks for the current device before",
+    "cudaGetDevice": "each of these asks for the current device before",
 }
 WORST = 150  # calls after the device was lost: each stream and event of a training is drained
 
