@@ -7,7 +7,7 @@ import unittest
 
 import failures
 
-CALLS = 24  # of each memory mode; all with SPILLWAY_ALL_FAILURES=1, which takes a quarter of an hour
+CALLS = 24  # of each memory mode; all with SPILLWAY_ALL_FAILURES=1, which takes half an hour
 CAPTURED = 6  # more of those in a capture
 FORKS = ("cudaEventRecord", "cudaStreamWaitEvent", "cudaStreamEndCapture")
 ALL = os.environ.get("SPILLWAY_ALL_FAILURES") == "1"
