@@ -87,6 +87,30 @@ def steps_beside_pytorch(precision, batches):
     return check_precision
 
 
+def gpt2(bench, check):
+    """The check of a language model: all near, and 40 % of it by copies, beside PyTorch's."""
+    batch = 4 if bench.quick else 32
+    workload = bench.emulated.GPT if bench.emulated else ["--net", "gpt2", "--batch", batch]
+    workload = [*workload, "--precision", "bf16", "--optimizer", "adamw"]
+    steps = 3 if bench.quick else 12
+    name = f"gpt2 bf16, batch {batch}"
+    for memory, budget in (("resident", []), ("copy", ["--budget", bench.budget("40%")])):
+        run = check.data[memory] = bench.train(
+            workload, ["--memory", memory, *budget, "--steps", WARM_UP + steps, "--lr", 0.0001,
+                       "--profile", bench.profile(workload, "copy")])
+        check.row(" ".join([f"{name}, {memory}", *budget[1:]]),
+                  f"{1e3 * median_step(run):.1f} ms, near peak "
+                  f"{run['summary']['near_peak_bytes'] / 2**30:.2f} GiB")
+    for way, flags in WAYS.items() if has_pytorch(bench) else ():
+        try:
+            theirs = check.data[way] = their_steps(bench, workload, steps, *flags)
+        except Failure as failure:
+            check.row(f"{name}: PyTorch {way}", f"not measured: {failure}")
+            continue
+        expect_same_network(check.data["resident"]["summary"], theirs)
+        check.row(f"{name}: PyTorch {way}'s", f"{1e3 * statistics.median(theirs['seconds']):.1f} ms")
+
+
 def kind_of(name, kinds):
     return next((kind for kind, pattern in kinds if re.search(pattern, name, re.IGNORECASE)),
                 "other")

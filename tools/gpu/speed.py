@@ -6,7 +6,7 @@ import pathlib
 
 from gpu_bench import GPU, Failure, is_within_budget, median_step
 from machine_file import LINKS, largest, link_of, machine_of
-from pytorch_side import operations, steps_beside_pytorch
+from pytorch_side import gpt2, operations, steps_beside_pytorch
 
 BATCHES = {"resnet50": 256, "vgg16": 128}
 LEARNING_RATE = 0.0001
@@ -175,5 +175,5 @@ def train_large(bench, batch):
 
 CHECKS = {"link": link, "steps in bf16": steps_beside_pytorch("bf16", BATCHES),
           **{network: trainings(network) for network in BATCHES},
-          "operations": operations(BATCHES), "large": large,
+          "gpt2": gpt2, "operations": operations(BATCHES), "large": large,
           "steps in tf32": steps_beside_pytorch("tf32", BATCHES)}

@@ -33,6 +33,7 @@ STAGES = [
     Stage("link", speed.CHECKS["link"], 15, 90),
     Stage("steps in bf16", speed.CHECKS["steps in bf16"], 30, 270, ("trains resident",)),
     Stage("resnet50", speed.CHECKS["resnet50"], 45, 240, TRAINS[:1], TRAINS[1:]),
+    Stage("gpt2", speed.CHECKS["gpt2"], 30, 180, ("trains resident", "trains copy")),
     Stage("large", speed.CHECKS["large"], 30, 120, ("trains copy", "resnet50")),
     Stage("operations", speed.CHECKS["operations"], 15, 90, ("trains resident",)),
     Stage("vgg16", speed.CHECKS["vgg16"], 45, 240, TRAINS[:1], TRAINS[1:]),
@@ -41,8 +42,8 @@ STAGES = [
     Stage("memcheck", correct.sanitizer("memcheck"), 20, 240),
 ]
 GROUPS = {"correct": ["facts", *TRAINS, "tests", "identity", "steady", "racecheck", "memcheck"],
-          "speed": ["link", "steps in bf16", "resnet50", "large", "operations", "vgg16",
-                    "steps in tf32"]}
+          "speed": ["link", "steps in bf16", "resnet50", "gpt2", "large", "operations",
+                    "vgg16", "steps in tf32"]}
 
 
 def chosen(names, results):

@@ -1,8 +1,8 @@
 """Times resident training steps in PyTorch, eager or compiled; pytorch_side.py starts it as a
 process of its own.
 
-The networks are those of tools/bench/pytorch_step.py, in channels-last and, by autocast, bfloat16,
-or in fp32 with TF32. First come steps on a batch that lies ready, each of which is waited for. Then
+The networks are those of tools/bench/pytorch_step.py, by autocast in bfloat16 or in fp32 with TF32;
+those of images in channels-last. First come steps on a batch that lies ready, each of which is waited for. Then
 come steps by the clock on the wall: each copies another batch from pinned RAM, as Spillway does,
 and only the last is waited for. With --operations steps run under PyTorch's profiler.
 """
@@ -20,9 +20,11 @@ from torch.autograd import DeviceType
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench"))
 
-from pytorch_step import NETWORKS
+from pytorch_step import NETWORKS, LanguageModel
 
 WARM_UP = 3  # before what is timed; the first compiles
+TEXT_MODEL = "gpt2"
+VOCABULARY = 50257
 
 
 class Training:
@@ -35,32 +37,47 @@ class Training:
         torch.backends.cudnn.allow_tf32 = True
         self.options = options
         self.is_gpu = options.device == "cuda"
-        place = {"device": options.device, "memory_format": torch.channels_last}
-        self.network = NETWORKS[options.net](options.classes).to(**place).train()
+        self.reads_text = options.net == TEXT_MODEL
+        network = LanguageModel() if self.reads_text else NETWORKS[options.net](options.classes)
+        layout = {} if self.reads_text else {"memory_format": torch.channels_last}
+        self.network = network.to(device=options.device, **layout).train()
         self.parameters = sum(p.numel() for p in self.network.parameters())
         self.forward = torch.compile(self.network) if options.compile else self.network
         self.criterion = nn.CrossEntropyLoss()
-        self.optimizer = torch.optim.SGD(self.network.parameters(), lr=options.lr, momentum=0.9)
+        self.optimizer = self.new_optimizer()
         self.batches = [self.new_batch() for _ in range(2)]
         self.ready = self.copied(self.batches[0])
 
+    def new_optimizer(self):
+        parameters, rate = self.network.parameters(), self.options.lr
+        if self.options.optimizer == "adamw":
+            return torch.optim.AdamW(parameters, lr=rate, fused=self.is_gpu)
+        return torch.optim.SGD(parameters, lr=rate, momentum=0.9)
+
     def new_batch(self):
-        images = torch.randn(self.options.batch, 3, self.options.image_size,
-                             self.options.image_size)
-        images = images.to(memory_format=torch.channels_last)
-        labels = torch.randint(self.options.classes, (self.options.batch,))
-        return [part.pin_memory() if self.is_gpu else part for part in (images, labels)]
+        batch, side = self.options.batch, self.options.image_size
+        if self.reads_text:
+            parts = [torch.randint(VOCABULARY, (batch, self.options.sequence_length))]
+        else:
+            images = torch.randn(batch, 3, side, side)
+            parts = [images.to(memory_format=torch.channels_last),
+                     torch.randint(self.options.classes, (batch,))]
+        return [part.pin_memory() if self.is_gpu else part for part in parts]
 
     def copied(self, batch):
         return [part.to(self.options.device, non_blocking=True) for part in batch]
 
     def step(self, batch):
-        images, labels = batch
         self.optimizer.zero_grad(set_to_none=True)
         with self.precision():
-            loss = self.criterion(self.forward(images), labels)
+            loss = self.loss(*batch)
         loss.backward()
         self.optimizer.step()
+
+    def loss(self, samples, labels=None):
+        if self.reads_text:
+            return self.forward(samples)
+        return self.criterion(self.forward(samples), labels)
 
     def precision(self):
         if self.is_gpu and self.options.precision == "bf16":
@@ -130,10 +147,12 @@ def measure(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     add = parser.add_argument
-    add("--net", choices=NETWORKS, required=True)
+    add("--net", choices=[*NETWORKS, TEXT_MODEL], required=True)
     add("--batch", type=int, required=True)
     add("--classes", type=int, default=1000)
     add("--image-size", type=int, default=224)
+    add("--sequence-length", type=int, default=1024)
+    add("--optimizer", choices=["sgd", "adamw"], default="sgd")
     add("--precision", choices=["bf16", "tf32"], required=True)
     add("--steps", type=int, required=True)
     add("--lr", type=float, required=True)

@@ -33,6 +33,7 @@ class ResidentSteps(unittest.TestCase):
         return torch_step.measure(argparse.Namespace(**{
             "net": "small", "batch": 2, "classes": 10, "image_size": 16, "precision": "bf16",
             "steps": 4, "lr": 0.01, "compile": False, "operations": False, "device": "cpu",
+            "sequence_length": 8, "optimizer": "sgd",
             **more}))
 
     def test_are_timed_one_by_one_and_by_the_wall_clock(self):
@@ -41,6 +42,14 @@ class ResidentSteps(unittest.TestCase):
         self.assertEqual(len(found["seconds"]), 4)
         self.assertGreater(found["wall_clock_seconds"], 0)
         self.assertNotIn("operations", found)
+
+    def test_are_of_texts_too(self):
+        model = nn.Embedding(16, 1)
+        model.forward = lambda tokens: nn.Embedding.forward(model, tokens % 16).mean()
+        with mock.patch.object(torch_step, "LanguageModel", return_value=model):
+            found = self.measure(net=torch_step.TEXT_MODEL, optimizer="adamw", precision="tf32")
+        self.assertEqual(found["parameters"], 16)
+        self.assertEqual(len(found["seconds"]), 4)
 
     def test_have_operations_that_the_profiler_names(self):
         operations = self.measure(operations=True)["operations"]

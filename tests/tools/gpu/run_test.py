@@ -22,7 +22,8 @@ while [ "${1#--}" != "$1" ]; do shift 2; done
 exec "$@"
 """
 TRAINS = ["trains resident", "trains copy", "trains managed"]
-SPEED = ["link", "steps in bf16", "resnet50", "large", "operations", "vgg16", "steps in tf32"]
+SPEED = ["link", "steps in bf16", "resnet50", "gpt2", "large", "operations", "vgg16",
+         "steps in tf32"]
 STAGES = ["facts", *TRAINS, "tests", "identity", "steady", *SPEED, "racecheck", "memcheck"]
 # The torch.py here has no CUDA, and --quick has no sanitizers.
 NO_PYTORCH = dict.fromkeys(["steps in bf16", "steps in tf32"], "left out")
