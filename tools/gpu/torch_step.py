@@ -51,7 +51,8 @@ class Training:
     def new_optimizer(self):
         parameters, rate = self.network.parameters(), self.options.lr
         if self.options.optimizer == "adamw":
-            return torch.optim.AdamW(parameters, lr=rate, fused=self.is_gpu)
+            fused = {"fused": True} if self.is_gpu else {}
+            return torch.optim.AdamW(parameters, lr=rate, **fused)
         return torch.optim.SGD(parameters, lr=rate, momentum=0.9)
 
     def new_batch(self):
