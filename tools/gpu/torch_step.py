@@ -2,9 +2,9 @@
 process of its own.
 
 The networks are those of tools/bench/pytorch_step.py, by autocast in bfloat16 or in fp32 with TF32;
-those of images in channels-last. First come steps on a batch that lies ready, each of which is waited for. Then
-come steps by the clock on the wall: each copies another batch from pinned RAM, as Spillway does,
-and only the last is waited for. With --operations steps run under PyTorch's profiler.
+those of images in channels-last. First come steps on a batch that lies ready, each of which is
+waited for. Then come steps by the clock on the wall: each copies another batch from pinned RAM, as
+Spillway does, and only the last is waited for. With --operations steps run under PyTorch's profiler.
 """
 
 import argparse
