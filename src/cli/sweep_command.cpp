@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include "src/cli/flags/sweep_flags.h"
 #include "src/cli/flags/workload_flags.h"
 #include "src/cli/plot_script.h"
+#include "src/cli/terminal/help.h"
 #include "src/cli/terminal/interrupt.h"
 #include "src/cli/terminal/terminal.h"
 #include "src/execute/executor.h"
@@ -132,26 +134,31 @@ void print_scenario(std::span<const Point> points) {
   const Point& first = points.front();
   const std::string precision =
       first.key.precision == "fp32" ? "" : fmt::format(" in {}", first.key.precision);
-  fmt::print("{} at batch {} on {}{}, link x{:g}: {} with all near ({}); smallest budget {}\n",
-             first.key.net, first.key.batch, first.key.machine, precision, first.key.link_factor,
-             duration_text(first.facts.fastest), um::to_string(first.facts.resident),
-             um::to_string(first.facts.smallest_budget));
-  std::vector<TableLine> lines{{"budget", "bound"}};
+  const std::size_t width = terminal_width(STDOUT_FILENO);
+  const std::string title =
+      fmt::format("{} at batch {} on {}{}, link x{:g}: {} with all near ({}); smallest budget {}\n",
+                  first.key.net, first.key.batch, first.key.machine, precision,
+                  first.key.link_factor, duration_text(first.facts.fastest),
+                  um::to_string(first.facts.resident), um::to_string(first.facts.smallest_budget));
+  fmt::print("{}", wrapped(title, width, 2));
+  std::vector<TableLine> lines{{"budget"}, {"bound"}};
   for (const Point& point : first_group(points, is_same_sweep_point)) {
-    lines.front().push_back(point.key.planner);
+    lines.push_back({point.key.planner});
   }
   for (std::span<const Point> left = points; !left.empty();) {
     const std::span<const Point> sweep_point = first_group(left, is_same_sweep_point);
-    lines.push_back(
-        {um::to_string(sweep_point.front().key.budget), bound_text(sweep_point.front())});
-    for (const Point& point : sweep_point) lines.back().push_back(sweep_point_text(point));
+    lines[0].push_back(um::to_string(sweep_point.front().key.budget));
+    lines[1].push_back(bound_text(sweep_point.front()));
+    for (std::size_t i = 0; i < sweep_point.size(); ++i) {
+      lines[2 + i].push_back(sweep_point_text(sweep_point[i]));
+    }
     left = left.subspan(sweep_point.size());
   }
-  fmt::print("{}", text_table(lines, 0));
+  fmt::print("{}", text_tables(lines, width));
   print_infeasible(points);
 }
 
-// Prints a table per scenario: a line per budget, a column per strategy. Values are makespans
+// Prints a table per scenario: a line per strategy, a column per budget. Values are makespans
 // relative to a step with all in near memory. `points` are grouped by sweep point, each with the
 // same strategies.
 void print_sweep(std::span<const Point> points) {

@@ -79,6 +79,28 @@ std::string text_table(const std::vector<TableLine>& lines, std::size_t left) {
   return table;
 }
 
+std::string text_tables(const std::vector<TableLine>& lines, std::size_t width) {
+  constexpr std::size_t kGap = 2;
+  const auto width_of = [&](std::size_t column) {
+    std::size_t widest = 0;
+    for (const TableLine& line : lines) widest = std::max(widest, line[column].size());
+    return widest;
+  };
+  const std::size_t columns = lines.front().size();
+  std::string tables;
+  for (std::size_t next = 1; next < columns || tables.empty();) {
+    std::vector<TableLine> part;
+    for (const TableLine& line : lines) part.push_back({line.front()});
+    for (std::size_t used = width_of(0); next < columns; ++next) {
+      used += kGap + width_of(next);
+      if (used > width && part.front().size() > 1) break;
+      for (std::size_t i = 0; i < lines.size(); ++i) part[i].push_back(lines[i][next]);
+    }
+    tables += (tables.empty() ? "" : "\n") + text_table(part);
+  }
+  return tables;
+}
+
 std::string fitting(const std::vector<std::string>& fields, std::size_t width) {
   std::string line;
   for (const std::string& field : fields) {

@@ -45,6 +45,11 @@ using TableLine = std::vector<std::string>;
 /// have fewer columns than others.
 [[nodiscard]] std::string text_table(const std::vector<TableLine>& lines, std::size_t left = 1);
 
+/// Formats a table of any number of columns as tables of at most `width` letters, one below the
+/// other with an empty line between them. Each has the first column and as many others as fit, at
+/// least one. Requires: lines of equal length.
+[[nodiscard]] std::string text_tables(const std::vector<TableLine>& lines, std::size_t width);
+
 /// Joins as many of `fields` as fit `width` letters with two spaces; at least the first.
 [[nodiscard]] std::string fitting(const std::vector<std::string>& fields, std::size_t width);
 

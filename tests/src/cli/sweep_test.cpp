@@ -116,15 +116,28 @@ TEST(SweepTable, SaysWhichPlannersNeedMore) {
   expect_parts(outcome.errors, {"left"});
 }
 
-// Returns the table's first line of numbers: budget, bound and fractional's result.
-std::vector<std::string> first_row(const std::string& recompute) {
+// Returns the words of the table's line that begins with `name`.
+std::vector<std::string> row_of(const std::string& table, const std::string& name) {
+  const std::size_t begin = table.find('\n' + name + ' ') + 1;
+  std::istringstream row{table.substr(begin, table.find('\n', begin) - begin)};
+  return {std::istream_iterator<std::string>{row}, {}};
+}
+
+std::vector<std::string> bounds_with(const std::string& recompute) {
   const Outcome outcome =
       succeed(sweep_lenet({"--budgets min --planners fractional --recompute", recompute}));
+  return row_of(outcome.output, "bound");
+}
+
+TEST(SweepTable, HasALineForEachPlannerAndFitsTheTerminal) {
+  const Outcome outcome = succeed(sweep_lenet("--budgets 12"));
   std::istringstream output{outcome.output};
-  std::string line;
-  for (int i = 0; i < 3; ++i) std::getline(output, line);
-  std::istringstream row{line};
-  return {std::istream_iterator<std::string>{row}, {}};
+  for (std::string line; std::getline(output, line);) EXPECT_LE(line.size(), 80U) << line;
+  const std::vector<std::string> budgets = row_of(outcome.output, "budget");
+  EXPECT_GE(budgets.size(), 1U + 2U * 5U) << "a number and its unit each, five or more";
+  for (const char* planner : {"joint", "capacity", "vdnn-all", "on-demand"}) {
+    EXPECT_EQ(row_of(outcome.output, planner).size(), 1 + (budgets.size() - 1) / 2) << planner;
+  }
 }
 
 std::string bound_of(const std::string& name) {
@@ -135,8 +148,8 @@ std::string bound_of(const std::string& name) {
 
 TEST(SweepTable, HasTheStrongestBoundOfWhatStrategiesMayDo) {
   EXPECT_NE(bound_of("mixed_turnover"), bound_of("offload_turnover"));
-  EXPECT_EQ(first_row("auto").at(2), bound_of("mixed_turnover"));
-  EXPECT_EQ(first_row("off").at(2), bound_of("offload_turnover"));
+  EXPECT_EQ(bounds_with("auto").at(1), bound_of("mixed_turnover"));
+  EXPECT_EQ(bounds_with("off").at(1), bound_of("offload_turnover"));
 }
 
 TEST(SweepTable, GivesShortStepsInUnitsThatSuitThem) {

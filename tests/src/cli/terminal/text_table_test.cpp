@@ -24,6 +24,15 @@ TEST(TextTable, MayHaveShortLinesAndNone) {
   EXPECT_EQ(text_table({}), "");
 }
 
+TEST(TextTables, HaveAsManyColumnsAsFit) {
+  const std::vector<TableLine> lines{{"name", "1", "22", "3"}, {"a", "b", "c", "dd"}};
+  EXPECT_EQ(text_tables(lines, 15), "name  1  22   3\na     b   c  dd\n");
+  EXPECT_EQ(text_tables(lines, 14), "name  1  22\na     b   c\n\nname   3\na     dd\n");
+  EXPECT_EQ(text_tables(lines, 3),
+            "name  1\na     b\n\nname  22\na      c\n\nname   3\na     dd\n");
+  EXPECT_EQ(text_tables({{"name"}, {"a"}}, 80), "name\na\n");
+}
+
 TEST(Wrapped, BreaksLinesAtBlanksAndLeavesCommandsWhole) {
   EXPECT_EQ(wrapped("one two three\nfour", 8, 2), "one two\n  three\nfour");
   EXPECT_EQ(wrapped("one two three", 13, 0), "one two three");
