@@ -109,6 +109,7 @@ struct MemoryFacts {
   bool moves_by_hints = true;     ///< managed spaces are available; their pages move
   bool hints_reach_files = true;  ///< far memory of a managed space may be a file
   bool is_host_ram = false;  ///< near memory of a GPU is the RAM: what moves to RAM frees nothing
+  bool is_host = false;      ///< near and far memory in RAM are parts of the same RAM
 };
 
 /// A processor with its near and far memory. A factory for everything that depends on the hardware.

@@ -11,9 +11,9 @@ namespace spillway::um {
 struct FarOptions {
   /// Empty for RAM; otherwise a path that does not exist yet, or a folder for the file.
   std::string file;
-  /// The bytes of unified memory that will ever be far, if known. A GPU's driver takes RAM for them
-  /// only when they leave, too late to report a lack of it.
-  Bytes used;
+  /// The bytes of unified memory that will ever be far, if known. RAM for them is taken only when
+  /// they leave, too late to report a lack of it.
+  std::optional<Bytes> used;
   /// Keeps a checksum in RAM for every 4 KiB of a file, so that a read detects disk errors.
   bool checksums = true;
 };

@@ -41,7 +41,9 @@ class ChromeTrace {
     if (!plan_.exchanges.empty()) {
       meta("thread_name", process, kExchange, "exchange (between ranks)");
     }
+    if (!named.timeline.faults.empty()) meta("thread_name", process, kFaults, "page faults");
     add_runs(process, named.timeline);
+    add_faults(process, named.timeline);
     add_exchanges(process, named.timeline);
     add_far_runs(process, named.timeline);
     add_moves(process, kOffload, plan_.offloads, named.timeline.offloads);
@@ -68,7 +70,7 @@ class ChromeTrace {
   }
 
  private:
-  enum Lane { kCompute = 1, kWaiting, kOffload, kPrefetch, kFarUpdate, kExchange };
+  enum Lane { kCompute = 1, kWaiting, kOffload, kPrefetch, kFarUpdate, kExchange, kFaults };
 
   void meta(const char* what, int process, int lane, const std::string& name) {
     events_.push_back(
@@ -99,6 +101,26 @@ class ChromeTrace {
       span(process, kCompute, task.name + suffix, interval,
            {{"algorithm", task.algorithms[run.algorithm].name}, {"phase", phase_name(task.phase)}});
       previous_end = interval.end;
+    }
+  }
+
+  // The model serves faults before a run, a host during it. The moment of each is unknown.
+  void add_faults(int process, const Timeline& timeline) {
+    um::Nanoseconds previous_end{0};
+    for (std::size_t i = 0; i < timeline.faults.size(); ++i) {
+      const RunFaults& each = timeline.faults[i];
+      const um::Nanoseconds end = timeline.runs[i].end;
+      if (each.faults > 0) {
+        span(process, kFaults,
+             std::to_string(each.faults) + (each.faults == 1 ? " fault of " : " faults of ") +
+                 graph_[plan_.runs[i].task].name,
+             {previous_end, end},
+             {{"faults", each.faults},
+              {"bytes_in", each.fetched.count()},
+              {"bytes_out", each.written_back.count()},
+              {"fault_us", microseconds(each.time)}});
+      }
+      previous_end = end;
     }
   }
 

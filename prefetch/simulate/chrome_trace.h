@@ -18,9 +18,9 @@ struct NamedTimeline {
 
 /// Returns executions of one plan as a Chrome trace for Perfetto and chrome://tracing. Each
 /// timeline is a process with lanes for compute, waiting, offload and prefetch. It has further
-/// lanes for far updates and rank exchanges if there are any, and shows near memory over time
-/// beside the budget. The member "spillway", which viewers ignore, has the planner and the budget.
-/// For each process it has the holders of near memory over time (near_changes()).
+/// lanes for far updates, rank exchanges and page faults if there are any, and shows near memory
+/// over time beside the budget. The member "spillway", which viewers ignore, has the planner and
+/// the budget. For each process it has the holders of near memory over time (near_changes()).
 [[nodiscard]] nlohmann::json to_chrome_trace(const TaskGraph& graph, const Plan& plan,
                                              const std::vector<NamedTimeline>& timelines);
 

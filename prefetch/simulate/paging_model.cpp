@@ -148,7 +148,10 @@ class PagedSteps {
     PagedStep result;
     double now = 0;
     for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
-      now += touch(i);
+      const RunFaults before = counts();
+      const double stall = touch(i);
+      result.timeline.faults.push_back(since(before, stall));
+      now += stall;
       const um::Nanoseconds begin{std::llround(now)};
       now += times[i];
       slab_.end_use();
@@ -161,6 +164,17 @@ class PagedSteps {
   }
 
  private:
+  [[nodiscard]] RunFaults counts() const {
+    return {
+        .faults = slab_.faults(), .fetched = slab_.fetched(), .written_back = slab_.written_back()};
+  }
+  [[nodiscard]] RunFaults since(const RunFaults& before, double stall) const {
+    return {.faults = slab_.faults() - before.faults,
+            .fetched = slab_.fetched() - before.fetched,
+            .written_back = slab_.written_back() - before.written_back,
+            .time = um::Nanoseconds{std::llround(stall)}};
+  }
+
   double touch(std::size_t position) {
     const TaskRun& run = plan_.runs[position];
     const Task& task = graph_[run.task];

@@ -19,6 +19,14 @@ struct Interval {
   friend bool operator==(const Interval&, const Interval&) = default;
 };
 
+/// The page faults of one run without hints.
+struct RunFaults {
+  std::uint64_t faults = 0;
+  um::Bytes fetched;       ///< far to near
+  um::Bytes written_back;  ///< near to far
+  um::Nanoseconds time{0};
+};
+
 /// The times of everything in a plan: predicted by simulate(), or measured by the runtime.
 struct Timeline {
   std::vector<Interval> runs;
@@ -26,6 +34,7 @@ struct Timeline {
   std::vector<Interval> prefetches;
   std::vector<Interval> far_runs;
   std::vector<Interval> exchanges;
+  std::vector<RunFaults> faults;  ///< by run, of a plan that pages on demand; else empty
 
   /// Returns the length of the step: the end of its last run, move (state leaves after its last
   /// use), far update or exchange.

@@ -41,7 +41,7 @@ bool are_times_due(const um::Stream& stream, std::uint64_t step) {
 
 Executor::Executor(const Step& step, const prefetch::Plan& plan, const Backend& backend,
                    prefetch::StepMemory& memory, um::Stream& stream, std::stop_token stop,
-                   bool may_repeat, prefetch::ExchangeThread::Exchange exchange)
+                   bool may_repeat, prefetch::ExchangeThread::Exchange exchange, Counts counts)
     : step_{step},
       plan_{plan},
       backend_{backend},
@@ -50,6 +50,9 @@ Executor::Executor(const Step& step, const prefetch::Plan& plan, const Backend& 
       stop_{std::move(stop)},
       runner_{plan, memory, stream},
       exchange_{std::move(exchange)},
+      counts_{plan.residency == prefetch::Residency::kOnDemand && stream.has_free_notices()
+                  ? std::move(counts)
+                  : Counts{}},
       far_updates_{step, backend, memory},
       loads_{count_loads(step, plan)},
       kernels_(step.launches.size()) {
@@ -137,8 +140,10 @@ void Executor::walk(const StepContext& context, StepResult& result) {
   const prefetch::StepRunner::Beside beside{
       .far_update = [&](std::uint32_t far_update) { far_updates_.run(far_update, context); },
       .exchange = exchange_};
+  faults_.clear();
   if (takes_times_) {
     result.timeline = runner_.run(launch, beside);
+    result.timeline->faults = faults_;
   } else {
     runner_.run_untimed(launch, beside);
   }
@@ -204,8 +209,20 @@ void Executor::read_result(StepResult& result) {
 
 void Executor::run_one(Position position, const StepContext& context, const Places& places) {
   if (stop_.stop_requested()) throw Interrupted{};
-  launch(position, context, places);
+  launch_counted(position, context, places);
   if (position + 1 == loads_) on_loaded_();
+}
+
+// A kernel of such a stream has ended when its launch returns.
+void Executor::launch_counted(Position position, const StepContext& context, const Places& places) {
+  if (!counts_ || !takes_times_) return launch(position, context, places);
+  const um::Counters before = counts_();
+  launch(position, context, places);
+  const um::Counters run = counts_() - before;
+  faults_.push_back({.faults = run.faults,
+                     .fetched = run.bytes_prefetched,
+                     .written_back = run.bytes_offloaded,
+                     .time = run.fault_time});
 }
 
 void Executor::launch(Position position, const StepContext& context, const Places& places) {

@@ -18,6 +18,7 @@
 #include "src/execute/far_updates.h"
 #include "src/ops/backend.h"
 #include "src/step/step.h"
+#include "um/device.h"
 #include "um/stream.h"
 
 namespace spillway {
@@ -52,14 +53,18 @@ struct StepResult {
 class Executor {
  public:
   static constexpr std::uint64_t kStepsPerTimeline = 64;
+  /// Returns what has happened so far to the memory that the step moves in.
+  using Counts = std::function<um::Counters()>;
 
   /// Prepares the kernels, on `stream`. When `stop` is requested, the step under way ends with
   /// Interrupted after the current task, or where it is repeated as one piece before it begins.
   /// Without `may_repeat` no step is given ahead. `exchange` makes an exchange of the plan's
-  /// between ranks, on a thread of its own.
+  /// between ranks, on a thread of its own. `counts` tells the page faults of each run, of a plan
+  /// that pages on demand.
   Executor(const Step& step, const prefetch::Plan& plan, const Backend& backend,
            prefetch::StepMemory& memory, um::Stream& stream, std::stop_token stop,
-           bool may_repeat = true, prefetch::ExchangeThread::Exchange exchange = {});
+           bool may_repeat = true, prefetch::ExchangeThread::Exchange exchange = {},
+           Counts counts = {});
 
   /// Calls `on_loaded`, in work of the stream, when the launches that load the batch have been
   /// given. Throws: Interrupted; um::Error when a move failed. After that nothing but destruction
@@ -82,6 +87,8 @@ class Executor {
   void postpone_updates();
   void launch_postponed(const StepContext& context);
   void run_one(prefetch::Position position, const StepContext& context, const Places& places);
+  void launch_counted(prefetch::Position position, const StepContext& context,
+                      const Places& places);
   void launch(prefetch::Position position, const StepContext& context, const Places& places);
   void read_result(StepResult& result);
 
@@ -93,6 +100,8 @@ class Executor {
   std::stop_token stop_;
   prefetch::StepRunner runner_;
   prefetch::ExchangeThread::Exchange exchange_;
+  Counts counts_;                            // empty: they are not asked
+  std::vector<prefetch::RunFaults> faults_;  // of the current step, by run
   FarUpdates far_updates_;
   std::unique_ptr<um::Lanes> lanes_;  // null where the plan is walked
   std::optional<prefetch::GivenStep> given_;

@@ -67,6 +67,7 @@ Bytes far_size(Layouts layouts) {
 Bytes far_part(Layouts layouts, Bytes slab, Bytes page) {
   std::vector<bool> goes_far(slab / page);
   for (const StepLayout* layout : layouts) {
+    if (layout->plan.residency == prefetch::Residency::kOnDemand) return slab;  // any page
     const auto state = static_cast<std::ptrdiff_t>(layout->state.extent / page);
     std::fill(goes_far.begin(), goes_far.begin() + state, true);
     for (const prefetch::Move& move : layout->plan.offloads) {
@@ -195,6 +196,30 @@ Bytes buffer_size(const std::vector<const StepLayout*>& layouts) {
 }
 
 }  // namespace
+
+std::vector<StepLayout> layouts_of(const Workload& workload, const Plans& plans) {
+  const std::vector<RepeatedStep>& steps = workload.training_steps();
+  um::expects(plans.training.size() == steps.size(), "a plan for each training step");
+  std::vector<const prefetch::TaskGraph*> graphs;
+  graphs.reserve(steps.size() + 1);
+  for (const RepeatedStep& part : steps) graphs.push_back(&part.step.graph);
+  graphs.push_back(&workload.evaluation().graph);
+  const std::vector<StatePlaces> places = share_state(graphs, workload.page());
+  std::vector<StepLayout> layouts;
+  layouts.reserve(graphs.size());  // nothing may move: memories and executors refer to them
+  for (std::size_t i = 0; i < graphs.size(); ++i) {
+    const bool is_training = i < steps.size();
+    layouts.emplace_back(*graphs[i], is_training ? plans.training[i] : plans.evaluation, places[i]);
+  }
+  return layouts;
+}
+
+um::Bytes far_memory(std::span<const StepLayout> layouts, MemoryMode mode, um::Bytes page) {
+  std::vector<const StepLayout*> all;
+  for (const StepLayout& layout : layouts) all.push_back(&layout);
+  if (mode == MemoryMode::kResident) return {};
+  return mode == MemoryMode::kCopy ? far_size(all) : far_part(all, slab_size(all), page);
+}
 
 um::Bytes workspace_buffer(std::span<const StepLayout* const> layouts, um::Bytes most) {
   std::set<Bytes, std::greater<>> sizes;

@@ -12,12 +12,21 @@
 #include "prefetch/task_graph.h"
 #include "src/plan/arena_use.h"
 #include "src/plan/plans.h"
+#include "src/plan/workload.h"
 #include "um/bytes.h"
 #include "um/device.h"
 #include "um/memory.h"
 #include "um/options.h"
 
 namespace spillway {
+
+/// Returns the layouts of the training steps, then the evaluation's. They refer to both arguments.
+[[nodiscard]] std::vector<prefetch::StepLayout> layouts_of(const Workload& workload,
+                                                           const Plans& plans);
+
+/// Returns the most bytes that the plans of `layouts` ever have in far memory. `page` as in them.
+[[nodiscard]] um::Bytes far_memory(std::span<const prefetch::StepLayout> layouts, MemoryMode mode,
+                                   um::Bytes page);
 
 /// The near and far memory of what the steps of a training may move, in one memory mode.
 class MovableBlocks {

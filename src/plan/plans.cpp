@@ -92,6 +92,17 @@ bool verifies(const TaskGraph& graph, const std::variant<Plan, BudgetTooSmall>& 
          std::holds_alternative<prefetch::Verified>(prefetch::verify(graph, *plan));
 }
 
+// Returns the near memory that a verified plan ever uses: its budget where it pages on demand. The
+// copy mode's blocks have fixed places, and need the room between them.
+Bytes near_use(const TaskGraph& graph, const Plan& plan, MemoryMode memory) {
+  if (plan.residency == prefetch::Residency::kOnDemand) return plan.budget;
+  const Bytes peak = std::get<prefetch::Verified>(prefetch::verify(graph, plan)).peak;
+  if (memory != MemoryMode::kCopy) return peak;
+  const auto arena = arena_use(graph, plan);
+  if (!arena || !arena->fits()) return plan.budget;
+  return std::max(peak, plan.budget - arena->room + arena->extent);
+}
+
 bool needs_no_search(const PlanRequest& request) {
   return request.memory != MemoryMode::kResident &&
          prefetch::keeps_every_feasible_budget(request.planner->name());
@@ -327,6 +338,23 @@ Plans use_plan(Plan plan, const std::string& name, const Workload& workload, con
   std::vector<PlanOfFile> files;
   files.push_back({.plan = std::move(plan), .name = name});
   return use_plans(std::move(files), workload, std::span{&profile, 1}, budget, request);
+}
+
+void take_what_is_used(Plans& plans, const Workload& workload, MemoryMode memory) {
+  if (memory == MemoryMode::kResident) return;
+  Bytes used = std::max(workload.need().smallest, workload.state_at_once());
+  const auto add = [&](const TaskGraph& graph, const Plan& plan) {
+    used = std::max(used, plans.budget - plan.budget + near_use(graph, plan, memory));
+  };
+  for (std::size_t i = 0; i < plans.training.size(); ++i) {
+    add(workload.training_steps()[i].step.graph, plans.training[i]);
+  }
+  add(workload.evaluation().graph, plans.evaluation);
+  const Bytes spare =
+      um::round_down(um::saturating_difference(plans.budget, used), workload.page());
+  plans.budget -= spare;
+  for (Plan& plan : plans.training) plan.budget -= spare;
+  plans.evaluation.budget -= spare;
 }
 
 prefetch::PlanFacts facts_of(const Plans& plans, const Workload& workload) {

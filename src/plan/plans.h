@@ -116,6 +116,10 @@ void expect_feasible(const Workload& workload, um::Bytes budget, const PlanReque
 [[nodiscard]] prefetch::Bounds step_bounds(const StepToPlan& step, const prefetch::Profile& profile,
                                            um::Bytes budget, const PlanRequest& request);
 
+/// Lowers the budgets of `plans` to the near memory that they use, where they have more. Plans that
+/// page on demand or exchange state between several steps keep theirs.
+void take_what_is_used(Plans& plans, const Workload& workload, MemoryMode memory);
+
 /// Returns the facts of the plans of a whole batch: sums over its sub-steps.
 [[nodiscard]] prefetch::PlanFacts facts_of(const Plans& plans, const Workload& workload);
 

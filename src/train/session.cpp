@@ -54,24 +54,6 @@ um::Bytes staged_bytes(const Workload& workload) {
   return max;
 }
 
-// The training steps', then the evaluation's.
-std::vector<prefetch::StepLayout> layouts_of(const Workload& workload, const Plans& plans) {
-  const std::vector<RepeatedStep>& steps = workload.training_steps();
-  um::expects(plans.training.size() == steps.size(), "a plan for each training step");
-  std::vector<const prefetch::TaskGraph*> graphs;
-  graphs.reserve(steps.size() + 1);
-  for (const RepeatedStep& part : steps) graphs.push_back(&part.step.graph);
-  graphs.push_back(&workload.evaluation().graph);
-  const std::vector<prefetch::StatePlaces> places = share_state(graphs, workload.page());
-  std::vector<prefetch::StepLayout> layouts;
-  layouts.reserve(graphs.size());  // nothing may move: memories and executors refer to them
-  for (std::size_t i = 0; i < graphs.size(); ++i) {
-    const bool is_training = i < steps.size();
-    layouts.emplace_back(*graphs[i], is_training ? plans.training[i] : plans.evaluation, places[i]);
-  }
-  return layouts;
-}
-
 // The losses are parts of one mean.
 void add(const StepReport& part, StepReport& whole) {
   whole.loss += part.loss;
@@ -101,7 +83,8 @@ Session::Runner::Runner(const Step& step, const prefetch::StepLayout& layout, Se
                *context.compute,
                stop,
                may_repeat,
-               [&session](std::uint32_t bucket) { session.rank_->exchange(bucket); }} {}
+               [&session](std::uint32_t bucket) { session.rank_->exchange(bucket); },
+               [&session] { return session.space_.counters(); }} {}
 
 Session::Session(ExecutionContext& context, const Workload& workload, const Plans& plans,
                  MemoryMode mode, const um::ManagedOptions& space, const std::stop_token& stop,
@@ -116,6 +99,7 @@ Session::Session(ExecutionContext& context, const Workload& workload, const Plan
       stage_{context, staged_bytes(workload), near_memory_},
       evaluation_batch_{load_of(workload.evaluation()).x.batch},
       layouts_{layouts_of(workload, plans)},
+      far_memory_{spillway::far_memory(layouts_, mode, workload.page())},
       space_{*context.device,
              mode,
              with_page(space, workload.page()),

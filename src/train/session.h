@@ -104,6 +104,8 @@ class Session {
   [[nodiscard]] std::optional<ArenaUse> arena_use() const {
     return space_.arena_use(layouts_[training_.size() - 1]);
   }
+  /// The most bytes that its plans have in far memory.
+  [[nodiscard]] um::Bytes far_memory() const { return far_memory_; }
   /// "unified memory (uffd_move, 2 MiB pages, far RAM)"
   [[nodiscard]] std::string memory_description() const { return space_.description(); }
 
@@ -153,6 +155,7 @@ class Session {
   std::size_t batch_ = 0;
   std::size_t evaluation_batch_;
   std::vector<prefetch::StepLayout> layouts_;  // of the training steps, then the evaluation's
+  um::Bytes far_memory_;
   StepSpace space_;
   std::optional<RankStep> rank_;       // nothing: there is one
   std::vector<Part> training_;         // whose exchanges it makes

@@ -82,7 +82,8 @@ Bytes HostDevice::available_memory() const { return usable_memory(); }
 
 MemoryFacts HostDevice::memory_facts() const {
   return {.total = Bytes{static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-                         static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))}};
+                         static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))},
+          .is_host = true};
 }
 
 void HostDevice::prepare_kernel_thread() { make_fault_stack(); }

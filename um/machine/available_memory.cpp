@@ -1,5 +1,8 @@
 #include "um/machine/available_memory.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -9,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -28,10 +32,13 @@ struct CgroupFiles {
   const char* limit;
   const char* usage;
   const char* idle_files;  ///< key in memory.stat: file pages that the kernel drops for room
+  const char* peak;        ///< the most usage so far
 };
-constexpr CgroupFiles kVersion2{"sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
+constexpr CgroupFiles kVersion2{"sys/fs/cgroup", "memory.max", "memory.current", "inactive_file",
+                                "memory.peak"};
 constexpr CgroupFiles kVersion1{"sys/fs/cgroup/memory", "memory.limit_in_bytes",
-                                "memory.usage_in_bytes", "total_inactive_file"};
+                                "memory.usage_in_bytes", "total_inactive_file",
+                                "memory.max_usage_in_bytes"};
 
 /// Returns the number after the word `key` in a file of words.
 std::optional<std::uint64_t> number_after(const fs::path& path, std::string_view key) {
@@ -60,6 +67,12 @@ Bytes room_in_one_cgroup(const fs::path& folder, const CgroupFiles& files) {
   return saturating_difference(Bytes{*limit}, saturating_difference(Bytes{*usage}, idle));
 }
 
+/// Returns whether a cgroup has a limit, which in version 1 is a large number where there is none.
+bool is_limited(const fs::path& folder, const CgroupFiles& files) {
+  constexpr std::uint64_t kLargest = 1ULL << 60U;
+  return number_in(folder / files.limit).value_or(kLargest) < kLargest;
+}
+
 /// Returns the least room in the cgroup `name` ("/a/b") and its ancestors. A name from outside this
 /// container's view is not found here; its top folder is.
 Bytes room_in_cgroups(const fs::path& root, const fs::path& name, const CgroupFiles& files) {
@@ -71,8 +84,14 @@ Bytes room_in_cgroups(const fs::path& root, const fs::path& name, const CgroupFi
   return room;
 }
 
-Bytes room_in_all_cgroups(const fs::path& root) {
-  Bytes room = kNoLimit;
+/// A memory cgroup of this process.
+struct MemoryCgroup {
+  fs::path name;  ///< "/a/b"
+  const CgroupFiles* files;
+};
+
+std::vector<MemoryCgroup> memory_cgroups(const fs::path& root) {
+  std::vector<MemoryCgroup> found;
   std::ifstream file{root / "proc/self/cgroup"};  // lines such as 0::/a and 4:cpu,memory:/a
   std::string line;
   while (std::getline(file, line)) {
@@ -81,10 +100,16 @@ Bytes room_in_all_cgroups(const fs::path& root) {
     if (first == std::string::npos || second == std::string::npos) continue;
     const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
     const fs::path name = line.substr(second + 1);
-    if (controllers == ",,") room = std::min(room, room_in_cgroups(root, name, kVersion2));
-    if (controllers.find(",memory,") != std::string::npos) {
-      room = std::min(room, room_in_cgroups(root, name, kVersion1));
-    }
+    if (controllers == ",,") found.push_back({name, &kVersion2});
+    if (controllers.find(",memory,") != std::string::npos) found.push_back({name, &kVersion1});
+  }
+  return found;
+}
+
+Bytes room_in_all_cgroups(const fs::path& root) {
+  Bytes room = kNoLimit;
+  for (const auto& [name, files] : memory_cgroups(root)) {
+    room = std::min(room, room_in_cgroups(root, name, *files));
   }
   return room;
 }
@@ -132,6 +157,35 @@ Bytes available_memory(const fs::path& root) {
 
 Bytes usable_memory(const fs::path& root) {
   return saturating_difference(available_memory(root), kBesideTraining);
+}
+
+Bytes resident_memory(const fs::path& root) {
+  std::ifstream file{root / "proc/self/statm"};  // pages: of addresses, in RAM, and others
+  std::uint64_t all = 0;
+  std::uint64_t in_ram = 0;
+  if (!(file >> all >> in_ram)) return {};
+  return in_ram * Bytes{static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))};
+}
+
+Bytes peak_resident_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1_KiB;
+}
+
+// A name from outside this container's view has no folder here; the top folder is the container's.
+// Outside a container the top folder is the whole machine's.
+std::optional<Bytes> peak_of_cgroup(const fs::path& root) {
+  for (const auto& [name, files] : memory_cgroups(root)) {
+    const fs::path top = root / files->folder;
+    std::error_code ignored;
+    const bool is_seen =
+        name.has_relative_path() && fs::exists(top / name.relative_path(), ignored);
+    if (!is_seen && !is_limited(top, *files)) continue;
+    const fs::path folder = is_seen ? top / name.relative_path() : top;
+    if (const auto peak = number_in(folder / files->peak)) return Bytes{*peak};
+  }
+  return std::nullopt;
 }
 
 void expect_available(Bytes size, const std::string& deed, const std::string& advice,

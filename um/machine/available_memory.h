@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "um/bytes.h"
@@ -40,6 +41,17 @@ inline constexpr Bytes kBesideTraining = 32_MiB;
 /// Returns available_memory() less kBesideTraining: the most that near memory and far memory in RAM
 /// may take.
 [[nodiscard]] Bytes usable_memory(const std::filesystem::path& root = "/");
+
+/// Returns the RAM that this process has now. 0 when /proc/self/statm cannot be read.
+[[nodiscard]] Bytes resident_memory(const std::filesystem::path& root = "/");
+
+/// Returns the most RAM that this process has had at any time so far.
+[[nodiscard]] Bytes peak_resident_memory();
+
+/// Returns the most memory that this process's memory cgroup (version 1 or 2) has had since it was
+/// made, file pages and all; nullopt without a cgroup of its own, or where the kernel does not
+/// tell.
+[[nodiscard]] std::optional<Bytes> peak_of_cgroup(const std::filesystem::path& root = "/");
 
 /// Throws: OutOfMemory unless `size` and `beside` are available, now or after touching memory
 /// (available_when_touched()). Without this check the kernel accepts, and ends the process when

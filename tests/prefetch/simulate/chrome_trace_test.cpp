@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "prefetch/simulate/paging_model.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/state_home.h"
 #include "prefetch/verify/verify.h"
@@ -12,6 +13,7 @@
 #include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/three_layers.h"
+#include "tests/prefetch/toy.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {
@@ -170,6 +172,24 @@ TEST(ChromeTraceOfOneOfSeveralRanks, HasALaneForExchanges) {
   EXPECT_NEAR(spans.at("bucket 2").at("dur").get<double>(), 0.21, 1e-9);
   EXPECT_EQ(spans.at("bucket 2").at("args").at("bytes"), pages(2).count());
   EXPECT_NE(trace.dump().find("exchange (between ranks)"), std::string::npos);
+}
+
+TEST(ChromeTraceOfPageFaults, HasALaneForThem) {
+  const TaskGraph graph =
+      toy_graph("a:3 b:3", "a = write a(); b = write b(); read a(a); read b(b)");
+  const Profile profile = flat_profile(graph, 100ns);
+  const Plan plan = planned("on-demand", problem(graph, profile, pages(4)));
+  const Timeline timeline = simulate(graph, plan, profile);
+  const json trace = to_chrome_trace(graph, plan, {{"predicted", timeline}});
+  EXPECT_NE(trace.dump().find("page faults"), std::string::npos);
+  std::uint64_t faults = 0;
+  for (const json& event : trace.at("traceEvents")) {
+    if (event.at("ph") == "X") faults += event.at("args").value("faults", std::uint64_t{0});
+    if (event.at("name") != "3 faults of write a") continue;
+    EXPECT_EQ(event.at("ts"), 0);
+    EXPECT_EQ(event.at("args").at("bytes_in"), pages(3).count());
+  }
+  EXPECT_EQ(faults, page_on_demand(graph, plan, profile).faults);
 }
 
 }  // namespace

@@ -117,6 +117,27 @@ TEST_F(PagedStepTest, FaultsForWorkspacesToo) {
   EXPECT_EQ(page_in(4).faults, 0U);
 }
 
+// The parts of each run are those of the step.
+TEST_F(PagedStepTest, TellsTheFaultsOfEachRun) {
+  graph = toy_graph("a:3 b:3", "a = write a(); b = write b(); read a(a); read b(b)");
+  const PagedStep step = page_in(4);
+  ASSERT_EQ(step.timeline.faults.size(), step.timeline.runs.size());
+  RunFaults sum;
+  um::Nanoseconds end{0};
+  for (std::size_t i = 0; i < step.timeline.runs.size(); ++i) {
+    const RunFaults& each = step.timeline.faults[i];
+    EXPECT_NEAR(um::to_double(step.timeline.runs[i].begin - end), um::to_double(each.time), 1);
+    end = step.timeline.runs[i].end;
+    sum.faults += each.faults;
+    sum.fetched += each.fetched;
+    sum.written_back += each.written_back;
+  }
+  EXPECT_GT(sum.faults, 0U);
+  EXPECT_EQ(sum.faults, step.faults);
+  EXPECT_EQ(sum.fetched, step.fetched);
+  EXPECT_EQ(sum.written_back, step.written_back);
+}
+
 TEST_F(PagedStepTest, IsWhatSimulatePredictsForPlansWithoutHints) {
   graph = chain(4, pages(3));
   const PagedStep step = page_in(12);

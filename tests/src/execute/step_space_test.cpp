@@ -68,7 +68,7 @@ class ManagedStepSpace : public testing::Test {
 
 // The blocks that move all live at the end of the forward pass, so that none shares addresses.
 TEST_F(ManagedStepSpace, SaysHowMuchWillBeFarCountingEachByteOnce) {
-  const Bytes used = asked("vdnn-all", workload.need().resident).far.used;
+  const auto used = asked("vdnn-all", workload.need().resident).far.used;
   const prefetch::BlockSizes block_sizes{workload.training().graph, workload.page()};
   std::set<prefetch::DataId> moved;
   Bytes expected;
@@ -81,6 +81,11 @@ TEST_F(ManagedStepSpace, SaysHowMuchWillBeFarCountingEachByteOnce) {
 
 TEST_F(ManagedStepSpace, SaysThatNothingWillBeFarWhereNothingMoves) {
   EXPECT_EQ(asked("capacity", workload.need().peak_with_workspace).far.used, Bytes{});
+}
+
+TEST_F(ManagedStepSpace, MayHaveAnyPageFarWherePagesFault) {
+  const um::ManagedOptions options = asked("on-demand", workload.need().smallest);
+  EXPECT_EQ(options.far.used, options.size);
 }
 
 using prefetch::DataId;

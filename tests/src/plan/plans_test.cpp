@@ -44,6 +44,31 @@ class PlansTest : public testing::Test {
   const PlanRequest managed = request(MemoryMode::kManaged);
 };
 
+TEST_F(PlansTest, TakeNoMoreThanTheyUse) {
+  for (const MemoryMode memory : {MemoryMode::kManaged, MemoryMode::kCopy}) {
+    const Bytes much = 2 * workload.need().peak_with_workspace;
+    Plans plans = make_plans(workload, profile, much, request(memory));
+    take_what_is_used(plans, workload, memory);
+    EXPECT_LT(plans.budget, workload.need().peak_with_workspace + workload.page());
+    EXPECT_EQ(plans.evaluation.budget, workload.evaluation_budget(plans.budget));
+    const Plan& plan = plans.training.front();
+    EXPECT_EQ(plan.budget, workload.training_budget(plans.budget));
+    const auto verdict = prefetch::verify(workload.training().graph, plan);
+    ASSERT_TRUE(std::holds_alternative<prefetch::Verified>(verdict));
+    if (memory == MemoryMode::kManaged) {
+      EXPECT_LT(plan.budget - std::get<prefetch::Verified>(verdict).peak, workload.page());
+    } else {
+      EXPECT_TRUE(arena_use(workload.training().graph, plan)->fits());
+    }
+  }
+}
+
+TEST_F(PlansTest, KeepTheirBudgetWherePagesFault) {
+  Plans plans = make_plans(workload, profile, middle(), request(MemoryMode::kManaged, "on-demand"));
+  take_what_is_used(plans, workload, MemoryMode::kManaged);
+  EXPECT_EQ(plans.budget, middle());
+}
+
 // ---- Workload
 
 TEST_F(PlansTest, NeedsCoverTrainingAndEvaluation) {

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <fstream>
+#include <optional>
 #include <string>
 
 #include "tests/temporary_folder.h"
 #include "um/error.h"
+#include "um/machine/mapping.h"
 
 namespace spillway::um {
 namespace {
@@ -29,6 +31,7 @@ class AvailableMemory : public testing::Test {
     write("sys/fs/cgroup" + folder + "/memory.max", limit + "\n");
     write("sys/fs/cgroup" + folder + "/memory.current", usage + "\n");
   }
+  [[nodiscard]] const std::filesystem::path& root() const { return root_.path(); }
   [[nodiscard]] Bytes available() const { return available_memory(root_.path()); }
   [[nodiscard]] Bytes usable() const { return usable_memory(root_.path()); }
 
@@ -71,6 +74,34 @@ TEST_F(AvailableMemory, ReadsCgroupsOfVersion1) {
   write("sys/fs/cgroup/memory/a/memory.usage_in_bytes", "200000\n");
   write("sys/fs/cgroup/memory/a/memory.stat", "total_inactive_file 50000\n");
   EXPECT_EQ(available(), Bytes{350'000});
+}
+
+TEST_F(AvailableMemory, TellsThePeakOfACgroup) {
+  EXPECT_EQ(peak_of_cgroup(root()), std::nullopt);
+  write("proc/self/cgroup", "0::/a\n");
+  EXPECT_EQ(peak_of_cgroup(root()), std::nullopt) << "not told";
+  write_cgroup("/a", "max", "300000");
+  write("sys/fs/cgroup/a/memory.peak", "400000\n");
+  EXPECT_EQ(peak_of_cgroup(root()), Bytes{400'000});
+}
+
+TEST_F(AvailableMemory, TellsThePeakOfAContainerThatSeesOnlyItsOwnCgroup) {
+  write("proc/self/cgroup", "4:memory:/a/name/from/outside\n");
+  write("sys/fs/cgroup/memory/memory.max_usage_in_bytes", "400000\n");
+  write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_EQ(peak_of_cgroup(root()), std::nullopt) << "the whole machine's";
+  write("sys/fs/cgroup/memory/memory.limit_in_bytes", "500000\n");
+  EXPECT_EQ(peak_of_cgroup(root()), Bytes{400'000});
+}
+
+TEST(ResidentMemory, HasWhatIsTouched) {
+  const Bytes before = resident_memory();
+  const Range memory = map_memory(32_MiB);
+  touch_memory(memory);
+  EXPECT_GE(resident_memory(), before + 31_MiB);
+  unmap_memory(memory);
+  EXPECT_LT(resident_memory(), before + 16_MiB);
+  EXPECT_GE(peak_resident_memory(), before + 31_MiB);
 }
 
 TEST_F(AvailableMemory, IsNothingInAFullCgroup) {

@@ -124,9 +124,9 @@ const ManagedOptions& checked(const ManagedOptions& options, const CudaFacts& fa
   }
   expects(options.size > Bytes{} && options.size.count() % options.page.count() == 0,
           "a managed space consists of whole pages");
-  if (options.far.used > Bytes{}) {
-    expect_far_room(options.far.used, "put " + to_string(options.far.used) +
-                                          " of unified memory, which the plan moves far, in RAM");
+  if (const Bytes used = options.far.used.value_or(Bytes{}); used > Bytes{}) {
+    expect_far_room(
+        used, "put " + to_string(used) + " of unified memory, which the plan moves far, in RAM");
   }
   return options;
 }

@@ -1,6 +1,8 @@
 #include "um/host/far/far_file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -66,6 +68,12 @@ int open_unnamed(const fs::path& folder) {
     throw system_error("cannot make a file for far memory in " + folder.string(), reason);
   }
   return descriptor;
+}
+
+bool is_on_disk(const fs::path& folder) {
+  struct statfs info {};
+  if (statfs(folder.c_str(), &info) != 0) return false;
+  return info.f_type != TMPFS_MAGIC && info.f_type != RAMFS_MAGIC;
 }
 
 Bytes free_room(int descriptor) {
@@ -143,6 +151,24 @@ Error failure_of(const char* deed, const FarFile& file, Bytes at, int reason) {
 }
 
 }  // namespace
+
+fs::path find_far_folder(Bytes size) {
+  const char* const temporary = std::getenv("TMPDIR");
+  std::string tried;
+  for (const std::string folder : {temporary == nullptr ? "" : temporary, "/var/tmp", "."}) {
+    if (folder.empty()) continue;
+    tried += (tried.empty() ? "" : ", ") + folder;
+    if (!is_on_disk(folder)) continue;
+    try {
+      const UnnamedFile probe{folder, Bytes{}};
+      if (free_room(probe.descriptor()) >= size) return fs::absolute(folder).lexically_normal();
+    } catch (const Error&) {
+      continue;  // not ours to write
+    }
+  }
+  throw Error{"RAM has no room for " + to_string(size) + " of far memory, nor has a disk at " +
+              tried + "; give --far file:PATH elsewhere, or a network or batch that needs less"};
+}
 
 UnnamedFile::UnnamedFile(const fs::path& path, Bytes size)
     : folder_{folder_to_hold(path)}, descriptor_{open_unnamed(folder_)} {

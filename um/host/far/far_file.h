@@ -35,6 +35,11 @@ class UnnamedFile {
   bool is_direct_ = false;
 };
 
+/// Returns the first folder for `size` bytes of far memory that lies on a disk and has room for
+/// them: $TMPDIR, /var/tmp, the current one. Folders in RAM (tmpfs) would save none. Throws: Error
+/// that names what was tried.
+[[nodiscard]] std::filesystem::path find_far_folder(Bytes size);
+
 /// The system calls of a FarFile, so that a test can make them fail. Called from page-fault
 /// handlers.
 struct FarCalls {

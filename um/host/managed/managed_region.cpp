@@ -42,9 +42,10 @@ PageGeometry geometry_of(const ManagedOptions& options) {
 /// Checks the sum, since far memory in RAM takes its pages later: each alone may fit, but not both.
 void expect_room_for_both(const ManagedOptions& options) {
   const Bytes near = std::min(options.near, options.size);
-  expect_available(near + options.size,
-                   "take " + to_string(near) + " of near memory and put " +
-                       to_string(options.size) + " of far memory in RAM",
+  const Bytes far = options.far.used.value_or(options.size);
+  expect_available(near + far,
+                   "take " + to_string(near) + " of near memory and put " + to_string(far) +
+                       " of far memory in RAM",
                    "put far memory on disk with --far file:PATH, or use a smaller budget",
                    kBesideTraining);
 }

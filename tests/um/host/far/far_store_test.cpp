@@ -175,6 +175,23 @@ TEST(FarFile, RefusesAFolderThatIsNotThere) {
   EXPECT_EQ(refusal("no/where/far"), sentence("no/where/far", "no/where", "."));
 }
 
+TEST(FarFolder, IsTheFirstOnADiskWithRoom) {
+  const test::TemporaryFolder folder;
+  const char* const before = std::getenv("TMPDIR");
+  const std::string kept = before == nullptr ? "" : before;
+  setenv("TMPDIR", folder.path().c_str(), 1);
+  EXPECT_EQ(find_far_folder(1_MiB), folder.path());
+  EXPECT_NE(test::refusal([] {
+              return find_far_folder(Bytes{1ULL << 60U});
+            }).find(folder.path().string()),
+            std::string::npos);
+  setenv("TMPDIR", "/dev/shm", 1);
+  EXPECT_NE(find_far_folder(1_MiB), "/dev/shm") << "which is in RAM";
+  setenv("TMPDIR", folder.file("missing").c_str(), 1);
+  EXPECT_NE(find_far_folder(1_MiB), folder.file("missing"));
+  kept.empty() ? unsetenv("TMPDIR") : setenv("TMPDIR", kept.c_str(), 1);
+}
+
 TEST(FarFile, TakesAllItsRoomNow) {
   const test::TemporaryFolder folder;
   const UnnamedFile file{folder.path(), 4_MiB};
