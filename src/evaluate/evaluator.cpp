@@ -69,8 +69,8 @@ Evaluator::Evaluator(ExecutionContext context, TrainedNetwork trained, TrainerOp
   options_.only_evaluates = true;
   steps_.emplace(options_, context_, std::move(events), stop_);
   steps_->plan({});
-  session_.emplace(context_, steps_->workload(), steps_->plans(), steps_->memory(),
-                   options_.memory.space, stop_);
+  session_.emplace(context_, steps_->workload(), steps_->plans(), steps_->memory(), steps_->space(),
+                   stop_);
   load_weights(trained_, session_->state());
 }
 

@@ -308,6 +308,8 @@ std::chrono::nanoseconds measuring_time(std::chrono::nanoseconds usual) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(usual * factor());
 }
 
+bool has_short_measurements() { return factor() < 1; }
+
 prefetch::Profile measure_tasks(const Step& step, const Backend& backend, um::Memory& memory,
                                 Bytes limit, um::Stream& stream, const std::stop_token& stop,
                                 const OnProgress& on_progress) {

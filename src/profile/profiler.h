@@ -40,5 +40,7 @@ inline constexpr int kRepeatedSteps = 3;
 /// at most 1) if set. Short measurements may make slower plans but never wrong ones, and tests make
 /// hundreds of trainings. Throws: um::Error when the variable is not such a factor.
 [[nodiscard]] std::chrono::nanoseconds measuring_time(std::chrono::nanoseconds usual);
+/// Returns whether it says less than 1: such times are not worth keeping. Throws: as above.
+[[nodiscard]] bool has_short_measurements();
 
 }  // namespace spillway

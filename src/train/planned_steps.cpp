@@ -8,6 +8,7 @@
 #include "prefetch/files/machine.h"
 #include "prefetch/planners/catalogue.h"
 #include "src/execute/executor.h"
+#include "src/execute/step_space.h"
 #include "src/plan/bucket_choice.h"
 #include "src/plan/budget.h"
 #include "src/plan/file_plans.h"
@@ -43,6 +44,7 @@ PlannedSteps::PlannedSteps(const TrainerOptions& options, ExecutionContext& cont
       events_{std::move(events)},
       stop_{std::move(stop)},
       request_{request_of(options, *context.device)},
+      space_{options.memory.space},
       buckets_{options.ranks.buckets} {
   if (options.only_evaluates) {
     near_ = std::make_unique<const Workload>(
@@ -143,6 +145,40 @@ void PlannedSteps::plan(const PlanPath& path, const KeptPlans& kept) {
   } else {
     expect_feasible(workload_->neediest_to_plan(), limit);
   }
+  const Bytes most_far = um::saturating_difference(workload_->need().resident, limit);
+  if (is_too_much(limit, most_far)) spill(workload_->need().resident);
+  plan_within(limit, files, kept);
+  if (is_too_much(plans_.budget, far_memory_of_plans())) {
+    spill(far_memory_of_plans());
+    if (files.empty()) workload_ = &choice_->within(limit);
+    plan_within(limit, files, kept);
+  }
+}
+
+// The bytes that the plans have in far memory.
+Bytes PlannedSteps::far_memory_of_plans() const {
+  return far_memory(layouts_of(*workload_, plans_), request_.memory, workload_->page());
+}
+
+// Whether far memory may move to a file. Ranks would have to agree on it.
+bool PlannedSteps::may_spill() const {
+  return options_.memory.find_far_folder && !has_spilled_ && space_.far.file.empty() &&
+         request_.memory != MemoryMode::kResident && !options_.ranks.are_used() &&
+         context_.device->memory_facts().is_host;
+}
+
+// Whether RAM has no room for both, and far memory may be elsewhere.
+bool PlannedSteps::is_too_much(Bytes near, Bytes far) const {
+  return may_spill() && far > Bytes{} && near + far > available_memory();
+}
+
+void PlannedSteps::spill(Bytes far) {
+  space_.far.file = options_.memory.find_far_folder(far);
+  has_spilled_ = true;
+}
+
+void PlannedSteps::plan_within(Bytes limit, const std::vector<PlanOfFile>& files,
+                               const KeptPlans& kept) {
   profiles_ = find_profiles(limit);
   if (is_stopped(options_.ranks, stop_)) throw Interrupted{};
   if (options_.ranks.are_used()) {
@@ -151,12 +187,13 @@ void PlannedSteps::plan(const PlanPath& path, const KeptPlans& kept) {
     if (interconnect && options_.ranks.chooses_buckets) choose_buckets(*interconnect, limit);
   }
   if (!files.empty()) {
-    plans_ = use_plans(std::move(files), *workload_, profiles_, limit, request_);
+    plans_ = use_plans(files, *workload_, profiles_, limit, request_);
     return;
   }
   const KeptPlans::Difference difference = kept.difference(options_.ranks, settings(), limit);
   if (difference.text.empty() && use_kept(kept, limit)) return;
   plan_anew(limit, kept, difference);
+  if (options_.memory.budget == kAutomatic) take_what_is_used(plans_, *workload_, request_.memory);
 }
 
 // The checkpoint's budget, where the same is asked for and can be kept here; else what is asked.
@@ -308,17 +345,49 @@ std::vector<prefetch::Profile> PlannedSteps::measured_profiles(Bytes limit) {
     return {profile_for(workload_->training().graph, near_->training().graph,
                         profile_of_file(given, near_->training().graph, request_.memory))};
   }
-  return measure_profiles(
-      context_,
-      {.workload = *workload_,
-       .limit = limit,
-       .mode = request_.memory,
-       .space = options_.memory.space,
-       .with_link = request_.memory != MemoryMode::kResident,
-       .with_far_updates = choice_->may_update_far() || workload_ == choice_->far_updates()},
-      stop_, [&](double fraction) {
-        if (events_.on_measuring) events_.on_measuring(fraction);
-      });
+  const Measurement measurement{
+      .workload = *workload_,
+      .limit = limit,
+      .mode = request_.memory,
+      .space = space_,
+      .with_link = request_.memory != MemoryMode::kResident,
+      .with_far_updates = choice_->may_update_far() || workload_ == choice_->far_updates()};
+  const auto measure = [&] {
+    return measure_profiles(context_, measurement, stop_, [&](double fraction) {
+      if (events_.on_measuring) events_.on_measuring(fraction);
+    });
+  };
+  const std::string& cache = options_.planning.cache;
+  if (cache.empty()) return measure();
+  const Communicator* const ranks = options_.ranks.communicator;
+  key_ = profile_key(context_, measurement, ranks == nullptr ? 1 : ranks->ranks_on_node());
+  auto kept = KeptProfiles{cache}.find(*key_, *workload_);
+  kept_since_.reset();
+  if (kept) {
+    kept_since_ = std::move(kept->measured);
+    return std::move(kept->profiles);
+  }
+  std::vector<prefetch::Profile> profiles = measure();
+  if (options_.planning.adds_to_cache) keep(profiles);
+  return profiles;
+}
+
+// A failure only has the next run measure again.
+void PlannedSteps::keep(const std::vector<prefetch::Profile>& profiles) const {
+  const std::string title =
+      options_.network.name + " at batch " + std::to_string(options_.step.batch);
+  try {
+    KeptProfiles{options_.planning.cache}.keep(*key_, title, *workload_, profiles);
+  } catch (const um::Error& error) {
+    if (events_.on_warning) {
+      events_.on_warning(std::string{"measured times are not kept: "} + error.what());
+    }
+  }
+}
+
+bool PlannedSteps::forget_profiles() const {
+  return key_ && options_.planning.adds_to_cache &&
+         KeptProfiles{options_.planning.cache}.forget(*key_);
 }
 
 }  // namespace spillway

@@ -16,6 +16,7 @@
 #include "src/plan/plans.h"
 #include "src/plan/state_choice.h"
 #include "src/plan/workload.h"
+#include "src/profile/kept_profiles.h"
 #include "src/train/kept_plans.h"
 #include "src/train/parts/rank_plans.h"
 #include "src/train/trainer_options.h"
@@ -43,11 +44,19 @@ class PlannedSteps {
   [[nodiscard]] const Workload& workload() const { return *workload_; }
   /// The mode that was asked for, or else the one that suits the device.
   [[nodiscard]] MemoryMode memory() const { return request_.memory; }
+  /// Far memory, link and paging: as asked for, except a far file because RAM has no room.
+  [[nodiscard]] const um::ManagedOptions& space() const { return space_; }
+  /// Whether that is because RAM has no room for near and far memory.
+  [[nodiscard]] bool has_spilled() const { return has_spilled_; }
   /// What they need in near memory, wherever their state is best.
   [[nodiscard]] prefetch::NearNeed need() const { return choice_->need(); }
   [[nodiscard]] const std::vector<prefetch::Profile>& profiles() const { return profiles_; }
   /// Whether these are of this machine or of a file; else no plan depends on them.
   [[nodiscard]] bool are_timed() const { return are_timed_; }
+  /// When they were measured, if they were kept by an earlier run: "2026-11-29 19:10 UTC".
+  [[nodiscard]] const std::optional<std::string>& kept_since() const { return kept_since_; }
+  /// Has the next run measure them anew. Returns whether they were kept.
+  bool forget_profiles() const;
   [[nodiscard]] const Plans& plans() const { return plans_; }
   /// Returns the settings that a checkpoint keeps, without the bytes of the budget.
   [[nodiscard]] KeptSettings settings() const;
@@ -70,15 +79,23 @@ class PlannedSteps {
   [[nodiscard]] prefetch::NearNeed need_for(const prefetch::Plan* plan) const;
   [[nodiscard]] um::Bytes find_limit(const prefetch::Plan* plan) const;
   void plan_anew(um::Bytes limit, const KeptPlans& kept, const KeptPlans::Difference& difference);
+  void plan_within(um::Bytes limit, const std::vector<PlanOfFile>& files, const KeptPlans& kept);
+  [[nodiscard]] um::Bytes far_memory_of_plans() const;
+  [[nodiscard]] bool may_spill() const;
+  [[nodiscard]] bool is_too_much(um::Bytes near, um::Bytes far) const;
+  void spill(um::Bytes far);
   [[nodiscard]] bool needs_times() const;
   [[nodiscard]] std::vector<prefetch::Profile> find_profiles(um::Bytes limit);
   [[nodiscard]] std::vector<prefetch::Profile> measured_profiles(um::Bytes limit);
+  void keep(const std::vector<prefetch::Profile>& profiles) const;
 
   const TrainerOptions& options_;
   ExecutionContext& context_;
   TrainerEvents events_;
   std::stop_token stop_;
   PlanRequest request_;
+  um::ManagedOptions space_;
+  bool has_spilled_ = false;
   prefetch::BucketRule buckets_;
   std::unique_ptr<const Workload> near_;  // of the whole batch until that is cut
   std::optional<StateChoice> choice_;
@@ -86,6 +103,8 @@ class PlannedSteps {
   prefetch::NearNeed whole_need_;            // of the whole batch: what budgets are relative to
   std::vector<prefetch::Profile> profiles_;  // of the training steps
   bool are_timed_ = true;
+  std::optional<ProfileKey> key_;          // of profiles that are kept
+  std::optional<std::string> kept_since_;  // by an earlier run
   Plans plans_;
 };
 

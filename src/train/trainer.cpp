@@ -15,6 +15,7 @@
 #include "src/train/parts/rank_messages.h"
 #include "src/train/parts/rank_training.h"
 #include "src/train/state.h"
+#include "um/machine/available_memory.h"
 
 namespace spillway {
 
@@ -58,7 +59,8 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
   std::error_code ignored;
   const bool is_there = !folder.empty() && std::filesystem::exists(folder, ignored);
   on_folder([&] {
-    if (options_.checkpoint.resume || is_there) open_folder();
+    const bool is_in_the_way = is_there && !options_.checkpoint.only_looks;
+    if (options_.checkpoint.resume || is_in_the_way) open_folder();
   });
   steps_->cut_batch();
   expect_values_to_normalize(options_.network, options_.step.batch, workload().sub_batches());
@@ -66,10 +68,11 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
   expect_going_on();
   // A training that is refused leaves no folder behind.
   on_folder([&] {
-    if (!folder_ && !folder.empty()) open_folder();
+    if (!folder_ && !folder.empty() && !options_.checkpoint.only_looks) open_folder();
   });
   warn_of_schedule();
-  session_.emplace(context_, workload(), plans(), memory(), options_.memory.space, stop_,
+  ram_before_ = um::resident_memory();
+  session_.emplace(context_, workload(), plans(), memory(), steps_->space(), stop_,
                    StopAfter::kStep, options_.ranks);
   divide_state();
   expect_going_on();
@@ -147,9 +150,7 @@ void Trainer::train_all(const TrainEvents& events) {
 TrainingSummary Trainer::summary_of(const SummaryOfSteps& steps) {
   tell_of_ranks();
   TrainingSummary summary = steps.summary();
-  if (steps_->are_timed()) {
-    summary.predicted_step = predicted_step(workload(), steps_->profiles(), plans(), memory());
-  }
+  summary.predicted_step = predicted_step();
   summary.budget = plans().budget;
   if (data_.broken) summary.broken_files = data_.broken->count();
   summary.near_peak = session_->near_peak();
@@ -160,6 +161,11 @@ TrainingSummary Trainer::summary_of(const SummaryOfSteps& steps) {
     summary.broken_files = distinct_of_ranks(*options_.ranks.communicator, broken);
   }
   return summary;
+}
+
+std::optional<um::Nanoseconds> Trainer::predicted_step() const {
+  if (!steps_->are_timed()) return std::nullopt;
+  return spillway::predicted_step(workload(), steps_->profiles(), plans(), memory());
 }
 
 AfterEvaluation Trainer::take(std::uint64_t step, const Evaluation& evaluation) {

@@ -48,11 +48,19 @@ class Trainer {
   /// threw: of an um::Error the sentence, and where the training goes on from.
   TrainingSummary run();
 
+  /// How long a step should take by its plan; nullopt where no plan depends on times.
+  [[nodiscard]] std::optional<um::Nanoseconds> predicted_step() const;
   [[nodiscard]] const TrainerOptions& options() const { return options_; }
   [[nodiscard]] const DatasetPair& data() const { return data_; }
   [[nodiscard]] const ExecutionContext& context() const { return context_; }
   [[nodiscard]] const Workload& workload() const { return steps_->workload(); }
   [[nodiscard]] MemoryMode memory() const { return steps_->memory(); }
+  /// Far memory, link and paging; a far file is one's own choice only unless has_spilled().
+  [[nodiscard]] const um::ManagedOptions& space() const { return steps_->space(); }
+  /// Whether far memory is in a file because RAM has no room for it.
+  [[nodiscard]] bool has_spilled() const { return steps_->has_spilled(); }
+  /// RAM of the process before it took near and far memory, measurements over.
+  [[nodiscard]] um::Bytes ram_before() const { return ram_before_; }
   /// What a run needs in near memory, with the smallest budget that works.
   [[nodiscard]] prefetch::NearNeed need() const { return steps_->need(); }
   [[nodiscard]] const Plans& plans() const { return steps_->plans(); }
@@ -67,6 +75,12 @@ class Trainer {
   /// times are a model's where no plan depends on them.
   [[nodiscard]] const prefetch::TaskGraph& graph() const { return workload().training().graph; }
   [[nodiscard]] const prefetch::Profile& profile() const { return steps_->profiles().back(); }
+  /// When these times were measured, if an earlier run kept them: PlanningOptions::cache.
+  [[nodiscard]] const std::optional<std::string>& kept_since() const {
+    return steps_->kept_since();
+  }
+  /// Has the next run measure them anew. Returns whether they were kept.
+  bool forget_profiles() const { return steps_->forget_profiles(); }
   [[nodiscard]] const prefetch::Plan& plan() const { return plans().training.back(); }
 
  private:
@@ -111,6 +125,7 @@ class Trainer {
   ExecutionContext context_;
   std::unique_ptr<Communicator> near_ranks_;  // of devices; null: RAM, or no ranks
   std::optional<PlannedSteps> steps_;
+  um::Bytes ram_before_;
   std::optional<WeightFile> weights_;
   bool has_first_values_ = false;
   std::optional<TrainingFolder> folder_;

@@ -33,6 +33,10 @@ struct MemoryOptions {
   std::string budget = "auto";
   std::optional<MemoryMode> mode;  ///< nullopt: what suits the device, choose_memory()
   um::ManagedOptions space;        ///< far memory, link and paging; its sizes are not looked at
+  /// Returns the folder of a far file of this size. Called where near and far memory are the same
+  /// RAM, which has no room for both. Empty: far memory stays in RAM, as that of several ranks
+  /// does.
+  std::function<std::string(um::Bytes far)> find_far_folder;
 };
 
 /// How a step is planned.
@@ -44,6 +48,9 @@ struct PlanningOptions {
   std::string sub_batch = "off";          ///< "off", "auto", or the most samples of a sub-batch
   std::string plan_file;                  ///< empty: a planner makes the plan
   std::string profile_file;               ///< empty: times are measured
+  /// A cache_folder() with times that were measured before; empty: they are measured each time.
+  std::string cache;
+  bool adds_to_cache = true;  ///< what is measured
 };
 
 /// Which file is about one step, where a batch of `batch` may run several: "plan" or "profile".
@@ -61,6 +68,7 @@ struct CheckpointOptions {
   /// Goes on with the plan of the checkpoint. Other options are those given: read_settings() tells
   /// which ones the checkpoint was made with.
   bool resume = false;
+  bool only_looks = false;  ///< nothing is going to be trained: its files stay as they are
 };
 
 /// Which parameters a training begins with.

@@ -45,7 +45,9 @@ std::optional<KeptTextModel> text_model_of(const nets::Network& network,
 }  // namespace
 
 TrainingFolder::TrainingFolder(const TrainerOptions& options, const DatasetPair& data)
-    : path_{options.checkpoint.folder}, class_names_{data.class_names} {
+    : path_{options.checkpoint.folder},
+      only_looks_{options.checkpoint.only_looks},
+      class_names_{data.class_names} {
   const CheckpointOptions& checkpoint = options.checkpoint;
   if (checkpoint.resume) expect_checkpoint(path_);
   folder_.emplace(path_, checkpoint.keep);
@@ -65,7 +67,7 @@ NothingLeft TrainingFolder::nothing_left(const Workload& workload, const std::st
   const std::uint64_t step = manifest.checkpoint.step;
   std::optional<LastEvaluation> evaluation = manifest.checkpoint.last;
   if (evaluation && evaluation->step != step) evaluation.reset();
-  folder_->settle(*chosen_);
+  if (!only_looks_) folder_->settle(*chosen_);
   return {"nothing is left to train: the checkpoint in " + path_.string() + " is of step " +
               std::to_string(step) + "; " + advice,
           {.steps = step,

@@ -70,6 +70,7 @@ class TrainingFolder {
 
  private:
   std::filesystem::path path_;
+  bool only_looks_;
   std::optional<CheckpointFolder> folder_;
   CheckpointKey key_;
   std::string network_file_;                 // empty: the network reads text

@@ -108,7 +108,7 @@ spillway_test(training_tests
           src/train/checkpoint_folder_test.cpp src/step/*_test.cpp
           src/train/far_state_training_test.cpp src/train/initial_values_test.cpp
           src/train/learning_rate_test.cpp src/train/recipe_training_test.cpp
-          src/profile/idle_link_test.cpp src/modnn_golden_test.cpp src/paleo_figure_test.cpp
+          src/profile/idle_link_test.cpp src/profile/kept_profiles_test.cpp src/modnn_golden_test.cpp src/paleo_figure_test.cpp
           src/plan/plans_test.cpp src/profile/profiler_test.cpp src/profile/scratch_ring_test.cpp
           src/train/state_test.cpp src/execute/*_test.cpp src/plan/sub_batch_plans_test.cpp
           src/train/train_test.cpp src/train/trainer_test.cpp
@@ -146,7 +146,7 @@ spillway_test(bench_tests
   LINK spillway::src)
 spillway_test(cli_table_tests
   SOURCES src/cli/bench/bench_table_test.cpp src/cli/flags/flag_values_test.cpp
-          src/cli/terminal/text_table_test.cpp src/cli/train/training_report_test.cpp
+          src/cli/terminal/text_table_test.cpp src/cli/train/*_test.cpp
   LINK spillway::cli)
 
 # Small trainings, benched for real.

@@ -70,10 +70,10 @@ knows(src/step um nets prefetch prefetch/moves src/ops src/ranks)
 knows(src/step/layers um nets src/ops src/step)
 knows(src/plan um um/text nets ${planning} prefetch/runtime src/ops src/step)
 knows(src/execute um nets prefetch prefetch/verify prefetch/simulate prefetch/runtime prefetch/runtime/runner src/ops src/step src/plan)
-knows(src/profile um nets prefetch prefetch/files src/ops src/ranks src/step src/plan src/execute)
+knows(src/profile um um/files nets prefetch prefetch/files src/ops src/ranks src/step src/plan src/execute)
 knows(src/train/parts um um/text nets nets/text prefetch prefetch/files src/io/data src/io src/ops src/plan src/profile
       src/ranks src/step)
-knows(src/train um um/files um/text nets nets/text ${planning} prefetch/runtime src/io src/ops src/io/data src/io/text
+knows(src/train um um/files um/machine um/text nets nets/text ${planning} prefetch/runtime src/io src/ops src/io/data src/io/text
       src/ranks src/step src/plan src/execute src/profile src/train/parts src/io/weights)
 knows(src/evaluate um um/files nets nets/families nets/text prefetch src/io/data src/io src/ops src/step src/plan
       src/execute src/train src/io/weights)

@@ -165,6 +165,74 @@ TEST(Trainer, UsesTheMemoryModeThatSuitsTheDevice) {
       MemoryMode::kResident);
 }
 
+// Returns a context of a host with this much memory.
+ExecutionContext context_with_room(um::Bytes available) {
+  ExecutionContext context = test::small_context();
+  auto device = std::make_unique<test::WatchedDevice>();
+  device->available = available;
+  context.device = std::move(device);
+  return context;
+}
+
+TEST(Trainer, PutsFarMemoryInAFileWhereRamHasNoRoomForIt) {
+  const test::TemporaryFolder folder;
+  TrainerOptions options = small_options(2);
+  options.network = test::heavy_network();
+  options.memory.budget = "min";
+  const Trainer all{test::small_context(), options};
+  const um::Bytes near = all.plans().budget;
+  const um::Bytes far = all.session().far_memory();
+  EXPECT_GT(far, um::Bytes{});
+  const auto file_of = [&](um::Bytes available) {
+    return Trainer{context_with_room(available), options}.space().far.file;
+  };
+  EXPECT_EQ(file_of(near), "") << "of those who do not want it";
+  um::Bytes asked;
+  options.memory.find_far_folder = [&](um::Bytes size) {
+    asked = size;
+    return folder.path().string();
+  };
+  EXPECT_EQ(file_of(near + 2 * far), "") << "there is room";
+  EXPECT_EQ(file_of(near), folder.path());
+  EXPECT_GT(asked, um::Bytes{});
+  Trainer spilled{context_with_room(near), options};
+  EXPECT_TRUE(spilled.has_spilled());
+  EXPECT_NE(spilled.session().memory_description().find("far file in"), std::string::npos);
+  EXPECT_EQ(spilled.run().weights_sha256,
+            (Trainer{test::small_context(), options}.run().weights_sha256));
+}
+
+TEST(Trainer, MeasuresOnceWhatIsKept) {
+  const test::TemporaryFolder folder;
+  TrainerOptions options = small_options(2);
+  options.planning.cache = folder.path();
+  int measured = 0;
+  const auto train = [&](const TrainerOptions& asked) {
+    measured = 0;
+    auto trainer = std::make_unique<Trainer>(
+        test::small_context(), asked, TrainerEvents{.on_measuring = [&](double) { ++measured; }});
+    return trainer;
+  };
+  const auto first = train(options);
+  EXPECT_GT(measured, 0);
+  EXPECT_EQ(first->kept_since(), std::nullopt);
+  const auto second = train(options);
+  EXPECT_EQ(measured, 0);
+  EXPECT_NE(second->kept_since(), std::nullopt);
+  EXPECT_EQ(second->profile().durations, first->profile().durations);
+  EXPECT_EQ(second->run().weights_sha256, first->run().weights_sha256);
+  TrainerOptions slow = options;
+  slow.memory.space.link.bandwidth = um::Bandwidth{1e9};
+  slow.planning.adds_to_cache = false;
+  for (int i = 0; i < 2; ++i) {
+    static_cast<void>(train(slow));
+    EXPECT_GT(measured, 0) << "it is not kept";
+  }
+  EXPECT_TRUE(second->forget_profiles());
+  EXPECT_EQ(train(options)->kept_since(), std::nullopt);
+  EXPECT_GT(measured, 0);
+}
+
 // The model's link copies what tasks read, as the copy mode does.
 TEST(Trainer, CopiesNothingThatIsReadWithUnifiedMemory) {
   const test::TemporaryFolder folder;
