@@ -32,6 +32,9 @@ void add_report_command(CLI::App& app);
 /// Adds `spillway checkpoint`, which inspects the checkpoints in a folder.
 void add_checkpoint_command(CLI::App& app);
 
+/// Adds `spillway cache`, which shows and clears the measured times that trainings keep.
+void add_cache_command(CLI::App& app);
+
 /// Adds `spillway export`: writes a checkpoint's weights under the names of another library.
 void add_export_command(CLI::App& app);
 

@@ -85,8 +85,7 @@ TrainerOptions EvaluationFlags::options_for(const TrainedNetwork& trained) const
       .network = trained.network,
       .tokenizer = tokenizer,
       .step = StepOptions{.batch = samples, .gives_logits = gives_logits},
-      .memory =
-          MemoryOptions{.budget = plan.budget, .mode = memory.mode(), .space = memory.space()},
+      .memory = memory.options(plan.budget),
       .planning = PlanningOptions{.planner = plan.planner,
                                   .may_recompute = plan.recompute == "auto",
                                   .state = plan.state_rule(memory.planned_mode()),

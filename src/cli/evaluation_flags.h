@@ -32,7 +32,7 @@ struct EvaluationFlags {
   std::string tokenizer;
   std::size_t batch = 0;  ///< 0: the training's batch
   DeviceFlags device;
-  MemoryFlags memory;
+  MemoryFlags memory{.far = "auto"};
   PlanFlags plan;
   std::string json;
   bool uses_weights = false;     ///< even if the checkpoint has averages

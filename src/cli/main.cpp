@@ -77,6 +77,7 @@ int run(int argc, char** argv) {
   add_bench_command(app);
   add_report_command(app);
   add_checkpoint_command(app);
+  add_cache_command(app);
   add_export_command(app);
   add_nets_command(app);
   add_devices_command(app);

@@ -1,7 +1,9 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <new>
@@ -38,12 +40,17 @@
 #include "src/train/trainer.h"
 #include "um/bytes.h"
 #include "um/error.h"
+#include "um/machine/available_memory.h"
 #include "um/text/wording.h"
 
 namespace spillway::cli {
 namespace {
 
 using nlohmann::json;
+
+// The first steps add this to RAM beside near and far memory, for oneDNN's code and stacks. It
+// was 3 to 27 MiB with LeNet, ResNet-18, ResNet-50 and a GPT.
+constexpr um::Bytes kBesideSteps{14ULL << 20U};
 
 json what_was_trained(const Trainer& trainer) {
   const TrainerOptions& options = trainer.options();
@@ -92,19 +99,22 @@ json by_which_ranks(const Trainer& trainer) {
   return result;
 }
 
-json how_it_was_planned(const Trainer& trainer, const std::string& far) {
+json how_it_was_planned(const Trainer& trainer) {
+  const std::string& far_file = trainer.space().far.file;
   const prefetch::PlanFacts facts = facts_of(trainer.plans(), trainer.workload());
   json result{{"device", trainer.context().device->name()},
               {"backend", trainer.context().backend->description()},
               {"memory", to_string(trainer.memory())},
               {"memory_description", trainer.session().memory_description()},
-              {"far", far},
+              {"far", far_file.empty() ? "ram" : "file:" + far_file},
+              {"far_bytes", trainer.session().far_memory().count()},
               {"planner", trainer.plan().planner},
               {"algorithms", facts.algorithms},
               {"recomputed_tasks", facts.recomputed_tasks},
               {"planned_offload_bytes", facts.offloaded.count()},
               {"planned_prefetch_bytes", facts.prefetched.count()},
               {"profile", trainer.profile().source},
+              {"profile_kept", trainer.kept_since().has_value()},
               {"min_budget_bytes", trainer.need().smallest.count()},
               {"resident_bytes", trainer.need().resident.count()},
               {"page_bytes", trainer.workload().page().count()}};
@@ -112,11 +122,51 @@ json how_it_was_planned(const Trainer& trainer, const std::string& far) {
   return result;
 }
 
+bool is_on_host(const Trainer& trainer) { return trainer.context().device->memory_facts().is_host; }
+
+// The RAM of the whole process, as expected.
+struct RamOfTraining {
+  um::Bytes expected;
+  um::Bytes with_far_file;
+};
+
+// Returns the RAM for batches: one that is used, and two that are loaded.
+um::Bytes ram_of_batches(const Trainer& trainer) {
+  constexpr std::uint64_t kBatches = 3;
+  const nets::Shape input = trainer.options().network.input();
+  const std::uint64_t bytes = trainer.session().loads_bytes() ? 1 : sizeof(float);
+  return kBatches * um::Bytes{trainer.session().batch() * input.elements() * bytes};
+}
+
+// Near memory is taken before the first step, far memory as it is used.
+RamOfTraining ram_of(const Trainer& trainer) {
+  constexpr std::uint64_t kPart = 1024;  // of a far file that its checksums have in RAM
+  const um::FarOptions& far = trainer.space().far;
+  const um::Bytes size = trainer.session().far_memory();
+  const um::Bytes budget = trainer.plans().budget;
+  const um::Bytes near = trainer.memory() == MemoryMode::kManaged
+                             ? std::min(budget, trainer.need().peak_with_workspace)
+                             : budget;
+  const um::Bytes with_far_file = trainer.ram_before() + near + kBesideSteps +
+                                  ram_of_batches(trainer) +
+                                  um::Bytes{far.checksums ? size.count() / kPart : 0};
+  return {.expected = far.file.empty() ? with_far_file + size : with_far_file,
+          .with_far_file = with_far_file};
+}
+
+json what_it_takes(const Trainer& trainer) {
+  if (!is_on_host(trainer)) return json::object();
+  const RamOfTraining ram = ram_of(trainer);
+  return {{"expected_ram_bytes", ram.expected.count()},
+          {"expected_ram_bytes_with_far_file", ram.with_far_file.count()}};
+}
+
 // Returns the summary of train --json: settings and results, without the times, which the report
-// adds. `far` is far memory as the user named it.
-json training_json(const Trainer& trainer, const TrainingSummary& summary, const std::string& far) {
+// adds.
+json training_json(const Trainer& trainer, const TrainingSummary& summary) {
   json result = what_was_trained(trainer);
-  result.update(how_it_was_planned(trainer, far));
+  result.update(how_it_was_planned(trainer));
+  result.update(what_it_takes(trainer));
   if (trainer.options().ranks.are_used()) result["ranks"] = by_which_ranks(trainer);
   result.update({{"broken_files", summary.broken_files},
                  {"budget_bytes", summary.budget.count()},
@@ -147,6 +197,7 @@ class Description {
              ? ""
              : fmt::format(", with room for any algorithm {}",
                            um::to_string(need.peak_with_workspace)));
+    describe_ram();
     std::string algorithms;
     for (const auto& [name, count] : facts.algorithms) {
       algorithms += fmt::format("{}{} {}", algorithms.empty() ? "" : ", ", count, name);
@@ -164,6 +215,10 @@ class Description {
         tell("layer {} is drawn anew: the file has none for {} classes\n", weights->drawn_layer(),
              network().classes());
       }
+    }
+    if (const auto& since = trainer_.kept_since()) {
+      tell("times measured on {}, kept in {}; --no-cache measures anew\n", *since,
+           trainer_.options().planning.cache);
     }
     if (trainer_.has_first_values()) {
       tell("weights of {}: its own\n", flags_.workload.net);
@@ -192,6 +247,20 @@ class Description {
          is_of_text() ? fmt::format(", of {} each", um::count_of(network().input().height, "token"))
                       : "",
          tells_classes ? fmt::format(", {} classes", classes) : "");
+  }
+
+  // "RAM in all about 223 MiB; with --far file:DIR about 163 MiB"
+  void describe_ram() const {
+    if (!is_on_host(trainer_)) return;
+    const RamOfTraining ram = ram_of(trainer_);
+    std::string text = "RAM in all about " + um::to_string(ram.expected);
+    if (trainer_.has_spilled()) {
+      text += fmt::format(", and {} in a file, as RAM has no room for near and far memory",
+                          um::to_string(trainer_.session().far_memory()));
+    } else if (ram.with_far_file < ram.expected) {
+      text += "; with --far file:DIR about " + um::to_string(ram.with_far_file);
+    }
+    tell("{}\n", text);
   }
 
   void describe_frozen() const {
@@ -248,7 +317,8 @@ struct TrainCommandFlags {
   TrainingFlags flags;
   std::string timeline;
   std::string json;
-  std::string arguments;  // the command line's arguments, joined
+  std::string tensorboard;  // folder; empty: none
+  std::string arguments;    // the command line's arguments, joined
 };
 
 // One training, from setup to the last line of its report.
@@ -263,18 +333,20 @@ class Training {
 
   void run() {
     Description{trainer_, options_.flags}.describe();
+    if (options_.flags.is_dry_run) return foretell();
     const TrainOptions& training = trainer_.options().training;
     const std::size_t batch = trainer_.options().step.batch;
-    report_.emplace(JsonLines{options_.json, options_.flags.checkpoint.resume},
+    report_.emplace(JsonLines{options_.json, options_.flags.checkpoint.resume}, tensorboard_log(),
                     samples_of_step(trainer_.options().network, batch),
                     StepRange{.before = training.first_step,
                               .last = last_step(training, trainer_.data(), batch)},
                     trainer_.plans().budget);
     const TrainingSummary summary = trainer_.run();
-    attempt([&] {
-      report_->finish(training_json(trainer_, summary, options_.flags.memory.far), summary);
-    });
+    attempt([&] { report_->finish(training_json(trainer_, summary), summary); });
     report_->print(summary, options_.flags.profile_file);
+    if (is_far_off(summary) && trainer_.forget_profiles()) {
+      tell("the next start measures these times anew\n");
+    }
     attempt([&] { write_confusion(summary); });
     attempt([&] { write_timeline(); });
     if (failure_) std::rethrow_exception(failure_);
@@ -289,6 +361,52 @@ class Training {
     } catch (const um::Error&) {
       if (!failure_) failure_ = std::current_exception();
     }
+  }
+
+  [[nodiscard]] std::optional<TensorBoardLog> tensorboard_log() const {
+    if (options_.tensorboard.empty()) return std::nullopt;
+    std::optional<std::uint64_t> done;
+    if (options_.flags.checkpoint.resume) done = trainer_.options().training.first_step;
+    return TensorBoardLog{options_.tensorboard, done};
+  }
+
+  // Says what the training would take and write, instead of training.
+  void foretell() const {
+    const TrainOptions& training = trainer_.options().training;
+    const std::uint64_t last = last_step(training, trainer_.data(), trainer_.options().step.batch);
+    const std::uint64_t left = last - std::min(last, training.first_step);
+    const auto step = trainer_.predicted_step();
+    tell("would train {}{}\n", um::count_of(left, "step"),
+         step ? fmt::format(", of {:.4f} s each as predicted: {} in all, without evaluations",
+                            um::seconds(*step),
+                            clock_text(static_cast<double>(left) * um::seconds(*step)))
+              : "");
+    json writes = json::object();
+    for (const auto& [flag, path] : outputs()) {
+      if (path.empty() || path == "-") continue;
+      writes[flag] = path;
+      tell("would write {} ({})\n", path, flag);
+    }
+    if (writes.empty()) tell("would write nothing\n");
+    if (options_.json != "-") return;
+    json result = what_was_trained(trainer_);
+    result.update(how_it_was_planned(trainer_));
+    result.update(what_it_takes(trainer_));
+    result.update({{"budget_bytes", trainer_.plans().budget.count()},
+                   {"steps", last},
+                   {"steps_left", left},
+                   {"writes", writes},
+                   {"predicted_step_seconds", nullptr}});
+    if (step) result["predicted_step_seconds"] = um::seconds(*step);
+    prefetch::write_json({{"dry_run", result}}, "-");
+  }
+
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> outputs() const {
+    return {{"--checkpoint", options_.flags.checkpoint.folder},
+            {"--json", options_.json},
+            {"--tensorboard", options_.tensorboard},
+            {"--timeline", options_.timeline},
+            {"--confusion", options_.flags.confusion}};
   }
 
   [[nodiscard]] TrainerEvents events() {
@@ -363,6 +481,7 @@ void report_nothing_left(const TrainCommandFlags& options, const nets::Network& 
   if (training.evaluation) {
     summary.update(test_figures(evaluation_of(*training.evaluation), network.reads_text()));
   }
+  if (options.flags.is_dry_run && options.json != "-") return;
   JsonLines{options.json, /*goes_on=*/true}.write({{"summary", summary}});
 }
 
@@ -374,6 +493,7 @@ void expect_writable_outputs(const TrainCommandFlags& options) {
   expect_writable(options.json);
   expect_writable(options.timeline);
   expect_writable(options.flags.confusion);
+  if (!options.tensorboard.empty()) expect_writable_folder(options.tensorboard);
   if (flags.checkpoint.resume) return expect_own_log(options.json);
   if (flags.checkpoint.folder.empty()) return;
   expect_no_checkpoint(flags.checkpoint.folder);
@@ -388,6 +508,7 @@ void join_ranks(TrainCommandFlags& options) {
   be_silent();
   options.json.clear();
   options.timeline.clear();
+  options.tensorboard.clear();
   flags.confusion.clear();
 }
 
@@ -450,6 +571,13 @@ void add_train_command(CLI::App& app) {
           "--json", options->json,
           "Write one JSON object per step and a summary to this file, - for standard output. A "
           "training that goes on adds to the file")
+      ->group("Output");
+  command
+      ->add_option("--tensorboard", options->tensorboard,
+                   "Write loss, accuracy, rate, times, near memory, moved bytes and faults of each "
+                   "step, and evaluations, to an event file in this folder, which TensorBoard "
+                   "shows: tensorboard --logdir DIR")
+      ->type_name("DIR")
       ->group("Output");
   command->footer(
       "Example: spillway train --net resnet50 --batch 32 --steps 20 --budget 40% --json -");

@@ -43,7 +43,7 @@ class Program:
         it does to that folder is recorded in `folder`/log."""
         counts = pathlib.Path(folder) / "counts"
         counts.write_bytes(bytes(COUNTS.size))
-        environment = {**os.environ, "LD_PRELOAD": str(self.library),
+        environment = {**os.environ, "LD_PRELOAD": str(self.library), "SPILLWAY_CACHE": "off",
                        "SPILLWAY_WORLD_COUNTS": str(counts),
                        "SPILLWAY_WORLD_FAULTS": ",".join(one.text() for one in faults)}
         if disk:

@@ -10,6 +10,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build" / "release" / "bin" / "spillway"
+os.environ["SPILLWAY_CACHE"] = "off"  # each run measures, and leaves nothing in the home folder
 INTERRUPTED = 130  # the exit status after Ctrl-C
 SYSTEM_PYTHON = "/usr/bin/python3"
 # As the tree's tests find it.

@@ -48,9 +48,13 @@ constexpr std::array kFlagsOfModes{FlagOfModes{"--planner", true, false},
                                    FlagOfModes{"--oversubscribe", false, false},
                                    FlagOfModes{"--discard", false, false}};
 
-std::string check_far(const std::string& text) {
+constexpr const char* kChosenFar = "auto";
+
+std::string check_far(const std::string& text, bool has_auto) {
   if (text == "ram" || (text.starts_with("file:") && text.size() > 5)) return {};
-  return "'" + text + "' is no far memory: give ram, or file:PATH";
+  if (has_auto && text == kChosenFar) return {};
+  return "'" + text + "' is no far memory: give " + (has_auto ? "auto, " : "") +
+         "ram, or file:PATH";
 }
 
 std::string check_duration(const std::string& text) {
@@ -100,12 +104,15 @@ void MemoryFlags::add_space_to(CLI::App& app) {
 }
 
 void MemoryFlags::add_host_space_to(CLI::App& app) {
-  app.add_option(
-         "--far", far,
-         "Far memory: ram, or file:PATH, where PATH is a folder that exists, or a new file in one. "
-         "--memory resident "
-         "has no far memory")
-      ->check(check_far)
+  const bool has_auto = far == kChosenFar;
+  app.add_option("--far", far,
+                 std::string{"Far memory: ram, or file:PATH, where PATH is a folder that exists, "
+                             "or a new file in one, and which alone saves RAM on the host"} +
+                     (has_auto ? "; auto: ram, or on the host, where it has no room for near and "
+                                 "far memory, a file in $TMPDIR, /var/tmp or the current folder"
+                               : "") +
+                     ". --memory resident has no far memory")
+      ->check([has_auto](const std::string& text) { return check_far(text, has_auto); })
       ->capture_default_str()
       ->group(kMemory);
   app.add_option("--far-checksums", far_checksums,
@@ -168,10 +175,18 @@ um::ManagedOptions MemoryFlags::space() const {
                              .gpu = {.oversubscribe = oversubscribe,
                                      .discards = kDiscards.at(discard),
                                      .graph = graph == "auto"}};
-  if (far != "ram") options.far.file = far.substr(std::string_view{"file:"}.size());
+  if (far.starts_with("file:")) options.far.file = far.substr(std::string_view{"file:"}.size());
   options.far.checksums = kSwitch.at(far_checksums);
   if (!link_bandwidth.empty()) options.link.bandwidth = um::parse_bandwidth(link_bandwidth);
   options.link.latency = duration(link_latency);
+  return options;
+}
+
+MemoryOptions MemoryFlags::options(const std::string& budget) const {
+  MemoryOptions options{.budget = budget, .mode = mode(), .space = space()};
+  if (far == kChosenFar) {
+    options.find_far_folder = [](um::Bytes size) { return um::find_far_folder(size).string(); };
+  }
   return options;
 }
 

@@ -5,6 +5,7 @@
 
 #include "src/cli/flags/cli11.h"
 #include "src/plan/plans.h"
+#include "src/train/trainer_options.h"
 #include "um/options.h"
 
 namespace spillway::cli {
@@ -13,7 +14,7 @@ namespace spillway::cli {
 /// kin.
 struct MemoryFlags {
   std::string memory = "auto";
-  std::string far = "ram";
+  std::string far = "ram";  ///< "auto" before add_space_to(): for what can choose, MemoryOptions
   std::string far_checksums = "on";
   std::string link_bandwidth;
   std::string link_latency;
@@ -46,6 +47,9 @@ struct MemoryFlags {
   [[nodiscard]] MemoryMode planned_mode() const { return mode().value_or(MemoryMode::kManaged); }
   /// Far memory, link and paging; sizes are not set.
   [[nodiscard]] um::ManagedOptions space() const;
+  /// The same with a budget, and with a far file where RAM has no room, if the user lets that be
+  /// chosen.
+  [[nodiscard]] MemoryOptions options(const std::string& budget) const;
   /// Throws: um::Error when there can be no far file where the user wants it.
   void expect_far() const;
 };

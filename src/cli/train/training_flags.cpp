@@ -13,6 +13,8 @@
 #include "src/cli/train/training_report.h"
 #include "src/io/data/open_dataset.h"
 #include "src/io/onnx/onnx_model.h"
+#include "src/profile/kept_profiles.h"
+#include "src/profile/profiler.h"
 #include "src/train/checkpoint_choice.h"
 #include "um/error.h"
 
@@ -225,6 +227,17 @@ void TrainingFlags::add_files_to(CLI::App& command) {
       .add_option("--profile", profile_file,
                   "Profile written by spillway profile, used instead of measuring")
       ->group(kPlanningHeading);
+  command
+      .add_flag("--no-cache", keeps_no_times,
+                "Measure the times of tasks and link anew, and keep none. Otherwise those of an "
+                "earlier start of the same step count (spillway cache shows them), until a step "
+                "differs from its prediction by more than 15 %")
+      ->group(kPlanningHeading);
+  command
+      .add_flag("--dry-run", is_dry_run,
+                "Do all that comes before the first step, say what the training would take and "
+                "write, and write nothing")
+      ->group("Output");
 }
 
 void TrainingFlags::complete(const CLI::App& command) {
@@ -276,8 +289,7 @@ TrainerOptions TrainingFlags::trainer(const std::string& arguments) const {
           .train_samples = train_samples,
           .patience = patience,
           .step = workload.step(),
-          .memory =
-              MemoryOptions{.budget = plan.budget, .mode = memory.mode(), .space = memory.space()},
+          .memory = memory.options(plan.budget),
           .planning = planning(),
           .training = train,
           .initial = {.rule = initial.rule_for(workload.net),
@@ -285,8 +297,15 @@ TrainerOptions TrainingFlags::trainer(const std::string& arguments) const {
                       .weights = initial.weights,
                       .has_new_head = initial.has_new_head,
                       .values = initial.values_of(opened, checkpoint.resume)},
-          .checkpoint = checkpoint,
+          .checkpoint = written_checkpoint(),
           .ranks = shards.options(arguments, device.device)};
+}
+
+CheckpointOptions TrainingFlags::written_checkpoint() const {
+  CheckpointOptions written = checkpoint;
+  written.only_looks = is_dry_run;
+  if (is_dry_run && !checkpoint.resume) written.folder.clear();
+  return written;
 }
 
 PlanningOptions TrainingFlags::planning() const {
@@ -296,7 +315,9 @@ PlanningOptions TrainingFlags::planning() const {
           .update = plan.update_rule(memory.planned_mode()),
           .sub_batch = sub_batch.text,
           .plan_file = plan_file,
-          .profile_file = profile_file};
+          .profile_file = profile_file,
+          .cache = keeps_no_times || has_short_measurements() ? "" : cache_folder().string(),
+          .adds_to_cache = !is_dry_run};
 }
 
 // Takes the number of classes from a folder of images if the network does not define it.

@@ -49,11 +49,13 @@ struct InitialFlags {
 struct TrainingFlags {
   WorkloadFlags workload;
   DeviceFlags device;
-  MemoryFlags memory;
+  MemoryFlags memory{.far = "auto"};
   PlanFlags plan;
   SubBatchOption sub_batch;
   std::string plan_file;     ///< empty: a planner makes the plan
   std::string profile_file;  ///< empty: measure times
+  bool keeps_no_times = false;
+  bool is_dry_run = false;
   std::string data = kGeneratedData;
   bool has_data = false;  ///< the user named them, or a recipe did
   ImageFlags images;
@@ -85,6 +87,7 @@ struct TrainingFlags {
 
  private:
   [[nodiscard]] PlanningOptions planning() const;
+  [[nodiscard]] CheckpointOptions written_checkpoint() const;
   void choose_classes(const CLI::App& command);
   // Throws where a flag would have no effect.
   void expect_effects() const;

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -22,6 +21,7 @@
 #include "src/report/training_log.h"
 #include "um/bytes.h"
 #include "um/error.h"
+#include "um/machine/available_memory.h"
 #include "um/text/wording.h"
 
 namespace spillway::cli {
@@ -40,14 +40,6 @@ json to_json(const um::Counters& counters) {
           {"evictions", counters.evictions},
           {"refused_hints", counters.refused_hints},
           {"fault_seconds", um::seconds(counters.fault_time)}};
-}
-
-// Returns "1:02:03" or "2:03".
-std::string clock_text(double seconds) {
-  const auto whole = static_cast<std::uint64_t>(std::lround(seconds));
-  const std::uint64_t hours = whole / 3600;
-  return hours > 0 ? fmt::format("{}:{:02}:{:02}", hours, whole / 60 % 60, whole % 60)
-                   : fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
 // Says that a prediction is wrong by much, and why, where steps ran long enough to tell.
@@ -102,6 +94,18 @@ void end_lines(const std::string& path) {
 
 }  // namespace
 
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<std::uint64_t>(std::lround(seconds));
+  const std::uint64_t hours = whole / 3600;
+  return hours > 0 ? fmt::format("{}:{:02}:{:02}", hours, whole / 60 % 60, whole % 60)
+                   : fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+bool is_far_off(const TrainingSummary& summary) {
+  const auto error = error_of(summary);
+  return error && std::abs(*error) > kLargestError;
+}
+
 void expect_own_log(const std::string& path) {
   std::error_code ignored;
   if (path.empty() || path == "-" || !fs::is_regular_file(path, ignored)) return;
@@ -142,9 +146,13 @@ StepSamples samples_of_step(const nets::Network& network, std::size_t batch) {
   return {.batch = batch, .tokens_each = network.reads_text() ? network.input().height : 0};
 }
 
-TrainingReport::TrainingReport(JsonLines json, const StepSamples& samples, const StepRange& steps,
-                               um::Bytes budget)
-    : json_{std::move(json)}, samples_{samples}, steps_{steps}, budget_{budget} {}
+TrainingReport::TrainingReport(JsonLines json, std::optional<TensorBoardLog> tensorboard,
+                               const StepSamples& samples, const StepRange& steps, um::Bytes budget)
+    : json_{std::move(json)},
+      tensorboard_{std::move(tensorboard)},
+      samples_{samples},
+      steps_{steps},
+      budget_{budget} {}
 
 TrainingReport::~TrainingReport() { end_progress(); }
 
@@ -173,6 +181,7 @@ void TrainingReport::step(std::uint64_t step, std::uint64_t epoch, const StepRep
     fields.push_back(fmt::format("accuracy {:.1f} %", 100 * accuracy));
   }
   json_.write(line);
+  add_to_tensorboard(step, report);
   fields.insert(
       fields.end(),
       {throughput(report.duration), fmt::format("rate {:.3g}", report.learning_rate),
@@ -182,6 +191,26 @@ void TrainingReport::step(std::uint64_t step, std::uint64_t epoch, const StepRep
                    um::to_string(report.counters.bytes_offloaded)),
        fmt::format("faults {}", report.counters.faults)});
   progress_.show_fields(fields);
+}
+
+void TrainingReport::add_to_tensorboard(std::uint64_t step, const StepReport& report) {
+  if (!tensorboard_) return;
+  const double rate = samples_per_second(report.duration);
+  std::vector<Scalar> scalars{
+      {"loss", report.loss},
+      {"learning_rate", report.learning_rate},
+      {"step/seconds", um::seconds(report.duration)},
+      is_of_text()
+          ? Scalar{"step/tokens_per_second", rate * static_cast<double>(samples_.tokens_each)}
+          : Scalar{"step/images_per_second", rate},
+      {"memory/near_peak_bytes", static_cast<double>(report.near_peak.count())},
+      {"memory/bytes_in", static_cast<double>(report.counters.bytes_prefetched.count())},
+      {"memory/bytes_out", static_cast<double>(report.counters.bytes_offloaded.count())},
+      {"memory/faults", static_cast<double>(report.counters.faults)}};
+  if (report.counted > 0) {
+    scalars.push_back({"accuracy", report.correct / static_cast<double>(report.counted)});
+  }
+  tensorboard_->add(step, scalars);
 }
 
 std::string TrainingReport::time_left(std::uint64_t step) const {
@@ -196,6 +225,13 @@ void TrainingReport::evaluation(std::uint64_t step, std::uint64_t epoch,
   json line{{"step", step}, {"epoch", epoch}};
   line.update(test_figures(evaluation, is_of_text()));
   json_.write({{"evaluation", line}});
+  if (tensorboard_) {
+    std::vector<Scalar> scalars{{"test/loss", evaluation.loss},
+                                {"test/accuracy", evaluation.accuracy}};
+    if (evaluation.top5) scalars.push_back({"test/top5", *evaluation.top5});
+    if (is_of_text()) scalars.push_back({"test/perplexity", perplexity_of(evaluation)});
+    tensorboard_->add(step, scalars);
+  }
   end_progress();
   const std::string perplexity =
       is_of_text() ? fmt::format(", perplexity {:.2f}", perplexity_of(evaluation)) : "";
@@ -242,9 +278,9 @@ void TrainingReport::finish(json line, const TrainingSummary& summary) {
   }
   if (summary.last_accuracy) line["last_accuracy"] = *summary.last_accuracy;
   if (summary.evaluation) line.update(test_figures(*summary.evaluation, is_of_text()));
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  line["peak_resident_set_bytes"] = static_cast<std::uint64_t>(usage.ru_maxrss) << 10U;
+  line["peak_resident_set_bytes"] = um::peak_resident_memory().count();
+  line["cgroup_peak_bytes"] = nullptr;
+  if (const auto peak = um::peak_of_cgroup()) line["cgroup_peak_bytes"] = peak->count();
   json_.write({{"summary", line}});
 }
 
@@ -287,6 +323,9 @@ void TrainingReport::print(const TrainingSummary& summary, const std::string& pr
        um::to_string(budget_), um::to_string(counters.bytes_prefetched),
        um::to_string(counters.bytes_offloaded), um::count_of(counters.faults, "fault"),
        um::count_of(counters.evictions, "eviction"));
+  const std::optional<um::Bytes> of_cgroup = um::peak_of_cgroup();
+  tell("RAM of the process at most {}{}\n", um::to_string(um::peak_resident_memory()),
+       of_cgroup ? ", of its cgroup " + um::to_string(*of_cgroup) : "");
   if (counters.refused_hints > 0) {
     tell("{} not prefetched for want of near memory\n",
          um::count_of(counters.refused_hints, "page"));
@@ -306,8 +345,7 @@ void TrainingReport::print(const TrainingSummary& summary, const std::string& pr
   const auto error = error_of(summary);
   if (!error) return;
   tell("predicted step {:.4f} s ({:+.1f} %){}\n", um::seconds(*summary.predicted_step),
-       100 * *error,
-       std::abs(*error) > kLargestError ? reason_of_error(summary, profile_file) : "");
+       100 * *error, is_far_off(summary) ? reason_of_error(summary, profile_file) : "");
 }
 
 void expect_confusion_matrix_of(const nets::Network& network) {

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "nets/network.h"
 #include "src/cli/terminal/terminal.h"
+#include "src/cli/train/tensorboard_log.h"
 #include "src/train/evaluation.h"
 #include "src/train/session.h"
 #include "src/train/train.h"
@@ -54,12 +56,13 @@ class JsonLines {
   std::ofstream file_;
 };
 
-/// Reports a training: a progress line on standard error, a JSON line per step, and a summary.
+/// Reports a training: a progress line on standard error, a JSON line and TensorBoard's numbers per
+/// step, and a summary.
 class TrainingReport {
  public:
-  /// Reports steps within `budget`.
-  TrainingReport(JsonLines json, const StepSamples& samples, const StepRange& steps,
-                 um::Bytes budget);
+  /// Reports steps within `budget`. There may be no `tensorboard`.
+  TrainingReport(JsonLines json, std::optional<TensorBoardLog> tensorboard,
+                 const StepSamples& samples, const StepRange& steps, um::Bytes budget);
   TrainingReport(const TrainingReport&) = delete;
   TrainingReport& operator=(const TrainingReport&) = delete;
   /// Shows the last step, however the training ended.
@@ -91,13 +94,22 @@ class TrainingReport {
   [[nodiscard]] std::string throughput(um::Nanoseconds step) const;
   [[nodiscard]] bool is_of_text() const { return samples_.tokens_each > 0; }
 
+  void add_to_tensorboard(std::uint64_t step, const StepReport& report);
+
   JsonLines json_;
+  std::optional<TensorBoardLog> tensorboard_;
   ProgressLine progress_;
   StepSamples samples_;
   StepRange steps_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   um::Bytes budget_;
 };
+
+/// Returns whether steps took other times than predicted, by more than 15 %.
+[[nodiscard]] bool is_far_off(const TrainingSummary& summary);
+
+/// Returns "1:02:03" or "2:03".
+[[nodiscard]] std::string clock_text(double seconds);
 
 /// Throws: um::Error when a sample of the network has several labels, which cannot have a matrix.
 void expect_confusion_matrix_of(const nets::Network& network);

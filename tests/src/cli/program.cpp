@@ -74,11 +74,12 @@ Arguments on_host(const Arguments& arguments) {
   return {arguments, "--device host"};
 }
 
-// `own` comes first, as the program takes the first entry of a name.
+// `own` comes first, as the program takes the first entry of a name. Nothing is kept in the home of
+// who tests.
 pid_t start(const Arguments& launcher, const Arguments& arguments, const Arguments& own,
             const Pipe& output, const Pipe& errors) {
   Arguments command{launcher, std::string{SPILLWAY_PROGRAM}, on_host(arguments)};
-  Arguments environment{own, this_environment()};
+  Arguments environment{own, "SPILLWAY_CACHE=off", this_environment()};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);

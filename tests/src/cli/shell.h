@@ -30,7 +30,8 @@ class InShell : public testing::Test {
   /// `before` are shell commands to run first; `arguments` are for the program, with redirections.
   [[nodiscard]] ShellOutcome run(const std::string& arguments,
                                  const std::string& before = ":") const {
-    const std::string command = "cd '" + folder_.path().string() + "' && " + before +
+    const std::string command = "cd '" + folder_.path().string() +
+                                "' && export SPILLWAY_CACHE=off && " + before +
                                 " && exec timeout 120 '" + SPILLWAY_PROGRAM + "' " + arguments;
     const int status = std::system(command.c_str());  // NOLINT(cert-env33-c): a shell is wanted
     return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,

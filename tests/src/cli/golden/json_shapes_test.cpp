@@ -36,6 +36,7 @@ void add_shape(const json& value, const std::string& path, const std::string& ke
     std::string type = value.type_name();
     if (value.is_structured()) type = "empty " + type;
     if (value.is_number_integer()) type = "integer";
+    if (key == "cgroup_peak_bytes") type = "integer or null";  // as the machine has one
     shape[path][key].insert(type);
   }
 }

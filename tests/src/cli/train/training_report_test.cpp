@@ -15,7 +15,7 @@ namespace {
 using std::chrono::milliseconds;
 
 std::string printed(const TrainingSummary& summary, const std::string& profile_file = "") {
-  TrainingReport report{JsonLines{"", /*goes_on=*/false}, {.batch = 8}, {}, um::Bytes{1}};
+  TrainingReport report{JsonLines{"", /*goes_on=*/false}, {}, {.batch = 8}, {}, um::Bytes{1}};
   testing::internal::CaptureStderr();
   report.print(summary, profile_file);
   return testing::internal::GetCapturedStderr();
