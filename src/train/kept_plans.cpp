@@ -139,10 +139,11 @@ KeptPlans::Difference KeptPlans::difference(const RankOptions& ranks, const Kept
   bool rounds_otherwise = !all.empty();
   if (kept) std::ranges::move(differences(*kept, planning), std::back_inserter(all));
   // Ranks may have budgets of their own.
+  const bool is_automatic = kept && kept->budget == "auto" && planning.budget == "auto";
   const bool has_budget = kept && kept->mode != kResident && planning.mode != kResident;
   if (has_budget && ranks.are_used() && kept->budget != planning.budget) {
     all.push_back("--budget " + kept->budget + ", not " + planning.budget);
-  } else if (has_budget && !ranks.are_used() && kept->budget_bytes != limit) {
+  } else if (has_budget && !ranks.are_used() && kept->budget_bytes != limit && !is_automatic) {
     const auto [before, after] = um::texts_apart(kept->budget_bytes, limit);
     all.push_back("a budget of " + before + ", not " + after);
   }

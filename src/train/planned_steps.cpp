@@ -193,14 +193,22 @@ void PlannedSteps::plan_within(Bytes limit, const std::vector<PlanOfFile>& files
   const KeptPlans::Difference difference = kept.difference(options_.ranks, settings(), limit);
   if (difference.text.empty() && use_kept(kept, limit)) return;
   plan_anew(limit, kept, difference);
-  if (options_.memory.budget == kAutomatic) take_what_is_used(plans_, *workload_, request_.memory);
+  if (options_.memory.budget == kAutomatic && context_.device->memory_facts().is_host) {
+    take_what_is_used(plans_, *workload_, request_.memory);
+  }
 }
 
 // The checkpoint's budget, where the same is asked for and can be kept here; else what is asked.
 Bytes PlannedSteps::limit_of(const KeptPlans& kept) const {
   if (request_.memory != MemoryMode::kResident && !options_.ranks.are_used() && kept.are_there()) {
     const std::optional<Bytes> same = kept.budget(options_.memory.budget, *choice_);
-    if (same && *same >= choice_->need().smallest && *same <= available_memory()) return *same;
+    // What a plan uses of the automatic budget may be too little for another plan.
+    const bool may_need_more = same && options_.memory.budget == kAutomatic &&
+                               !kept.difference(options_.ranks, settings(), *same).text.empty();
+    if (same && !may_need_more && *same >= choice_->need().smallest &&
+        *same <= available_memory()) {
+      return *same;
+    }
   }
   return find_limit(nullptr);
 }

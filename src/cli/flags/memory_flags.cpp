@@ -107,9 +107,9 @@ void MemoryFlags::add_host_space_to(CLI::App& app) {
   const bool has_auto = far == kChosenFar;
   app.add_option("--far", far,
                  std::string{"Far memory: ram, or file:PATH, where PATH is a folder that exists, "
-                             "or a new file in one, and which alone saves RAM on the host"} +
-                     (has_auto ? "; auto: ram, or on the host, where it has no room for near and "
-                                 "far memory, a file in $TMPDIR, /var/tmp or the current folder"
+                             "or a new file in one; on the host only a file saves RAM"} +
+                     (has_auto ? "; auto: a file in $TMPDIR, /var/tmp or the current folder where "
+                                 "the host's RAM has no room for near and far memory, else ram"
                                : "") +
                      ". --memory resident has no far memory")
       ->check([has_auto](const std::string& text) { return check_far(text, has_auto); })

@@ -229,9 +229,9 @@ void TrainingFlags::add_files_to(CLI::App& command) {
       ->group(kPlanningHeading);
   command
       .add_flag("--no-cache", keeps_no_times,
-                "Measure the times of tasks and link anew, and keep none. Otherwise those of an "
-                "earlier start of the same step count (spillway cache shows them), until a step "
-                "differs from its prediction by more than 15 %")
+                "Measure the times of tasks and link, and keep none. Otherwise the times of an "
+                "earlier start of the same step are used (spillway cache shows them), until steps "
+                "differ from their prediction by more than 15 %")
       ->group(kPlanningHeading);
   command
       .add_flag("--dry-run", is_dry_run,
