@@ -114,11 +114,39 @@ __global__ void __launch_bounds__(kSortThreads)
 // Channels that a warp sums together: a group for each lane.
 constexpr std::size_t kSliceGroups = kWarp;
 
+// The most equal tokens that a warp adds up one after the other: further ones are of other warps.
+constexpr std::size_t kChunkTokens = 64;
+
+// Returns whether the `i`th sorted token is the first of its number, or begins a further chunk of
+// it.
+enum class Begins : std::uint8_t { kNothing, kNumber, kChunk };
+__device__ Begins begins_at(const PlacedToken* sorted, std::size_t i) {
+  const std::uint32_t token = sorted[i].token;
+  if (i == 0 || sorted[i - 1].token != token) return Begins::kNumber;
+  if (i < kChunkTokens || sorted[i - kChunkTokens].token != token) return Begins::kNothing;
+  std::size_t first = 0;  // of the token, between this and `last`
+  for (std::size_t last = i - kChunkTokens; first < last;) {
+    const std::size_t middle = (first + last) / 2;
+    if (sorted[middle].token == token) {
+      last = middle;
+    } else {
+      first = middle + 1;
+    }
+  }
+  return (i - first) % kChunkTokens == 0 ? Begins::kChunk : Begins::kNothing;
+}
+
+// Chunks but the first of a token lie as far apart as they are long, and so does what they add up.
+__device__ std::size_t part_of_chunk(std::size_t i, std::size_t groups) {
+  return i / kChunkTokens * groups;
+}
+
 // A warp for each sorted token and slice of channels. The first one of equal tokens adds the
-// gradients of all of them to the table's row, in their order.
+// gradients of a chunk of them to the table's row, in their order; the first one of each further
+// chunk adds those up in `parts`.
 template <class T>
-__global__ void add_rows(const PlacedToken* sorted, const T* dy, float* table, TokenMatrix m,
-                         std::size_t vocabulary) {
+__global__ void add_rows(const PlacedToken* sorted, const T* dy, float* table, float* parts,
+                         TokenMatrix m, std::size_t vocabulary) {
   const std::size_t lane = threadIdx.x % kWarp;
   const std::size_t groups = m.stride / kGroupLanes;
   const std::size_t slices = (groups + kSliceGroups - 1) / kSliceGroups;
@@ -126,14 +154,16 @@ __global__ void add_rows(const PlacedToken* sorted, const T* dy, float* table, T
     const std::size_t first = i / slices;
     const std::size_t group = i % slices * kSliceGroups + lane;
     const std::uint32_t token = sorted[first].token;
-    const bool is_first = first == 0 || sorted[first - 1].token != token;
-    if (!is_first || token >= vocabulary) continue;
+    if (token >= vocabulary) continue;
+    const Begins begins = begins_at(sorted, first);
+    if (begins == Begins::kNothing) continue;
     const bool is_inside = group < groups;
     Group sum{};
-    if (is_inside) sum = load_group(table, token * groups + group);
-    for (std::size_t begin = first, found = kWarp; found == kWarp; begin += kWarp) {
+    if (is_inside && begins == Begins::kNumber) sum = load_group(table, token * groups + group);
+    const std::size_t end = min(first + kChunkTokens, m.rows);
+    for (std::size_t begin = first, found = kWarp; begin < end && found == kWarp; begin += kWarp) {
       PlacedToken own{.token = token + 1, .place = 0};
-      if (begin + lane < m.rows) own = sorted[begin + lane];
+      if (begin + lane < end) own = sorted[begin + lane];
       found = warp_sum(own.token == token ? 1U : 0U);  // equal tokens stand together
 #pragma unroll 8
       for (unsigned j = 0; j < found; ++j) {
@@ -144,7 +174,36 @@ __global__ void add_rows(const PlacedToken* sorted, const T* dy, float* table, T
         for (int l = 0; l < kGroupLanes; ++l) sum.lanes[l] += gradient.lanes[l];
       }
     }
-    if (is_inside) store_group(table, token * groups + group, sum);
+    if (!is_inside) continue;
+    if (begins == Begins::kNumber) {
+      store_group(table, token * groups + group, sum);
+    } else {
+      store_group(parts, part_of_chunk(first, groups) + group, sum);
+    }
+  }
+}
+
+// A warp for each sorted token and slice of channels. The first one of tokens that have further
+// chunks adds what these have added up to the table's row, in their order.
+__global__ void add_parts(const PlacedToken* sorted, const float* parts, float* table,
+                          TokenMatrix m, std::size_t vocabulary) {
+  const std::size_t groups = m.stride / kGroupLanes;
+  const std::size_t slices = (groups + kSliceGroups - 1) / kSliceGroups;
+  for (std::size_t i = first_item() / kWarp; i < m.rows * slices; i += item_stride() / kWarp) {
+    const std::size_t first = i / slices;
+    const std::size_t group = i % slices * kSliceGroups + threadIdx.x % kWarp;
+    const std::uint32_t token = sorted[first].token;
+    if (token >= vocabulary || group >= groups) continue;
+    if (first > 0 && sorted[first - 1].token == token) continue;
+    std::size_t at = first + kChunkTokens;
+    if (at >= m.rows || sorted[at].token != token) continue;
+    Group sum = load_group(table, token * groups + group);
+    for (; at < m.rows && sorted[at].token == token; at += kChunkTokens) {
+      const Group part = load_group(parts, part_of_chunk(at, groups) + group);
+#pragma unroll
+      for (int l = 0; l < kGroupLanes; ++l) sum.lanes[l] += part.lanes[l];
+    }
+    store_group(table, token * groups + group, sum);
   }
 }
 
@@ -229,7 +288,16 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const EmbeddingForwa
   });
 }
 
-// The workspace holds the tokens twice.
+namespace {
+
+// The workspace holds the tokens twice, then a row for what each chunk adds up.
+um::Bytes placed_tokens(const TokenMatrix& m) {
+  constexpr um::Bytes kAlignment{256};
+  return um::round_up(um::Bytes{2 * m.rows * sizeof(PlacedToken)}, kAlignment);
+}
+
+}  // namespace
+
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const EmbeddingBackward& op) {
   const ParameterLayout layout{machine.precision, op.forward().parameters()};
   const auto add = [machine, op, layout, m = token_matrix(op.y)](const auto& operands,
@@ -244,17 +312,25 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const EmbeddingBackw
     const unsigned passes = (bits + kDigitBits - 1) / kDigitBits;
     enqueue(machine.stream, {.blocks = dim3{1}, .threads = dim3{kSortThreads}}, sort_tokens,
             tensor<const float>(operands.in.tokens), even, odd, m.rows, op.vocabulary, passes);
+    const PlacedToken* const sorted = passes % 2 == 0 ? odd : even;
+    auto* const parts = tensor<float>(arguments.workspace + placed_tokens(m).count());
     const std::size_t slices = (m.stride / kGroupLanes + kSliceGroups - 1) / kSliceGroups;
+    const std::size_t items = m.rows * slices * kWarp;
     with_element(machine.precision, [&]<class T>(T) {
-      launch(machine.stream, m.rows * slices * kWarp, add_rows<T>, passes % 2 == 0 ? odd : even,
-             tensor<const T>(operands.in.dy), table, m, op.vocabulary);
+      launch(machine.stream, items, add_rows<T>, sorted, tensor<const T>(operands.in.dy), table,
+             parts, m, op.vocabulary);
     });
+    if (m.rows > kChunkTokens) {
+      launch(machine.stream, items, add_parts, sorted, parts, table, m, op.vocabulary);
+    }
   };
   return kernel_of(op, add);
 }
 
 um::Bytes workspace_of(const Machine& /*machine*/, const EmbeddingBackward& op) {
-  return um::Bytes{2 * op.forward().tokens().elements() * sizeof(PlacedToken)};
+  const TokenMatrix m = token_matrix(op.y);
+  const std::size_t chunks = (m.rows + kChunkTokens - 1) / kChunkTokens;
+  return placed_tokens(m) + um::Bytes{chunks * m.stride * sizeof(float)};
 }
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ImageTokensForward& op) {

@@ -195,6 +195,15 @@ class Works {
                              .read = sorted + dy + rows,
                              .written = rows,
                              .ahead = group()});
+    // No token is so frequent that it has parts to add up.
+    constexpr std::size_t kChunkTokens = 64;
+    if (m.rows > kChunkTokens) {
+      work.launches.push_back({.blocks = blocks_for(m.rows * slices * kLanes),
+                               .threads = kBlock,
+                               .read = tokens,
+                               .written = 0,
+                               .ahead = 1});
+    }
     return {.kernels = {work}};
   }
   OperationWork operator()(const PositionsForward& op) const {

@@ -91,6 +91,19 @@ TEST_F(Sequences, AddUpTheGradientsOfManyTokens) {
   expect_same_on_host(spec, gradient);
 }
 
+// A GPU adds the gradients of a frequent token up in chunks.
+TEST_F(Sequences, AddUpTheGradientsOfFrequentTokens) {
+  for (const std::size_t vocabulary : {1U, 3U}) {
+    const EmbeddingBackward op{.y = texts(3, 400, 12), .vocabulary = vocabulary};
+    const ParameterSpec spec = op.forward().parameters();
+    Block tokens = numbers(drawn_tokens(1200, vocabulary));
+    Block dy = drawn(op.y, 2);
+    Block gradient = parameters(spec);
+    run(op, {&tokens, &dy, &gradient});
+    expect_same_on_host(spec, gradient, product_tolerance(1200));
+  }
+}
+
 TEST_P(Embeddings, OfNoTokenAreNoNumbers) {
   const EmbeddingForward op{.y = GetParam(), .vocabulary = 4};
   std::vector<float> drawn = drawn_tokens(op.tokens().elements(), 4);
