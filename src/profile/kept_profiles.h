@@ -16,16 +16,16 @@ namespace spillway {
 
 /// Returns the folder for what is kept between runs: "$XDG_CACHE_HOME/spillway", else
 /// "~/.cache/spillway"; the folder in $SPILLWAY_CACHE instead if that is set. Empty where that is
-/// "off" or there is no home.
+/// "off", or where HOME is not set.
 [[nodiscard]] std::filesystem::path cache_folder();
 
-/// What measured times depend on: steps, machine, library, build, memory mode and link.
+/// Everything that measured times depend on: steps, machine, library, build, memory mode and link.
 struct ProfileKey {
   nlohmann::json facts;  ///< by name
   um::Bytes room;        ///< near memory of the measurement: a task that needs more has no time
 };
 
-/// Returns the key of `measurement` on `context`, of which `ranks` on this machine measure at once.
+/// Returns the key of `measurement` on `context`, made by this many ranks on the machine at once.
 [[nodiscard]] ProfileKey profile_key(const ExecutionContext& context,
                                      const Measurement& measurement, std::size_t ranks);
 

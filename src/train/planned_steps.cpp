@@ -202,7 +202,7 @@ void PlannedSteps::plan_within(Bytes limit, const std::vector<PlanOfFile>& files
 Bytes PlannedSteps::limit_of(const KeptPlans& kept) const {
   if (request_.memory != MemoryMode::kResident && !options_.ranks.are_used() && kept.are_there()) {
     const std::optional<Bytes> same = kept.budget(options_.memory.budget, *choice_);
-    // What a plan uses of the automatic budget may be too little for another plan.
+    // Another plan may need more of the automatic budget than the kept one uses.
     const bool may_need_more = same && options_.memory.budget == kAutomatic &&
                                !kept.difference(options_.ranks, settings(), *same).text.empty();
     if (same && !may_need_more && *same >= choice_->need().smallest &&

@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Messages of TensorFlow's event.proto and summary.proto, of which no more than these fields are
-// needed, by protobuf's encoding: a field's number and kind, then its value.
+// Messages of TensorFlow's event.proto and summary.proto by protobuf's encoding. A field has a key
+// of its number and its kind, then its value. Only the fields below are written.
 enum class Kind : std::uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
 void add_varint(std::uint64_t number, std::string& message) {
@@ -59,8 +59,8 @@ std::uint32_t masked_crc(std::string_view bytes) {
   return std::rotr(crc, 15) + 0xa282ead8U;
 }
 
-// Returns "events.out.tfevents.1764441600.host.4711.0", as TensorFlow names them; the number is the
-// first for which there is no file.
+// Returns "events.out.tfevents.1764441600.host.4711.0", as TensorFlow names them, with the first
+// number that is free.
 std::string new_path(const fs::path& folder) {
   std::array<char, 256> host{"localhost"};
   gethostname(host.data(), host.size() - 1);

@@ -1,4 +1,4 @@
-// What a training says before its first step: RAM, times that are kept, and what it would do.
+// The beginning of a training: the RAM that it takes, times that are kept, dry runs.
 
 #include <gtest/gtest.h>
 
@@ -73,7 +73,7 @@ TEST(FarMemory, IsChosenByAutoAloneWhereItCanBe) {
 
 class KeptTimes : public testing::Test {
  protected:
-  // Of the usual length, unlike those of other tests, and kept in the test's own folder.
+  // Measures for the usual time, unlike other tests, and keeps the result in the test's own folder.
   [[nodiscard]] Arguments environment() const {
     return {"SPILLWAY_CACHE=" + folder_.file("cache"), "SPILLWAY_MEASURING_TIME=1"};
   }
@@ -97,7 +97,7 @@ TEST_F(KeptTimes, AreUsedByTheNextStart) {
   const Outcome first = train("--threads 1 --steps 1 --dry-run");
   EXPECT_EQ(kept().at("profiles").size(), 0U) << "a dry run writes nothing";
   expect_parts(first.errors, {"measuring tasks"});
-  const Outcome second = train("--threads 1 --steps 1");  // of which there is no miss
+  const Outcome second = train("--threads 1 --steps 1");  // too few for a miss
   const Outcome third = train("--threads 1 --steps 1");
   EXPECT_FALSE(summary_of(second).at("profile_kept"));
   EXPECT_TRUE(summary_of(third).at("profile_kept"));
