@@ -233,6 +233,21 @@ TEST_F(Resumed, TrainingGoesOnWithinAnotherBudgetAndElsewhere) {
   }
 }
 
+// A plan may use less of the automatic budget than another one needs.
+TEST_F(Resumed, TrainingPlansAnewWithinAllOfAnAutomaticBudget) {
+  const json begun = train(kept("--threads 1 --steps 2"));
+  const auto go_on = [&](const char* flags) {
+    return run_spillway({"train --net lenet --batch 8 --conv-algorithm direct --json -",
+                         kept("--resume"), Arguments{flags}});
+  };
+  const test::Outcome same = go_on("--steps 4");
+  EXPECT_EQ(same.errors.find("there is a new one"), std::string::npos) << same.errors;
+  EXPECT_EQ(summary_of(same).value("budget_bytes", 0), begun.value("budget_bytes", 1));
+  const test::Outcome other = go_on("--steps 6 --threads 2");
+  test::expect_parts(other.errors, {"made for 1 thread, not 2; there is a new one"});
+  EXPECT_EQ(other.errors.find("made for a budget of"), std::string::npos) << other.errors;
+}
+
 // oneDNN's older instructions stand for another processor.
 TEST_F(Resumed, TrainingGoesOnOnAnotherProcessor) {
   static_cast<void>(train(kept("--steps 2 --budget min+50%")));
