@@ -146,7 +146,7 @@ void PlannedSteps::plan(const PlanPath& path, const KeptPlans& kept) {
     expect_feasible(workload_->neediest_to_plan(), limit);
   }
   const Bytes most_far = um::saturating_difference(workload_->need().resident, limit);
-  if (is_too_much(limit, most_far)) spill(workload_->need().resident);
+  if (is_too_much(limit, most_far)) spill(most_far);
   plan_within(limit, files, kept);
   if (is_too_much(plans_.budget, far_memory_of_plans())) {
     spill(far_memory_of_plans());
