@@ -344,7 +344,7 @@ class Training {
     const TrainingSummary summary = trainer_.run();
     attempt([&] { report_->finish(training_json(trainer_, summary), summary); });
     report_->print(summary, options_.flags.profile_file);
-    if (is_far_off(summary) && trainer_.forget_profiles()) {
+    if (shows_other_times(summary) && trainer_.forget_profiles()) {
       tell("the next start measures these times anew\n");
     }
     attempt([&] { write_confusion(summary); });

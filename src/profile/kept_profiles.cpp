@@ -49,6 +49,20 @@ std::string now_text() {
       fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
 }
 
+// Tells programs apart that were built from other sources.
+std::string program_stamp() {
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  const auto time = fs::last_write_time(program, ignored).time_since_epoch().count();
+  return fmt::format("{} {}", fs::file_size(program, ignored), time);
+}
+
+std::string far_of(const um::ManagedOptions& space) {
+  if (space.far.file.empty()) return "ram";
+  std::error_code ignored;
+  return "file:" + fs::absolute(space.far.file, ignored).lexically_normal().string();
+}
+
 fs::file_time_type time_of(const fs::path& path) {
   std::error_code ignored;
   return fs::last_write_time(path, ignored);
@@ -73,29 +87,27 @@ ProfileKey profile_key(const ExecutionContext& context, const Measurement& measu
   for (const RepeatedStep& part : measurement.workload.training_steps()) {
     steps.push_back({{"graph", prefetch::fingerprint(part.step.graph)}, {"batch", part.batch}});
   }
-  return {
-      .facts = {{"build", SPILLWAY_BUILD},
-                {"device", context.device->name()},
-                {"backend", context.backend->description()},
-                {"steps", std::move(steps)},
-                {"page_bytes", measurement.workload.page().count()},
-                {"memory", to_string(measurement.mode)},
-                {"with_link", measurement.with_link},
-                {"with_far_updates", measurement.with_far_updates},
-                {"far", space.far.file.empty()
-                            ? "ram"
-                            : "file:" + fs::absolute(space.far.file).lexically_normal().string()},
-                {"far_checksums", space.far.checksums},
-                {"link_bandwidth", space.link.bandwidth
-                                       ? json(space.link.bandwidth->bytes_per_second())
-                                       : json(nullptr)},
-                {"link_latency_ns", space.link.latency.count()},
-                {"fault_latency_ns", space.fault_latency.count()},
-                {"paging", static_cast<int>(space.paging)},
-                {"oversubscribe", space.gpu.oversubscribe},
-                {"discards", space.gpu.tells_discards()},
-                {"ranks", ranks}},
-      .room = std::min(measurement.limit, measurement.workload.need().resident)};
+  return {.facts = {{"build", SPILLWAY_BUILD},
+                    {"program", program_stamp()},
+                    {"device", context.device->name()},
+                    {"backend", context.backend->description()},
+                    {"steps", std::move(steps)},
+                    {"page_bytes", measurement.workload.page().count()},
+                    {"memory", to_string(measurement.mode)},
+                    {"with_link", measurement.with_link},
+                    {"with_far_updates", measurement.with_far_updates},
+                    {"far", far_of(space)},
+                    {"far_checksums", space.far.checksums},
+                    {"link_bandwidth", space.link.bandwidth
+                                           ? json(space.link.bandwidth->bytes_per_second())
+                                           : json(nullptr)},
+                    {"link_latency_ns", space.link.latency.count()},
+                    {"fault_latency_ns", space.fault_latency.count()},
+                    {"paging", static_cast<int>(space.paging)},
+                    {"oversubscribe", space.gpu.oversubscribe},
+                    {"discards", space.gpu.tells_discards()},
+                    {"ranks", ranks}},
+          .room = std::min(measurement.limit, measurement.workload.need().resident)};
 }
 
 std::optional<KeptProfile> KeptProfiles::find(const ProfileKey& key,
@@ -107,15 +119,18 @@ std::optional<KeptProfile> KeptProfiles::find(const ProfileKey& key,
     const prefetch::JsonFile file{path.string()};
     file.expect_format(kFormat, kVersion);
     const json& value = file.value();
-    if (value.at("key") != key.facts) return std::nullopt;  // of the same hash
+    if (value.at("key") != prefetch::as_utf8(key.facts)) return std::nullopt;  // of the same hash
     if (um::Bytes{file.root().at("room_bytes").integer()} < key.room) return std::nullopt;
     const std::vector<RepeatedStep>& steps = workload.training_steps();
     const json& list = value.at("profiles");
     if (list.size() != steps.size()) return std::nullopt;
     KeptProfile kept{.profiles = {}, .measured = file.root().at("measured").string()};
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      kept.profiles.push_back(prefetch::read_profile(
-          prefetch::JsonFile{list[i].dump(), path.string()}, steps[i].step.graph));
+      const prefetch::TaskGraph& graph = steps[i].step.graph;
+      prefetch::Profile profile =
+          prefetch::read_profile(prefetch::JsonFile{list[i].dump(), path.string()}, graph);
+      profile.far_updates = prefetch::far_update_times(graph, profile.link);
+      kept.profiles.push_back(std::move(profile));
     }
     return kept;
   } catch (const um::Error&) {
@@ -154,7 +169,9 @@ std::vector<KeptProfiles::Entry> KeptProfiles::entries() const {
   for (const fs::path& path : files()) {
     std::error_code ignored;
     Entry entry{.file = path.filename().string(), .title = "cannot be read"};
-    entry.size = um::Bytes{fs::file_size(path, ignored)};
+    const std::uintmax_t bytes = fs::file_size(path, ignored);
+    if (ignored) continue;  // it has just gone
+    entry.size = um::Bytes{bytes};
     try {
       const prefetch::JsonFile file{path.string()};
       const prefetch::JsonView root = file.root();
@@ -190,9 +207,11 @@ fs::path KeptProfiles::path_of(const ProfileKey& key) const {
 std::vector<fs::path> KeptProfiles::files() const {
   std::vector<std::pair<fs::file_time_type, fs::path>> found;
   std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator{folder_, ignored}) {
-    if (!entry.path().filename().string().ends_with(kEnding)) continue;
-    found.emplace_back(time_of(entry.path()), entry.path());
+  fs::directory_iterator entry{folder_, ignored};
+  for (; !ignored && entry != fs::directory_iterator{}; entry.increment(ignored)) {
+    // What a killed process left has a longer name.
+    if (entry->path().filename().string().find(kEnding) == std::string::npos) continue;
+    found.emplace_back(time_of(entry->path()), entry->path());
   }
   std::ranges::sort(found, std::greater{});
   std::vector<fs::path> all;

@@ -145,11 +145,11 @@ void PlannedSteps::plan(const PlanPath& path, const KeptPlans& kept) {
   } else {
     expect_feasible(workload_->neediest_to_plan(), limit);
   }
-  const Bytes most_far = um::saturating_difference(workload_->need().resident, limit);
-  if (is_too_much(limit, most_far)) spill(most_far);
   plan_within(limit, files, kept);
   if (is_too_much(plans_.budget, far_memory_of_plans())) {
-    spill(far_memory_of_plans());
+    // The file of unified memory has room for all of it.
+    spill(request_.memory == MemoryMode::kManaged ? workload_->need().resident
+                                                  : far_memory_of_plans());
     if (files.empty()) workload_ = &choice_->within(limit);
     plan_within(limit, files, kept);
   }
@@ -386,7 +386,7 @@ void PlannedSteps::keep(const std::vector<prefetch::Profile>& profiles) const {
       options_.network.name + " at batch " + std::to_string(options_.step.batch);
   try {
     KeptProfiles{options_.planning.cache}.keep(*key_, title, *workload_, profiles);
-  } catch (const um::Error& error) {
+  } catch (const std::exception& error) {
     if (events_.on_warning) {
       events_.on_warning(std::string{"measured times are not kept: "} + error.what());
     }

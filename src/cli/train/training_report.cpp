@@ -42,14 +42,19 @@ json to_json(const um::Counters& counters) {
           {"fault_seconds", um::seconds(counters.fault_time)}};
 }
 
-// Says that a prediction is wrong by much, and why, where steps ran long enough to tell.
-std::string reason_of_error(const TrainingSummary& summary, const std::string& profile_file) {
+// Whether steps ran long enough to tell why a prediction is wrong.
+bool ran_long(const TrainingSummary& summary) {
   constexpr std::uint64_t kFewSteps = 10;
   constexpr std::chrono::seconds kLongEnough{1};
-  constexpr double kUnsteady = 1.3;
   const auto steps = static_cast<std::int64_t>(summary.steps_run);
+  return summary.steps_run > kFewSteps && steps * summary.median_step >= kLongEnough;
+}
+
+// Says that a prediction is wrong by much, and why, where that can be told.
+std::string reason_of_error(const TrainingSummary& summary, const std::string& profile_file) {
+  constexpr double kUnsteady = 1.3;
   std::string off = ": more than 15 % off";
-  if (summary.steps_run <= kFewSteps || steps * summary.median_step < kLongEnough) return off;
+  if (!ran_long(summary)) return off;
   const double quick = um::seconds(summary.quick_step);
   const double slow = um::seconds(summary.slow_step);
   if (slow > kUnsteady * quick) {
@@ -104,6 +109,10 @@ std::string clock_text(double seconds) {
 bool is_far_off(const TrainingSummary& summary) {
   const auto error = error_of(summary);
   return error && std::abs(*error) > kLargestError;
+}
+
+bool shows_other_times(const TrainingSummary& summary) {
+  return is_far_off(summary) && ran_long(summary);
 }
 
 void expect_own_log(const std::string& path) {

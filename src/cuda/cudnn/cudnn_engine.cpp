@@ -78,10 +78,10 @@ bool has_no_room_for_parts(const CudnnTarget& target, const CudnnDescriptor& eng
   whole.set_all(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, std::span<const CudnnDescriptor>{choices});
   try {
     whole.finalize();
-    return workspace < workspace_of(target, whole) + kCountersAlone;
   } catch (const CudnnError&) {  // it always splits
     return workspace < kCountersAlone;
   }
+  return workspace < workspace_of(target, whole) + kCountersAlone;
 }
 
 EngineConfig describe(const CudnnTarget& target, CudnnDescriptor config) {

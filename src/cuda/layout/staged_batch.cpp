@@ -2,6 +2,7 @@
 
 #include <tbb/blocked_range.h>
 #include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -21,12 +22,21 @@ std::size_t image_element(bool is_bf16, const LoadBatch& op) {
 
 // One thread moves some 10 GB/s, less than a GPU of today takes in.
 template <class From, class To>
-void copy_by_all(std::span<const From> from, To* to) {
+void copy_by_some(std::span<const From> from, To* to) {
   constexpr std::size_t kGrain = std::size_t{1} << 17U;
-  tbb::parallel_for(tbb::blocked_range<std::size_t>{0, from.size(), kGrain},
-                    [&](const tbb::blocked_range<std::size_t>& part) {
-                      std::ranges::copy(from.subspan(part.begin(), part.size()), to + part.begin());
-                    });
+  constexpr int kMostThreads = 8;
+  if (from.size() <= kGrain) {
+    std::ranges::copy(from, to);
+    return;
+  }
+  static tbb::task_arena threads{kMostThreads};
+  threads.execute([&] {
+    tbb::parallel_for(tbb::blocked_range<std::size_t>{0, from.size(), kGrain},
+                      [&](const tbb::blocked_range<std::size_t>& part) {
+                        std::ranges::copy(from.subspan(part.begin(), part.size()),
+                                          to + part.begin());
+                      });
+  });
 }
 
 um::Bytes byte_numbers_size(const LoadBatch& op) {
@@ -48,7 +58,7 @@ void StagedBatch::fill(const LoadBatch& op, const Batch& batch, std::size_t firs
   um::expects(to.size() >= bytes().count(), "room for a batch");
   const auto put = [&](um::Bytes at, const auto& numbers) {
     const std::span bytes = std::as_bytes(numbers);
-    copy_by_all(bytes, to.subspan(at.count(), bytes.size()).data());
+    copy_by_some(bytes, to.subspan(at.count(), bytes.size()).data());
   };
   const auto samples_of = [&](const auto& images) {
     return std::span{images}.subspan(first * op.x.image.elements(), op.x.elements());
@@ -58,7 +68,8 @@ void StagedBatch::fill(const LoadBatch& op, const Batch& batch, std::size_t firs
     put(byte_numbers_, std::span{batch.byte_numbers});
     put(images_, samples_of(batch.bytes));
   } else if (is_bf16_) {
-    copy_by_all(samples_of(batch.images), reinterpret_cast<Bfloat16*>(to.data() + images_.count()));
+    copy_by_some(samples_of(batch.images),
+                 reinterpret_cast<Bfloat16*>(to.data() + images_.count()));
   } else {
     put(images_, samples_of(batch.images));
   }

@@ -233,6 +233,20 @@ TEST(Trainer, MeasuresOnceWhatIsKept) {
   EXPECT_GT(measured, 0);
 }
 
+// The times of updates on the far side follow from the link's.
+TEST(Trainer, PlansFarUpdatesByKeptTimes) {
+  const test::TemporaryFolder folder;
+  TrainerOptions options = small_options(2);
+  options.planning.cache = folder.path();
+  options.planning.update = UpdateRule::kFar;
+  options.memory.budget = "min+30%";
+  Trainer first{test::small_context(), options, {}};
+  Trainer second{test::small_context(), options, {}};
+  EXPECT_NE(second.kept_since(), std::nullopt);
+  EXPECT_FALSE(second.profile().far_updates.empty());
+  EXPECT_EQ(second.profile().far_updates, first.profile().far_updates);
+}
+
 // The model's link copies what tasks read, as the copy mode does.
 TEST(Trainer, CopiesNothingThatIsReadWithUnifiedMemory) {
   const test::TemporaryFolder folder;

@@ -60,7 +60,7 @@ class WeightedLayer : public KernelRunner, public ::testing::WithParamInterface<
   // Runs every algorithm. The Winograd transforms F(4,3) multiply by up to 8 and sum rows of such
   // numbers, once per direction. Lavin and Gray ("Fast algorithms for convolutional neural
   // networks", 2016) measured about twenty times the error of a direct convolution. cuDNN's engine
-  // 17 is of this kind by its error in fp32 on an H200.
+  // 17 errs more than a sum, too: by 1.08 times the tolerance in fp32 on an H200.
   template <class Shape>
   void expect_sums(const Operation& operation, Block a, Block b, const Shape& shape,
                    const Values& expected, std::size_t terms) {
@@ -73,9 +73,10 @@ class WeightedLayer : public KernelRunner, public ::testing::WithParamInterface<
       SCOPED_TRACE(algorithm.name);
       Block result = fresh(shape);
       run_with(algorithm.name, operation, {&a, &b, &result});
-      const bool is_winograd =
-          algorithm.name == "winograd" || algorithm.name.starts_with("engine17_");
-      const double tolerance = (is_winograd ? 20 : 1) * product_tolerance(terms);
+      const int factor = algorithm.name == "winograd"              ? 20
+                         : algorithm.name.starts_with("engine17_") ? 2
+                                                                   : 1;
+      const double tolerance = factor * product_tolerance(terms);
       if (std::holds_alternative<LinearBackwardWeights>(operation)) {  // sums are written as floats
         host::expect_near(values(shape, result), expected, tolerance);
       } else {

@@ -143,6 +143,13 @@ TEST_F(CudaManagedSpaceTest, MovesALargeRangeByHintsThatLetLaunchesInBetween) {
                  "um out: prefetch far slab 16+4", "um out: record"}));
   EXPECT_EQ(made.counters().bytes_prefetched, 40_MiB);
   EXPECT_EQ(made.counters().bytes_offloaded, 40_MiB);
+
+  own.hold();  // one hint out waits for the last one
+  made.hints().prefetch(made.slab(), MemoryTier::kFar, [](const std::exception_ptr&) {});
+  own.wait_until_noted("um out 2: prefetch far slab 0+4");
+  std::this_thread::sleep_for(std::chrono::milliseconds{20});
+  EXPECT_EQ(own.take_log(), Log{"um out 2: prefetch far slab 0+4"});
+  own.let_go();
 }
 
 TEST_F(CudaManagedSpaceTest, HasTwoOffloadsUnderWayThatEndInTheirOrder) {
