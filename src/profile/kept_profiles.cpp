@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "prefetch/far_update.h"
 #include "prefetch/files/json.h"
 #include "prefetch/files/profile_file.h"
 #include "prefetch/task_graph.h"

@@ -1,11 +1,10 @@
 #include "src/cuda/layout/staged_batch.h"
 
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
 #include <algorithm>
 #include <cstdint>
+#include <system_error>
+#include <thread>
+#include <vector>
 
 #include "src/ops/tensor.h"
 #include "um/error.h"
@@ -23,20 +22,26 @@ std::size_t image_element(bool is_bf16, const LoadBatch& op) {
 // One thread moves some 10 GB/s, less than a GPU of today takes in.
 template <class From, class To>
 void copy_by_some(std::span<const From> from, To* to) {
-  constexpr std::size_t kGrain = std::size_t{1} << 17U;
-  constexpr int kMostThreads = 8;
-  if (from.size() <= kGrain) {
-    std::ranges::copy(from, to);
-    return;
+  constexpr std::size_t kLeast = std::size_t{1} << 20U;  // elements of a thread
+  constexpr std::size_t kMostThreads = 8;
+  const std::size_t processors = std::max(std::thread::hardware_concurrency(), 1U);
+  const std::size_t parts =
+      std::clamp<std::size_t>(from.size() / kLeast, 1, std::min(processors, kMostThreads));
+  const auto copy = [&](std::size_t part) {
+    const std::size_t begin = from.size() * part / parts;
+    const std::size_t end = from.size() * (part + 1) / parts;
+    std::ranges::copy(from.subspan(begin, end - begin), to + begin);
+  };
+  std::vector<std::jthread> others;
+  others.reserve(parts - 1);
+  for (std::size_t part = 1; part < parts; ++part) {
+    try {
+      others.emplace_back(copy, part);
+    } catch (const std::system_error&) {  // the system has no thread to give
+      copy(part);
+    }
   }
-  static tbb::task_arena threads{kMostThreads};
-  threads.execute([&] {
-    tbb::parallel_for(tbb::blocked_range<std::size_t>{0, from.size(), kGrain},
-                      [&](const tbb::blocked_range<std::size_t>& part) {
-                        std::ranges::copy(from.subspan(part.begin(), part.size()),
-                                          to + part.begin());
-                      });
-  });
+  copy(0);
 }
 
 um::Bytes byte_numbers_size(const LoadBatch& op) {

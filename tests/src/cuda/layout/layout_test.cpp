@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <memory_resource>
 #include <set>
 #include <tuple>
 #include <vector>
 
 #include "src/cuda/layout/parameter_layout.h"
+#include "src/cuda/layout/staged_batch.h"
 #include "src/ops/tensor.h"
 #include "tests/src/printed_parameters.h"
 #include "um/error.h"
@@ -202,6 +204,38 @@ TEST(CudaLinearWeights, HaveTheirColumnsInTheOrderOfAnImage) {
   EXPECT_EQ(block.layout.bias_count(), 0U);
   EXPECT_EQ(block.float_at(block.layout.weights(), 4 * 48 + (2 * 2 + 1) * 8 + 5),
             values[4 * 36 + (5 * 3 + 2) * 2 + 1]);
+}
+
+// So large that several threads copy it.
+TEST(StagedBatch, HasAllNumbersOfALargeBatch) {
+  const LoadBatch load{.x = {14, {3, 256, 255}}};
+  Batch batch = empty_batch(*std::pmr::new_delete_resource());
+  const std::size_t skipped = 2;  // samples of other sub-steps
+  const std::size_t each = load.x.image.elements();
+  for (std::size_t i = 0; i < (skipped + load.x.batch) * each; ++i) {
+    batch.images.push_back(static_cast<float>(i % 251) + 0.37F);
+  }
+  batch.labels.assign(skipped + load.x.batch, 7);
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    const StagedBatch staged{precision, load};
+    std::vector<std::byte> bytes(staged.bytes().count());
+    staged.fill(load, batch, skipped, bytes);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < load.x.elements(); ++i) {
+      const float wanted = batch.images[skipped * each + i];
+      const std::byte* const images = bytes.data() + staged.images().count();
+      if (precision == Precision::kFp32) {
+        float is = 0;
+        std::memcpy(&is, images + i * sizeof is, sizeof is);
+        wrong += is == wanted ? 0 : 1;
+      } else {
+        Bfloat16 is;
+        std::memcpy(&is, images + i * sizeof is, sizeof is);
+        wrong += is.bits() == Bfloat16{wanted}.bits() ? 0 : 1;
+      }
+    }
+    EXPECT_EQ(wrong, 0U);
+  }
 }
 
 }  // namespace
