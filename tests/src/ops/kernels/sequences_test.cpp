@@ -70,14 +70,17 @@ TEST_P(Embeddings, AddUpTheirGradientsInOrder) {
   constexpr std::size_t kVocabulary = 5;
   EmbeddingBackward op{.y = GetParam(), .vocabulary = kVocabulary};
   const ParameterSpec spec = op.forward().parameters();
-  Block tokens = numbers(drawn_tokens(op.forward().tokens().elements(), kVocabulary));
+  const std::size_t count = op.forward().tokens().elements();
+  Block tokens = numbers(drawn_tokens(count, kVocabulary));
   Block dy = drawn(op.y, 2);
   Block gradient = parameters(spec);
+  // A GPU adds up to 64 equal ones in order.
+  const double tolerance = count <= 64 ? 0 : product_tolerance(2 * count);
   run(op, {&tokens, &dy, &gradient});
-  expect_same_on_host(spec, gradient);
+  expect_same_on_host(spec, gradient, tolerance);
   op.accumulates = true;
   run(op, {&tokens, &dy, &gradient, &gradient});
-  expect_same_on_host(spec, gradient);
+  expect_same_on_host(spec, gradient, tolerance);
 }
 
 // More tokens than a block has threads, and numbers of several digits.
