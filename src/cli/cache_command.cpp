@@ -66,7 +66,8 @@ void add_cache_command(CLI::App& app) {
   command->add_option("--json", *json,
                       "Write what is kept to this file, - for standard output instead of the text");
   CLI::App* const clearing = command->add_subcommand("clear", "Remove all measured times");
-  clearing->callback([] {
+  clearing->callback([json] {
+    if (!json->empty()) throw um::Error{"cache clear shows nothing: leave out --json"};
     const KeptProfiles kept = kept_profiles();
     const std::size_t removed = kept.clear();
     fmt::print("removed the times of {} from {}\n", um::count_of(removed, "step"),

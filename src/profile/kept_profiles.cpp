@@ -210,7 +210,7 @@ std::vector<fs::path> KeptProfiles::files() const {
   std::error_code ignored;
   fs::directory_iterator entry{folder_, ignored};
   for (; !ignored && entry != fs::directory_iterator{}; entry.increment(ignored)) {
-    // What a killed process left has a longer name.
+    // A killed process leaves files with longer names.
     if (entry->path().filename().string().find(kEnding) == std::string::npos) continue;
     found.emplace_back(time_of(entry->path()), entry->path());
   }

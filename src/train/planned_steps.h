@@ -46,7 +46,7 @@ class PlannedSteps {
   [[nodiscard]] MemoryMode memory() const { return request_.memory; }
   /// Far memory, link and paging: as asked for, except a far file because RAM has no room.
   [[nodiscard]] const um::ManagedOptions& space() const { return space_; }
-  /// Whether that is because RAM has no room for near and far memory.
+  /// Whether far memory is in a file because RAM has no room for it.
   [[nodiscard]] bool has_spilled() const { return has_spilled_; }
   /// What they need in near memory, wherever their state is best.
   [[nodiscard]] prefetch::NearNeed need() const { return choice_->need(); }

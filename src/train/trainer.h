@@ -55,7 +55,7 @@ class Trainer {
   [[nodiscard]] const ExecutionContext& context() const { return context_; }
   [[nodiscard]] const Workload& workload() const { return steps_->workload(); }
   [[nodiscard]] MemoryMode memory() const { return steps_->memory(); }
-  /// Far memory, link and paging; a far file is one's own choice only unless has_spilled().
+  /// Far memory, link and paging: as asked for, or with a far file where has_spilled().
   [[nodiscard]] const um::ManagedOptions& space() const { return steps_->space(); }
   /// Whether far memory is in a file because RAM has no room for it.
   [[nodiscard]] bool has_spilled() const { return steps_->has_spilled(); }

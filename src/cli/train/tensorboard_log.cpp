@@ -53,7 +53,8 @@ std::string event_of(std::uint64_t step) {
   return event;
 }
 
-// Returns the check sum of a TFRecord, which is never that of a text that has its own in it.
+// Returns the check sum of a TFRecord: a CRC that is turned and moved, so that records may hold
+// CRCs.
 std::uint32_t masked_crc(std::string_view bytes) {
   const std::uint32_t crc = um::crc32c(std::as_bytes(std::span{bytes}));
   return std::rotr(crc, 15) + 0xa282ead8U;

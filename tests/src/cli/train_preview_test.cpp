@@ -141,6 +141,7 @@ TEST_F(KeptTimes, AreShownAndCleared) {
   const json entry = kept().at("profiles")[0];
   EXPECT_EQ(entry.at("title"), "lenet at batch 8");
   EXPECT_GT(entry.at("bytes"), 0);
+  expect_refused(kFailure, "cache --json x.json clear", {"leave out --json"}, environment());
   expect_parts(succeed("cache clear", environment()).output, {"removed the times of 1 step"});
   EXPECT_EQ(kept().at("profiles").size(), 0U);
   expect_refused(kFailure, "cache", {"nothing is kept", "SPILLWAY_CACHE"}, "SPILLWAY_CACHE=off");

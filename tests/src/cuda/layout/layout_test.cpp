@@ -206,7 +206,7 @@ TEST(CudaLinearWeights, HaveTheirColumnsInTheOrderOfAnImage) {
             values[4 * 36 + (5 * 3 + 2) * 2 + 1]);
 }
 
-// So large that several threads copy it.
+// Several threads copy so large a batch.
 TEST(StagedBatch, HasAllNumbersOfALargeBatch) {
   const LoadBatch load{.x = {14, {3, 256, 255}}};
   Batch batch = empty_batch(*std::pmr::new_delete_resource());
