@@ -14,6 +14,7 @@ sys.path.insert(0, str(HERE.parents[2] / "tools" / "gpu"))
 
 import correct
 import pytorch_side
+import rebuild_plan
 import speed
 import stages
 import trains
@@ -41,6 +42,14 @@ class Checks(unittest.TestCase):
         with mock.patch.dict(os.environ, FAKE=fake), self.assertRaises(Failure) as caught:
             function(self.bench(), self.check)
         return str(caught.exception)
+
+    def test_packed_files_have_plain_names(self):  # ccache's dependencies lead through the build
+        plan = rebuild_plan.Plan.__new__(rebuild_plan.Plan)
+        plan.files = {}
+        said = ["x.o: #deps 2", "    ../../src/cuda/plugin.cpp", "    /usr/include/stdio.h"]
+        with mock.patch.object(rebuild_plan, "ninja", return_value=said):
+            plan.add_dependencies("x.o")
+        self.assertEqual(list(map(str, plan.files)), ["src/cuda/plugin.cpp"])
 
     def test_identity_names_what_has_other_weights_or_losses(self):
         reason = self.reason(correct.identity, "copy:weights_sha256=other")
