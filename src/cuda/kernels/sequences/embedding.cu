@@ -114,29 +114,24 @@ __global__ void __launch_bounds__(kSortThreads)
 // Channels that a warp sums together: a group for each lane.
 constexpr std::size_t kSliceGroups = kWarp;
 
-// The most equal tokens that a warp adds up one after the other: further ones are of other warps.
+// Many equal tokens are added up in chunks, by a warp each. Chunks end at multiples of this number,
+// and the first one has at least so many tokens.
 constexpr std::size_t kChunkTokens = 64;
 
-// Returns whether the `i`th sorted token is the first of its number, or begins a further chunk of
-// it.
+__device__ std::size_t end_of_first_chunk(std::size_t first) {
+  return (first + 2 * kChunkTokens - 1) / kChunkTokens * kChunkTokens;
+}
+
+// A sorted token begins its number, begins a further chunk of equal tokens, or neither.
 enum class Begins : std::uint8_t { kNothing, kNumber, kChunk };
 __device__ Begins begins_at(const PlacedToken* sorted, std::size_t i) {
   const std::uint32_t token = sorted[i].token;
   if (i == 0 || sorted[i - 1].token != token) return Begins::kNumber;
-  if (i < kChunkTokens || sorted[i - kChunkTokens].token != token) return Begins::kNothing;
-  std::size_t first = 0;  // of the token, between this and `last`
-  for (std::size_t last = i - kChunkTokens; first < last;) {
-    const std::size_t middle = (first + last) / 2;
-    if (sorted[middle].token == token) {
-      last = middle;
-    } else {
-      first = middle + 1;
-    }
-  }
-  return (i - first) % kChunkTokens == 0 ? Begins::kChunk : Begins::kNothing;
+  const bool is_chunk = i % kChunkTokens == 0 && sorted[i - kChunkTokens].token == token;
+  return is_chunk ? Begins::kChunk : Begins::kNothing;
 }
 
-// Chunks but the first of a token lie as far apart as they are long, and so does what they add up.
+// Returns the row for the sums of the chunk that begins at the `i`th sorted token.
 __device__ std::size_t part_of_chunk(std::size_t i, std::size_t groups) {
   return i / kChunkTokens * groups;
 }
@@ -158,9 +153,11 @@ __global__ void add_rows(const PlacedToken* sorted, const T* dy, float* table, f
     const Begins begins = begins_at(sorted, first);
     if (begins == Begins::kNothing) continue;
     const bool is_inside = group < groups;
+    const bool is_first = begins == Begins::kNumber;
     Group sum{};
-    if (is_inside && begins == Begins::kNumber) sum = load_group(table, token * groups + group);
-    const std::size_t end = min(first + kChunkTokens, m.rows);
+    if (is_inside && is_first) sum = load_group(table, token * groups + group);
+    const std::size_t end =
+        min(is_first ? end_of_first_chunk(first) : first + kChunkTokens, m.rows);
     for (std::size_t begin = first, found = kWarp; begin < end && found == kWarp; begin += kWarp) {
       PlacedToken own{.token = token + 1, .place = 0};
       if (begin + lane < end) own = sorted[begin + lane];
@@ -175,7 +172,7 @@ __global__ void add_rows(const PlacedToken* sorted, const T* dy, float* table, f
       }
     }
     if (!is_inside) continue;
-    if (begins == Begins::kNumber) {
+    if (is_first) {
       store_group(table, token * groups + group, sum);
     } else {
       store_group(parts, part_of_chunk(first, groups) + group, sum);
@@ -195,7 +192,7 @@ __global__ void add_parts(const PlacedToken* sorted, const float* parts, float* 
     const std::uint32_t token = sorted[first].token;
     if (token >= vocabulary || group >= groups) continue;
     if (first > 0 && sorted[first - 1].token == token) continue;
-    std::size_t at = first + kChunkTokens;
+    std::size_t at = end_of_first_chunk(first);
     if (at >= m.rows || sorted[at].token != token) continue;
     Group sum = load_group(table, token * groups + group);
     for (; at < m.rows && sorted[at].token == token; at += kChunkTokens) {
