@@ -127,7 +127,8 @@ TEST_F(KeptTimes, AreMeasuredAnewAfterAMiss) {
     }
   }
   std::ofstream{path} << file.dump();
-  const Outcome missed = train("--steps 5");
+  EXPECT_TRUE(summary_of(train("--steps 5")).at("profile_kept")) << "too few steps for a miss";
+  const Outcome missed = train("--steps 12");
   expect_parts(missed.errors, {"times measured on ", "the next start measures these times anew"});
   EXPECT_EQ(kept().at("profiles").size(), 0U);
   EXPECT_FALSE(summary_of(train("--steps 1")).at("profile_kept"));

@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(kSortThreads)
 constexpr std::size_t kSliceGroups = kWarp;
 
 // Many equal tokens are added up in chunks, by a warp each. Chunks end at multiples of this number,
-// and the first one has at least so many tokens.
+// and the first one has at least that number of tokens.
 constexpr std::size_t kChunkTokens = 64;
 
 __device__ std::size_t end_of_first_chunk(std::size_t first) {
