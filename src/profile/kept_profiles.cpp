@@ -216,6 +216,7 @@ std::vector<fs::path> KeptProfiles::files() const {
   }
   std::ranges::sort(found, std::greater{});
   std::vector<fs::path> all;
+  all.reserve(found.size());
   for (auto& [time, path] : found) all.push_back(std::move(path));
   return all;
 }

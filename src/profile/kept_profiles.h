@@ -54,7 +54,7 @@ class KeptProfiles {
   void keep(const ProfileKey& key, const std::string& title, const Workload& workload,
             const std::vector<prefetch::Profile>& profiles) const;
   /// Removes what is kept under `key`. Returns whether something was.
-  bool forget(const ProfileKey& key) const;
+  [[nodiscard]] bool forget(const ProfileKey& key) const;
 
   /// One file.
   struct Entry {
@@ -71,7 +71,7 @@ class KeptProfiles {
   [[nodiscard]] std::vector<Entry> entries() const;
   /// Removes all files of profiles, and nothing else. Returns how many there were. Throws:
   /// um::Error when one cannot be removed.
-  std::size_t clear() const;
+  [[nodiscard]] std::size_t clear() const;
 
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 

@@ -56,7 +56,7 @@ class PlannedSteps {
   /// When they were measured, if they were kept by an earlier run: "2026-11-29 19:10 UTC".
   [[nodiscard]] const std::optional<std::string>& kept_since() const { return kept_since_; }
   /// Has the next run measure them anew. Returns whether they were kept.
-  bool forget_profiles() const;
+  [[nodiscard]] bool forget_profiles() const;
   [[nodiscard]] const Plans& plans() const { return plans_; }
   /// Returns the settings that a checkpoint keeps, without the bytes of the budget.
   [[nodiscard]] KeptSettings settings() const;

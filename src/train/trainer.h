@@ -80,7 +80,7 @@ class Trainer {
     return steps_->kept_since();
   }
   /// Has the next run measure them anew. Returns whether they were kept.
-  bool forget_profiles() const { return steps_->forget_profiles(); }
+  [[nodiscard]] bool forget_profiles() const { return steps_->forget_profiles(); }
   [[nodiscard]] const prefetch::Plan& plan() const { return plans().training.back(); }
 
  private:

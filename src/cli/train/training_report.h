@@ -107,7 +107,7 @@ class TrainingReport {
 
 /// Returns whether steps took other times than predicted, by more than 15 %.
 [[nodiscard]] bool is_far_off(const TrainingSummary& summary);
-/// Returns whether they did so in so many steps that the times are not to be kept.
+/// Returns whether more than ten steps did so: the kept times are wrong.
 [[nodiscard]] bool shows_other_times(const TrainingSummary& summary);
 
 /// Returns "1:02:03" or "2:03".
