@@ -90,6 +90,7 @@ std::string text_tables(const std::vector<TableLine>& lines, std::size_t width) 
   std::string tables;
   for (std::size_t next = 1; next < columns || tables.empty();) {
     std::vector<TableLine> part;
+    part.reserve(lines.size());
     for (const TableLine& line : lines) part.push_back({line.front()});
     for (std::size_t used = width_of(0); next < columns; ++next) {
       used += kGap + width_of(next);
