@@ -1,7 +1,5 @@
 #include "prefetch/task_graph.h"
 
-#include <string_view>
-
 namespace spillway::prefetch {
 namespace {
 
@@ -67,6 +65,12 @@ std::uint64_t fingerprint(const TaskGraph& graph) {
     print.add(static_cast<std::uint64_t>(exchange.ready) +
               (static_cast<std::uint64_t>(exchange.collective) << 32U));
   }
+  return print.value();
+}
+
+std::uint64_t fingerprint(std::string_view text) {
+  Fingerprint print;
+  print.add(text);
   return print.value();
 }
 

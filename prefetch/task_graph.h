@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "um/bytes.h"
@@ -142,6 +143,8 @@ struct TaskGraph {
 /// is valid. A plan stores it to identify its graph. Costs (`flops`, `traffic`) and kinds do not
 /// count.
 [[nodiscard]] std::uint64_t fingerprint(const TaskGraph& graph);
+/// Returns a hash of a text, which is the same in each process.
+[[nodiscard]] std::uint64_t fingerprint(std::string_view text);
 
 /// Calls `use` with each block that the task reads or writes; twice for an update in place.
 template <class Use>

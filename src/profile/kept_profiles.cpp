@@ -35,15 +35,6 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Fowler, Noll and Vo's hash, FNV-1a: the same in each run, unlike std::hash.
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char letter : text) {
-    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3ULL;
-  }
-  return hash;
-}
-
 std::string now_text() {
   return fmt::format(
       "{:%Y-%m-%d %H:%M} UTC",
@@ -201,7 +192,8 @@ std::size_t KeptProfiles::clear() const {
 }
 
 fs::path KeptProfiles::path_of(const ProfileKey& key) const {
-  return folder_ / fmt::format("{:016x}{}", hash_of(prefetch::as_utf8(key.facts).dump()), kEnding);
+  return folder_ / fmt::format("{:016x}{}",
+                               prefetch::fingerprint(prefetch::as_utf8(key.facts).dump()), kEnding);
 }
 
 // The newest first.
