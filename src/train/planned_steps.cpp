@@ -146,35 +146,21 @@ void PlannedSteps::plan(const PlanPath& path, const KeptPlans& kept) {
     expect_feasible(workload_->neediest_to_plan(), limit);
   }
   plan_within(limit, files, kept);
-  if (is_too_much(plans_.budget, far_memory_of_plans())) {
-    // The file of unified memory has room for all of it.
-    spill(request_.memory == MemoryMode::kManaged ? workload_->need().resident
-                                                  : far_memory_of_plans());
-    if (files.empty()) workload_ = &choice_->within(limit);
-    plan_within(limit, files, kept);
-  }
-}
-
-// The bytes that the plans have in far memory.
-Bytes PlannedSteps::far_memory_of_plans() const {
-  return far_memory(layouts_of(*workload_, plans_), request_.memory, workload_->page());
+  if (!may_spill()) return;
+  const Bytes far = far_memory(layouts_of(*workload_, plans_), request_.memory, workload_->page());
+  if (far == Bytes{} || plans_.budget + far <= available_memory()) return;
+  // The file of unified memory has room for all of it.
+  const bool is_managed = request_.memory == MemoryMode::kManaged;
+  space_.far.file = options_.memory.find_far_folder(is_managed ? workload_->need().resident : far);
+  if (files.empty()) workload_ = &choice_->within(limit);
+  plan_within(limit, files, kept);
 }
 
 // Whether far memory may move to a file. Ranks would have to agree on it.
 bool PlannedSteps::may_spill() const {
-  return options_.memory.find_far_folder && !has_spilled_ && space_.far.file.empty() &&
+  return options_.memory.find_far_folder && space_.far.file.empty() &&
          request_.memory != MemoryMode::kResident && !options_.ranks.are_used() &&
          context_.device->memory_facts().is_host;
-}
-
-// Whether RAM has no room for both, and far memory may be elsewhere.
-bool PlannedSteps::is_too_much(Bytes near, Bytes far) const {
-  return may_spill() && far > Bytes{} && near + far > available_memory();
-}
-
-void PlannedSteps::spill(Bytes far) {
-  space_.far.file = options_.memory.find_far_folder(far);
-  has_spilled_ = true;
 }
 
 void PlannedSteps::plan_within(Bytes limit, const std::vector<PlanOfFile>& files,

@@ -47,7 +47,9 @@ class PlannedSteps {
   /// Far memory, link and paging: as asked for, except a far file because RAM has no room.
   [[nodiscard]] const um::ManagedOptions& space() const { return space_; }
   /// Whether far memory is in a file because RAM has no room for it.
-  [[nodiscard]] bool has_spilled() const { return has_spilled_; }
+  [[nodiscard]] bool has_spilled() const {
+    return space_.far.file != options_.memory.space.far.file;
+  }
   /// What they need in near memory, wherever their state is best.
   [[nodiscard]] prefetch::NearNeed need() const { return choice_->need(); }
   [[nodiscard]] const std::vector<prefetch::Profile>& profiles() const { return profiles_; }
@@ -80,10 +82,7 @@ class PlannedSteps {
   [[nodiscard]] um::Bytes find_limit(const prefetch::Plan* plan) const;
   void plan_anew(um::Bytes limit, const KeptPlans& kept, const KeptPlans::Difference& difference);
   void plan_within(um::Bytes limit, const std::vector<PlanOfFile>& files, const KeptPlans& kept);
-  [[nodiscard]] um::Bytes far_memory_of_plans() const;
   [[nodiscard]] bool may_spill() const;
-  [[nodiscard]] bool is_too_much(um::Bytes near, um::Bytes far) const;
-  void spill(um::Bytes far);
   [[nodiscard]] bool needs_times() const;
   [[nodiscard]] std::vector<prefetch::Profile> find_profiles(um::Bytes limit);
   [[nodiscard]] std::vector<prefetch::Profile> measured_profiles(um::Bytes limit);
@@ -95,7 +94,6 @@ class PlannedSteps {
   std::stop_token stop_;
   PlanRequest request_;
   um::ManagedOptions space_;
-  bool has_spilled_ = false;
   prefetch::BucketRule buckets_;
   std::unique_ptr<const Workload> near_;  // of the whole batch until that is cut
   std::optional<StateChoice> choice_;
