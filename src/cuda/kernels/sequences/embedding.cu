@@ -191,7 +191,7 @@ __global__ void add_parts(const PlacedToken* sorted, const float* parts, float* 
     const std::size_t group = i % slices * kSliceGroups + threadIdx.x % kWarp;
     const std::uint32_t token = sorted[first].token;
     if (token >= vocabulary || group >= groups) continue;
-    if (first > 0 && sorted[first - 1].token == token) continue;
+    if (begins_at(sorted, first) != Begins::kNumber) continue;
     std::size_t at = end_of_first_chunk(first);
     if (at >= m.rows || sorted[at].token != token) continue;
     Group sum = load_group(table, token * groups + group);
