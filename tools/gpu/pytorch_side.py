@@ -50,6 +50,18 @@ def expect_same_network(ours, theirs):
                       "parameters")
 
 
+def their_ways(bench, check, name, workload, steps, ours):
+    """What PyTorch's steps say, by way. One that cannot be measured has a row that says so."""
+    for way, flags in WAYS.items():
+        try:
+            theirs = their_steps(bench, workload, steps, *flags)
+        except Failure as failure:  # a compiler may be missing
+            check.row(f"{name}: PyTorch {way}", f"not measured: {failure}")
+            continue
+        expect_same_network(ours["summary"], theirs)
+        yield way, theirs
+
+
 def compare(bench, check, network, batch, precision):
     """Images a second of resident steps, by step and by the clock on the wall."""
     name = f"{network} {precision}, batch {batch}"
@@ -62,13 +74,8 @@ def compare(bench, check, network, batch, precision):
                                 "wall_clock_images_per_second": rates[1]}
     check.row(f"{name}: images/s resident, by step / wall clock",
               f"{rates[0]:.0f} / {rates[1]:.0f}")
-    for way, flags in WAYS.items():
-        try:
-            theirs = found[way] = their_steps(bench, workload, steps, *flags)
-        except Failure as failure:  # a compiler may be missing
-            check.row(f"{name}: PyTorch {way}", f"not measured: {failure}")
-            continue
-        expect_same_network(ours["summary"], theirs)
+    for way, theirs in their_ways(bench, check, name, workload, steps, ours):
+        found[way] = theirs
         beside = [batch / statistics.median(theirs["seconds"]),
                   batch / theirs["wall_clock_seconds"]]
         check.row(f"{name}: PyTorch {way}'s", f"{beside[0]:.0f} / {beside[1]:.0f}, ours are "
@@ -101,13 +108,10 @@ def gpt2(bench, check):
         check.row(" ".join([f"{name}, {memory}", *budget[1:]]),
                   f"{1e3 * median_step(run):.1f} ms, near peak "
                   f"{run['summary']['near_peak_bytes'] / 2**30:.2f} GiB")
-    for way, flags in WAYS.items() if has_pytorch(bench) else ():
-        try:
-            theirs = check.data[way] = their_steps(bench, workload, steps, *flags)
-        except Failure as failure:
-            check.row(f"{name}: PyTorch {way}", f"not measured: {failure}")
-            continue
-        expect_same_network(check.data["resident"]["summary"], theirs)
+    if not has_pytorch(bench):
+        return
+    for way, theirs in their_ways(bench, check, name, workload, steps, check.data["resident"]):
+        check.data[way] = theirs
         check.row(f"{name}: PyTorch {way}'s", f"{1e3 * statistics.median(theirs['seconds']):.1f} ms")
 
 
