@@ -72,7 +72,7 @@ void run_evaluation(const EvaluateCommandFlags& flags) {
   const std::vector<std::string> class_names = trained.checkpoint.manifest.checkpoint.class_names;
   const auto evaluator =
       flags.common.make_evaluator(std::move(trained), data, progress, interrupt.token());
-  describe(*evaluator, data);
+  flags.common.describe(*evaluator, data);
   const Evaluation evaluation = evaluator->evaluate(
       data, {.has_confusion = !flags.confusion.empty(), .stop = interrupt.token()});
   tell_broken(judged);

@@ -33,6 +33,7 @@ void EvaluationFlags::add_to(CLI::App& command) {
   memory.add_mode_to(command);
   memory.add_space_to(command);
   plan.add_to(command);
+  cache.add_to(command);
   command
       .add_option(
           "--json", json,
@@ -89,7 +90,8 @@ TrainerOptions EvaluationFlags::options_for(const TrainedNetwork& trained) const
       .planning = PlanningOptions{.planner = plan.planner,
                                   .may_recompute = plan.recompute == "auto",
                                   .state = plan.state_rule(memory.planned_mode()),
-                                  .update = plan.update_rule(memory.planned_mode())},
+                                  .update = plan.update_rule(memory.planned_mode()),
+                                  .cache = cache.folder()},
       .training = {.seed = key.seed}};
   const auto& images = trained.checkpoint.manifest.checkpoint.settings.images;
   if (images) options.images = *images;
@@ -137,14 +139,18 @@ void tell_broken(const JudgedData& data) {
   }
 }
 
-void describe(const Evaluator& evaluator, const Dataset& data) {
+void EvaluationFlags::describe(const Evaluator& evaluator, const Dataset& samples) const {
   tell("{} of step {} on {}, {}\n", evaluator.trained().network.name,
-       evaluator.trained().checkpoint.manifest.checkpoint.step, data.name(),
-       um::count_of(data.size(), "sample"));
+       evaluator.trained().checkpoint.manifest.checkpoint.step, samples.name(),
+       um::count_of(samples.size(), "sample"));
   tell("{}; {}; budget {} (smallest feasible {}, all near {})\n",
        evaluator.context().backend->description(), evaluator.session().memory_description(),
        um::to_string(evaluator.plans().budget), um::to_string(evaluator.steps().need().smallest),
        um::to_string(evaluator.steps().need().resident));
+  if (evaluator.steps().has_spilled()) {
+    tell("far memory is in a file, as RAM has no room for near and far memory\n");
+  }
+  tell("{}", describe_kept_times(evaluator.steps().kept_since(), cache.folder()));
 }
 
 }  // namespace spillway::cli

@@ -34,6 +34,7 @@ struct EvaluationFlags {
   DeviceFlags device;
   MemoryFlags memory{.far = "auto"};
   PlanFlags plan;
+  CacheOption cache;
   std::string json;
   bool uses_weights = false;     ///< even if the checkpoint has averages
   std::size_t most_samples = 0;  ///< number of samples to judge; 0: unknown
@@ -53,6 +54,8 @@ struct EvaluationFlags {
                                                           const Dataset& samples,
                                                           ProgressLine& progress,
                                                           std::stop_token stop) const;
+  /// Prints what is judged, on which device and within which budget.
+  void describe(const Evaluator& evaluator, const Dataset& samples) const;
 
  private:
   [[nodiscard]] TrainerOptions options_for(const TrainedNetwork& trained) const;
@@ -61,8 +64,5 @@ struct EvaluationFlags {
 
 /// Prints the files of `data` that turned out to be broken since the last call.
 void tell_broken(const JudgedData& data);
-
-/// Prints what is judged, on which device and within which budget.
-void describe(const Evaluator& evaluator, const Dataset& data);
 
 }  // namespace spillway::cli

@@ -252,7 +252,7 @@ class Predicting {
   }
 
   void judge(const Dataset& data, const OnJudged& take) {
-    describe(*evaluator_, data);
+    flags_.common.describe(*evaluator_, data);
     static_cast<void>(evaluator_->evaluate(data, {.on_judged = take, .stop = token()}));
   }
 

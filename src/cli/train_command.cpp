@@ -216,10 +216,7 @@ class Description {
              network().classes());
       }
     }
-    if (const auto& since = trainer_.kept_since()) {
-      tell("times measured on {}, kept in {}; --no-cache measures anew\n", *since,
-           trainer_.options().planning.cache);
-    }
+    tell("{}", describe_kept_times(trainer_.kept_since(), trainer_.options().planning.cache));
     if (trainer_.has_first_values()) {
       tell("weights of {}: its own\n", flags_.workload.net);
     }

@@ -17,7 +17,8 @@ endif()
 # Weights by the names of other libraries, and files that these wrote.
 spillway_test(weights_tests
   SOURCES golden/drawn_numbers.cpp src/network_in_memory.cpp src/io/weights/*_test.cpp
-  LINK spillway::host golden_files nlohmann_json::nlohmann_json)
+  LINK spillway::host golden_files nlohmann_json::nlohmann_json
+  ASAN)
 
 # Single layers against PyTorch, in both layouts.
 spillway_test(golden_layer_tests COMPUTES

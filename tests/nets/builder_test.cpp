@@ -181,23 +181,23 @@ const std::vector<BadLayer> kBadLayers{
 };
 
 TEST(Builder, RefusesLayersThatCannotBe) {
-  for (const auto& [layer, place, cause] : kBadLayers) {
-    const bool reads_two = std::holds_alternative<Add>(layer) ||
-                           std::holds_alternative<Concat>(layer) ||
-                           std::holds_alternative<Crop>(layer);
+  for (const BadLayer& bad : kBadLayers) {
+    const bool reads_two = std::holds_alternative<Add>(bad.layer) ||
+                           std::holds_alternative<Concat>(bad.layer) ||
+                           std::holds_alternative<Crop>(bad.layer);
     const std::string sentence = build_refusal([&](Builder& net) {
       std::vector<NodeId> inputs{net.input()};
       if (reads_two) inputs.push_back(net.pool("half", net.input(), {}));
-      net.add("x", layer, std::move(inputs));
+      net.add("x", bad.layer, std::move(inputs));
     });
-    EXPECT_TRUE(sentence.starts_with("layer x (" + place + ") ")) << sentence;
-    EXPECT_NE(sentence.find(cause), std::string::npos) << sentence;
+    EXPECT_TRUE(sentence.starts_with("layer x (" + bad.place + ") ")) << sentence;
+    EXPECT_NE(sentence.find(bad.cause), std::string::npos) << sentence;
   }
 }
 
 // Layers that read 5 tokens of 24 elements.
 TEST(Builder, RefusesHeadsThatCannotBe) {
-  const std::vector<BadLayer> bad{
+  const std::vector<BadLayer> all{
       {Attention{.heads = 0}, "causal attention, 0 heads", "needs at least one head"},
       {Rotary{.heads = 4, .kv_heads = 3}, "rotary positions of 4 heads that share 3 key heads",
        "needs a number of key heads that divides its 4 heads, which 3 does not"},
@@ -208,11 +208,11 @@ TEST(Builder, RefusesHeadsThatCannotBe) {
       {Attention{.heads = 32, .kv_heads = 1}, "causal attention, 32 heads that share 1 key head)",
        "reads 24 numbers a token, which are not queries of 32 heads with keys and values of 1"},
   };
-  for (const auto& [layer, place, cause] : bad) {
-    const std::string sentence =
-        build_refusal([&](Builder& net) { net.add("x", layer, {net.input()}); }, sequence(5, 24));
-    EXPECT_TRUE(sentence.starts_with("layer x (" + place)) << sentence;
-    EXPECT_NE(sentence.find(cause), std::string::npos) << sentence;
+  for (const BadLayer& bad : all) {
+    const std::string sentence = build_refusal(
+        [&](Builder& net) { net.add("x", bad.layer, {net.input()}); }, sequence(5, 24));
+    EXPECT_TRUE(sentence.starts_with("layer x (" + bad.place)) << sentence;
+    EXPECT_NE(sentence.find(bad.cause), std::string::npos) << sentence;
   }
 }
 

@@ -1,6 +1,7 @@
 spillway_test(nets_tests
   SOURCES nets/*_test.cpp nets/text/network_file_test.cpp nets/text/network_text_test.cpp
-  LINK spillway::nets)
+  LINK spillway::nets
+  ASAN)
 target_compile_definitions(nets_tests PRIVATE
   SPILLWAY_NETS_README="${PROJECT_SOURCE_DIR}/nets/README.md")
 
@@ -8,4 +9,4 @@ target_compile_definitions(nets_tests PRIVATE
 spillway_test(network_file_fuzz_tests
   SOURCES nets/text/network_file_fuzz_test.cpp
   LINK spillway::src rapidcheck
-  RANDOM_CASES 5000)
+  RANDOM_CASES 5000 ASAN)

@@ -4,7 +4,7 @@ spillway_test(data_tests
           src/io/data/prepared_dataset_test.cpp src/io/data/synthetic_test.cpp
           src/io/safetensors_test.cpp src/numbers/*_test.cpp
   LINK spillway::src ZLIB::ZLIB
-  TSAN)
+  ASAN TSAN)
 
 # Images' files, and folders of them.
 spillway_test(image_tests
@@ -12,12 +12,13 @@ spillway_test(image_tests
           src/io/data/byte_images_test.cpp src/io/data/image_folder_test.cpp
           src/io/images/*_test.cpp
   LINK spillway::src golden_files nlohmann_json::nlohmann_json ZLIB::ZLIB
-  TSAN)
+  ASAN TSAN)
 
 # Data sets of texts.
 spillway_test(text_tests
   SOURCES src/io/data/token_dataset_test.cpp src/io/data/open_text_test.cpp src/io/text/*_test.cpp
-  LINK spillway::src golden_files nlohmann_json::nlohmann_json rapidcheck)
+  LINK spillway::src golden_files nlohmann_json::nlohmann_json rapidcheck
+  ASAN)
 
 # A plug-in shows its two functions and nothing else.
 function(plugin_symbols_test name library prefix)
@@ -33,7 +34,8 @@ target_link_libraries(empty_plug_in PRIVATE spillway_flags)
 set_target_properties(empty_plug_in PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/plug_in)
 spillway_test(plugin_tests
   SOURCES src/plugin/plug_in_test.cpp
-  LINK spillway::src ${CMAKE_DL_LIBS})
+  LINK spillway::src ${CMAKE_DL_LIBS}
+  ASAN)
 target_compile_definitions(plugin_tests PRIVATE SPILLWAY_PLUG_IN_FOLDER="${CMAKE_CURRENT_BINARY_DIR}/plug_in"
   SPILLWAY_PLUG_IN_NAME="plug_in")
 add_dependencies(plugin_tests empty_plug_in)
@@ -47,12 +49,13 @@ spillway_test(dropin_tests
           src/dropin/misuse_test.cpp src/dropin/stress_test.cpp
           ${PROJECT_SOURCE_DIR}/src/dropin/block_pieces.cpp # the library shows only C
   LINK spillway::um spillway::um_dropin
-  TSAN)
+  ASAN TSAN)
 target_compile_definitions(dropin_tests PRIVATE SPILLWAY_VERSION="${PROJECT_VERSION}")
 # In a program whose handlers of signals are older than any space.
 spillway_test(dropin_memory_tests
   SOURCES src/dropin/memory_calls_test.cpp
-  LINK spillway::um_dropin)
+  LINK spillway::um_dropin
+  ASAN)
 # A library of C functions shows those of its header and nothing else.
 function(exports_test name library header api)
   add_test(NAME ${name}
@@ -64,7 +67,8 @@ endfunction()
 exports_test(dropin_exports spillway_um_dropin um/dropin/spillway_um.h SPILLWAY_UM_API)
 spillway_test(planning_dropin_tests
   SOURCES src/dropin/planning/plan_functions_test.cpp
-  LINK spillway_plan_dropin nlohmann_json::nlohmann_json)
+  LINK spillway_plan_dropin nlohmann_json::nlohmann_json
+  ASAN)
 exports_test(planning_exports spillway_plan_dropin src/dropin/planning/spillway_plan.h SPILLWAY_PLAN_API)
 if(NOT SPILLWAY_SANITIZE)  # whose run-time must be loaded before anything is preloaded
   add_subdirectory(src/dropin/preload)
@@ -79,7 +83,7 @@ spillway_test(host_tests COMPUTES
   SOURCES ${operation_tests} src/host/host_backend_test.cpp src/host/layout/*_test.cpp
           src/host/slope_test.cpp src/host/vocabulary_chunks_test.cpp src/ops/*_test.cpp
   LINK spillway::host OpenMP::OpenMP_CXX
-  SUITES)
+  SUITES ASAN)
 # The same kernels as on a machine without AVX-512: another layout, other implementations in oneDNN.
 test_again(host_tests_with_avx2 host_tests DNNL_MAX_CPU_ISA=AVX2 TIMEOUT 300)
 test_again(host_tests_in_bf16 host_tests SPILLWAY_TEST_PRECISION=bf16 TIMEOUT 300)
@@ -87,7 +91,8 @@ test_again(host_tests_in_bf16 host_tests SPILLWAY_TEST_PRECISION=bf16 TIMEOUT 30
 # Networks as ONNX files.
 spillway_test(onnx_tests
   SOURCES src/io/onnx/*_test.cpp
-  LINK spillway::onnx golden_files)
+  LINK spillway::onnx golden_files
+  ASAN)
 
 # The program from outside. Where it is slow (no optimisation, sanitizers), fewer networks and
 # configurations; the tests print that.
@@ -96,7 +101,7 @@ spillway_test(cli_tests
           src/cli/bench/bench_training_test.cpp src/cli/terminal/interrupt_test.cpp
           src/cli/terminal/narrow_terminal_test.cpp src/cli/program.cpp
   LINK spillway::onnx golden_files nlohmann_json::nlohmann_json
-  TIMEOUT 300)
+  TIMEOUT 300 ASAN)
 add_dependencies(cli_tests spillway)
 target_compile_definitions(cli_tests PRIVATE
   SPILLWAY_TRACES="${CMAKE_CURRENT_SOURCE_DIR}/prefetch/traces"
@@ -106,13 +111,26 @@ target_compile_definitions(cli_tests PRIVATE
 spillway_test(training_tests
   SOURCES src/plan/state_choice_test.cpp src/train/checkpoint_choice_test.cpp
           src/train/checkpoint_folder_test.cpp src/step/*_test.cpp
-          src/train/far_state_training_test.cpp src/train/initial_values_test.cpp
-          src/train/learning_rate_test.cpp src/train/recipe_training_test.cpp
-          src/profile/idle_link_test.cpp src/profile/kept_profiles_test.cpp src/modnn_golden_test.cpp src/paleo_figure_test.cpp
+          src/train/far_state_training_test.cpp src/train/far_update_training_test.cpp
+          src/train/initial_values_test.cpp src/train/learning_rate_test.cpp
+          src/train/recipe_training_test.cpp src/profile/idle_link_test.cpp
+          src/profile/kept_profiles_test.cpp src/modnn_golden_test.cpp src/paleo_figure_test.cpp
           src/plan/plans_test.cpp src/profile/profiler_test.cpp src/profile/scratch_ring_test.cpp
           src/train/state_test.cpp src/execute/*_test.cpp src/plan/sub_batch_plans_test.cpp
           src/train/train_test.cpp src/train/trainer_test.cpp
-  LINK spillway::host)
+  LINK spillway::host
+  ASAN)
+
+# One training on several ranks.
+spillway_test(rank_training_tests
+  SOURCES src/train/parts/*_test.cpp
+  LINK golden_files spillway::host
+  ASAN)
+
+# Texts that a network continues.
+spillway_test(sample_tests
+  SOURCES src/network_in_memory.cpp src/sample/*_test.cpp
+  LINK spillway::host nlohmann_json::nlohmann_json)
 
 # How gradients of several ranks are put into buckets.
 spillway_test(bucket_tests
@@ -120,65 +138,36 @@ spillway_test(bucket_tests
   LINK spillway::src rapidcheck
   RANDOM_CASES 80)
 
-# One training on several ranks.
-spillway_test(rank_training_tests
-  SOURCES src/train/parts/*_test.cpp
-  LINK golden_files spillway::host)
-
-# Texts that a network continues.
-spillway_test(sample_tests
-  SOURCES src/network_in_memory.cpp src/sample/*_test.cpp
-  LINK spillway::host nlohmann_json::nlohmann_json)
-
-# What ranks are connected by; those are threads.
-spillway_test(interconnect_tests
-  SOURCES src/profile/interconnect_profiler_test.cpp
-  LINK spillway::host)
-
-# Updates on the far side.
-spillway_test(far_update_training_tests
-  SOURCES src/train/far_update_training_test.cpp
-  LINK spillway::host)
 spillway_test(bench_tests
   SOURCES src/bench/bench_file_test.cpp src/bench/repetition_test.cpp
           src/bench/link/link_bench_test.cpp src/bench/bench_machine_test.cpp
           src/bench/paging/*_test.cpp src/bench/link/transfer_test.cpp
+          src/sweep/sweep_test.cpp src/report/*_test.cpp
   LINK spillway::src)
 spillway_test(cli_table_tests
   SOURCES src/cli/bench/bench_table_test.cpp src/cli/flags/flag_values_test.cpp
           src/cli/terminal/text_table_test.cpp src/cli/train/*_test.cpp
   LINK spillway::cli)
-
 # Small trainings, benched for real.
 spillway_test(train_bench_tests
   SOURCES src/bench/train/*_test.cpp src/bench/link/launch_bench_test.cpp src/bench/round_test.cpp
   LINK spillway::host)
+# What ranks are connected by; those are threads.
+spillway_test(interconnect_tests
+  SOURCES src/profile/interconnect_profiler_test.cpp
+  LINK spillway::host)
 
-# Not under TSan: it does not see how TBB hands the sweep points to its threads.
-spillway_test(sweep_tests
-  SOURCES src/sweep/sweep_test.cpp
-  LINK spillway::src)
+# Every kind of network of the catalogue.
+spillway_test(every_network_tests COMPUTES
+  SOURCES src/every_network_test.cpp src/network_in_memory.cpp
+  LINK spillway::host
+  TIMEOUT 300)
 
-# Every network of the catalogue, which takes 25 times as long under sanitizers.
-if(NOT SPILLWAY_SANITIZE)
-  spillway_test(every_network_tests COMPUTES
-    SOURCES src/every_network_test.cpp src/network_in_memory.cpp
-    LINK spillway::host
-    TIMEOUT 300)
-endif()
-
-spillway_test(report_tests
-  SOURCES src/report/*_test.cpp
-  LINK spillway::src)
-
-# A program of its own: its write(), fsync(), renameat() and so on come before the C library's. Too long
-# for sanitizers, under which other tests write checkpoints.
-if(NOT SPILLWAY_SANITIZE)
-  spillway_test(power_loss_tests
-    SOURCES src/train/power/power_loss_test.cpp src/train/power/recorded_folder.cpp
-    LINK spillway::host)
-  # Its open(), too.
-  spillway_test(read_beside_writer_tests
-    SOURCES src/train/power/read_beside_writer_test.cpp
-    LINK spillway::host)
-endif()
+# A program of its own: its write(), fsync(), renameat() and so on come before the C library's.
+spillway_test(power_loss_tests
+  SOURCES src/train/power/power_loss_test.cpp src/train/power/recorded_folder.cpp
+  LINK spillway::host)
+# Its open(), too.
+spillway_test(read_beside_writer_tests
+  SOURCES src/train/power/read_beside_writer_test.cpp
+  LINK spillway::host)

@@ -1,43 +1,44 @@
 spillway_test(um_core_tests
   SOURCES um/*_test.cpp um/text/names_test.cpp
   LINK spillway::um
-  TSAN)
+  ASAN TSAN)
 
 spillway_test(um_host_tests
   SOURCES um/machine/available_memory_test.cpp um/host/far/*_test.cpp um/host/host_device_test.cpp
           um/threads/engine_test.cpp
   LINK spillway::um
-  TSAN)
+  ASAN TSAN)
 
 # Replaces operator new.
 spillway_test(um_no_memory_tests
   SOURCES um/threads/no_memory_test.cpp
   LINK spillway::um
-  TSAN)
+  ASAN TSAN)
 
 spillway_test(um_uffd_move_tests COMPUTES
   SOURCES um/host/managed/paging_contract_test.cpp
   LINK spillway::um
-  TIMEOUT 300 SUITES TSAN)
+  TIMEOUT 300 SUITES ASAN TSAN)
 target_compile_definitions(um_uffd_move_tests PRIVATE SPILLWAY_PAGING=kUffdMove)
 # Not under TSan: it takes mapping a page anew for a write.
 spillway_test(um_memfd_segv_tests COMPUTES
   SOURCES um/host/managed/paging_contract_test.cpp
   LINK spillway::um
-  TIMEOUT 300 SUITES)
+  TIMEOUT 300 SUITES ASAN)
 target_compile_definitions(um_memfd_segv_tests PRIVATE SPILLWAY_PAGING=kMemfdSegv)
 
 # Not under TSan either: it does not see what OpenMP's threads wait for.
 spillway_test(um_paging_tests
   SOURCES um/host/managed/page_table_test.cpp um/host/managed/fault_signal_test.cpp
           um/host/managed/managed_region_test.cpp um/host/managed/uffd_move_test.cpp
-  LINK spillway::um OpenMP::OpenMP_CXX)
+  LINK spillway::um OpenMP::OpenMP_CXX
+  ASAN)
 
 # The space under the drop-in allocator.
 spillway_test(um_space_tests
   SOURCES um/dropin/allocations_test.cpp um/dropin/space_test.cpp
   LINK spillway::um
-  TSAN)
+  ASAN TSAN)
 
 if(SPILLWAY_HAS_CUDA)
   # Under TSan with -DSPILLWAY_CUDA=ON: the preset builds without.

@@ -2,23 +2,24 @@ find_package(GTest REQUIRED)
 include(GoogleTest)
 
 # spillway_test(<name> SOURCES ... LINK ... [TIMEOUT seconds] [RANDOM_CASES n] [COMPUTES] [GPU]
-#               [TSAN] [SUITES] [WHOLE])
+#               [ASAN] [TSAN] [SUITES] [WHOLE])
 # SOURCES: files, or patterns such as nets/*_test.cpp.
 # What a test says itself is not optimised, which compiles in three quarters of the time that a little
 # takes: what is tested lies in libraries. In release, tests that compute much themselves get that
 # little: COMPUTES, and those of RANDOM_CASES.
 # RANDOM_CASES: how many cases rapidcheck makes for each property; 100 unless given. Sanitizers, with
-# which a case takes 25 times as long, get a 25th, or 20. They draw from a fixed seed; what the environment's
+# which a case takes 25 times as long, get a 25th, but 5 at least. They draw from a fixed seed; what the environment's
 # RC_PARAMS says is put behind that, after a space of its own, and counts: `RC_PARAMS=' seed=7' ctest`.
-# TSAN: also run by the tsan preset, which builds nothing else, for what several threads do. The
-# label cpu-tsan answers to `ctest -L cpu` and to `-L tsan`; gtest_discover_tests cannot pass on two
-# labels.
+# ASAN, TSAN: also run by the presets asan, for what handles memory and what comes from files, and tsan, for
+# what several threads do; these build nothing else. The label cpu-asan-tsan answers to `ctest -L cpu`, to
+# `-L asan` and to `-L tsan`; gtest_discover_tests cannot pass on two labels.
 # SUITES: one test of ctest for each suite, not for each case: these are so many and short that most
 # of their time would go into starting the program.
 # WHOLE: one test of ctest for the whole program.
+add_custom_target(asan_tests)
 add_custom_target(tsan_tests)
 function(spillway_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 t "COMPUTES;GPU;TSAN;SUITES;WHOLE" "TIMEOUT;RANDOM_CASES" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 t "COMPUTES;GPU;ASAN;TSAN;SUITES;WHOLE" "TIMEOUT;RANDOM_CASES" "SOURCES;LINK")
   set(sources ${t_SOURCES})
   list(FILTER sources EXCLUDE REGEX "[*]")
   list(FILTER t_SOURCES INCLUDE REGEX "[*]")
@@ -29,6 +30,7 @@ function(spillway_test name)
   add_executable(${name} ${sources})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   if(SPILLWAY_SANITIZE)
+    set_target_properties(${name} PROPERTIES SPILLWAY_IS_TEST ON)
     target_compile_options(${name} PRIVATE -O0)
   elseif(t_COMPUTES OR t_RANDOM_CASES)
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
@@ -39,19 +41,23 @@ function(spillway_test name)
   if(NOT t_TIMEOUT)
     set(t_TIMEOUT 300)  # five times what the longest takes where nothing else runs
   endif()
-  set(properties LABELS cpu TIMEOUT ${t_TIMEOUT})
-  if(t_TSAN)
-    set(properties LABELS cpu-tsan TIMEOUT ${t_TIMEOUT})
-    add_dependencies(tsan_tests ${name})
-  endif()
+  set(label cpu)
+  foreach(sanitizer asan tsan)
+    string(TOUPPER ${sanitizer} is_sanitized)
+    if(t_${is_sanitized})
+      string(APPEND label -${sanitizer})
+      add_dependencies(${sanitizer}_tests ${name})
+    endif()
+  endforeach()
+  set(properties LABELS ${label} TIMEOUT ${t_TIMEOUT})
   if(t_GPU)
     set(properties LABELS gpu TIMEOUT ${t_TIMEOUT} RESOURCE_LOCK gpu0)
   endif()
   set(random "seed=3")
-  if(SPILLWAY_SANITIZE AND t_RANDOM_CASES)
+  if(SPILLWAY_SANITIZE AND t_RANDOM_CASES GREATER 125)
     math(EXPR t_RANDOM_CASES "${t_RANDOM_CASES} / 25")
   elseif(SPILLWAY_SANITIZE)
-    set(t_RANDOM_CASES 20)
+    set(t_RANDOM_CASES 5)
   endif()
   if(t_RANDOM_CASES)
     string(APPEND random " max_success=${t_RANDOM_CASES}")

@@ -10,6 +10,8 @@
 #include "prefetch/planners/catalogue.h"
 #include "src/cli/flags/flag_values.h"
 #include "src/plan/budget.h"
+#include "src/profile/kept_profiles.h"
+#include "src/profile/profiler.h"
 
 namespace spillway::cli {
 namespace {
@@ -48,6 +50,23 @@ std::string check(const std::string& text) {
 }
 
 }  // namespace
+
+void CacheOption::add_to(CLI::App& app) {
+  app.add_flag("--no-cache", measures_anew,
+               "Measure the times of tasks and link, and keep none. Otherwise the times of an "
+               "earlier start of the same step are used (spillway cache shows them), until steps "
+               "of a training differ from their prediction by more than 15 %")
+      ->group(kPlanningHeading);
+}
+
+std::string CacheOption::folder() const {
+  return measures_anew || has_short_measurements() ? "" : cache_folder().string();
+}
+
+std::string describe_kept_times(const std::optional<std::string>& since, const std::string& cache) {
+  if (!since) return {};
+  return fmt::format("times measured on {}, kept in {}; --no-cache measures anew\n", *since, cache);
+}
 
 void PlanFlags::add_to(CLI::App& app) {
   app.add_option(

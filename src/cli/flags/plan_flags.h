@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "src/cli/flags/cli11.h"
@@ -22,6 +23,21 @@ struct PlanFlags {
   [[nodiscard]] UpdateRule update_rule(MemoryMode memory) const;
   [[nodiscard]] PlanRequest request(MemoryMode memory) const;
 };
+
+/// The flag --no-cache of what measures before it plans.
+struct CacheOption {
+  bool measures_anew = false;
+
+  void add_to(CLI::App& app);
+  /// Returns PlanningOptions::cache: empty where the flag is given, and where tests measure for a
+  /// short time.
+  [[nodiscard]] std::string folder() const;
+};
+
+/// "times measured on 2026-11-29 10:00, kept in ~/.cache/spillway; --no-cache measures anew\n", or
+/// nothing where none were kept `since`.
+[[nodiscard]] std::string describe_kept_times(const std::optional<std::string>& since,
+                                              const std::string& cache);
 
 /// Complains about what is no budget; a check of CLI11's.
 [[nodiscard]] std::string check_budget(const std::string& text);

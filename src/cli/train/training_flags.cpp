@@ -13,8 +13,6 @@
 #include "src/cli/train/training_report.h"
 #include "src/io/data/open_dataset.h"
 #include "src/io/onnx/onnx_model.h"
-#include "src/profile/kept_profiles.h"
-#include "src/profile/profiler.h"
 #include "src/train/checkpoint_choice.h"
 #include "um/error.h"
 
@@ -227,12 +225,7 @@ void TrainingFlags::add_files_to(CLI::App& command) {
       .add_option("--profile", profile_file,
                   "Profile written by spillway profile, used instead of measuring")
       ->group(kPlanningHeading);
-  command
-      .add_flag("--no-cache", keeps_no_times,
-                "Measure the times of tasks and link, and keep none. Otherwise the times of an "
-                "earlier start of the same step are used (spillway cache shows them), until steps "
-                "differ from their prediction by more than 15 %")
-      ->group(kPlanningHeading);
+  cache.add_to(command);
   command
       .add_flag("--dry-run", is_dry_run,
                 "Do all that comes before the first step, say what the training would take and "
@@ -316,7 +309,7 @@ PlanningOptions TrainingFlags::planning() const {
           .sub_batch = sub_batch.text,
           .plan_file = plan_file,
           .profile_file = profile_file,
-          .cache = keeps_no_times || has_short_measurements() ? "" : cache_folder().string(),
+          .cache = cache.folder(),
           .adds_to_cache = !is_dry_run};
 }
 

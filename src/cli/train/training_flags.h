@@ -54,7 +54,7 @@ struct TrainingFlags {
   SubBatchOption sub_batch;
   std::string plan_file;     ///< empty: a planner makes the plan
   std::string profile_file;  ///< empty: measure times
-  bool keeps_no_times = false;
+  CacheOption cache;
   bool is_dry_run = false;
   std::string data = kGeneratedData;
   bool has_data = false;  ///< the user named them, or a recipe did

@@ -126,21 +126,21 @@ TEST(BadBudget, OfResidentModeIsTheWholeNeed) {
   EXPECT_GT(summary_of(peak_with_workspace).value("budget_bytes", 0), 0);
 }
 
-using Content = std::vector<std::uint8_t>;
+using IdxContent = std::vector<std::uint8_t>;
 
 constexpr std::uint8_t kImages = 16;  // twice the batch
 constexpr std::uint8_t kSide = 8;
 constexpr std::size_t kCifarImage = 3 * 32 * 32;
 
 // Returns labels 0 to 9 in turn.
-Content labels() {
-  Content content{0, 0, 8, 1, 0, 0, 0, kImages};
+IdxContent labels() {
+  IdxContent content{0, 0, 8, 1, 0, 0, 0, kImages};
   for (std::uint8_t i = 0; i < kImages; ++i) content.push_back(i % 10);
   return content;
 }
 
-Content images() {
-  Content content{0, 0, 8, 3, 0, 0, 0, kImages, 0, 0, 0, kSide, 0, 0, 0, kSide};
+IdxContent images() {
+  IdxContent content{0, 0, 8, 3, 0, 0, 0, kImages, 0, 0, 0, kSide, 0, 0, 0, kSide};
   for (int i = 0; i < kImages * kSide * kSide; ++i) {
     content.push_back(static_cast<std::uint8_t>(i * 7));
   }
@@ -178,7 +178,7 @@ TEST_F(BadIdx, FolderThatIsMissingIsNamed) {
 }
 
 TEST_F(BadIdx, FileCutShortIsNoticedBeforeTraining) {
-  Content content = images();
+  IdxContent content = images();
   content.pop_back();
   folder_.write("t10k-images-idx3-ubyte", content);
   expect_refused(
@@ -187,7 +187,7 @@ TEST_F(BadIdx, FileCutShortIsNoticedBeforeTraining) {
 }
 
 TEST_F(BadIdx, LabelTheNetworkHasNoClassForIsNoticed) {
-  Content high = labels();
+  IdxContent high = labels();
   high.back() = 200;
   folder_.write("t10k-labels-idx1-ubyte", high);
   expect_refused(1, training(), {"t10k-labels-idx1-ubyte go up to 200", "--classes 201"});
@@ -207,8 +207,8 @@ class BadCifar10 : public testing::Test {
     }
   }
 
-  static Content records(std::initializer_list<std::uint8_t> labels) {
-    Content content;
+  static IdxContent records(std::initializer_list<std::uint8_t> labels) {
+    IdxContent content;
     for (const std::uint8_t label : labels) {
       content.push_back(label);
       content.insert(content.end(), kCifarImage, label);

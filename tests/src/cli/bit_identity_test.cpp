@@ -56,10 +56,15 @@ Way with_file(Way way, const TemporaryFolder& folder) {
   return way;
 }
 
+// Returns a configuration of each mode, and of each planner and far memory.
+std::vector<Way> few_ways(const TemporaryFolder& folder) {
+  return {managed("min"), with_file(on_demand("min", "memfd"), folder),
+          with_file(copy("min+20%"), folder)};
+}
+
 // Returns configurations that cover each budget, planner, mode, far memory and mechanism.
 std::vector<Way> many_ways(const TemporaryFolder& folder) {
-  std::vector<Way> ways{managed("min"), with_file(on_demand("min", "memfd"), folder),
-                        with_file(copy("min+20%"), folder)};
+  std::vector<Way> ways = few_ways(folder);
   if (kIsSlow) return ways;
   for (const char* budget : {"100%", "min+50%", "min+20%"}) ways.push_back(managed(budget));
   ways.push_back(managed("min", "memfd", "off"));
@@ -132,13 +137,13 @@ TEST_F(BitIdentity, OfLenetHoldsWhateverTheMemory) {
 
 TEST_F(BitIdentity, OfResnet18HoldsWhateverTheMemory) {
   const Arguments net = "--net resnet18 --batch 2 --image-size 32 --conv-algorithm direct";
-  expect_identical(profiled(net), many_ways(folder_));
+  expect_identical(profiled(net), few_ways(folder_));
 }
 
 // Uses dropout, with new masks each step, and updates that wait for all gradients.
 TEST_F(BitIdentity, OfTransformersHoldsWhateverTheMemory) {
   const Arguments gpt = "--net gpt:2,4,64,48 --dropout 0.1 --optimizer adamw --clip-norm 1";
-  expect_identical(profiled({gpt, "--vocabulary 300 --batch 8"}), many_ways(folder_));
+  expect_identical(profiled({gpt, "--vocabulary 300 --batch 8"}), few_ways(folder_));
   if (kIsSlow) return;
   const Arguments llama = "--net llama:2,4,2,64,96,48 --vocabulary 300 --batch 8";
   expect_identical(profiled(llama), {managed("min"), on_demand("min"), copy("min+20%")});
@@ -168,19 +173,6 @@ TEST_F(BitIdentity, HoldsWithOtherOptimizersToo) {
                      {managed("min"), on_demand("min"), copy("min")});
   }
   expect_identical({profiled(net), "--nesterov --warmup-steps 2"}, {managed("min"), copy("min")});
-}
-
-TEST_F(BitIdentity, OfResnet50HoldsWhateverTheMemory) {
-  if (kIsSlow) GTEST_SKIP() << "a slow build: ResNet-18 stands for it";
-  const Arguments net = "--net resnet50 --batch 2 --image-size 32 --conv-algorithm direct";
-  expect_identical(profiled(net), {managed("min"), with_file(on_demand("min+20%"), folder_),
-                                   with_file(copy("min"), folder_)});
-}
-
-TEST_F(BitIdentity, OfVgg16HoldsWhateverTheMemory) {
-  if (kIsSlow) GTEST_SKIP() << "a slow build: ResNet-18 stands for it";
-  const Arguments net = "--net vgg16 --batch 2 --image-size 32 --conv-algorithm direct";
-  expect_identical(profiled(net), {with_file(managed("min"), folder_), copy("min")});
 }
 
 // A plan with Winograd uses the same algorithms, hence the same bits, in every mode that can run

@@ -15,9 +15,8 @@ using nlohmann::json;
 
 const Arguments kResnet = "plan --net resnet18 --batch 64 --machine v100 --budget 60%";
 
-// `joint` is slow with a sanitizer; other tests run it there on smaller steps.
-const Arguments kPlanned =
-    SPILLWAY_SLOW_BUILD != 0 ? Arguments{kResnet, "--planner capacity"} : kResnet;
+// `joint` takes seconds; other tests run it on smaller steps of ranks.
+const Arguments kPlanned = {kResnet, "--planner capacity"};
 
 json planned_ranks(const Arguments& more) { return json_of({kPlanned, more, "--json -"}); }
 

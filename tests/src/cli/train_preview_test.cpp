@@ -31,6 +31,7 @@ Arguments half_near(const Arguments& more) {
 }
 
 TEST(RamOfTraining, IsForetoldWithAndWithoutAFarFile) {
+  if (SPILLWAY_SLOW_BUILD != 0) GTEST_SKIP() << "a slow build: sanitizers take memory of their own";
   const TemporaryFolder folder;
   const Outcome in_ram = succeed(half_near({}));
   const json near = summary_of(in_ram);
@@ -108,6 +109,19 @@ TEST_F(KeptTimes, AreUsedByTheNextStart) {
   EXPECT_FALSE(
       summary_of(train("--threads 1 --steps 1 --link-bandwidth 1GB/s")).at("profile_kept"));
   EXPECT_FALSE(summary_of(train("--steps 1 --threads 2")).at("profile_kept"));
+}
+
+TEST_F(KeptTimes, AreUsedByEvaluationsToo) {
+  static_cast<void>(train({"--steps 1 --checkpoint", file("run")}));
+  const Arguments evaluation{"evaluate", file("run"), "--budget min+50% --json -"};
+  const Outcome first = succeed(evaluation, environment());
+  expect_parts(first.errors, {"measuring tasks"});
+  const Outcome second = succeed(evaluation, environment());
+  expect_parts(second.errors, {"times measured on ", "kept in " + cache()});
+  EXPECT_EQ(second.errors.find("measuring tasks"), std::string::npos);
+  EXPECT_EQ(json::parse(first.output).at("loss"), json::parse(second.output).at("loss"));
+  const Outcome anew = succeed({evaluation, "--no-cache"}, environment());
+  expect_parts(anew.errors, {"measuring tasks"});
 }
 
 TEST_F(KeptTimes, AreMeasuredAnewAfterAMiss) {

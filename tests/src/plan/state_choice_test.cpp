@@ -157,7 +157,8 @@ using namespace um::literals;
 // Smallest 100, resident 300, with any algorithms 350 bytes.
 const prefetch::NearNeed kNeed{.resident = 300_B, .peak_with_workspace = 350_B, .smallest = 100_B};
 
-um::Bytes resolve(const char* text, um::Bytes available = 1000_B) {
+constexpr um::Bytes kAvailable = 1000_B;
+um::Bytes resolve(const char* text, um::Bytes available = kAvailable) {
   return Budget::parse(text).resolve(kNeed, available);
 }
 

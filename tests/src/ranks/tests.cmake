@@ -6,7 +6,7 @@ target_link_libraries(communicator_contract PUBLIC spillway::src PRIVATE spillwa
 spillway_test(ranks_tests
   SOURCES src/ranks/*_test.cpp src/ranks/mpi/open_mpi_test.cpp
   LINK communicator_contract spillway::src rapidcheck
-  TSAN)
+  ASAN TSAN)
 
 # As processes, over MPI. Sanitizers see MPI's own leaks and know nothing of its memory.
 if(SPILLWAY_HAS_MPI AND MPIEXEC_EXECUTABLE AND NOT SPILLWAY_SANITIZE)

@@ -25,9 +25,10 @@ std::string text(const std::vector<Allocations::Span>& spans) {
 // Four pages of 4 KiB.
 class AllocationsTest : public testing::Test {
  protected:
-  Bytes take(Bytes size, Bytes alignment = 64_B) {
+  Bytes take(Bytes size, Bytes alignment = kLine) {
     return allocations.allocate(size, alignment).value();
   }
+  static constexpr Bytes kLine = 64_B;
   Allocations allocations{16_KiB, 4_KiB};
 };
 

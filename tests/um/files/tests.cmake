@@ -1,4 +1,5 @@
 # Files of this machine.
 spillway_test(file_tests
   SOURCES um/files/*_test.cpp
-  LINK spillway::um)
+  LINK spillway::um
+  ASAN)

@@ -192,7 +192,7 @@ template <int kHeld>
 __device__ void store_sums(const RowTeams& teams, const Member& member, std::size_t groups,
                            bool is_centred, VectorSums<kHeld>& mine, float* sums) {
   float* const shared = shared_floats();
-  const auto add = [groups, shared](Group& own, std::size_t at) {
+  const auto add = [shared](Group& own, std::size_t at) {
     const Group before = load_group(shared, at);
 #pragma unroll
     for (int l = 0; l < kGroupLanes; ++l) own.lanes[l] += before.lanes[l];

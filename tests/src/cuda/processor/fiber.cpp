@@ -9,40 +9,20 @@
 
 #include "um/error.h"
 
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
-#endif
-
 namespace spillway::processor {
 namespace {
-
-#ifdef __SANITIZE_ADDRESS__
-void leave_stack(void** shadow, const void* next, std::size_t bytes) {
-  __sanitizer_start_switch_fiber(shadow, next, bytes);
-}
-void arrive(void* shadow, const void** last, std::size_t* bytes) {
-  __sanitizer_finish_switch_fiber(shadow, last, bytes);
-}
-void forget_frames(std::byte* stack) { ASAN_UNPOISON_MEMORY_REGION(stack, Fiber::kStackBytes); }
-#else
-void leave_stack(void** /*shadow*/, const void* /*next*/, std::size_t /*bytes*/) {}
-void arrive(void* /*shadow*/, const void** /*last*/, std::size_t* /*bytes*/) {}
-void forget_frames(std::byte* /*stack*/) {}
-#endif
 
 // Threads that take turns at one depth would share a set of the cache if stacks began at multiples
 // of a power of two.
 constexpr std::size_t kStride = Fiber::kStackBytes + 17 * 64;
 constexpr std::size_t kBytes = kMaxThreads * kStride;
 
-thread_local Fiber* entering = nullptr;    // of the last resume()
-thread_local bool is_from_caller = false;  // how the running body went on last
+thread_local Fiber* entering = nullptr;  // of the last resume()
 
 }  // namespace
 
 // The system's contexts take two calls of the system for each switch.
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
+#ifdef __x86_64__
 
 extern "C" [[gnu::visibility("hidden")]] void spillway_switch_stack(void** from, void* to);
 
@@ -99,44 +79,23 @@ void Fiber::prepare() {
 
 void Fiber::start(const std::function<void()>& body) {
   body_ = &body;
-  if (is_idle_) return;
-  forget_frames(stack_);
-  shadow_of_own_ = nullptr;
-  prepare();
+  if (!is_idle_) prepare();
 }
 
-thread_local Fiber::Caller Fiber::caller;
+thread_local Fiber::Continuation Fiber::caller;
 
 void Fiber::resume() {
-  leave_stack(&caller.shadow, stack_, kStackBytes);
   is_idle_ = false;
   entering = this;
-  is_from_caller = true;
-  go(caller.continuation, own_);
-  arrive(caller.shadow, nullptr, nullptr);
+  go(caller, own_);
 }
 
-void Fiber::pause() {
-  leave_stack(&shadow_of_own_, caller.stack, caller.bytes);
-  go(own_, caller.continuation);
-  come_back();
-}
+void Fiber::pause() { go(own_, caller); }
 
-void Fiber::pause_for(Fiber& other) {
-  leave_stack(&shadow_of_own_, other.stack_, kStackBytes);
-  is_from_caller = false;
-  go(own_, other.own_);
-  come_back();
-}
-
-void Fiber::come_back() {
-  const bool learns = is_from_caller;
-  arrive(shadow_of_own_, learns ? &caller.stack : nullptr, learns ? &caller.bytes : nullptr);
-}
+void Fiber::pause_for(Fiber& other) { go(own_, other.own_); }
 
 void Fiber::enter() {
   Fiber& self = *entering;
-  arrive(nullptr, &caller.stack, &caller.bytes);
   for (;;) {
     (*self.body_)();
     self.is_idle_ = true;

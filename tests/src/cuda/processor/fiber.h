@@ -36,18 +36,9 @@ class Fiber {
     void* pointer = nullptr;
     ucontext_t context{};
   };
-  // The stack that resume() left last.
-  struct Caller {
-    Continuation continuation;
-    void* shadow = nullptr;
-    const void* stack = nullptr;
-    std::size_t bytes = 0;
-  };
-  static thread_local Caller caller;
+  static thread_local Continuation caller;  // the stack that resume() left last
   static void go(Continuation& from, Continuation& to);
   static void enter();
-  // After a pause: tells AddressSanitizer which stack this is.
-  void come_back();
   // Lets own_ begin with enter().
   void prepare();
 
@@ -55,8 +46,6 @@ class Fiber {
   Continuation own_;
   bool is_idle_ = false;  // paused without a body: start() keeps the stack
   const std::function<void()>* body_ = nullptr;
-  // AddressSanitizer's data of a stack.
-  void* shadow_of_own_ = nullptr;
 };
 
 constexpr std::size_t kMaxThreads = 1024;  ///< per block, as on a device

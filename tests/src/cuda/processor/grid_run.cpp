@@ -16,13 +16,6 @@
 #include "tests/src/cuda/processor/memory_watch.h"
 #include "um/error.h"
 
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/asan_interface.h>
-#else
-#define ASAN_POISON_MEMORY_REGION(address, size)
-#define ASAN_UNPOISON_MEMORY_REGION(address, size)
-#endif
-
 namespace {
 
 constexpr std::size_t kSharedBytes = 48U << 10U;  // available to every block
@@ -296,9 +289,6 @@ void run_grid(const Launch& launch, const std::function<void()>& thread) {
                     launch.shared_bytes <= kSharedBytes;
   if (!fits) throw KernelFault{"a launch of a size that no device runs"};
   run = {.number = run.number + 1, .shared_bytes = launch.shared_bytes, .kernel = launch.kernel};
-  ASAN_UNPOISON_MEMORY_REGION(cuda::launch_floats, kSharedBytes);
-  ASAN_POISON_MEMORY_REGION(reinterpret_cast<std::byte*>(cuda::launch_floats) + launch.shared_bytes,
-                            kSharedBytes - launch.shared_bytes);
   run.arguments = static_cast<const std::byte*>(launch.arguments.get());
   run.argument_bytes = launch.argument_bytes;
   run.threads.resize(threads);

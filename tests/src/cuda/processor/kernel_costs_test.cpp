@@ -30,13 +30,6 @@ std::vector<LaunchCost> launches_of(const OperationWork& work) {
 
 class KernelCosts : public KernelRunner {
  protected:
-  void SetUp() override {
-    KernelRunner::SetUp();
-#ifdef __SANITIZE_ADDRESS__
-    GTEST_SKIP() << "accesses are not counted beside AddressSanitizer";
-#endif
-  }
-
   [[nodiscard]] Block drawn(const TensorShape& shape) {
     return tensor(shape, random_values(shape.elements(), 1));
   }

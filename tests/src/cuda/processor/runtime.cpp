@@ -45,12 +45,8 @@ struct Held {
 Held held;
 
 constexpr std::align_val_t kAlignment{256};
-#ifdef __SANITIZE_ADDRESS__
-constexpr std::size_t kAround = 0;  // AddressSanitizer watches both sides
-#else
-constexpr std::size_t kAround =
-    4096;  // for writes outside a block, which happen after they are reported
-#endif
+// For writes outside a block, which happen after they are reported.
+constexpr std::size_t kAround = 4096;
 
 const std::byte* bytes(const void* memory) { return static_cast<const std::byte*>(memory); }
 

@@ -1,14 +1,13 @@
 # Our kernels for GPUs, compiled as C++ and run on the processor. Neither CUDA nor a device is needed.
-if(SPILLWAY_SANITIZE STREQUAL "thread")
-  return()  # whose run-time would take the place of access_hooks.cpp
+if(SPILLWAY_SANITIZE)
+  return()  # access_hooks.cpp takes the place of the thread sanitizer's run-time
 endif()
 
 file(GLOB kernel_files CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/src/cuda/kernels/*.cu ${PROJECT_SOURCE_DIR}/src/cuda/kernels/sequences/*.cu)
 set_source_files_properties(${kernel_files} PROPERTIES LANGUAGE CXX)
 
-# include/ has what stands for CUDA's headers. Every access to memory calls access_hooks.cpp, or is
-# checked by AddressSanitizer, which needs a build of its own.
+# include/ has what stands for CUDA's headers. Every access to memory calls access_hooks.cpp.
 set(device ${CMAKE_CURRENT_SOURCE_DIR}/src/cuda/processor)
 add_library(cuda_processor_kernels OBJECT ${kernel_files} ${device}/faulty_kernels.cpp)
 target_include_directories(cuda_processor_kernels BEFORE PRIVATE ${device}/include)
@@ -29,11 +28,10 @@ add_library(cuda_processor STATIC
 target_include_directories(cuda_processor BEFORE PUBLIC ${device}/include)
 target_link_libraries(cuda_processor PUBLIC spillway::src PRIVATE spillway_flags)
 
-if(NOT SPILLWAY_SANITIZE)
-  target_compile_options(cuda_processor_kernels PRIVATE -O1 -fsanitize=thread
-    $<$<CXX_COMPILER_ID:GNU>:--param tsan-instrument-func-entry-exit=0>)
-  target_sources(cuda_processor PRIVATE ${device}/access_hooks.cpp)
-endif()
+target_compile_options(cuda_processor_kernels PRIVATE
+  -O1 -fsanitize=thread $<$<CXX_COMPILER_ID:GNU>:--param tsan-instrument-func-entry-exit=0>
+  -fsanitize=alignment,shift,signed-integer-overflow,integer-divide-by-zero -fsanitize-undefined-trap-on-error)
+target_sources(cuda_processor PRIVATE ${device}/access_hooks.cpp)
 
 set(own_operation_tests ${operation_tests})
 list(FILTER own_operation_tests EXCLUDE REGEX weighted_operations)  # cuDNN's and cuBLASLt's
@@ -45,12 +43,5 @@ spillway_test(cuda_processor_kernel_tests COMPUTES
   TIMEOUT 300 WHOLE)
 target_compile_definitions(cuda_processor_kernel_tests PRIVATE
   SPILLWAY_KERNELS_ON_PROCESSOR SPILLWAY_TESTS_FOLDER="${CMAKE_CURRENT_SOURCE_DIR}")
-# Under sanitizers, where the numbers that kernels are judged by take most of the time, less of what
-# is large.
-if(SPILLWAY_SANITIZE)
-  string(CONCAT large "-*SumsManySamples/4:*LocalResponseNorm.Gradient*/6:*CudaBatchLoading*/2:"
-    "*RealImages*/1:*RealImages*/2:*RealImages*/3:*RealImages*/4")
-endif()
-set_property(TEST cuda_processor_kernel_tests PROPERTY ENVIRONMENT "GTEST_FILTER=*${large}")
 test_again(cuda_processor_kernel_tests_in_bf16 cuda_processor_kernel_tests
-  "GTEST_FILTER=*${large};SPILLWAY_TEST_PRECISION=bf16" TIMEOUT 300)
+  SPILLWAY_TEST_PRECISION=bf16 TIMEOUT 300)

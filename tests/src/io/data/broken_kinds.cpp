@@ -20,7 +20,7 @@ namespace {
 // Returns the offset of a marker's segment in a JPEG file, including its two length bytes.
 std::size_t segment_of(const FileContent& jpeg, std::uint8_t marker) {
   const std::array<std::uint8_t, 2> name{0xFF, marker};
-  const auto found = std::ranges::search(jpeg, name).begin();
+  const auto found = std::search(jpeg.begin(), jpeg.end(), name.begin(), name.end());
   if (found == jpeg.end()) throw std::logic_error{"no such marker"};
   return static_cast<std::size_t>(found - jpeg.begin()) + 2;
 }

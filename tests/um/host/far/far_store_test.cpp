@@ -281,9 +281,10 @@ class RottenFar final : public FarStore {
 
 class CheckedFarTest : public testing::Test {
  protected:
-  explicit CheckedFarTest(std::unique_ptr<RottenFar> far = std::make_unique<RottenFar>(1_MiB))
+  explicit CheckedFarTest(std::unique_ptr<RottenFar> far = std::make_unique<RottenFar>(kSize))
       : disk{*far}, checked{std::move(far), "/scratch"} {}
 
+  static constexpr Bytes kSize = 1_MiB;
   RottenFar& disk;
   CheckedFar checked;
 };
