@@ -110,23 +110,7 @@ TEST_P(OrderedSteps, OfASwappedBlock) {
 TEST_P(OrderedSteps, OfLeNet) {
   const TightStep subject{"lenet", 512, GetParam().mode};
   EXPECT_FALSE(subject.plan.offloads.empty());
-  expect_ordered(subject.step.graph, subject.plan, GetParam(), 3);
-}
-
-TEST_P(OrderedSteps, OfAResidualNetwork) {
-  const TightStep subject{"resnet:1,1,1,1", 32, GetParam().mode};
-  EXPECT_FALSE(subject.plan.prefetches.empty());
-  EXPECT_GT(subject.recomputations(), 0);
   expect_ordered(subject.step.graph, subject.plan, GetParam(), 1);
-}
-
-// Batch 4: weights and gradients exceed the rest. With 60 % of the memory they have fixed places.
-TEST_P(OrderedSteps, OfANetworkWhoseWeightsMove) {
-  const TightStep subject{"resnet:1,1,1,1", 4, GetParam().mode, 60, true};
-  const TaskGraph& graph = subject.step.graph;
-  const prefetch::StateHome home{graph, prefetch::BlockSizes{graph, kPage}, subject.plan};
-  EXPECT_GT(home.far(), Bytes{});
-  expect_ordered(graph, subject.plan, GetParam(), 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(EachMode, OrderedSteps,
@@ -138,6 +122,38 @@ INSTANTIATE_TEST_SUITE_P(EachMode, OrderedSteps,
                                            Way{LateMode::kDiscarding, LateOrder::kUntimed},
                                            Way{LateMode::kCopy, LateOrder::kUntimed},
                                            Way{LateMode::kResident, LateOrder::kGiven},
+                                           Way{LateMode::kCopy, LateOrder::kGiven}),
+                         ::testing::PrintToStringParamName());
+
+using OrderedRecomputations = OrderedSteps;
+
+TEST_P(OrderedRecomputations, OfAResidualNetwork) {
+  const TightStep subject{"resnet:1,1,1,1", 32, GetParam().mode};
+  EXPECT_FALSE(subject.plan.prefetches.empty());
+  EXPECT_GT(subject.recomputations(), 0);
+  expect_ordered(subject.step.graph, subject.plan, GetParam(), 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(EachMode, OrderedRecomputations,
+                         ::testing::Values(Way{LateMode::kManaged, LateOrder::kWalked},
+                                           Way{LateMode::kDiscarding, LateOrder::kWalked},
+                                           Way{LateMode::kCopy, LateOrder::kWalked}),
+                         ::testing::PrintToStringParamName());
+
+using OrderedMovesOfState = OrderedSteps;
+
+// Batch 4: weights and gradients exceed the rest. With 60 % of the memory they have fixed places.
+TEST_P(OrderedMovesOfState, OfANetworkWhoseWeightsMove) {
+  const TightStep subject{"resnet:1,1,1,1", 4, GetParam().mode, 60, true};
+  const TaskGraph& graph = subject.step.graph;
+  const prefetch::StateHome home{graph, prefetch::BlockSizes{graph, kPage}, subject.plan};
+  EXPECT_GT(home.far(), Bytes{});
+  expect_ordered(graph, subject.plan, GetParam(), 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(EachMode, OrderedMovesOfState,
+                         ::testing::Values(Way{LateMode::kManaged, LateOrder::kUntimed},
+                                           Way{LateMode::kDiscarding, LateOrder::kUntimed},
                                            Way{LateMode::kCopy, LateOrder::kGiven}),
                          ::testing::PrintToStringParamName());
 

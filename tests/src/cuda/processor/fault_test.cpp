@@ -120,6 +120,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         FaultCase{Mistake::kUnwritten, "add_in_shared_memory", "nobody in the block has written"},
         FaultCase{Mistake::kBehindShared, "add_in_launch_memory", "behind the launch's shared"},
+        FaultCase{Mistake::kBetween, "add_one", "4 bytes that is not aligned"},
         FaultCase{Mistake::kOneTooMuch, "add_one", "4 bytes of foreign memory"},
         FaultCase{Mistake::kOneTooFew, "add_one", "4 bytes of foreign memory"}));
 

@@ -51,8 +51,13 @@ __global__ void add_in_warps(Mistake mistake, float* numbers) {
 
 // Adds one to each number.
 __global__ void add_one(Mistake mistake, float* numbers, std::size_t count) {
-  float* const first = mistake == Mistake::kOneTooFew ? numbers - 1 : numbers;
-  const std::size_t end = mistake == Mistake::kOneTooMuch ? count + 1 : count;
+  float* first = mistake == Mistake::kOneTooFew ? numbers - 1 : numbers;
+  if (mistake == Mistake::kBetween) {
+    first = reinterpret_cast<float*>(reinterpret_cast<std::byte*>(numbers) + 2);
+  }
+  const std::size_t end = mistake == Mistake::kOneTooMuch ? count + 1
+                          : mistake == Mistake::kBetween  ? count - 1
+                                                          : count;
   const std::size_t own = mistake == Mistake::kSameNumber ? threadIdx.x : cuda::first_item();
   for (std::size_t i = own; i < end; i += cuda::item_stride()) first[i] += 1.F;
 }
@@ -76,6 +81,7 @@ void run_kernel_with(Mistake mistake, float* numbers, std::size_t count) {
     case Mistake::kNoneInMemory:
     case Mistake::kOneTooMuch:
     case Mistake::kOneTooFew:
+    case Mistake::kBetween:
     case Mistake::kSameNumber:
       return cuda::enqueue(nullptr, grid, add_one, mistake, numbers, count);
     default:

@@ -19,6 +19,7 @@ enum class Mistake {
   kNoneInMemory,     ///< each thread adds 1 to a number
   kOneTooMuch,       ///< a thread also writes after the last number
   kOneTooFew,        ///< a thread also writes before the first number
+  kBetween,          ///< threads add to what lies between two numbers
   kSameNumber,       ///< two blocks add to the same number
   kTooMuchShared     ///< the launch asks for more shared memory than a block may have
 };

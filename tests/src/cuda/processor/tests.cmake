@@ -29,8 +29,7 @@ target_include_directories(cuda_processor BEFORE PUBLIC ${device}/include)
 target_link_libraries(cuda_processor PUBLIC spillway::src PRIVATE spillway_flags)
 
 target_compile_options(cuda_processor_kernels PRIVATE
-  -O1 -fsanitize=thread $<$<CXX_COMPILER_ID:GNU>:--param tsan-instrument-func-entry-exit=0>
-  -fsanitize=alignment,shift,signed-integer-overflow,integer-divide-by-zero -fsanitize-undefined-trap-on-error)
+  -O1 -fsanitize=thread $<$<CXX_COMPILER_ID:GNU>:--param tsan-instrument-func-entry-exit=0>)
 target_sources(cuda_processor PRIVATE ${device}/access_hooks.cpp)
 
 set(own_operation_tests ${operation_tests})
