@@ -25,6 +25,9 @@ if(SPILLWAY_SANITIZE)
       -fno-sanitize-recover=all  # else what UBSan finds is printed and the test passes
       $<$<BOOL:$<TARGET_PROPERTY:SPILLWAY_IS_TEST>>:-fno-sanitize=undefined>>)  # it is of what is tested
   target_link_options(spillway_flags INTERFACE -fsanitize=${SPILLWAY_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND SPILLWAY_SANITIZE MATCHES "address")
+    target_compile_definitions(spillway_flags INTERFACE __SANITIZE_ADDRESS__=1)  # as GCC does
+  endif()
 endif()
 
 # spillway_library(<name> [LINK ...] [LINK_PRIVATE ...] [SOURCES ...] [EXCEPT regex...])

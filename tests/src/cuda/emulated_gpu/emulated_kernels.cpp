@@ -35,7 +35,8 @@ int launch(CUstream_st* stream, const Launch& launch, std::function<void()> thre
       stream, {.name = "kernel", .accesses = {}, .compute = compute, .kernel = launch.kernel});
 }
 
-void note_access(const void* address, std::size_t size, bool writes, const void* /*code*/) {
+void note_access(const void* address, std::size_t size, std::size_t /*alignment*/, bool writes,
+                 const void* /*code*/) {
   emulated::note_kernel_access(address, size, writes);
 }
 

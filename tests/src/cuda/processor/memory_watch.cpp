@@ -215,10 +215,14 @@ bool is_in_a_block(const std::byte* begin, std::size_t size) {
   return block != blocks().end() && begin + size <= block->first + block->second.size;
 }
 
-void note_access(const void* address, std::size_t size, bool writes, const void* code) {
+void note_access(const void* address, std::size_t size, std::size_t alignment, bool writes,
+                 const void* code) {
   static bool is_noting = false;  // accesses of this function do not count
   if (!is_in_kernel() || is_noting) return;
   is_noting = true;
+  if (reinterpret_cast<std::uintptr_t>(address) % alignment != 0) {
+    report_fault("an access of " + std::to_string(size) + " bytes that is not aligned", code);
+  }
   note(static_cast<const std::byte*>(address), size, writes, code);
   is_noting = false;
 }

@@ -14,8 +14,10 @@ void remove_block(const std::byte* begin);
 /// Returns true if a single block contains all of these bytes.
 [[nodiscard]] bool is_in_a_block(const std::byte* begin, std::size_t size);
 
-/// Must be called for each access of a kernel, at address `code`. A no-op if no kernel is running.
-void note_access(const void* address, std::size_t size, bool writes, const void* code);
+/// Must be called for each access of a kernel, at address `code`. Devices fault where `address` is
+/// not a multiple of `alignment`. A no-op if no kernel is running.
+void note_access(const void* address, std::size_t size, std::size_t alignment, bool writes,
+                 const void* code);
 
 /// Bytes of device memory.
 struct Touched {
