@@ -72,8 +72,9 @@ const std::map<std::string, Size>& sizes() {
   return all;
 }
 
-// Of more or wider layers than another that is trained here, made by the same function (FCN-32s is
-// FCN-8s without what it adds). The weights of some would take as much memory as machines have.
+// Says whether the same function makes a network of fewer or narrower layers that is trained here
+// (FCN-32s is FCN-8s without what that adds). The weights of some would take as much memory as
+// machines have.
 bool has_smaller_twin(const std::string& net) {
   static const std::set<std::string> all{"gpt2",        "gpt2-medium", "gpt2-large",  "gpt2-xl",
                                          "bert-large",  "vit-l16",     "vgg13",       "vgg19",

@@ -13,13 +13,15 @@ add_library(cuda_processor_kernels OBJECT ${kernel_files} ${device}/faulty_kerne
 target_include_directories(cuda_processor_kernels BEFORE PRIVATE ${device}/include)
 target_compile_options(cuda_processor_kernels PRIVATE
   -include ${device}/include/cuda_runtime.h -g1 -ffp-contract=off -fno-strict-aliasing
-  -Wno-unknown-pragmas $<$<CXX_COMPILER_ID:GNU>:-fno-extern-tls-init>)
+  -Wno-unknown-pragmas $<$<CXX_COMPILER_ID:GNU>:-fno-extern-tls-init>
+  -O1 -fsanitize=thread $<$<CXX_COMPILER_ID:GNU>:--param tsan-instrument-func-entry-exit=0>)
 set_target_properties(cuda_processor_kernels PROPERTIES UNITY_BUILD OFF)
 target_link_libraries(cuda_processor_kernels PRIVATE spillway_flags spillway::src)
 
 # The device, and what of src/cuda no CUDA compiler is needed for.
 add_library(cuda_processor STATIC
-  ${device}/fiber.cpp ${device}/grid_run.cpp ${device}/memory_watch.cpp ${device}/runtime.cpp
+  ${device}/access_hooks.cpp ${device}/fiber.cpp ${device}/grid_run.cpp
+  ${device}/memory_watch.cpp ${device}/runtime.cpp
   ${PROJECT_SOURCE_DIR}/src/cuda/cudnn/batch_norm.cpp
   ${PROJECT_SOURCE_DIR}/src/cuda/layout/parameter_layout.cpp
   ${PROJECT_SOURCE_DIR}/src/cuda/layout/staged_batch.cpp
@@ -27,10 +29,6 @@ add_library(cuda_processor STATIC
   ${PROJECT_SOURCE_DIR}/um/cuda/driver/check.cpp)
 target_include_directories(cuda_processor BEFORE PUBLIC ${device}/include)
 target_link_libraries(cuda_processor PUBLIC spillway::src PRIVATE spillway_flags)
-
-target_compile_options(cuda_processor_kernels PRIVATE
-  -O1 -fsanitize=thread $<$<CXX_COMPILER_ID:GNU>:--param tsan-instrument-func-entry-exit=0>)
-target_sources(cuda_processor PRIVATE ${device}/access_hooks.cpp)
 
 set(own_operation_tests ${operation_tests})
 list(FILTER own_operation_tests EXCLUDE REGEX weighted_operations)  # cuDNN's and cuBLASLt's
