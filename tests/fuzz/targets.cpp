@@ -178,9 +178,11 @@ Target machine_target() {
 Target bench_target() {
   using namespace test;
   return {"bench",
-          {bench_file("train", {training_row("joint", 50, 2), failed_row("copy", 9)}).dump(),
-           bench_file("link", {link_row()}).dump(),
-           bench_file("paging", {paging_row("managed", 2, 3)}).dump(),
+          {bench_file("train",
+                      nlohmann::json::array({training_row("joint", 50, 2), failed_row("copy", 9)}))
+               .dump(),
+           bench_file("link", nlohmann::json::array({link_row()})).dump(),
+           bench_file("paging", nlohmann::json::array({paging_row("managed", 2, 3)})).dump(),
            step_line(1, 2) + evaluation_line(1, 2, 0.5) + summary_line()},
           read_report};
 }

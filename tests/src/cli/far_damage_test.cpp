@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/src/cli/program.h"
@@ -59,12 +61,14 @@ TEST_P(FarDamage, EndsATrainingThatGoesOnFromItsLastCheckpointWithTheSameBits) {
   ASSERT_TRUE(fs::exists(checkpoint));
   const int file = open_far_file(program.process(), folder.path());
   ASSERT_GE(file, 0);
-  for (std::size_t lines = 4; lines < 1000 && program.is_running(); ++lines) {
-    for (int i = 0; i < 10; ++i) spoil(file);  // during a step
-    program.wait_for_lines(lines);
-  }
-  close(file);
+  // All through steps: only what is far at the moment is harmed.
+  std::jthread spoiler{[file](const std::stop_token& stop) {
+    while (!stop.stop_requested()) spoil(file);
+  }};
   const Outcome outcome = program.finish();
+  spoiler.request_stop();
+  spoiler.join();
+  close(file);
   EXPECT_EQ(outcome.exit_code, kFailure);
   EXPECT_NE(outcome.errors.find("spillway: far memory in " + folder.path().string() +
                                 " is damaged: the 4 KiB at byte "),

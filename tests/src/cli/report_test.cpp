@@ -23,7 +23,10 @@ using nlohmann::json;
 
 class Report : public testing::Test {
  protected:
-  Report() { write("in/train.json", bench_file("train", {training_row("joint", 40, 1.5)}).dump()); }
+  Report() {
+    write("in/train.json",
+          bench_file("train", json::array({training_row("joint", 40, 1.5)})).dump());
+  }
 
   void write(const std::string& name, const std::string& text) const {
     fs::create_directories(fs::path{folder_.file(name)}.parent_path());

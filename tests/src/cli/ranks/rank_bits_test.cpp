@@ -45,7 +45,7 @@ TEST(Ranks, HaveTheSameWeightsWithAdamW) {
 // Frames that arrive late, out of order or never.
 TEST(Ranks, HaveTheSameWeightsOnTwoNodesWithABadLink) {
   const Arguments training =
-      training_of_ranks("--shards 4 --steps 2 --eval-every 0 --budget min+20% --json -");
+      training_of_ranks("--shards 4 --steps 1 --eval-every 0 --budget min+20% --json -");
   const Outcome outcome = run_nodes("late=1", {training, "--ranks auto --zero 1"});
   if (outcome.exit_code == kNoNodes) GTEST_SKIP() << "no network namespaces here, or no python3";
   EXPECT_EQ(weights_of(outcome), weights_of(run_spillway(training)));
