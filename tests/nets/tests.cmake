@@ -2,7 +2,7 @@ spillway_test(nets_tests
   SOURCES nets/*_test.cpp nets/text/network_file_test.cpp nets/text/network_text_test.cpp
   LINK spillway::nets
   ASAN
-  NOT_ASAN BadNetworkFile.OfAHundredMegabytes*)
+  NOT_SANITIZED BadNetworkFile.OfAHundredMegabytes*)
 target_compile_definitions(nets_tests PRIVATE
   SPILLWAY_NETS_README="${PROJECT_SOURCE_DIR}/nets/README.md")
 

@@ -79,7 +79,7 @@ spillway_test(prefetch_file_tests
           prefetch/planners/superneurons/superneurons_networks.cpp
   LINK spillway::prefetch rapidcheck
   RANDOM_CASES 2000 ASAN
-  NOT_ASAN Files/UpdateTraces.*)
+  NOT_SANITIZED Files/UpdateTraces.*)
 target_compile_definitions(prefetch_file_tests PRIVATE
   SPILLWAY_TRACES="${CMAKE_CURRENT_SOURCE_DIR}/prefetch/traces")
 spillway_test(prefetch_runtime_tests COMPUTES
@@ -88,7 +88,7 @@ spillway_test(prefetch_runtime_tests COMPUTES
           prefetch/runtime/state_between_steps_test.cpp prefetch/runtime/step_equivalence_test.cpp
   LINK spillway::prefetch rapidcheck
   TIMEOUT 300 ASAN TSAN
-  NOT_ASAN CopyMemory.ARunHasTheRoom*)
+  NOT_SANITIZED CopyMemory.ARunHasTheRoom*)
 # Not under TSan: it takes mapping a page anew for a write.
 spillway_test(prefetch_runtime_memfd_tests COMPUTES
   SOURCES prefetch/runtime/step_equivalence_memfd_test.cpp
@@ -99,7 +99,7 @@ spillway_test(prefetch_far_state_tests COMPUTES
   SOURCES prefetch/runtime/far_state_test.cpp
   LINK spillway::prefetch rapidcheck
   TIMEOUT 300 RANDOM_CASES 40 ASAN
-  NOT_ASAN Planners/FarState.*joint*)
+  NOT_SANITIZED Planners/FarState.*joint*)
 # Not under TSan: `joint` makes its plans in TBB loops, whose hand-over TSan does not see.
 spillway_test(prefetch_step_layout_tests COMPUTES
   SOURCES prefetch/runtime/step_layout_test.cpp prefetch/runtime/step_program_test.cpp

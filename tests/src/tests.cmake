@@ -4,7 +4,8 @@ spillway_test(data_tests
           src/io/data/prepared_dataset_test.cpp src/io/data/synthetic_test.cpp
           src/io/safetensors_test.cpp src/numbers/*_test.cpp
   LINK spillway::src ZLIB::ZLIB
-  ASAN TSAN)
+  ASAN TSAN
+  NOT_SANITIZED SyntheticDataset.Teaches*)
 
 # Images' files, and folders of them.
 spillway_test(image_tests
@@ -102,7 +103,7 @@ spillway_test(cli_tests
           src/cli/terminal/narrow_terminal_test.cpp src/cli/program.cpp
   LINK spillway::onnx golden_files nlohmann_json::nlohmann_json
   TIMEOUT 300 ASAN
-  NOT_ASAN BadBudget.TooSmall* BenchTraining.* BitIdentity.Holds* BitIdentity.OfR* BitIdentity.OfT*
+  NOT_SANITIZED BadBudget.TooSmall* BenchTraining.* BitIdentity.Holds* BitIdentity.OfR* BitIdentity.OfT*
            BitIdentity.OfV* DryRun.* Evaluated.* FineTuning.*
            Help.* ImageTraining.* Interrupted* KeptTimes.* Killed.* Modes/FarDamage.* NarrowTerminal.* *Json.*
            OneProcessor.* OnnxFiles.* Plan* PredictedFiles.* RamOfTraining.* Restarted.* Resumed.* Sample.*
@@ -125,7 +126,7 @@ spillway_test(training_tests
           src/train/train_test.cpp src/train/trainer_test.cpp
   LINK spillway::host
   ASAN
-  NOT_ASAN FarUpdateOfARun.* GoesOnWhere* MixedTraining.* Modes/FarState.*joint* Modes/FarUpdate.* Networks/BuiltInStep.*
+  NOT_SANITIZED FarUpdateOfARun.* GoesOnWhere* MixedTraining.* Modes/FarState.*joint* Modes/FarUpdate.* Networks/BuiltInStep.*
            Optimizers/ExchangedStep.* PlacedPlanTest.* PlansTest.* RecipeTraining.* SmallestBudgets.* StateChoiceTest.*
            Trainer.MeasuresOnce*)
 

@@ -2,7 +2,7 @@ find_package(GTest REQUIRED)
 include(GoogleTest)
 
 # spillway_test(<name> SOURCES ... LINK ... [TIMEOUT seconds] [RANDOM_CASES n] [COMPUTES] [GPU]
-#               [ASAN] [NOT_ASAN pattern...] [TSAN] [SUITES] [WHOLE])
+#               [ASAN] [TSAN] [NOT_SANITIZED pattern...] [SUITES] [WHOLE])
 # SOURCES: files, or patterns such as nets/*_test.cpp.
 # What a test says itself is not optimised, which compiles in three quarters of the time that a little
 # takes: what is tested lies in libraries. In release, tests that compute much themselves get that
@@ -13,15 +13,15 @@ include(GoogleTest)
 # ASAN, TSAN: also run by the presets asan, for what handles memory and what comes from files, and tsan, for
 # what several threads do; these build nothing else. The label cpu-asan-tsan answers to `ctest -L cpu`, to
 # `-L asan` and to `-L tsan`; gtest_discover_tests cannot pass on two labels.
-# NOT_ASAN: GoogleTest's patterns of cases that the preset asan leaves out: plans, measurements and trainings, which
-# take minutes there and read and write what other cases do, too.
+# NOT_SANITIZED: GoogleTest's patterns of cases that these presets leave out: plans, measurements and trainings,
+# which take minutes there and do with memory and threads what other cases do, too. Not with SUITES or WHOLE.
 # SUITES: one test of ctest for each suite, not for each case: these are so many and short that most
 # of their time would go into starting the program.
 # WHOLE: one test of ctest for the whole program.
 add_custom_target(asan_tests)
 add_custom_target(tsan_tests)
 function(spillway_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 t "COMPUTES;GPU;ASAN;TSAN;SUITES;WHOLE" "TIMEOUT;RANDOM_CASES" "SOURCES;LINK;NOT_ASAN")
+  cmake_parse_arguments(PARSE_ARGV 1 t "COMPUTES;GPU;ASAN;TSAN;SUITES;WHOLE" "TIMEOUT;RANDOM_CASES" "SOURCES;LINK;NOT_SANITIZED")
   set(sources ${t_SOURCES})
   list(FILTER sources EXCLUDE REGEX "[*]")
   list(FILTER t_SOURCES INCLUDE REGEX "[*]")
@@ -84,8 +84,8 @@ function(spillway_test name)
     set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${list}.included)
   else()
     set(filter "")
-    if(t_NOT_ASAN AND SPILLWAY_SANITIZE MATCHES "address")
-      list(JOIN t_NOT_ASAN ":" filter)
+    if(t_NOT_SANITIZED AND SPILLWAY_SANITIZE)
+      list(JOIN t_NOT_SANITIZED ":" filter)
       set(filter TEST_FILTER "-${filter}")
     endif()
     gtest_discover_tests(${name} ${filter} PROPERTIES ${properties} DISCOVERY_TIMEOUT 60)
