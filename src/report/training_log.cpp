@@ -48,9 +48,14 @@ TrainedSubject subject_of(const JsonView& summary) {
   const auto text = [&](const char* name) {
     return summary.has(name) ? summary.at(name).string() : std::string{};
   };
+  const auto number = [&](const char* name) {
+    return summary.has(name) ? summary.at(name).integer() : 0;
+  };
   return {.network = text("network"),
           .data = text("data"),
-          .batch = summary.has("batch") ? summary.at("batch").integer() : 0};
+          .batch = number("batch"),
+          .budget_bytes = number("budget_bytes"),
+          .resident_bytes = number("resident_bytes")};
 }
 
 // One object a line.
@@ -101,6 +106,10 @@ constexpr std::size_t place_of(const std::array<const char*, kCount>& names,
 constexpr std::size_t kLoss = place_of(kStepFigures, "loss");
 constexpr std::size_t kSeconds = place_of(kStepFigures, "seconds");
 constexpr std::size_t kDataWait = place_of(kStepFigures, "data_wait_seconds");
+constexpr std::size_t kNearPeak = place_of(kStepFigures, "near_peak_bytes");
+constexpr std::size_t kMovedIn = place_of(kStepFigures, "bytes_prefetched");
+constexpr std::size_t kMovedOut = place_of(kStepFigures, "bytes_offloaded");
+constexpr std::size_t kFaults = place_of(kStepFigures, "faults");
 constexpr std::size_t kTestLoss = place_of(kEvaluationFigures, "test_loss");
 constexpr std::size_t kTestAccuracy = place_of(kEvaluationFigures, "test_accuracy");
 constexpr std::size_t kPerplexity = place_of(kEvaluationFigures, "perplexity");
@@ -203,6 +212,45 @@ std::optional<std::string> wait_sentence(const std::vector<TrainingStep>& steps)
   return fmt::format("Steps waited for their data {} % of the time.", part);
 }
 
+// The figures of all steps that tell one.
+Neighbours told_of(const std::vector<TrainingStep>& steps, std::size_t figure) {
+  Neighbours all;
+  for (const TrainingStep& step : steps) {
+    if (std::isfinite(step.figures.at(figure))) all.add(step.figures.at(figure));
+  }
+  return all;
+}
+
+std::string bytes_text(double bytes) {
+  return um::to_string(um::Bytes{static_cast<std::uint64_t>(std::max(bytes, 0.0))});
+}
+
+// "Near memory was at most 2.30 MiB of a budget of 2.32 MiB (3.06 MiB with all near); a step moved
+// 784 KiB in and 784 KiB out, with no fault in any."
+std::optional<std::string> memory_sentence(const TrainingLog& log) {
+  const Neighbours near = told_of(log.steps, kNearPeak);
+  if (near.count == 0) return std::nullopt;
+  std::string text = "Near memory was at most " + bytes_text(near.max);
+  const TrainedSubject subject = log.subject.value_or(TrainedSubject{});
+  if (subject.budget_bytes > 0) {
+    text += " of a budget of " + um::to_string(um::Bytes{subject.budget_bytes});
+  }
+  if (subject.resident_bytes > 0) {
+    text += " (" + um::to_string(um::Bytes{subject.resident_bytes}) + " with all near)";
+  }
+  const Neighbours in = told_of(log.steps, kMovedIn);
+  const Neighbours out = told_of(log.steps, kMovedOut);
+  if (in.count > 0 && out.count > 0) {
+    text += fmt::format("; a step moved {} in and {} out",
+                        bytes_text(in.sum / static_cast<double>(in.count)),
+                        bytes_text(out.sum / static_cast<double>(out.count)));
+    const Neighbours faults = told_of(log.steps, kFaults);
+    if (faults.count > 0 && faults.max == 0) text += ", with no fault in any";
+    if (faults.max > 0) text += fmt::format(", with {:.0f} faults in all", faults.sum);
+  }
+  return text + ".";
+}
+
 std::vector<std::string> sentences(const TrainingLog& log) {
   std::vector<std::string> said{whole(log)};
   if (const TrainingEvaluation* const best = best_evaluation(log)) {
@@ -212,6 +260,7 @@ std::vector<std::string> sentences(const TrainingLog& log) {
     said.push_back(fmt::format(
         "It ended early: no later evaluation was better than that of step {}.", *log.best_step));
   }
+  if (auto memory = memory_sentence(log)) said.push_back(*std::move(memory));
   if (auto waiting = wait_sentence(log.steps)) said.push_back(*std::move(waiting));
   if (!log.subject) {
     said.emplace_back(

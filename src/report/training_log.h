@@ -41,6 +41,9 @@ struct TrainedSubject {
   std::string network;
   std::string data;
   std::uint64_t batch = 0;
+  /// Near memory given, and the need of a run with all near; 0 where the file does not tell it.
+  std::uint64_t budget_bytes = 0;
+  std::uint64_t resident_bytes = 0;
 };
 
 /// What `spillway train --json` wrote, by step. Where a training went on from a checkpoint, and

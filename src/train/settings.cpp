@@ -325,6 +325,7 @@ json to_json(const KeptPlanning& planning) {
           {"recompute", planning.may_recompute},
           {"state", planning.state},
           {"update", planning.update},
+          {"far_folder", planning.far_folder},
           {"device", planning.device},
           {"mode", planning.mode},
           {"budget_bytes", planning.budget_bytes.count()}};
@@ -346,6 +347,7 @@ std::optional<KeptPlanning> read_planning(const JsonView& root) {
                       .may_recompute = view.at("recompute").boolean(),
                       .state = one_of("state", {"auto", "near", "far"}),
                       .update = one_of("update", {"auto", "near", "far"}),
+                      .far_folder = view.has("far_folder") ? text("far_folder") : "",
                       .device = text("device"),
                       .mode = one_of("mode", {"managed", "copy", "resident"}),
                       .budget_bytes = um::Bytes{view.at("budget_bytes").integer()}};

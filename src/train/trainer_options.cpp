@@ -1,5 +1,6 @@
 #include "src/train/trainer_options.h"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "nets/layer_role.h"
@@ -117,6 +118,11 @@ std::string described(const ExecutionContext& context) {
   return device + " with " + kernels;
 }
 
+// Another start may have another current folder.
+std::string absolute_path(const std::string& path) {
+  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+}
+
 KeptPlanning kept_planning(const TrainerOptions& options, const ExecutionContext& context) {
   const std::optional<MemoryMode> mode = options.memory.mode;
   return {.budget = options.memory.budget,
@@ -125,6 +131,7 @@ KeptPlanning kept_planning(const TrainerOptions& options, const ExecutionContext
           .may_recompute = options.planning.may_recompute,
           .state = std::string{to_string(options.planning.state)},
           .update = std::string{to_string(options.planning.update)},
+          .far_folder = absolute_path(options.memory.space.far.file),
           .device = described(context)};
 }
 

@@ -51,11 +51,13 @@ class WholePage(Page):
     def test_draws_the_curves_of_a_training(self):
         self.assert_shows("lenet at batch 8 on synthetic images: 1000 steps, loss ")
         self.assert_shows("The best evaluation is that of step 1000, epoch 1: loss ")
+        self.assert_shows("Near memory was at most ")
         titles = self.run_script("""
             const figure = [...document.querySelectorAll('figure')].find(
                 one => one.textContent.includes('Training: run.json'));
             return [...figure.querySelectorAll('.panel-title')].map(one => one.textContent)""")
-        self.assertEqual(titles, ["Loss", "Accuracy", "Learning rate", "Time of a step"])
+        self.assertEqual(titles, ["Loss", "Accuracy", "Learning rate", "Memory of a step",
+                                  "Time of a step"])
         self.run_script("document.querySelector('#trainings').scrollIntoView()")
         self.keep_picture("training")
 

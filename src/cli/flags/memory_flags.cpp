@@ -2,10 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "src/cli/flags/flag_values.h"
 #include "src/cli/terminal/terminal.h"
@@ -188,6 +190,19 @@ MemoryOptions MemoryFlags::options(const std::string& budget) const {
     options.find_far_folder = [](um::Bytes size) { return um::find_far_folder(size).string(); };
   }
   return options;
+}
+
+void MemoryFlags::restore_far_folder(const std::string& folder) {
+  if (folder.empty()) return;
+  std::error_code unreadable;
+  if (std::filesystem::exists(folder, unreadable)) {
+    far = "file:" + folder;
+    return;
+  }
+  tell(
+      "warning: the checkpoint's far memory was a file in {}, which is not there; --far file:DIR "
+      "names another folder\n",
+      folder);
 }
 
 void MemoryFlags::expect_far() const {

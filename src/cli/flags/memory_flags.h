@@ -50,6 +50,9 @@ struct MemoryFlags {
   /// The same with a budget, and with a far file where RAM has no room, if the user lets that be
   /// chosen.
   [[nodiscard]] MemoryOptions options(const std::string& budget) const;
+  /// Takes this folder for a far file, as --far does. Does nothing for an empty name, and warns of
+  /// a folder that has gone.
+  void restore_far_folder(const std::string& folder);
   /// Throws: um::Error when there can be no far file where the user wants it.
   void expect_far() const;
 };

@@ -23,7 +23,8 @@ struct FirstOptions {
 };
 constexpr std::array kFirstOptions{
     FirstOptions{"spillway train",
-                 "--net --batch --data --epochs --lr --budget --far --checkpoint --resume --json"},
+                 "--net --batch --data --epochs --steps --lr --budget --far --checkpoint --resume "
+                 "--json"},
     FirstOptions{"spillway plan",
                  "--net --batch --trace-in --machine --budget --planner --memory --out --timeline "
                  "--json"},

@@ -246,8 +246,8 @@ void TrainingReport::evaluation(std::uint64_t step, std::uint64_t epoch,
   end_progress();
   const std::string perplexity =
       is_of_text() ? fmt::format(", perplexity {:.2f}", perplexity_of(evaluation)) : "";
-  tell("epoch {}: test loss {:.4f}{}, accuracy {:.2f} %{}\n", epoch, evaluation.loss, perplexity,
-       100 * evaluation.accuracy,
+  tell("step {}, epoch {}: test loss {:.4f}{}, accuracy {:.2f} %{}\n", step, epoch, evaluation.loss,
+       perplexity, 100 * evaluation.accuracy,
        evaluation.top5 ? fmt::format(", top-5 {:.2f} %", 100 * *evaluation.top5) : "");
 }
 
@@ -314,7 +314,7 @@ std::string TrainingReport::what_was_learned(const TrainingSummary& summary) con
   if (summary.last_accuracy) {
     text += fmt::format(", accuracy {:.1f} %", 100 * *summary.last_accuracy);
   }
-  if (!summary.evaluation) return text;
+  if (!summary.evaluation) return text + " (of the last batch; not tested)";
   const Evaluation& test = *summary.evaluation;
   return text + (is_of_text() ? fmt::format(" (test loss {:.4g}, perplexity {:.2f})", test.loss,
                                             perplexity_of(test))

@@ -248,13 +248,23 @@ std::string dataset_forms() {
   return text;
 }
 
+// Returns "; did you mean images:clothes?" where a folder or file has this name, else nothing.
+std::string meant_by(std::string_view spec) {
+  std::error_code unreadable;
+  const std::filesystem::file_status status = std::filesystem::status(spec, unreadable);
+  if (is_directory(status))
+    return "; did you mean " + std::string{kImages} + ":" + std::string{spec} + "?";
+  if (is_regular_file(status)) return "; did you mean text:" + std::string{spec} + "?";
+  return "";
+}
+
 void expect_data_set(std::string_view spec) {
   if (spec == kSynthetic) return;
   const Spec parts{spec};
   const FileDataset* const files = find_dataset(parts.kind);
   if (files == nullptr) {
     throw um::Error{"there is no data set '" + std::string{spec} + "'; there are " +
-                    listed_datasets()};
+                    listed_datasets() + meant_by(spec)};
   }
   if (parts.place.empty()) {
     throw um::Error{"data set " + parts.kind + " needs the " +

@@ -290,6 +290,13 @@ function panels(width, count, drawOne, least = 246) {
 function linearTicks(domain, count = 5) {
   return d3.scale.linear().domain(domain).ticks(count);
 }
+// Powers of two apart, six at most.
+function byteTicks(max) {
+  return d3.range(0, max, Math.pow(2, Math.ceil(Math.log(max / 6) / Math.LN2)));
+}
+function tickBytes(bytes) {
+  return bytes === 0 ? "0" : bytesText(bytes);
+}
 function powers(from, to, base) {
   const first = Math.ceil(Math.log(from) / Math.log(base) - 1e-9);
   const last = Math.floor(Math.log(to) / Math.log(base) + 1e-9);

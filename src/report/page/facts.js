@@ -20,6 +20,9 @@ const looks = {
   "training": ["blue", "circle", ""],
   "test": ["red", "diamond", "9 3"],
   "test, top-5": ["orange", "square", "2 2"],
+  "near at most": ["blue", "circle", ""],
+  "moved in": ["orange", "square", "5 3"],
+  "moved out": ["green", "diamond", "9 3"],
   "step": ["green", "circle", ""],
   "waiting for data": ["red", "triangle-up", "2 2"],
 };

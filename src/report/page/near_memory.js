@@ -94,8 +94,6 @@ function nearMemoryPicture(width, id, timeline, process) {
       d3.select(document.createElementNS("http://www.w3.org/2000/svg", "svg"))
           .attr(
               {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-labelledby": id, tabindex: 0});
-  const step = Math.pow(2, Math.ceil(Math.log(max / 6) / Math.LN2));
-  const yTicks = d3.range(0, max, step);
   drawAxes(
       svg, {
         x: {
@@ -104,8 +102,8 @@ function nearMemoryPicture(width, id, timeline, process) {
           label: "task of the step, in order"
         },
         y: {
-          ticks: yTicks,
-          format: tick => tick === 0 ? "0" : bytesText(tick),
+          ticks: byteTicks(max),
+          format: tickBytes,
           label: "near memory"
         }
       },

@@ -52,6 +52,11 @@ function linearAxis(series, label, format, most = Infinity) {
   return {domain, ticks: linearTicks(domain), format, label};
 }
 
+function bytesAxis(series) {
+  const axis = linearAxis(series, "memory", tickBytes);
+  return {...axis, ticks: byteTicks(axis.domain[1])};
+}
+
 function logAxis(series, label, format) {
   const [min, max] = d3.extent(series.flatMap(one => one.points).filter(p => p.y > 0), p => p.y);
   const domain = [min / 1.1, max * 1.1];
@@ -89,9 +94,15 @@ function otherSpecs(training) {
     ["step", curvePoints(training, "seconds", secondsText)],
     ["waiting for data", curvePoints(training, "data_wait_seconds", secondsText)]
   ]);
+  const memory = seriesOf([
+    ["near at most", curvePoints(training, "near_peak_bytes", bytesText)],
+    ["moved in", curvePoints(training, "bytes_prefetched", bytesText)],
+    ["moved out", curvePoints(training, "bytes_offloaded", bytesText)]
+  ]);
   const specs = [
     ["Accuracy", accuracy, () => linearAxis(accuracy, "of all labels", percentText, 1)],
     ["Learning rate", rate, () => linearAxis(rate, "learning rate", plain)],
+    ["Memory of a step", memory, () => bytesAxis(memory)],
     ["Time of a step", time, () => linearAxis(time, "time", tickSeconds)]
   ];
   return specs.filter(([, series]) => series.length > 0)

@@ -54,6 +54,28 @@ TEST_F(Resumed, TrainingKeepsItsSettings) {
   EXPECT_TRUE(backend.ends_with(", 1 thread")) << backend;
 }
 
+// Its path is kept in full: the next start may be in another folder.
+TEST_F(Resumed, TrainingKeepsItsFarFile) {
+  const std::string far = folder_.file("far");
+  std::filesystem::create_directory(far);
+  const Arguments near = "--memory managed --budget min+20%";
+  static_cast<void>(
+      train({kept(near), "--steps 2 --far", "file:" + std::filesystem::relative(far).string()}));
+
+  EXPECT_EQ(train(kept("--resume --steps 3")).value("far", ""), "file:" + far);
+  EXPECT_EQ(train(kept("--resume --steps 4 --far ram")).value("far", ""), "ram");
+
+  static_cast<void>(train(kept({"--resume --steps 5 --far", "file:" + far})));
+  std::filesystem::remove(far);
+  const auto outcome = run_spillway(
+      {"train --net lenet --batch 8 --conv-algorithm direct --resume --steps 6", kept({})});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_NE(outcome.errors.find("warning: the checkpoint's far memory was a file in " + far +
+                                ", which is not there; --far file:DIR names another folder"),
+            std::string::npos)
+      << outcome.errors;
+}
+
 TEST_F(Resumed, TrainingTakesTheSettingsThatAreGivenAnew) {
   static_cast<void>(train(kept("--momentum 0.5 --steps 2")));
 

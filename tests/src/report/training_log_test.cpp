@@ -120,11 +120,12 @@ TEST(TrainingCurves, SayWhatCameOut) {
       read(step_line(1, 3) + evaluation_line(1, 2.5, 0.5) + step_line(2, 2.5) +
            evaluation_line(2, 2.4, 0.75) + step_line(3, 2.25) + evaluation_line(3, 2.3, 0.625) +
            "{\"early_stop\": {\"step\": 3, \"best_step\": 2}}\n" + summary_line()));
-  EXPECT_EQ(data.at("said"),
-            (json{"lenet at batch 8 on synthetic images: 3 steps, loss 3 to 2.25.",
-                  "The best evaluation is that of step 2, epoch 1: loss 2.4000, accuracy 75.00 %.",
-                  "It ended early: no later evaluation was better than that of step 2.",
-                  "Steps waited for their data 20 % of the time."}));
+  EXPECT_EQ(
+      data.at("said"),
+      (json{"lenet at batch 8 on synthetic images: 3 steps, loss 3 to 2.25.",
+            "The best evaluation is that of step 2, epoch 1: loss 2.4000, accuracy 75.00 %.",
+            "It ended early: no later evaluation was better than that of step 2.",
+            "Near memory was at most 977 KiB.", "Steps waited for their data 20 % of the time."}));
 }
 
 TEST(TrainingCurves, SayThatTheSummaryIsMissing) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -89,6 +90,18 @@ TEST(OpenDataset, ListsTheKindsWhenItKnowsNoSuch) {
                   "'; there are synthetic, images:DIR, idx:DIR, "
                   "cifar10:DIR, text:FILE and tokens:FILE");
   }
+}
+
+TEST(OpenDataset, SaysWhatAFolderOrAFileMayMean) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("bible.txt");
+  std::ofstream{file} << "In the beginning";
+  const auto said = [](const std::string& spec) {
+    return refusal([&] { return open_dataset(spec, {.image = kGrey, .classes = 10}); });
+  };
+  EXPECT_TRUE(
+      said(folder.path()).ends_with("; did you mean images:" + folder.path().string() + "?"));
+  EXPECT_TRUE(said(file).ends_with("; did you mean text:" + file + "?"));
 }
 
 TEST(OpenDataset, AsksForTheFolder) {
