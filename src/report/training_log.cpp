@@ -212,7 +212,7 @@ std::optional<std::string> wait_sentence(const std::vector<TrainingStep>& steps)
   return fmt::format("Steps waited for their data {} % of the time.", part);
 }
 
-// The figures of all steps that tell one.
+// A figure of all steps that have it.
 Neighbours told_of(const std::vector<TrainingStep>& steps, std::size_t figure) {
   Neighbours all;
   for (const TrainingStep& step : steps) {
@@ -226,13 +226,14 @@ std::string bytes_text(double bytes) {
 }
 
 // "Near memory was at most 2.30 MiB of a budget of 2.32 MiB (3.06 MiB with all near); a step moved
-// 784 KiB in and 784 KiB out, with no fault in any."
+// 784 KiB in and 784 KiB out on average, without page faults."
 std::optional<std::string> memory_sentence(const TrainingLog& log) {
   const Neighbours near = told_of(log.steps, kNearPeak);
   if (near.count == 0) return std::nullopt;
   std::string text = "Near memory was at most " + bytes_text(near.max);
   const TrainedSubject subject = log.subject.value_or(TrainedSubject{});
-  if (subject.budget_bytes > 0) {
+  // Steps before a resume may have had a larger budget.
+  if (subject.budget_bytes > 0 && near.max <= static_cast<double>(subject.budget_bytes)) {
     text += " of a budget of " + um::to_string(um::Bytes{subject.budget_bytes});
   }
   if (subject.resident_bytes > 0) {
@@ -241,12 +242,12 @@ std::optional<std::string> memory_sentence(const TrainingLog& log) {
   const Neighbours in = told_of(log.steps, kMovedIn);
   const Neighbours out = told_of(log.steps, kMovedOut);
   if (in.count > 0 && out.count > 0) {
-    text += fmt::format("; a step moved {} in and {} out",
+    text += fmt::format("; a step moved {} in and {} out on average",
                         bytes_text(in.sum / static_cast<double>(in.count)),
                         bytes_text(out.sum / static_cast<double>(out.count)));
     const Neighbours faults = told_of(log.steps, kFaults);
-    if (faults.count > 0 && faults.max == 0) text += ", with no fault in any";
-    if (faults.max > 0) text += fmt::format(", with {:.0f} faults in all", faults.sum);
+    if (faults.count > 0 && faults.max == 0) text += ", without page faults";
+    if (faults.max > 0) text += fmt::format(", page faults in all: {:.0f}", faults.sum);
   }
   return text + ".";
 }

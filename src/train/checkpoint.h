@@ -41,16 +41,15 @@ struct EvaluationRule {
 
 /// How the plan of a checkpoint was asked for, and where it was made.
 struct KeptPlanning {
-  std::string budget;         ///< MemoryOptions::budget
-  std::string memory;         ///< MemoryOptions::mode, or "auto"
-  std::string planner;        ///< PlanningOptions::planner
-  bool may_recompute = true;  ///< PlanningOptions::may_recompute
-  std::string state;          ///< PlanningOptions::state: "auto", "near" or "far"
-  std::string update;         ///< PlanningOptions::update, the same words
-  std::string far_folder =
-      {};                 ///< of the far file asked for; empty: there was none, or an older program
-  std::string device;     ///< with its kernels: "host (AMD EPYC 9R14) with oneDNN 3.1, AVX2"
-  std::string mode = {};  ///< that it ran in, "managed"
+  std::string budget;           ///< MemoryOptions::budget
+  std::string memory;           ///< MemoryOptions::mode, or "auto"
+  std::string planner;          ///< PlanningOptions::planner
+  bool may_recompute = true;    ///< PlanningOptions::may_recompute
+  std::string state;            ///< PlanningOptions::state: "auto", "near" or "far"
+  std::string update;           ///< PlanningOptions::update, the same words
+  std::string far_folder = {};  ///< of the far file; empty: none, or not known
+  std::string device;           ///< with its kernels: "host (AMD EPYC 9R14) with oneDNN 3.1, AVX2"
+  std::string mode = {};        ///< that it ran in, "managed"
   um::Bytes budget_bytes = {};  ///< of the whole run
 };
 

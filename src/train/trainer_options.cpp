@@ -118,9 +118,12 @@ std::string described(const ExecutionContext& context) {
   return device + " with " + kernels;
 }
 
-// Another start may have another current folder.
-std::string absolute_path(const std::string& path) {
-  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+// Returns the folder of a far file that was given as a folder or as a name in one; nothing for no
+// file. The path is absolute, as the next start may have another current folder.
+std::string folder_of(const std::string& far_file) {
+  if (far_file.empty()) return far_file;
+  const auto path = std::filesystem::absolute(far_file).lexically_normal();
+  return (is_directory(path) ? path : path.parent_path()).string();
 }
 
 KeptPlanning kept_planning(const TrainerOptions& options, const ExecutionContext& context) {
@@ -131,7 +134,7 @@ KeptPlanning kept_planning(const TrainerOptions& options, const ExecutionContext
           .may_recompute = options.planning.may_recompute,
           .state = std::string{to_string(options.planning.state)},
           .update = std::string{to_string(options.planning.update)},
-          .far_folder = absolute_path(options.memory.space.far.file),
+          .far_folder = folder_of(options.memory.space.far.file),
           .device = described(context)};
 }
 
@@ -196,6 +199,7 @@ std::vector<NamedText> training_agreement(const TrainerOptions& options,
   settings["seed"] = options.training.seed;
   settings.erase("threads");  // compared for themselves
   settings["planning"].erase("device");
+  settings["planning"].erase("far_folder");  // ranks may run in folders of their own
   std::vector<NamedText> texts = {{.name = "settings", .text = settings.dump()},
                                   {.name = "what they find in the checkpoint folder",
                                    .text = options.checkpoint.resume ? "a checkpoint" : ""}};

@@ -87,8 +87,7 @@ spillway_test(prefetch_runtime_tests COMPUTES
           prefetch/runtime/runner/step_runner_test.cpp prefetch/runtime/managed_memory_test.cpp
           prefetch/runtime/state_between_steps_test.cpp prefetch/runtime/step_equivalence_test.cpp
   LINK spillway::prefetch rapidcheck
-  TIMEOUT 300 ASAN TSAN
-  NOT_SANITIZED CopyMemory.ARunHasTheRoom*)
+  TIMEOUT 300 ASAN TSAN)
 # Not under TSan: it takes mapping a page anew for a write.
 spillway_test(prefetch_runtime_memfd_tests COMPUTES
   SOURCES prefetch/runtime/step_equivalence_memfd_test.cpp

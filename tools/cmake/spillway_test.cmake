@@ -14,7 +14,7 @@ include(GoogleTest)
 # what several threads do; these build nothing else. The label cpu-asan-tsan answers to `ctest -L cpu`, to
 # `-L asan` and to `-L tsan`; gtest_discover_tests cannot pass on two labels.
 # NOT_SANITIZED: GoogleTest's patterns of cases that these presets leave out: plans, measurements and trainings,
-# which take minutes there and do with memory and threads what other cases do, too. Not with SUITES or WHOLE.
+# which take minutes there and use memory and threads as other cases do. Not with SUITES or WHOLE.
 # SUITES: one test of ctest for each suite, not for each case: these are so many and short that most
 # of their time would go into starting the program.
 # WHOLE: one test of ctest for the whole program.

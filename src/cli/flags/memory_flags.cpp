@@ -193,9 +193,9 @@ MemoryOptions MemoryFlags::options(const std::string& budget) const {
 }
 
 void MemoryFlags::restore_far_folder(const std::string& folder) {
-  if (folder.empty()) return;
+  if (folder.empty() || planned_mode() == MemoryMode::kResident) return;
   std::error_code unreadable;
-  if (std::filesystem::exists(folder, unreadable)) {
+  if (std::filesystem::is_directory(folder, unreadable)) {
     far = "file:" + folder;
     return;
   }

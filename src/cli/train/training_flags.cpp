@@ -203,9 +203,9 @@ void TrainingFlags::add_checkpoint_to(CLI::App& command) {
       .add_option(
           "--resume", resume,
           "Continue from the newest checkpoint that verifies, with its settings (budget, planner, "
-          "far file, "
-          "memory mode, threads, optimizer, schedule and so on) unless flags change them. Where "
-          "the plan was made for another budget, planner, memory mode, machine or number of "
+          "far file, memory mode, threads, optimizer, schedule and so on) unless flags change "
+          "them. Where the plan was made for another budget, planner, memory mode, machine or "
+          "number of "
           "threads, there is a new one, with the same algorithms where memory lets it. auto: the "
           "same where there is a checkpoint, whose training --weights and --init began; else "
           "begin")
@@ -350,7 +350,10 @@ void TrainingFlags::restore_planning(const CLI::App& command, const KeptPlanning
   // A budget for moves is not one for a run without any.
   const bool stays_resident = kept.mode == "resident";
   if (memory.memory != "resident" || stays_resident) keep("--budget", plan.budget, kept.budget);
-  if (command.count("--far") == 0) memory.restore_far_folder(kept.far_folder);
+  const bool is_host = device.device == "host" || device.device == "auto";
+  if (command.count("--far") == 0 && is_host && kept.device.starts_with("host")) {
+    memory.restore_far_folder(kept.far_folder);  // unified memory of a GPU has no far file
+  }
 }
 
 // Restores flags that are part of the state, or exclude parts of it; these cannot change.

@@ -290,7 +290,7 @@ function panels(width, count, drawOne, least = 246) {
 function linearTicks(domain, count = 5) {
   return d3.scale.linear().domain(domain).ticks(count);
 }
-// Powers of two apart, six at most.
+// At most six ticks, a power of two apart.
 function byteTicks(max) {
   return d3.range(0, max, Math.pow(2, Math.ceil(Math.log(max / 6) / Math.LN2)));
 }

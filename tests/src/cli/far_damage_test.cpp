@@ -54,7 +54,7 @@ TEST_P(FarDamage, EndsATrainingThatGoesOnFromItsLastCheckpointWithTheSameBits) {
       "train --net lenet --batch 128 --seed 4 --json - --conv-algorithm direct";
   const Arguments kept = {"--checkpoint", checkpoint.parent_path().string(), "--memory",
                           GetParam()};
-  Program program{{training, kept, "--steps 1000000 --checkpoint-every 1 --planner capacity",
+  Program program{{training, kept, "--steps 1000 --checkpoint-every 1 --planner capacity",
                    "--budget min+10% --far", "file:" + folder.path().string(),
                    "--link-bandwidth 100MB/s"}};  // keeps blocks far for long
   program.wait_for_lines(3);

@@ -65,7 +65,7 @@ TEST_F(Resumed, TrainingKeepsItsFarFile) {
   EXPECT_EQ(train(kept("--resume --steps 3")).value("far", ""), "file:" + far);
   EXPECT_EQ(train(kept("--resume --steps 4 --far ram")).value("far", ""), "ram");
 
-  static_cast<void>(train(kept({"--resume --steps 5 --far", "file:" + far})));
+  static_cast<void>(train(kept({"--resume --steps 5 --far", "file:" + far + "/named"})));
   std::filesystem::remove(far);
   const auto outcome = run_spillway(
       {"train --net lenet --batch 8 --conv-algorithm direct --resume --steps 6", kept({})});

@@ -128,6 +128,34 @@ TEST(TrainingCurves, SayWhatCameOut) {
             "Near memory was at most 977 KiB.", "Steps waited for their data 20 % of the time."}));
 }
 
+// One of two steps had a fault; 3 MiB are beyond a budget that was made smaller later.
+TEST(TrainingCurves, SayWhatMemoryTook) {
+  const auto said = [](int faults, int budget) {
+    std::string text;
+    for (int step = 1; step <= 2; ++step) {
+      text += json{{"step", step},
+                   {"epoch", 1},
+                   {"loss", 2.0},
+                   {"near_peak_bytes", step == 1 ? 3 << 20 : 1 << 20},
+                   {"bytes_prefetched", step << 20},
+                   {"bytes_offloaded", 1 << 20},
+                   {"faults", step == 1 ? faults : 0}}
+                  .dump() +
+              "\n";
+    }
+    text +=
+        json{{"summary", {{"budget_bytes", budget << 20}, {"resident_bytes", 8 << 20}}}}.dump() +
+        "\n";
+    return training_data(read(text)).at("said").at(1).get<std::string>();
+  };
+  EXPECT_EQ(said(0, 4),
+            "Near memory was at most 3.00 MiB of a budget of 4.00 MiB (8.00 MiB with all near); a "
+            "step moved 1.50 MiB in and 1.00 MiB out on average, without page faults.");
+  EXPECT_EQ(said(7, 2),
+            "Near memory was at most 3.00 MiB (8.00 MiB with all near); a step moved 1.50 MiB in "
+            "and 1.00 MiB out on average, page faults in all: 7.");
+}
+
 TEST(TrainingCurves, SayThatTheSummaryIsMissing) {
   const json said = training_data(read(step_line(1, 3))).at("said");
   EXPECT_EQ(said.back(),

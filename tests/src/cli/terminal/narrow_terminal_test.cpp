@@ -52,7 +52,8 @@ TEST(Progress, ShowsTheLastStepAndWhatWasLearned) {
     const std::string said = program.finish().errors;
     const std::size_t last = said.rfind("step 40/40  loss ");
     ASSERT_NE(last, std::string::npos) << said;
-    EXPECT_LT(last, said.find("epoch 1: test loss ")) << "an evaluation follows its step: " << said;
+    EXPECT_LT(last, said.find("step 40, epoch 1: test loss "))
+        << "an evaluation follows its step: " << said;
     expect_parts(said, {"\nloss ", " -> ", " %)"});
   }
 }
