@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -129,16 +130,21 @@ struct Neighbours {
   }
 };
 
+// A figure of those of these steps that have it.
+Neighbours told_of(std::span<const TrainingStep> steps, std::size_t figure) {
+  Neighbours all;
+  for (const TrainingStep& step : steps) {
+    if (std::isfinite(step.figures.at(figure))) all.add(step.figures.at(figure));
+  }
+  return all;
+}
+
 json curve(const std::vector<TrainingStep>& steps, std::size_t figure) {
   json points = json::array();
   const std::size_t each = (steps.size() + kMostPoints - 1) / kMostPoints;
   for (std::size_t first = 0; first < steps.size(); first += each) {
     const std::size_t end = std::min(first + each, steps.size());
-    Neighbours of_point;
-    for (std::size_t i = first; i < end; ++i) {
-      const double number = steps[i].figures.at(figure);
-      if (std::isfinite(number)) of_point.add(number);
-    }
+    const Neighbours of_point = told_of(std::span{steps}.subspan(first, end - first), figure);
     if (of_point.count == 0) continue;
     points.push_back({steps[end - 1].step, of_point.sum / static_cast<double>(of_point.count),
                       of_point.min, of_point.max});
@@ -210,15 +216,6 @@ std::optional<std::string> wait_sentence(const std::vector<TrainingStep>& steps)
   const double percent = 100 * waited / (waited + ran);
   const std::string part = percent < 0.1 ? "less than 0.1" : fmt::format("{:.3g}", percent);
   return fmt::format("Steps waited for their data {} % of the time.", part);
-}
-
-// A figure of all steps that have it.
-Neighbours told_of(const std::vector<TrainingStep>& steps, std::size_t figure) {
-  Neighbours all;
-  for (const TrainingStep& step : steps) {
-    if (std::isfinite(step.figures.at(figure))) all.add(step.figures.at(figure));
-  }
-  return all;
 }
 
 std::string bytes_text(double bytes) {

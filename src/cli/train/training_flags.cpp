@@ -205,10 +205,9 @@ void TrainingFlags::add_checkpoint_to(CLI::App& command) {
           "Continue from the newest checkpoint that verifies, with its settings (budget, planner, "
           "far file, memory mode, threads, optimizer, schedule and so on) unless flags change "
           "them. Where the plan was made for another budget, planner, memory mode, machine or "
-          "number of "
-          "threads, there is a new one, with the same algorithms where memory lets it. auto: the "
-          "same where there is a checkpoint, whose training --weights and --init began; else "
-          "begin")
+          "number of threads, there is a new one, with the same algorithms where memory lets it. "
+          "auto: the same where there is a checkpoint, whose training --weights and --init began; "
+          "else begin")
       ->expected(0, 1)
       ->check(check_resume)
       ->type_name("[auto]")
