@@ -23,9 +23,9 @@ TEST(GpuState, IsPresentWhenADeviceAnswers) {
 }
 
 TEST(ManagedLimit, IsAQuarterOfWhatIsFreeAndAtMostSixteenGibibytes) {
-  EXPECT_EQ(um::shared_gpu_limit(0_B), 0_B);
-  EXPECT_EQ(um::shared_gpu_limit(40_GiB), 10_GiB);
-  EXPECT_EQ(um::shared_gpu_limit(140_GiB), 16_GiB);  // a quarter would be 35 GiB
+  EXPECT_EQ(managed_limit(0_B), 0_B);
+  EXPECT_EQ(managed_limit(40_GiB), 10_GiB);
+  EXPECT_EQ(managed_limit(140_GiB), 16_GiB);  // a quarter would be 35 GiB
 }
 
 }  // namespace

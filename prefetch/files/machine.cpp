@@ -140,15 +140,22 @@ Machine find_machine(const std::string& name_or_path) {
                   names + "or a machine file"};
 }
 
-Machine closest_machine(std::string device) {
-  std::ranges::transform(device, device.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const Machine* closest = nullptr;
-  for (const Machine& machine : kMachines) {
-    if (device.find(machine.name) == std::string::npos) continue;
-    if (closest == nullptr || machine.name.size() > closest->name.size()) closest = &machine;
+std::optional<Machine> machine_of(std::string_view device) {
+  std::string word;  // letters and digits, in small letters
+  const auto find_word = [&]() -> std::optional<Machine> {
+    const auto found = std::ranges::find(kMachines, word, &Machine::name);
+    word.clear();
+    return found == kMachines.end() ? std::nullopt : std::optional{*found};
+  };
+  for (const char character : device) {
+    const auto byte = static_cast<unsigned char>(character);
+    if (std::isalnum(byte) != 0) {
+      word += static_cast<char>(std::tolower(byte));
+    } else if (auto machine = find_word()) {
+      return machine;
+    }
   }
-  return closest == nullptr ? find_machine("host") : *closest;
+  return find_word();
 }
 
 Machine in_precision(Machine machine, std::string_view precision) {

@@ -34,9 +34,9 @@ struct Machine {
 /// prefetch/README.md). Throws: um::Error that says what is wrong and where.
 [[nodiscard]] Machine find_machine(const std::string& name_or_path);
 
-/// Returns the built-in machine named in `device`, a name such as "NVIDIA GH200 480GB"; the longest
-/// name counts, since gh200 is not h200. Returns host for other devices.
-[[nodiscard]] Machine closest_machine(std::string device);
+/// Returns the built-in machine with a name that is a word of `device`, such as gh200 for "NVIDIA
+/// GH200 480GB"; nullopt if there is none: an "RTX A1000" is not an a100.
+[[nodiscard]] std::optional<Machine> machine_of(std::string_view device);
 
 /// Returns `machine` with its peak in `precision`, one of those of Machine::precision. Requires:
 /// `machine` is in fp32. Throws: um::Error when the machine lacks that peak, listing those that it

@@ -78,8 +78,8 @@ void add_cache_command(CLI::App& app) {
     if (command->get_subcommands().empty()) show_cache(*json);
   });
   command->footer(
-      "The folder is $XDG_CACHE_HOME/spillway, else ~/.cache/spillway, or what\n"
-      "$SPILLWAY_CACHE says; SPILLWAY_CACHE=off keeps nothing, as --no-cache does.\n"
+      "The folder is $XDG_CACHE_HOME/spillway, else ~/.cache/spillway, or what $SPILLWAY_CACHE "
+      "says; SPILLWAY_CACHE=off keeps nothing, as --no-cache does.\n"
       "Example: spillway cache");
 }
 

@@ -74,7 +74,7 @@ void add_checkpoint_command(CLI::App& app) {
   verifying->add_option("--json", flags->json,
                         "Write the findings to this file, - for standard output");
   verifying->footer(
-      "A training may go on in the folder meanwhile. The exit status is 1 when anything does not\n"
+      "A training may go on in the folder meanwhile. The exit status is 1 when anything does not "
       "verify; train --resume then goes on from the newest checkpoint that does.\n"
       "Example: spillway checkpoint verify run1");
   verifying->callback([flags] { verify(*flags); });

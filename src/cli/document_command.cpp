@@ -167,17 +167,23 @@ std::string roff(std::string_view text) {
   return escaped;
 }
 
+// Returns `text` as roff that begins a new line where `text` does, and fills the page's width.
+std::string filled(const std::string& text) {
+  std::istringstream lines{text};
+  std::string result;
+  for (std::string line; std::getline(lines, line);) {
+    result += (result.empty() ? "" : ".br\n") + roff(line) + "\n";
+  }
+  return result;
+}
+
 std::string entry(const CLI::Option& option) {
   const std::string name = option.get_positional() ? option.get_name(true) : option.get_name();
   const bool is_flag = option.get_expected_max() == 0;
   const std::string fallback = option.get_default_str();
   std::string head = fmt::format(".TP\n.B {}", roff(name));
   if (!is_flag) head += " " + roff(option.get_type_name());
-  std::istringstream lines{option.get_description()};
-  std::string description;
-  for (std::string line; std::getline(lines, line);) {
-    description += (description.empty() ? "" : ".br\n") + roff(line) + "\n";
-  }
+  std::string description = filled(option.get_description());
   if (!is_flag && !fallback.empty()) description += ".br\n" + roff("Default: " + fallback) + "\n";
   return head + "\n" + description;
 }
@@ -188,9 +194,7 @@ std::string section(const CLI::App& command, const std::string& name) {
     const bool is_help = option == command.get_help_ptr() || option == command.get_help_all_ptr();
     if (!is_help) text += entry(*option);
   }
-  if (!command.get_footer().empty()) {  // keeps its line breaks
-    text += ".PP\n.nf\n" + roff(command.get_footer()) + "\n.fi\n";
-  }
+  if (!command.get_footer().empty()) text += ".PP\n" + filled(command.get_footer());
   for (const CLI::App* const inner : command.get_subcommands({})) {
     text += section(*inner, name + " " + inner->get_name());
   }

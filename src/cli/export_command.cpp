@@ -165,10 +165,10 @@ void add_export_command(CLI::App& app) {
   command->add_option("--json", flags->json,
                       "Write what was written to this file, - for standard output");
   command->footer(
-      "transformers' from_pretrained() reads it as model.safetensors beside a config.json, and\n"
-      "torchvision's load_state_dict() what safetensors.torch.load_file() makes of it.\n"
-      "train --weights starts from such a file. An ONNX file, which train --net reads, holds the\n"
-      "network as it predicts, without the normalization of its images.\n"
+      "transformers' from_pretrained() reads it as model.safetensors beside a config.json, and "
+      "torchvision's load_state_dict() what safetensors.torch.load_file() makes of it. train "
+      "--weights starts from such a file. An ONNX file, which train --net reads, holds the network "
+      "as it predicts, without the normalization of its images.\n"
       "Example: spillway export run1 --to hf model.safetensors");
   command->callback([flags] {
     expect_writable(flags->json);

@@ -359,9 +359,8 @@ void add_plan_command(CLI::App& app) {
       ->capture_default_str();
   command->footer(
       "In the JSON, compute_seconds is a step with unlimited near memory and the fastest "
-      "algorithms,\n"
-      "as in spillway sweep; arithmetic_seconds is what the plan's own runs take, those that are\n"
-      "repeated included.\n"
+      "algorithms, as in spillway sweep; arithmetic_seconds is what the plan's own runs take, "
+      "those that are repeated included.\n"
       "Example: spillway plan --net vgg16 --batch 256 --machine v100 --budget 50%\n"
       "Example: spillway plan --trace-in step.json --machine a100 --budget 40GB\n"
       "Example: spillway plan --net resnet50 --batch 256 --machine h100 --budget 40% --ranks 8 "

@@ -106,9 +106,8 @@ void add_report_command(CLI::App& app) {
       "accuracy, "
       "learning rate, times, memory and evaluations; there is then no page unless -o is given");
   command->footer(
-      "Any browser opens the page, also without a network. Each machine has its own section.\n"
-      "A .json or .jsonl file in a folder that cannot be shown is left out with a warning; one "
-      "given\n"
+      "Any browser opens the page, also without a network. Each machine has its own section. A "
+      ".json or .jsonl file in a folder that cannot be shown is left out with a warning; one given "
       "by name is an error.\n"
       "Example: spillway report run.json -o report.html\n"
       "Example: spillway report run.json --csv steps.csv\n"

@@ -219,11 +219,11 @@ void add_sample_command(CLI::App& app) {
   const auto flags = std::make_shared<SampleFlags>();  // shared with the callback
   flags->add_to(*command);
   command->footer(
-      "The checkpoint is of a network that learns the next token, such as gpt2 or a llama, of\n"
-      "train --data text:FILE. The text goes to standard output as it is made, the prompt first.\n"
-      "For each token the network goes forward over the whole text, or as many of its last tokens\n"
-      "as it was trained to look at; there is no key-value cache. All weights are in near memory.\n"
-      "Of a training with --ema, the averages of the weights are used, unless --raw-weights is\n"
+      "The checkpoint is of a network that learns the next token, such as gpt2 or a llama, of "
+      "train --data text:FILE. The text goes to standard output as it is made, the prompt first. "
+      "For each token the network goes forward over the whole text, or as many of its last tokens "
+      "as it was trained to look at; there is no key-value cache. All weights are in near memory. "
+      "Of a training with --ema, the averages of the weights are used, unless --raw-weights is "
       "given.\n"
       "Example: spillway sample run1 --prompt \"To be\" --tokens 300 --temperature 0.8 --top-k 40");
   command->callback([flags] {

@@ -351,7 +351,7 @@ void add_sweep_command(CLI::App& app) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   options->output.add_to(*command);
   command->footer(
-      "Prints the simulated step time of each plan, relative to a step with unlimited near memory\n"
+      "Prints the simulated step time of each plan, relative to a step with unlimited near memory "
       "and the fastest algorithms (compute_seconds in the JSON), and a lower bound for any plan.\n"
       "Example: spillway sweep --net resnet50 --batch 128 --machines v100,k40m --budgets 12\n"
       "Example: spillway sweep --net vgg16 --batch 256 --budgets min,min+20%,80% --links x0.5,x1\n"

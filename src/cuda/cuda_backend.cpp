@@ -230,8 +230,9 @@ void CudaBackend::export_parameters(const ParameterSpec& spec, std::span<std::by
 
 ExecutionContext open_context(const CudaRequest& request) {
   const auto ordinal = static_cast<int>(request.ordinal);
-  um::OpenCuda open = um::open_cuda(
-      ordinal, {.is_shared = request.is_shared, .counts_faults = request.counts_faults});
+  um::OpenCuda open = um::open_cuda(ordinal, {.managed_limit = request.managed_limit,
+                                              .managed_share = request.managed_share,
+                                              .counts_faults = request.counts_faults});
   expect_kernels_for_this_gpu(open.device->facts());
   const um::Bytes memory = open.device->facts().memory;
   // Created before any move: if this throws, the stream is destroyed while its device still exists.

@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "src/ops/backend.h"
 #include "src/ops/tensor.h"
 #include "src/ranks/communicator.h"
+#include "um/bytes.h"
 
 namespace spillway {
 
@@ -16,9 +18,9 @@ struct CudaRequest {
   Precision precision = Precision::kFp32;
   bool deterministic = false;  ///< use only kernels that give the same bits in each run
   bool counts_faults = false;  ///< counts page faults and evictions with CUPTI, which costs time
-  /// Others use the GPU, too: never allocates more than 16 GiB of unified memory, nor more than a
-  /// quarter of the free memory.
-  bool is_shared = false;
+  /// The most unified memory at any time, and as a part of the memory that is free at the start.
+  std::optional<um::Bytes> managed_limit;
+  std::optional<double> managed_share;
 };
 
 /// The CUDA side of the program, in its own library (libspillway_cuda.so), so that the program

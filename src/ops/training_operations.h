@@ -121,8 +121,12 @@ struct SoftmaxCrossEntropyEvaluate {
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 1, 10); }
 };
 
-/// Logits, in floats, that a loss over a vocabulary holds at once; GPUs take 1,024 tokens or more.
+/// Logits, in floats, that a loss over a vocabulary holds at once.
 inline constexpr std::size_t kVocabularyChunk = (64ULL << 20U) / sizeof(float);
+/// Tokens that a GPU takes at least, however many logits that makes: the gradient of the table is
+/// read and written once per chunk, which takes no longer than a chunk's product from about this
+/// number on (on an H100, for 768 to 4,096 channels).
+inline constexpr std::size_t kLeastGpuTokens = 1024;
 
 /// x, table, labels (int32, one for each token), bias (only with a bias) -> result (as
 /// SoftmaxCrossEntropyTrain's), dx, dtable, dbias (only with a bias). Computes forward and backward

@@ -40,7 +40,8 @@ struct LogitFloats {
   }
 
   static std::size_t of(const VocabularyGeometry& geometry) {
-    return std::min(rows_of(geometry.x).batch * geometry.vocabulary, kVocabularyChunk);
+    const std::size_t most = std::max(kVocabularyChunk, kLeastGpuTokens * geometry.vocabulary);
+    return std::min(rows_of(geometry.x).batch * geometry.vocabulary, most);
   }
 };
 

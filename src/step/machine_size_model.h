@@ -5,7 +5,7 @@
 
 namespace spillway {
 
-/// The sizes of a step on a machine that is not here: dense tensors without padding. In fp32 3x3
+/// The sizes of a step on a GPU that is not here: dense tensors without padding. In fp32 3x3
 /// convolutions of stride 1 have a fast algorithm with a workspace of 1.125 times what it reads and
 /// makes; tensor cores multiply directly. A loss over a vocabulary has a chunk of its logits. In
 /// bf16 layers with weights have a bfloat16 copy of them.

@@ -96,10 +96,21 @@ void PlannedSteps::choose_state() {
   workload_ = &*near_;
 }
 
+// The built-in machine that stands for the device before anything is measured.
+prefetch::Machine PlannedSteps::modelled_machine() const {
+  const auto known = prefetch::machine_of(context_.device->name());
+  return known ? *known : prefetch::find_machine("a100");
+}
+
 void PlannedSteps::cut_batch() {
   const SubBatchChoice choice{options_.planning.sub_batch};
   if (choice.is_off()) return;
-  const prefetch::Machine model = prefetch::closest_machine(context_.device->name());
+  const prefetch::Machine model = modelled_machine();
+  if (choice.text == kAutomatic && !prefetch::machine_of(context_.device->name()) &&
+      events_.on_warning) {
+    events_.on_warning("no times of " + context_.device->name() +
+                       " are built in; the batch is cut as for the machine '" + model.name + "'");
+  }
   SubBatchPlanner planner{{.network = options_.network,
                            .size_model = *context_.backend,
                            .machine = model,
@@ -323,8 +334,7 @@ bool PlannedSteps::needs_times() const {
 // Where a rank is to stop, what it has not measured is missing.
 std::vector<prefetch::Profile> PlannedSteps::find_profiles(Bytes limit) {
   are_timed_ = needs_times();
-  if (!are_timed_)
-    return unmeasured_profiles(*workload_, prefetch::closest_machine(context_.device->name()));
+  if (!are_timed_) return unmeasured_profiles(*workload_, modelled_machine());
   if (!options_.ranks.are_used()) return measured_profiles(limit);
   try {
     return measured_profiles(limit);

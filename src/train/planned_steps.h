@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "prefetch/files/machine.h"
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/interconnect.h"
 #include "prefetch/planner.h"
@@ -77,6 +78,7 @@ class PlannedSteps {
   void take_floats_for(const PlanPath& files, const KeptPlans& kept);
   void build_with(bool has_byte_images);
   [[nodiscard]] um::Bytes available_memory() const;
+  [[nodiscard]] prefetch::Machine modelled_machine() const;
   void expect_budget_kept(std::span<const PlanOfFile> files) const;
   [[nodiscard]] prefetch::NearNeed need_for(const prefetch::Plan* plan) const;
   [[nodiscard]] um::Bytes find_limit(const prefetch::Plan* plan) const;

@@ -19,9 +19,9 @@ from measured_run import ROOT, Failure, call
 
 BUILD = ROOT / "build" / "release"
 # Page faults that evict have been seen to hang a GPU for every program until it is restarted. With
-# --shared-gpu the program takes at most 16 GiB of unified memory, and at most a quarter of what is
+# these limits the program takes at most 16 GiB of unified memory, and at most a quarter of what is
 # free. --oversubscribe is never given.
-GPU = ["--device", "cuda", "--shared-gpu"]
+GPU = ["--device", "cuda", "--managed-limit", "16GiB", "--managed-limit", "25%"]
 HOST = ["--device", "host"]
 FORBIDDEN = "--oversubscribe"
 # Unified memory of a training step for each image at most: bf16, and for ResNet-18 fp32.

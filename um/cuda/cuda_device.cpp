@@ -32,13 +32,11 @@ std::unique_ptr<CudaApi> open_api(int ordinal) {
   return open_runtime_api(ordinal);
 }
 
-std::unique_ptr<CudaDevice> make_device(std::unique_ptr<CudaApi> api, const CudaOptions& options) {
-  CudaOptions chosen = options;
-  if (options.is_shared) {
-    const Bytes max = shared_gpu_limit(api->memory().free);
-    chosen.managed_limit = std::min(chosen.managed_limit.value_or(max), max);
-  }
-  return std::make_unique<CudaDevice>(std::move(api), chosen);
+std::optional<Bytes> managed_limit(CudaApi& api, const CudaOptions& options) {
+  if (!options.managed_share) return options.managed_limit;
+  const auto free = static_cast<double>(api.memory().free.count());
+  const Bytes share{static_cast<std::uint64_t>(free * *options.managed_share)};
+  return std::min(options.managed_limit.value_or(share), share);
 }
 
 }  // namespace
@@ -130,7 +128,7 @@ CudaDevice::CudaDevice(std::unique_ptr<CudaApi> api, const CudaOptions& options)
       apart_{*api_},
       memory_{*api_},
       pinned_{*api_},
-      managed_{*api_, options.managed_limit},
+      managed_{*api_, managed_limit(*api_, options)},
       counters_{options.counts_faults ? start_driver_counters(facts_.ordinal) : nullptr} {}
 
 std::string CudaDevice::name() const {
@@ -175,14 +173,14 @@ std::unique_ptr<CopySpace> CudaDevice::make_copy_space(const CopyOptions& option
 }
 
 std::unique_ptr<CudaDevice> open_cuda_device(int ordinal, const CudaOptions& options) {
-  return make_device(open_api(ordinal), options);
+  return std::make_unique<CudaDevice>(open_api(ordinal), options);
 }
 
 OpenCuda open_cuda(int ordinal, const CudaOptions& options) {
   auto api = open_api(ordinal);
   api->enter_thread();
   OpenCuda open;
-  open.device = make_device(std::move(api), options);
+  open.device = std::make_unique<CudaDevice>(std::move(api), options);
   open.compute = open.device->make_cuda_stream("compute");
   return open;
 }

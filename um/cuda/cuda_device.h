@@ -82,11 +82,10 @@ class PmrMemory final : public std::pmr::memory_resource {
 
 /// Options of a CUDA device.
 struct CudaOptions {
-  /// The most unified memory at any time, oversubscribed or not; for tests and benchmarks.
+  /// The most unified memory at any time, oversubscribed or not.
   std::optional<Bytes> managed_limit;
-  /// Set if other programs use the GPU, too: applies shared_gpu_limit() at opening as a further
-  /// limit.
-  bool is_shared = false;
+  /// A further limit: this part of the memory that is free when the device is opened.
+  std::optional<double> managed_share;
   /// Counts page faults and evictions by CUPTI, which costs time.
   bool counts_faults = false;
 };

@@ -17,8 +17,10 @@ namespace spillway::cli {
 namespace {
 
 // Flags that have another name now.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kRenamed{
-    {{"--trace", "--timeline"}, {"--timelines", "--timeline"}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kRenamed{
+    {{"--trace", "--timeline"},
+     {"--timelines", "--timeline"},
+     {"--shared-gpu", "--managed-limit"}}};
 
 // Returns the command that was named last.
 const CLI::App& innermost(const CLI::App& app) {

@@ -15,8 +15,10 @@
 #include "src/cli/terminal/terminal.h"
 #include "src/host/host_backend.h"
 #include "src/io/file_digest.h"
+#include "src/plan/budget.h"
 #include "src/plugin/plug_in.h"
 #include "src/train/settings.h"
+#include "um/bytes.h"
 #include "um/error.h"
 #include "um/files/input_file.h"
 #include "um/host/host_device.h"
@@ -63,6 +65,22 @@ std::string check_precision(const std::string& text) {
   return "there is no precision '" + text + "'; give fp32, tf32 or bf16";
 }
 
+std::string check_managed_limit(const std::string& text) {
+  if (um::parse_bytes(text) || parse_percent(text).value_or(2) <= 1) return {};
+  return "'" + text +
+         "' is no limit of unified memory: give bytes (16GiB), or a part of the free memory (25%)";
+}
+
+// Requires: check_managed_limit() has nothing to say of `text`.
+void add_limit(const std::string& text, CudaRequest& request) {
+  if (const std::optional<um::Bytes> bytes = um::parse_bytes(text)) {
+    request.managed_limit = std::min(request.managed_limit.value_or(*bytes), *bytes);
+  } else {
+    const double share = *parse_percent(text);
+    request.managed_share = std::min(request.managed_share.value_or(share), share);
+  }
+}
+
 // 0 where there is none, or none of use.
 std::size_t usable_gpus() {
   if (!has_nvidia_driver()) return 0;
@@ -103,7 +121,7 @@ void DeviceFlags::add_running_to(CLI::App& app) {
   add_device_to(app);
   add_kernels_to(app);
   add_threads_to(app);
-  add_sharing_to(app);
+  add_managed_limit_to(app);
 }
 
 void DeviceFlags::add_to(CLI::App& app) {
@@ -114,14 +132,16 @@ void DeviceFlags::add_to(CLI::App& app) {
                "Count a GPU's page faults and evictions with CUPTI, which slows the run. The host "
                "always counts them")
       ->group(kDevice);
-  add_sharing_to(app);
+  add_managed_limit_to(app);
 }
 
-void DeviceFlags::add_sharing_to(CLI::App& app) {
-  app.add_flag(
-         "--shared-gpu", shares_gpu,
-         "Share the GPU with other programs: allocate at most 16 GiB of unified memory, and at "
-         "most a quarter of the free memory")
+void DeviceFlags::add_managed_limit_to(CLI::App& app) {
+  app.add_option("--managed-limit", managed_limits,
+                 "The most unified memory on a GPU that others use, too: bytes, or a part (25%) of "
+                 "the memory that is free at the start. The least of several holds: 16GiB,25%")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(check_managed_limit)
       ->group(kDevice);
 }
 
@@ -134,7 +154,7 @@ void DeviceFlags::add_sizes_to(CLI::App& app) {
 
 void DeviceFlags::add_memory_to(CLI::App& app) {
   add_device_to(app);
-  add_sharing_to(app);
+  add_managed_limit_to(app);
 }
 
 void DeviceFlags::add_device_to(CLI::App& app) {
@@ -206,7 +226,7 @@ void DeviceFlags::expect_bf16_instructions() const {
 ExecutionContext DeviceFlags::open_host() const {
   expect_host_precision();
   expect_bf16_instructions();
-  if (shares_gpu) throw um::Error{"--shared-gpu is for --device cuda"};
+  if (!managed_limits.empty()) throw um::Error{"--managed-limit is for --device cuda"};
   warn_of_too_many_threads();
   return host::open_context(std::make_unique<um::HostDevice>(), thread_count(), deterministic,
                             chosen_precision());
@@ -221,11 +241,12 @@ void DeviceFlags::warn_of_too_many_threads() const {
 
 ExecutionContext DeviceFlags::open_cuda() const {
   if (emulates_bf16) throw um::Error{"--emulate-bf16 is for --device host"};
-  return load_cuda_side().open({.ordinal = ordinal_of(device).value_or(0),
-                                .precision = chosen_precision(),
-                                .deterministic = deterministic,
-                                .counts_faults = counts_faults,
-                                .is_shared = shares_gpu});
+  CudaRequest request{.ordinal = ordinal_of(device).value_or(0),
+                      .precision = chosen_precision(),
+                      .deterministic = deterministic,
+                      .counts_faults = counts_faults};
+  for (const std::string& text : managed_limits) add_limit(text, request);
+  return load_cuda_side().open(request);
 }
 
 std::shared_ptr<const SizeModel> DeviceFlags::open_size_model() const {

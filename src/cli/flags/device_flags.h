@@ -45,7 +45,7 @@ struct DeviceFlags {
   bool emulates_bf16 = false;
   bool deterministic = false;
   bool counts_faults = false;
-  bool shares_gpu = false;
+  std::vector<std::string> managed_limits;  ///< of unified memory: bytes, or parts of what is free
 
   void add_to(CLI::App& app);
   /// Where to run and how to compute, without what only a training reports.
@@ -74,7 +74,7 @@ struct DeviceFlags {
  private:
   void add_device_to(CLI::App& app);
   void add_kernels_to(CLI::App& app);
-  void add_sharing_to(CLI::App& app);
+  void add_managed_limit_to(CLI::App& app);
   void expect_host_precision() const;
   void expect_bf16_instructions() const;
   void warn_of_too_many_threads() const;

@@ -16,18 +16,13 @@ namespace {
 
 constexpr um::Bytes kLogitAlignment{256};
 
-// Least tokens per chunk. The gradient of the table is read and written once per chunk, which takes
-// no longer than a chunk's product from about this number on (on an H100, for 768 to 4,096
-// channels).
-constexpr std::size_t kLeastTokens = 1024;
-
 // How tokens are cut into chunks of nearly equal size, and the layout of the workspace: a chunk's
 // logits, over which their gradients are written, each token's contribution to the result, and a
 // share.
 struct Chunks {
   explicit Chunks(const VocabularyGeometry& geometry)
       : m{token_matrix(geometry.x)}, columns{Layout::padded(geometry.vocabulary)} {
-    const std::size_t most = std::max(kVocabularyChunk / columns, kLeastTokens);
+    const std::size_t most = std::max(kVocabularyChunk / columns, kLeastGpuTokens);
     const std::size_t count = (m.rows + most - 1) / most;
     each = (m.rows + count - 1) / count;
     logits = um::round_up(float_bytes(each * columns), kLogitAlignment);

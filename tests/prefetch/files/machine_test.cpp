@@ -40,13 +40,19 @@ TEST(FindMachine, ListsTheNamesForAnUnknownOne) {
   EXPECT_NE(sentence.find("v100, "), std::string::npos);
 }
 
-TEST(ClosestMachine, IsTheOneWhoseNameTheDeviceHas) {
+TEST(MachineOf, IsTheOneWhoseNameIsAWordOfTheDevice) {
   for (const auto& [device, machine] : {std::pair{"cuda:0 (NVIDIA H200, 141 GiB)", "h200"},
                                         {"cuda:1 (NVIDIA H100 PCIe)", "h100"},
                                         {"NVIDIA A100-SXM4-40GB MIG 1g.5gb", "a100"},
-                                        {"NVIDIA GH200 480GB", "gh200"},
-                                        {"NVIDIA GB10", "host"}}) {
-    EXPECT_EQ(closest_machine(device).name, machine) << device;
+                                        {"Tesla V100-SXM2-16GB", "v100"},
+                                        {"host (AMD EPYC, 2 CPUs)", "host"},
+                                        {"NVIDIA GH200 480GB", "gh200"}}) {
+    const std::optional<Machine> found = machine_of(device);
+    ASSERT_TRUE(found.has_value()) << device;
+    EXPECT_EQ(found->name, machine) << device;
+  }
+  for (const char* device : {"NVIDIA RTX A1000", "NVIDIA GB10", "NVIDIA GeForce GTX 1080", ""}) {
+    EXPECT_FALSE(machine_of(device).has_value()) << device;
   }
 }
 

@@ -287,6 +287,17 @@ TEST(BadUsage, OffersTheOptimizersRatesToTrainingAlone) {
 
 // The GPU's error depends on the machine: no CUDA build, no driver, no GPU, or none with number
 // 999.
+TEST(BadUsage, NamesALimitOfUnifiedMemoryThatIsNone) {
+  const auto sentence = [](const std::string& limit) {
+    return "'" + limit + "' is no limit of unified memory";
+  };
+  expect_all_refused(kBadUsage, small_training(),
+                     {{"--managed-limit much", {sentence("much"), "16GiB", "25%"}},
+                      {"--managed-limit 0.25", {sentence("0.25")}},
+                      {"--managed-limit 101%", {sentence("101%")}},
+                      {"--shared-gpu", {"it is called '--managed-limit' now"}}});
+}
+
 TEST(BadInput, SaysWhatCannotBe) {
   expect_all_refused(kFailure, small_training(),
                      {{"--schedule cosine --cosine-steps 3 --warmup-steps 3",
@@ -297,7 +308,7 @@ TEST(BadInput, SaysWhatCannotBe) {
                       {"--device cuda:999", {"CUDA cannot be used: "}},
                       {"--device host --precision tf32", {"the host computes in fp32 and bf16"}},
                       {"--device host --emulate-bf16", {"--precision bf16"}},
-                      {"--device host --shared-gpu", {"--device cuda"}},
+                      {"--device host --managed-limit 25%", {"--device cuda"}},
                       {"--device host --oversubscribe", {"--device cuda"}},
                       {"--device host --graph off", {"--device cuda"}},
                       {"--device host --discard on", {"--device cuda"}},

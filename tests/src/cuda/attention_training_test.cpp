@@ -33,14 +33,16 @@ class AttentionTraining : public ::testing::TestWithParam<AttentionAlgorithm> {
         nets::tokens(77), kWords);
   }
   static Trained trained(AttentionAlgorithm attention, MemoryMode mode) {
-    test::NetworkInMemory net{
-        open_context({.precision = Precision::kBf16, .deterministic = true, .is_shared = true}),
-        network(),
-        {.batch = kTexts,
-         .convolution = ConvolutionAlgorithm::kDirect,
-         .attention = attention,
-         .optimizer = AdamOptions{}},
-        mode};
+    test::NetworkInMemory net{open_context({.precision = Precision::kBf16,
+                                            .deterministic = true,
+                                            .managed_limit = um::Bytes{16ULL << 30U},
+                                            .managed_share = 0.25}),
+                              network(),
+                              {.batch = kTexts,
+                               .convolution = ConvolutionAlgorithm::kDirect,
+                               .attention = attention,
+                               .optimizer = AdamOptions{}},
+                              mode};
     net.session().state().initialise(1);
     Trained trained;
     for (std::uint64_t step = 0; step < kSteps; ++step) {

@@ -37,8 +37,10 @@ class CudaGolden : public ::testing::TestWithParam<const char*> {
 
   static MakeNetwork on_gpu(Precision precision, MemoryMode memory) {
     return [=](nets::Network network, const StepOptions& options) {
-      ExecutionContext context =
-          open_context({.precision = precision, .deterministic = true, .is_shared = true});
+      ExecutionContext context = open_context({.precision = precision,
+                                               .deterministic = true,
+                                               .managed_limit = um::Bytes{16ULL << 30U},
+                                               .managed_share = 0.25});
       return std::make_unique<test::NetworkInMemory>(std::move(context), std::move(network),
                                                      options, memory);
     };

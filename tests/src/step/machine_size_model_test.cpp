@@ -48,19 +48,22 @@ TEST(MachineSizeModel, HasFastConvolutionsWhereNoTensorCoresMultiply) {
   EXPECT_EQ(find_task(narrow_step(Precision::kBf16), "conv.forward")->algorithms.size(), 1U);
 }
 
-// The logits of 2 x 6 tokens, in training and at evaluation; of more than 64 MiB, a chunk.
+// The logits of all tokens, in training and at evaluation; of more than 64 MiB, a chunk of 64 MiB
+// or of 1,024 tokens.
 TEST(MachineSizeModel, GivesALossOverAVocabularyAChunkOfItsLogits) {
-  const auto workspace = [](std::size_t vocabulary, auto make_step) {
-    nets::Builder builder{"text", nets::tokens(6)};
+  const auto workspace = [](std::size_t tokens, std::size_t vocabulary, auto make_step) {
+    nets::Builder builder{"text", nets::tokens(tokens)};
     const nets::NodeId x = builder.add(
         "wte", nets::Embedding{.vocabulary = vocabulary, .features = 4}, {builder.input()});
     const nets::Network net = builder.build(x, {.vocabulary = vocabulary}, {});
     const Step step = make_step(net, MachineSizeModel{}, StepOptions{.batch = 2});
     return find_task(step, "loss.forward")->algorithms.front().workspace;
   };
-  EXPECT_EQ(workspace(50, make_training_step), um::Bytes{2 * 6 * 50 * sizeof(float)});
-  EXPECT_EQ(workspace(50, make_evaluation_step), um::Bytes{2 * 6 * 50 * sizeof(float)});
-  EXPECT_EQ(workspace(1U << 21U, make_training_step), um::Bytes{64ULL << 20U});
+  EXPECT_EQ(workspace(6, 50, make_training_step), um::Bytes{2 * 6 * 50 * sizeof(float)});
+  EXPECT_EQ(workspace(6, 50, make_evaluation_step), um::Bytes{2 * 6 * 50 * sizeof(float)});
+  EXPECT_EQ(workspace(1U << 20U, 50, make_training_step), um::Bytes{64ULL << 20U});
+  EXPECT_EQ(workspace(1024, 1U << 15U, make_training_step),
+            um::Bytes{1024 * (1ULL << 15U) * sizeof(float)});
 }
 
 }  // namespace

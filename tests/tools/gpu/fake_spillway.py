@@ -106,7 +106,7 @@ if any(f"{word}:hangs" in fake for word in words):
     sys.exit(130)
 if any(f"{word}:fails" in fake for word in words):
     sys.exit("it failed")
-if flag.get("--device") == "cuda" and ("--oversubscribe" in words or "--shared-gpu" not in words):
+if flag.get("--device") == "cuda" and ("--oversubscribe" in words or not {"16GiB", "25%"} <= set(words)):
     sys.exit("this could take more unified memory than is safe")
 if name == "ctest":
     folder = pathlib.Path(flag["--test-dir"]) / "tests"

@@ -36,7 +36,7 @@ std::unique_ptr<CudaDevice> open_for_test(bool counts_faults = false) {
   std::size_t total = 0;
   check(cudaMemGetInfo(&free, &total));
   return open_cuda_device(
-      0, {.managed_limit = shared_gpu_limit(Bytes{free}), .counts_faults = counts_faults});
+      0, {.managed_limit = testing::managed_limit(Bytes{free}), .counts_faults = counts_faults});
 }
 
 StreamMaker stream_maker() {

@@ -50,18 +50,12 @@ class CudaManagedMemory {
 /// some, and a driver that must evict may hang.
 inline constexpr Bytes kManagedMargin = 512_MiB;
 
-/// Returns the most unified memory on a GPU shared with other programs: a quarter of `free`, at
-/// most 16 GiB.
-[[nodiscard]] inline Bytes shared_gpu_limit(Bytes free) {
-  return std::min(16_GiB, Bytes{free.count() / 4});
-}
-
 /// The inputs of the check on new unified memory.
 struct ManagedRoom {
   Bytes free;                  ///< free device memory now
   Bytes taken;                 ///< unified memory that this program has already
   Bytes near;                  ///< the part of it that is near, and therefore not free
-  std::optional<Bytes> limit;  ///< on all unified memory together; for tests
+  std::optional<Bytes> limit;  ///< on all unified memory together
   bool oversubscribe = false;  ///< skips the check against free memory, not the limit
 };
 

@@ -73,7 +73,7 @@ TEST(BenchLinkProgram, KeepsItsFlagsInTheFile) {
   EXPECT_EQ(options.at("seconds"), 0.5);
   EXPECT_EQ(options.at("deviation"), 0.03);
   EXPECT_EQ(options.at("quick"), true);
-  EXPECT_EQ(options.at("shared-gpu"), false);
+  EXPECT_EQ(options.at("managed-limit"), nullptr);
   EXPECT_EQ(options.at("ways"), "pinned_copy");
   EXPECT_FALSE(options.contains("json"));
   EXPECT_FALSE(options.contains("help"));

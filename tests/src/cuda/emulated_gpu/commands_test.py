@@ -22,6 +22,10 @@ REFUSED = [
     ("--device cuda --memory managed --budget min --paging memfd", {}, "a GPU pages by itself"),
     ("--device cuda --memory managed --budget min --planner on-demand", {},
      "page faults alone keep no budget"),
+    ("--device cuda --memory managed --budget min --managed-limit 16GiB,0.00001%", {},
+     "of unified memory"),
+    ("--device cuda --memory managed --budget min --managed-limit 50% --managed-limit 64KiB", {},
+     "the limit of 64.0 KiB"),
 ]
 
 
@@ -89,6 +93,12 @@ class Commands(unittest.TestCase):
                                ("coherent", "NVLink-C2C, coherent")):
             done, _ = call(words(PROGRAM, "devices"), {"kind": kind})
             self.assertIn(sentence, done.stdout)
+
+    def test_train_names_the_machine_by_whose_times_it_cuts_a_batch(self):
+        run = train(LENET, "--steps 1 --memory copy --budget min+30% --sub-batch auto")
+        self.assertEqual(run.status, 0, run.story())
+        self.assertIn("emulated GPU, a test double", run.errors)
+        self.assertIn("the batch is cut as for the machine 'a100'", run.errors)
 
     def test_train_reads_images_of_bytes(self):
         folder = self.saved.with_name("digits")

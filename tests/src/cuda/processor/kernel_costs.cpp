@@ -348,7 +348,7 @@ class Works {
   OperationWork operator()(const VocabularyLossTrain& op) const {
     const TokenMatrix m = token_matrix(op.geometry.x);
     const std::size_t columns = padded(op.geometry.vocabulary);
-    const std::size_t most = std::max<std::size_t>(kVocabularyChunk / columns, 1024);
+    const std::size_t most = std::max(kVocabularyChunk / columns, kLeastGpuTokens);
     const std::size_t chunks = (m.rows + most - 1) / most;
     const std::size_t each = (m.rows + chunks - 1) / chunks;
     KernelWork judged{.kind = "vocabulary loss",
