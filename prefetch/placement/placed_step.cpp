@@ -258,4 +258,13 @@ PlacedStep place_step(const TaskGraph& graph, const Plan& plan, um::Bytes room) 
   return step;
 }
 
+std::optional<ArenaUse> arena_use(const TaskGraph& graph, const Plan& plan) {
+  if (plan.residency == Residency::kOnDemand || !moves_whole_blocks(plan, graph)) {
+    return std::nullopt;
+  }
+  const Bytes pinned = BlockSizes{graph, plan.page}.pinned();
+  const Bytes room = um::saturating_difference(plan.budget, pinned);
+  return ArenaUse{.extent = place_step(graph, plan, room).placement.extent, .room = room};
+}
+
 }  // namespace spillway::prefetch

@@ -40,6 +40,19 @@ struct PlacedStep {
 /// Requires: as find_near_intervals(). Complexity: as place_intervals() and check_placement().
 [[nodiscard]] PlacedStep place_step(const TaskGraph& graph, const Plan& plan, um::Bytes room);
 
+/// The arena of the copy mode under a plan. Blocks have fixed places if these fit; otherwise places
+/// as blocks come, and compaction.
+struct ArenaUse {
+  um::Bytes extent;  ///< of fixed places
+  um::Bytes room;    ///< of the arena: the budget without what is always near
+  [[nodiscard]] bool fits() const { return extent <= room; }
+};
+
+/// Returns how a step uses the arena that its plan's budget leaves; nullopt if the copy mode cannot
+/// run the plan, which pages on demand or moves parts of blocks. Requires: the plan verifies.
+/// Complexity: as place_step().
+[[nodiscard]] std::optional<ArenaUse> arena_use(const TaskGraph& graph, const Plan& plan);
+
 /// Proves that no two concurrent `intervals` share addresses under any timing of `plan`, and that
 /// all lie within the placement's extent. Otherwise returns the violation.
 ///

@@ -15,7 +15,9 @@
 #include "prefetch/files/plan_file.h"
 #include "prefetch/files/trace.h"
 #include "prefetch/gradient_exchange.h"
+#include "prefetch/placement/placed_step.h"
 #include "prefetch/plan.h"
+#include "prefetch/planners/answer.h"
 #include "prefetch/profile.h"
 #include "prefetch/simulate/chrome_trace.h"
 #include "prefetch/simulate/simulate.h"
@@ -30,7 +32,6 @@
 #include "src/cli/plan_figures.h"
 #include "src/cli/plan_subject.h"
 #include "src/cli/terminal/terminal.h"
-#include "src/plan/arena_use.h"
 #include "src/plan/bucket_choice.h"
 #include "src/plan/budget.h"
 #include "src/plan/plans.h"
@@ -130,18 +131,19 @@ struct PlanCommandFlags {
 template <typename Use>
 void add_places(MemoryMode memory, const Use& use, json& figures) {
   if (memory != MemoryMode::kCopy) return;
-  if (const std::optional<ArenaUse> places = use()) figures["placement"] = places_json(*places);
+  if (const std::optional<prefetch::ArenaUse> places = use())
+    figures["placement"] = places_json(*places);
 }
 
-void write(const PlanCommandFlags& options, const Planned& planned,
+void write(const PlanCommandFlags& options, const prefetch::Answer& answer,
            const prefetch::TaskGraph& graph) {
   if (!options.out.empty()) {
-    prefetch::write_json(prefetch::to_json(planned.plan, graph), options.out);
+    prefetch::write_json(prefetch::to_json(answer.plan, graph), options.out);
   }
   if (options.timeline.empty()) return;
   prefetch::write_json(
-      prefetch::to_chrome_trace(graph, planned.plan,
-                                {{.name = "predicted", .timeline = planned.timeline}}),
+      prefetch::to_chrome_trace(graph, answer.plan,
+                                {{.name = "predicted", .timeline = answer.timeline}}),
       options.timeline);
 }
 
@@ -168,11 +170,13 @@ void report(const PlanCommandFlags& options, const PlanSubject& subject,
 }
 
 // Returns the arena use of the sub-batch that needs most; one that does not fit comes first.
-std::optional<ArenaUse> arena_use_of(const std::vector<PlannedSubStep>& steps) {
-  const auto need = [](const ArenaUse& use) { return std::pair{!use.fits(), use.extent}; };
-  std::optional<ArenaUse> max;
+std::optional<prefetch::ArenaUse> arena_use_of(const std::vector<PlannedSubStep>& steps) {
+  const auto need = [](const prefetch::ArenaUse& use) {
+    return std::pair{!use.fits(), use.extent};
+  };
+  std::optional<prefetch::ArenaUse> max;
   for (const PlannedSubStep& step : steps) {
-    const auto use = arena_use(*step.graph, step.plan);
+    const auto use = prefetch::arena_use(*step.graph, step.answer.plan);
     if (use && (!max || need(*use) > need(*max))) max = use;
   }
   return max;
@@ -206,7 +210,7 @@ bool plan_in_sub_batches(const PlanCommandFlags& options, const PlanSubject& sub
   }
   const std::vector<PlannedSubStep> steps = planner.plan(batches);
   const auto took = std::chrono::steady_clock::now() - begin;
-  json figures = figures_of(steps, planner, planner.need(batches), description(subject), took);
+  json figures = figures_of(steps, planner, planner.need(batches), took);
   figures["budget_bytes"] = budget.count();
   add_places(
       options.memory.planned_mode(), [&] { return arena_use_of(steps); }, figures);
@@ -214,9 +218,7 @@ bool plan_in_sub_batches(const PlanCommandFlags& options, const PlanSubject& sub
   if (normalizes_by_batch(*last.graph)) {
     tell("note: batch norm's statistics change: they are of each sub-batch alone\n");
   }
-  write(options,
-        {.plan = last.plan, .timeline = prefetch::simulate(*last.graph, last.plan, *last.profile)},
-        *last.graph);
+  write(options, last.answer, *last.graph);
   report(options, subject, batches, std::move(figures));
   return true;
 }
@@ -244,7 +246,7 @@ struct PlanQuestion {
 PlanQuestion open_ranks(const PlanCommandFlags& options, const Budget& budget_text,
                         const PlanRequest& request) {
   const RankFlags& ranks = options.ranks;
-  const PlanSubject one = options.subject.open();
+  const PlanSubject one = options.subject.open(request.memory);
   const auto with_buckets = [&](const prefetch::BucketRule& rule) {
     PlanSubject several = one.exchanged(ranks.interconnect(), rule, ranks.division());
     several.choose_state(request);
@@ -259,7 +261,7 @@ PlanQuestion open_ranks(const PlanCommandFlags& options, const Budget& budget_te
 PlanQuestion open(const PlanCommandFlags& options, const Budget& budget_text,
                   const PlanRequest& request) {
   if (options.ranks.are_several()) return open_ranks(options, budget_text, request);
-  PlanSubject subject = options.subject.open();
+  PlanSubject subject = options.subject.open(request.memory);
   if (options.sub_batch.is_off()) {
     subject.choose_state(request);
   } else {
@@ -287,20 +289,21 @@ void plan(const PlanCommandFlags& options) {
   if (!options.trace_out.empty()) write_trace(subject, options.trace_out);
   try {
     if (!options.sub_batch.is_off() && plan_in_sub_batches(options, subject, budget)) return;
-    const Planned planned = options.file.empty() ? plan_best(subject, budget, request)
-                                                 : plan_of_file(subject, options.file, request);
-    if (!options.file.empty()) budget = planned.plan.budget;
-    write(options, planned, subject.step->graph);
-    json figures = figures_of(planned, subject, budget);
-    if (options.model == "paleo") add_paleo(planned, subject, figures);
+    const prefetch::Answer answer = options.file.empty()
+                                        ? plan_best(subject, budget, request)
+                                        : plan_of_file(subject, options.file, request);
+    if (!options.file.empty()) budget = answer.plan.budget;
+    write(options, answer, subject.step->graph);
+    json figures = figures_of(answer, subject, budget, request);
+    if (options.model == "paleo") add_paleo(answer, subject, figures);
     if (options.noise.is_wanted()) {
-      figures["noise"] = options.noise.try_out(subject.step->graph, planned.plan, subject.profile);
+      figures["noise"] = options.noise.try_out(subject.step->graph, answer.plan, subject.profile);
     }
     add_places(
-        options.memory.planned_mode(), [&] { return arena_use(subject.step->graph, planned.plan); },
-        figures);
+        options.memory.planned_mode(),
+        [&] { return prefetch::arena_use(subject.step->graph, answer.plan); }, figures);
     if (options.ranks.are_several()) {
-      figures["ranks"] = rank_figures(options.ranks, options.subject, planned, subject, budget,
+      figures["ranks"] = rank_figures(options.ranks, options.subject, answer, subject, budget,
                                       request, options.subject.workload.batch);
     }
     const std::size_t batch = std::max<std::size_t>(1, options.subject.workload.batch);

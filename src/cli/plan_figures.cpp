@@ -3,14 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "prefetch/bounds/bounds.h"
@@ -23,14 +21,12 @@
 #include "prefetch/profile.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/simulate/timeline.h"
-#include "prefetch/verify/verify.h"
 #include "src/cli/flags/flag_values.h"
 #include "src/cli/flags/rank_flags.h"
 #include "src/plan/budget.h"
 #include "src/plan/file_plans.h"
 #include "src/plan/plans.h"
 #include "src/plan/state_choice.h"
-#include "src/sweep/sweep.h"
 #include "um/bytes.h"
 #include "um/text/wording.h"
 
@@ -54,56 +50,26 @@ struct Totals {
   std::uint64_t recomputed = 0;
   std::map<std::string, std::size_t> algorithms;
 
-  void add(const PlannedSubStep& step, const SubBatchPlanner& planner, const std::string& subject) {
-    const auto verdict = prefetch::verify(*step.graph, step.plan);
-    if (const auto* violation = std::get_if<prefetch::Violation>(&verdict)) {
-      throw unsound_plan(step.plan.planner, subject, step.plan.budget, violation->reason);
-    }
-    peak = std::max(peak, std::get<prefetch::Verified>(verdict).peak);
-    add_times(step, planner);
-    const prefetch::PlanFacts facts = facts_of(step.plan, *step.graph);
-    offloaded += step.times * facts.offloaded.count();
-    prefetched += step.times * facts.prefetched.count();
-    recomputed += step.times * facts.recomputed_tasks;
-    for (const auto& [name, runs] : facts.algorithms) algorithms[name] += step.times * runs;
-  }
-
-  void add_times(const PlannedSubStep& step, const SubBatchPlanner& planner) {
+  void add(const PlannedSubStep& step, const SubBatchPlanner& planner) {
+    const prefetch::Plan& plan = step.answer.plan;
+    peak = std::max(peak, step.answer.peak);
     const auto times = static_cast<std::int64_t>(step.times);
     fastest += times * prefetch::fastest_step(*step.profile);
-    arithmetic += times * prefetch::compute_time(*step.profile, step.plan.runs);
-    makespan += times * prefetch::simulate(*step.graph, step.plan, *step.profile).makespan();
+    arithmetic += times * prefetch::compute_time(*step.profile, plan.runs);
+    makespan += times * step.answer.timeline.makespan();
     const prefetch::Bounds own = prefetch::lower_bounds(planner.problem(step));
     bounds.beaumont += times * own.beaumont;
     bounds.offload += times * own.offload;
     bounds.mixed += times * own.mixed;
     bounds.offload_transition += times * own.offload_transition;
     bounds.mixed_transition += times * own.mixed_transition;
+    const prefetch::PlanFacts facts = facts_of(plan, *step.graph);
+    offloaded += step.times * facts.offloaded.count();
+    prefetched += step.times * facts.prefetched.count();
+    recomputed += step.times * facts.recomputed_tasks;
+    for (const auto& [name, runs] : facts.algorithms) algorithms[name] += step.times * runs;
   }
 };
-
-// Adds proof, simulation and bounds to a plan.
-Planned complete(prefetch::Plan plan, const PlanSubject& subject, Bytes budget,
-                 const PlanRequest& request) {
-  Planned planned{.plan = std::move(plan)};
-  const auto verdict = prefetch::verify(subject.step->graph, planned.plan);
-  if (const auto* violation = std::get_if<prefetch::Violation>(&verdict)) {
-    throw unsound_plan(planned.plan.planner, description(subject), budget, violation->reason);
-  }
-  planned.peak = std::get<prefetch::Verified>(verdict).peak;
-  planned.timeline = prefetch::simulate(subject.step->graph, planned.plan, subject.profile);
-  planned.bounds = step_bounds(*subject.step, subject.profile, budget, request);
-  return planned;
-}
-
-Planned make_plan(const PlanSubject& subject, Bytes budget, const PlanRequest& request) {
-  const auto begin = std::chrono::steady_clock::now();
-  prefetch::Plan plan = plan_step(*subject.step, subject.profile, budget, request);
-  const Nanoseconds planning = std::chrono::steady_clock::now() - begin;
-  Planned planned = complete(std::move(plan), subject, budget, request);
-  planned.planning = planning;
-  return planned;
-}
 
 // Returns the time that `a` and `b` overlap; each is sorted and has no overlaps itself.
 Nanoseconds overlap(const std::vector<Interval>& a, const std::vector<Interval>& b) {
@@ -124,7 +90,7 @@ struct OneRank {
 // Plans one rank's step. Gradients move in whole pages, so it may need slightly more than the
 // budget of several ranks.
 OneRank plan_one_rank(const SubjectFlags& flags, Bytes budget, const PlanRequest& request) {
-  PlanSubject one = flags.open();
+  PlanSubject one = flags.open(request.memory);
   one.choose_state(request);
   try {
     return {plan_best(one, budget, request).timeline.makespan(), budget};
@@ -138,46 +104,41 @@ OneRank plan_one_rank(const SubjectFlags& flags, Bytes budget, const PlanRequest
 Nanoseconds time_of_unaware(const PlanSubject& subject, Bytes budget, const PlanRequest& request) {
   prefetch::Profile unaware = subject.profile;
   std::ranges::fill(unaware.exchanges, prefetch::ExchangeTime{});
-  const prefetch::Plan plan = plan_step(*subject.step, unaware, budget, request);
-  return prefetch::simulate(subject.step->graph, plan, subject.profile).makespan();
+  const prefetch::Answer answer = plan_step(*subject.step, unaware, budget, request);
+  return prefetch::simulate(subject.step->graph, answer.plan, subject.profile).makespan();
 }
 
 }  // namespace
 
-json figures_of(const Planned& planned, const PlanSubject& subject, Bytes budget) {
-  const prefetch::PlanFacts facts = facts_of(planned.plan, subject.step->graph);
-  return {{"feasible", true},
-          {"planner", planned.plan.planner},
-          {"profile", subject.profile.source},
-          {"budget_bytes", budget.count()},
-          {"min_budget_bytes", subject.need().smallest.count()},
-          {"resident_bytes", subject.need().resident.count()},
-          {"peak_bytes", planned.peak.count()},
-          {"compute_seconds", um::seconds(prefetch::fastest_step(subject.all_near()))},
-          {"arithmetic_seconds",
-           um::seconds(prefetch::compute_time(subject.profile, planned.plan.runs))},
-          {"makespan_seconds", um::seconds(planned.timeline.makespan())},
-          {"bounds", prefetch::to_json(planned.bounds)},
-          {"planning_seconds", um::seconds(planned.planning)},
-          {"offloaded_bytes", facts.offloaded.count()},
-          {"prefetched_bytes", facts.prefetched.count()},
-          {"recomputed_tasks", facts.recomputed_tasks},
-          {"state_far_bytes", facts.state_far.count()},
-          {"far_updates", facts.far_updates},
-          {"algorithms", facts.algorithms},
-          {"tasks", subject.step->graph.tasks.size()},
-          {"verified", true}};
+json figures_of(const prefetch::Answer& answer, const PlanSubject& subject, Bytes budget,
+                const PlanRequest& request) {
+  const prefetch::Problem problem = make_problem(*subject.step, subject.profile, budget, request);
+  const prefetch::PlanFacts facts = facts_of(answer.plan, problem.graph);
+  json figures = prefetch::to_json(answer, problem);
+  figures.update({{"feasible", true},
+                  {"profile", subject.profile.source},
+                  {"budget_bytes", budget.count()},
+                  {"min_budget_bytes", subject.need().smallest.count()},
+                  {"resident_bytes", subject.need().resident.count()},
+                  {"compute_seconds", um::seconds(prefetch::fastest_step(subject.all_near()))},
+                  {"bounds", prefetch::to_json(prefetch::lower_bounds(problem))},
+                  {"state_far_bytes", facts.state_far.count()},
+                  {"far_updates", facts.far_updates},
+                  {"algorithms", facts.algorithms},
+                  {"tasks", problem.graph.tasks.size()},
+                  {"verified", true}});
+  return figures;
 }
 
-void add_paleo(const Planned& planned, const PlanSubject& subject, json& figures) {
-  const auto strategy = prefetch::paleo_strategy(planned.plan.planner);
+void add_paleo(const prefetch::Answer& answer, const PlanSubject& subject, json& figures) {
+  const auto strategy = prefetch::paleo_strategy(answer.plan.planner);
   const auto step =
-      prefetch::paleo_step(subject.step->graph, subject.profile, planned.plan, strategy);
+      prefetch::paleo_step(subject.step->graph, subject.profile, answer.plan, strategy);
   figures["paleo_seconds"] = um::seconds(step.makespan);
   figures["paleo_strategy"] = prefetch::to_string(strategy);
 }
 
-json places_json(const ArenaUse& use) {
+json places_json(const prefetch::ArenaUse& use) {
   return {{"extent_bytes", use.extent.count()},
           {"arena_bytes", use.room.count()},
           {"fits", use.fits()}};
@@ -243,12 +204,12 @@ void print_figures(const json& figures) {
 }
 
 json figures_of(std::span<const PlannedSubStep> steps, const SubBatchPlanner& planner,
-                const prefetch::NearNeed& need, const std::string& subject, Nanoseconds planning) {
+                const prefetch::NearNeed& need, Nanoseconds planning) {
   Totals totals;
-  for (const PlannedSubStep& step : steps) totals.add(step, planner, subject);
+  for (const PlannedSubStep& step : steps) totals.add(step, planner);
   const PlannedSubStep& last = steps.back();
   return {{"feasible", true},
-          {"planner", last.plan.planner},
+          {"planner", last.answer.plan.planner},
           {"profile", last.profile->source},
           {"min_budget_bytes", need.smallest.count()},
           {"resident_bytes", need.resident.count()},
@@ -266,29 +227,26 @@ json figures_of(std::span<const PlannedSubStep> steps, const SubBatchPlanner& pl
           {"verified", true}};
 }
 
-std::string description(const PlanSubject& subject) {
-  return subject.title + (subject.machine ? " on " + subject.machine->name : "");
-}
-
-Planned plan_best(PlanSubject& subject, Bytes budget, const PlanRequest& request) {
-  if (!subject.state) return make_plan(subject, budget, request);
+prefetch::Answer plan_best(PlanSubject& subject, Bytes budget, const PlanRequest& request) {
+  if (!subject.state) return plan_step(*subject.step, subject.profile, budget, request);
   Nanoseconds planning{0};
   auto best = plan_best_state(*subject.state, budget, [&](const Workload& workload) {
     subject.use(workload);
-    Planned planned = make_plan(subject, budget, request);
-    planning += planned.planning;
-    const Nanoseconds time = planned.timeline.makespan();
+    prefetch::Answer answer = plan_step(*subject.step, subject.profile, budget, request);
+    planning += answer.planning.value();
+    const Nanoseconds time = answer.timeline.makespan();
     const Nanoseconds tasks =
         compute_time(subject.profile, prefetch::runs_in_order(subject.step->graph));
-    return PlannedState<Planned>{
-        .workload = &workload, .time = time, .tasks = tasks, .plans = std::move(planned)};
+    return PlannedState<prefetch::Answer>{
+        .workload = &workload, .time = time, .tasks = tasks, .plans = std::move(answer)};
   });
   subject.use(*best.workload);
   best.plans.planning = planning;
   return std::move(best.plans);
 }
 
-Planned plan_of_file(PlanSubject& subject, const std::string& path, const PlanRequest& request) {
+prefetch::Answer plan_of_file(PlanSubject& subject, const std::string& path,
+                              const PlanRequest& request) {
   PlanOfFile file{.plan = {}, .name = path};
   if (subject.state) {
     FilePlans files = read_file_plans(*subject.state, request, [&](std::size_t) { return path; });
@@ -299,14 +257,16 @@ Planned plan_of_file(PlanSubject& subject, const std::string& path, const PlanRe
   }
   expect_usable(file, subject.step->graph, subject.step->page, request.memory);
   const Bytes budget = file.plan.budget;
-  return complete(std::move(file.plan), subject, budget, request);
+  expect_feasible(*subject.step, budget);
+  return prefetch::answer_with(std::move(file.plan), path,
+                               make_problem(*subject.step, subject.profile, budget, request));
 }
 
-json rank_figures(const RankFlags& ranks, const SubjectFlags& flags, const Planned& planned,
+json rank_figures(const RankFlags& ranks, const SubjectFlags& flags, const prefetch::Answer& answer,
                   const PlanSubject& subject, Bytes budget, const PlanRequest& request,
                   std::size_t samples) {
   const prefetch::Interconnect interconnect = ranks.interconnect();
-  const prefetch::Timeline& timeline = planned.timeline;
+  const prefetch::Timeline& timeline = answer.timeline;
   Nanoseconds exchange{0};
   for (const Interval& each : timeline.exchanges) exchange += each.end - each.begin;
   const Nanoseconds hidden = overlap(timeline.exchanges, timeline.runs);

@@ -5,37 +5,26 @@
 #include <span>
 #include <string>
 
-#include "prefetch/bounds/bounds.h"
-#include "prefetch/plan.h"
+#include "prefetch/placement/placed_step.h"
 #include "prefetch/planner.h"
-#include "prefetch/simulate/timeline.h"
+#include "prefetch/planners/answer.h"
 #include "src/cli/flags/rank_flags.h"
 #include "src/cli/plan_subject.h"
-#include "src/plan/arena_use.h"
 #include "src/plan/plans.h"
 #include "src/plan/sub_batch_plans.h"
 #include "um/bytes.h"
 
 namespace spillway::cli {
 
-/// A plan with its simulation and bounds.
-struct Planned {
-  prefetch::Plan plan;
-  um::Nanoseconds planning{0};
-  um::Bytes peak;
-  prefetch::Timeline timeline;
-  prefetch::Bounds bounds;
-};
-
 /// Returns the JSON of `spillway plan` for a verified plan of a whole batch.
-[[nodiscard]] nlohmann::json figures_of(const Planned& planned, const PlanSubject& subject,
-                                        um::Bytes budget);
+[[nodiscard]] nlohmann::json figures_of(const prefetch::Answer& answer, const PlanSubject& subject,
+                                        um::Bytes budget, const PlanRequest& request);
 
 /// Adds OOC-Paleo's prediction for the same step.
-void add_paleo(const Planned& planned, const PlanSubject& subject, nlohmann::json& figures);
+void add_paleo(const prefetch::Answer& answer, const PlanSubject& subject, nlohmann::json& figures);
 
 /// Returns {"extent_bytes":…,"arena_bytes":…,"fits":…}.
-[[nodiscard]] nlohmann::json places_json(const ArenaUse& use);
+[[nodiscard]] nlohmann::json places_json(const prefetch::ArenaUse& use);
 
 /// Returns "fixed places in 1.20 GiB of 1.25 GiB" for people. `use` comes from places_json().
 [[nodiscard]] std::string describe_places(const nlohmann::json& use);
@@ -45,12 +34,10 @@ void print_figures(const nlohmann::json& figures);
 
 /// Returns the JSON of `spillway plan` for a batch in sub-batches, with the keys of a whole batch.
 /// Times and moved bytes are sums over the batch, the peak is the highest, and `need` is that of
-/// the run. `subject` names what is planned, for messages; `planning` is the planning time. Throws:
-/// um::Error if a plan does not verify.
+/// the run. `planning` is the planning time.
 [[nodiscard]] nlohmann::json figures_of(std::span<const PlannedSubStep> steps,
                                         const SubBatchPlanner& planner,
-                                        const prefetch::NearNeed& need, const std::string& subject,
-                                        um::Nanoseconds planning);
+                                        const prefetch::NearNeed& need, um::Nanoseconds planning);
 
 /// Returns the figures of several ranks, beside those of one rank: the member "ranks".
 ///
@@ -59,23 +46,21 @@ void print_figures(const nlohmann::json& figures);
 /// simulated afterwards with their cost.
 /// `samples` is the size of a rank's batch; 0 for a trace, which does not say.
 [[nodiscard]] nlohmann::json rank_figures(const RankFlags& ranks, const SubjectFlags& flags,
-                                          const Planned& planned, const PlanSubject& subject,
-                                          um::Bytes budget, const PlanRequest& request,
-                                          std::size_t samples);
+                                          const prefetch::Answer& answer,
+                                          const PlanSubject& subject, um::Bytes budget,
+                                          const PlanRequest& request, std::size_t samples);
 
 /// Prints the figures of ranks for people; `budget` is the plan's.
 void print_ranks(const nlohmann::json& ranks, um::Bytes budget);
 
-/// Returns what is planned, for messages: "vgg16 at batch 256 on v100".
-[[nodiscard]] std::string description(const PlanSubject& subject);
-
 /// Plans a whole batch within `budget`, verifies and simulates it, with state near or far,
 /// whichever is faster. Changes `subject` to the step that was planned. Throws: BudgetTooSmall.
-[[nodiscard]] Planned plan_best(PlanSubject& subject, um::Bytes budget, const PlanRequest& request);
+[[nodiscard]] prefetch::Answer plan_best(PlanSubject& subject, um::Bytes budget,
+                                         const PlanRequest& request);
 
 /// Returns the plan in the file at `path`, verified and simulated. Changes `subject` to the step
 /// that the plan is for. Throws: um::Error where it is for another step, or does not verify.
-[[nodiscard]] Planned plan_of_file(PlanSubject& subject, const std::string& path,
-                                   const PlanRequest& request);
+[[nodiscard]] prefetch::Answer plan_of_file(PlanSubject& subject, const std::string& path,
+                                            const PlanRequest& request);
 
 }  // namespace spillway::cli

@@ -17,6 +17,7 @@
 #include "src/cli/flags/flag_values.h"
 #include "src/cli/flags/memory_flags.h"
 #include "src/plan/predicted_step.h"
+#include "src/profile/measured_profile.h"
 #include "src/step/machine_size_model.h"
 #include "um/bytes.h"
 #include "um/error.h"
@@ -146,8 +147,8 @@ void SubjectFlags::add_to(CLI::App& app) {
   }
 }
 
-PlanSubject SubjectFlags::open() const {
-  PlanSubject subject = trace.empty() ? open_network() : open_trace();
+PlanSubject SubjectFlags::open(MemoryMode memory) const {
+  PlanSubject subject = trace.empty() ? open_network(memory) : open_trace();
   if (const auto rate = um::parse_bandwidth(link_bandwidth)) {
     subject.profile.link.offload = *rate;
     subject.profile.link.prefetch = *rate;
@@ -177,7 +178,7 @@ PlanSubject SubjectFlags::open_trace() const {
           .identity = std::move(identity)};
 }
 
-PlanSubject SubjectFlags::open_network() const {
+PlanSubject SubjectFlags::open_network(MemoryMode memory) const {
   if (workload.net.empty()) throw CLI::RequiredError{"--net"};
   if (workload.batch == 0) throw CLI::RequiredError{"--batch"};
   if (profile.empty() && device.device != "host") {
@@ -200,7 +201,7 @@ PlanSubject SubjectFlags::open_network() const {
   auto built = std::make_unique<const Workload>(network, *size_model, workload.step());
   const StepToPlan step = built->training_to_plan();
   prefetch::Profile times = model ? prefetch::model_profile(step.graph, *model)
-                                  : prefetch::read_profile(prefetch::JsonFile{profile}, step.graph);
+                                  : profile_of_file(profile, step.graph, memory);
   const std::string name = network.name;
   const um::Bytes available = model ? model->near_memory : step.need.peak_with_workspace;
   return {

@@ -76,13 +76,13 @@ struct SubjectFlags {
 
   void add_to(CLI::App& app);
 
-  /// Reads and builds the subject. Throws: CLI::RequiredError when no subject is given; um::Error
-  /// when a file is wrong.
-  [[nodiscard]] PlanSubject open() const;
+  /// Reads and builds the subject, with the times it has in that memory mode. Throws:
+  /// CLI::RequiredError when no subject is given; um::Error when a file is wrong.
+  [[nodiscard]] PlanSubject open(MemoryMode memory) const;
 
  private:
   [[nodiscard]] PlanSubject open_trace() const;
-  [[nodiscard]] PlanSubject open_network() const;
+  [[nodiscard]] PlanSubject open_network(MemoryMode memory) const;
 };
 
 }  // namespace spillway::cli

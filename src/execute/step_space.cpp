@@ -171,7 +171,8 @@ class CopiedBlocks final : public MovableBlocks {
                             .room = Bytes{space_->near().size()}};
     return memory;
   }
-  [[nodiscard]] std::optional<ArenaUse> arena_use(const StepLayout& layout) const override {
+  [[nodiscard]] std::optional<prefetch::ArenaUse> arena_use(
+      const StepLayout& layout) const override {
     const auto found = arena_uses_.find(&layout);
     if (found == arena_uses_.end()) return std::nullopt;
     return found->second;
@@ -184,7 +185,7 @@ class CopiedBlocks final : public MovableBlocks {
  private:
   um::Ledger& ledger_;
   std::unique_ptr<um::CopySpace> space_;
-  std::map<const StepLayout*, ArenaUse> arena_uses_;
+  std::map<const StepLayout*, prefetch::ArenaUse> arena_uses_;
 };
 
 Bytes buffer_size(const std::vector<const StepLayout*>& layouts) {

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "prefetch/placement/placed_step.h"
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_memory.h"
 #include "prefetch/state_home.h"
 #include "prefetch/task_graph.h"
-#include "src/plan/arena_use.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
 #include "um/bytes.h"
@@ -37,7 +37,7 @@ class MovableBlocks {
   [[nodiscard]] virtual std::unique_ptr<prefetch::StepMemory> make_memory(
       const prefetch::StepLayout& layout, const prefetch::PinnedBlocks& pinned) = 0;
   /// How that memory uses its arena, where it has one.
-  [[nodiscard]] virtual std::optional<ArenaUse> arena_use(
+  [[nodiscard]] virtual std::optional<prefetch::ArenaUse> arena_use(
       const prefetch::StepLayout& /*layout*/) const {
     return std::nullopt;
   }
@@ -70,7 +70,8 @@ class StepSpace {
     return movable_->make_memory(layout, pinned);
   }
   /// How that memory uses its arena; nothing outside copy mode, or before make_memory().
-  [[nodiscard]] std::optional<ArenaUse> arena_use(const prefetch::StepLayout& layout) const {
+  [[nodiscard]] std::optional<prefetch::ArenaUse> arena_use(
+      const prefetch::StepLayout& layout) const {
     return movable_->arena_use(layout);
   }
 

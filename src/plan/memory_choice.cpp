@@ -1,5 +1,7 @@
 #include "src/plan/memory_choice.h"
 
+#include "um/error.h"
+
 namespace spillway {
 
 MemoryChoice choose_memory(const um::MemoryFacts& device, const um::FarOptions& far) {
@@ -24,6 +26,12 @@ MemoryChoice choose_memory(const um::MemoryFacts& device, const um::FarOptions& 
   }
   return {.mode = MemoryMode::kManaged,
           .reason = "pages move by hints, and only where the budget has no room"};
+}
+
+void expect_budget_kept(MemoryMode memory, bool pages_on_demand, const um::Device& device) {
+  if (memory != MemoryMode::kManaged || !pages_on_demand || device.evicts()) return;
+  throw um::Error{"page faults alone keep no budget on " + device.name() +
+                  ": use another planner, explicit copies, or the host"};
 }
 
 }  // namespace spillway

@@ -25,4 +25,8 @@ struct MemoryChoice {
   return asked ? *asked : choose_memory(device.memory_facts(), far).mode;
 }
 
+/// Throws: um::Error if pages would move by faults alone, with no budget, since the device evicts
+/// only when its whole memory is full.
+void expect_budget_kept(MemoryMode memory, bool pages_on_demand, const um::Device& device);
+
 }  // namespace spillway

@@ -10,11 +10,11 @@
 
 #include "prefetch/block_sizes.h"
 #include "prefetch/files/machine.h"
+#include "prefetch/placement/placed_step.h"
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/planners/smallest_budget.h"
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/verify/verify.h"
-#include "src/plan/arena_use.h"
 #include "src/plan/workload.h"
 #include "um/bytes.h"
 #include "um/error.h"
@@ -23,6 +23,7 @@
 namespace spillway {
 namespace {
 
+using prefetch::Answer;
 using prefetch::Infeasible;
 using prefetch::Plan;
 using prefetch::Profile;
@@ -68,28 +69,15 @@ Profile evaluation_profile(const Workload& workload, const Profile& training) {
   return profile;
 }
 
-std::variant<Plan, Infeasible> try_graph(const TaskGraph& graph, const Profile& profile,
-                                         Bytes step_budget, Bytes page,
-                                         const PlanRequest& request) {
-  const bool is_resident = request.memory == MemoryMode::kResident;
-  const prefetch::Planner& planner =
-      is_resident ? prefetch::find_planner("resident") : *request.planner;
-  return planner.plan(make_problem(graph, profile, step_budget, page, request));
+const prefetch::Planner& planner_of(const PlanRequest& request) {
+  return request.memory == MemoryMode::kResident ? prefetch::find_planner("resident")
+                                                 : *request.planner;
 }
 
-// In copy mode its blocks get fixed places where they can.
-Plan placed(const StepToPlan& step, Plan plan, const Profile& profile, Bytes budget,
-            const PlanRequest& request) {
-  if (request.memory != MemoryMode::kCopy) return plan;
-  return with_fixed_places(
-      *request.planner, make_problem(step.graph, profile, step.budget(budget), step.page, request),
-      std::move(plan));
-}
-
-bool verifies(const TaskGraph& graph, const std::variant<Plan, BudgetTooSmall>& planned) {
-  const auto* const plan = std::get_if<Plan>(&planned);
-  return plan != nullptr &&
-         std::holds_alternative<prefetch::Verified>(prefetch::verify(graph, *plan));
+bool has_plan(const StepToPlan& step, const Profile& profile, Bytes budget,
+              const PlanRequest& request) {
+  return prefetch::has_plan(planner_of(request), make_problem(step, profile, budget, request),
+                            step.budget(budget));
 }
 
 // Returns the near memory that a verified plan ever uses: its budget where it pages on demand. The
@@ -98,7 +86,7 @@ Bytes near_use(const TaskGraph& graph, const Plan& plan, MemoryMode memory) {
   if (plan.residency == prefetch::Residency::kOnDemand) return plan.budget;
   const Bytes peak = std::get<prefetch::Verified>(prefetch::verify(graph, plan)).peak;
   if (memory != MemoryMode::kCopy) return peak;
-  const auto arena = arena_use(graph, plan);
+  const auto arena = prefetch::arena_use(graph, plan);
   if (!arena || !arena->fits()) return plan.budget;
   return std::max(peak, plan.budget - arena->room + arena->extent);
 }
@@ -118,29 +106,35 @@ class RunPlanner {
         evaluation_profile_{evaluation_profile(workload, profiles.front())},
         request_{request} {}
 
-  [[nodiscard]] std::variant<Plan, BudgetTooSmall> training(std::size_t index, Bytes budget) const {
-    return try_plan_step(workload_.training_to_plan(index), profiles_[index], budget, request_);
+  [[nodiscard]] Plan train(std::size_t index, Bytes budget) const {
+    auto answer =
+        try_plan_step(workload_.training_to_plan(index), profiles_[index], budget, request_);
+    if (const auto* const refusal = std::get_if<BudgetTooSmall>(&answer)) refuse(*refusal, false);
+    return std::get<Answer>(std::move(answer)).plan;
   }
 
-  [[nodiscard]] std::variant<Plan, BudgetTooSmall> evaluation(Bytes budget) const {
-    const TaskGraph& graph = workload_.evaluation().graph;
-    const Bytes own = workload_.evaluation_budget(budget);
-    auto planned = try_graph(graph, evaluation_profile_, own, workload_.page(), request_);
-    if (auto* const plan = std::get_if<Plan>(&planned)) return std::move(*plan);
-    const auto& [task, smallest] = std::get<Infeasible>(planned);
-    const Bytes missing = um::saturating_difference(smallest, own);
-    return BudgetTooSmall{graph, task, budget, budget + missing};
+  // `trains` says whether the training's steps need a planner, too.
+  [[nodiscard]] Plan evaluate(Bytes budget, bool trains) const {
+    const prefetch::Problem problem = evaluation(budget);
+    auto answer = prefetch::ask(planner_of(request_), problem, {.fixes_places = false});
+    if (const auto* const refusal = std::get_if<Infeasible>(&answer)) {
+      const Bytes missing = um::saturating_difference(refusal->smallest_budget, problem.budget);
+      refuse({problem.graph, refusal->task, budget, budget + missing}, !trains);
+    }
+    return std::get<Answer>(std::move(answer)).plan;
   }
 
   [[nodiscard]] bool can_train(Bytes budget) const {
     if (too_small(workload_.neediest_to_plan(), budget)) return false;
     for (std::size_t i = 0; i < profiles_.size(); ++i) {
-      if (!verifies(workload_.training_steps()[i].step.graph, training(i, budget))) return false;
+      const StepToPlan step = workload_.training_to_plan(i);
+      if (too_small(step, budget) || !has_plan(step, profiles_[i], budget, request_)) return false;
     }
     return true;
   }
   [[nodiscard]] bool can_evaluate(Bytes budget) const {
-    return verifies(workload_.evaluation().graph, evaluation(budget));
+    const prefetch::Problem problem = evaluation(budget);
+    return prefetch::has_plan(planner_of(request_), problem, problem.budget);
   }
 
   // Says of `refusal` what works for the whole run; `evaluates_alone`: training needs no planner.
@@ -153,18 +147,16 @@ class RunPlanner {
   }
 
  private:
+  [[nodiscard]] prefetch::Problem evaluation(Bytes budget) const {
+    return make_problem(workload_.evaluation().graph, evaluation_profile_,
+                        workload_.evaluation_budget(budget), workload_.page(), request_);
+  }
+
   const Workload& workload_;
   std::span<const Profile> profiles_;
   Profile evaluation_profile_;
   const PlanRequest& request_;
 };
-
-void expect_verified(const TaskGraph& graph, const Plan& plan, const std::string& name) {
-  const auto verdict = prefetch::verify(graph, plan);
-  if (const auto* violation = std::get_if<prefetch::Violation>(&verdict)) {
-    throw um::Error{name + " must not run: " + violation->reason};
-  }
-}
 
 void settle_resident_budget(const Workload& workload, Bytes budget, Plans& plans) {
   plans.budget = resident_need(workload, plans);
@@ -175,23 +167,12 @@ void settle_resident_budget(const Workload& workload, Bytes budget, Plans& plans
   }
 }
 
-Plans finish(std::vector<PlanOfFile> training, const Workload& workload,
-             std::span<const Profile> profiles, Bytes budget, const PlanRequest& request,
-             bool is_training_given) {
-  Plans plans{.budget = budget, .training = {}, .evaluation = {}};
-  const RunPlanner planner{workload, profiles, request};
-  auto evaluation = planner.evaluation(budget);
-  if (const auto* const refusal = std::get_if<BudgetTooSmall>(&evaluation)) {
-    planner.refuse(*refusal, is_training_given);
-  }
-  plans.evaluation = std::get<Plan>(std::move(evaluation));
-  for (PlanOfFile& file : training) {
-    const std::size_t index = plans.training.size();
-    expect_verified(workload.training_steps()[index].step.graph, file.plan, file.name);
-    plans.training.push_back(std::move(file.plan));
-  }
-  expect_verified(workload.evaluation().graph, plans.evaluation, "the plan of the evaluation step");
-  if (request.memory == MemoryMode::kResident) settle_resident_budget(workload, budget, plans);
+// `plans` has those of the training steps; `trains` says whether a planner made them.
+Plans with_evaluation(Plans plans, const Workload& workload, const RunPlanner& planner,
+                      MemoryMode memory, bool trains) {
+  const Bytes budget = plans.budget;
+  plans.evaluation = planner.evaluate(budget, trains);
+  if (memory == MemoryMode::kResident) settle_resident_budget(workload, budget, plans);
   return plans;
 }
 
@@ -239,7 +220,10 @@ void expect_usable(const PlanOfFile& file, const TaskGraph& graph, Bytes page, M
                     " moves parts of blocks, which only unified memory can do; make a plan for "
                     "explicit copies with spillway plan --memory copy"};
   }
-  expect_verified(graph, plan, name);
+  const auto verdict = prefetch::verify(graph, plan);
+  if (const auto* const violation = std::get_if<prefetch::Violation>(&verdict)) {
+    throw prefetch::UnsoundPlan{name, violation->reason};
+  }
 }
 
 prefetch::Problem make_problem(const TaskGraph& graph, const Profile& profile, Bytes budget,
@@ -267,33 +251,31 @@ void expect_feasible(const Workload& workload, Bytes budget, const PlanRequest& 
   RunPlanner{workload, profiles, request}.refuse(*refusal, false);
 }
 
-std::variant<Plan, BudgetTooSmall> try_plan_step(const StepToPlan& step, const Profile& profile,
-                                                 Bytes budget, const PlanRequest& request) {
+prefetch::Problem make_problem(const StepToPlan& step, const Profile& profile, Bytes budget,
+                               const PlanRequest& request) {
+  return make_problem(step.graph, profile, step.budget(budget), step.page, request);
+}
+
+std::variant<Answer, BudgetTooSmall> try_plan_step(const StepToPlan& step, const Profile& profile,
+                                                   Bytes budget, const PlanRequest& request,
+                                                   const prefetch::AskOptions& options) {
   if (auto refusal = too_small(step, budget)) return *std::move(refusal);
-  auto planned = try_graph(step.graph, profile, step.budget(budget), step.page, request);
-  if (auto* const plan = std::get_if<Plan>(&planned)) return std::move(*plan);
-  const auto& [task, smallest] = std::get<Infeasible>(planned);
+  auto answer =
+      prefetch::ask(planner_of(request), make_problem(step, profile, budget, request), options);
+  if (auto* const found = std::get_if<Answer>(&answer)) return std::move(*found);
+  const auto& [task, smallest] = std::get<Infeasible>(answer);
   return BudgetTooSmall{step.graph, task, budget, smallest + (budget - step.budget(budget))};
 }
 
-Plan plan_step(const StepToPlan& step, const Profile& profile, Bytes budget,
-               const PlanRequest& request) {
-  auto planned = try_plan_step(step, profile, budget, request);
-  if (auto* const plan = std::get_if<Plan>(&planned)) {
-    return placed(step, std::move(*plan), profile, budget, request);
-  }
-  const auto& refusal = std::get<BudgetTooSmall>(planned);
+Answer plan_step(const StepToPlan& step, const Profile& profile, Bytes budget,
+                 const PlanRequest& request) {
+  auto answer = try_plan_step(step, profile, budget, request);
+  if (auto* const found = std::get_if<Answer>(&answer)) return std::move(*found);
+  const auto& refusal = std::get<BudgetTooSmall>(answer);
   if (needs_no_search(request)) throw BudgetTooSmall{refusal};
   throw refusal.with(smallest_run_budget(step, refusal, [&](Bytes larger) {
-    return verifies(step.graph, try_plan_step(step, profile, larger, request));
+    return !too_small(step, larger) && has_plan(step, profile, larger, request);
   }));
-}
-
-prefetch::Bounds step_bounds(const StepToPlan& step, const Profile& profile, Bytes budget,
-                             const PlanRequest& request) {
-  expect_feasible(step, budget);
-  return prefetch::lower_bounds(
-      make_problem(step.graph, profile, step.budget(budget), step.page, request));
 }
 
 Plans make_plans(const Workload& workload, std::span<const Profile> profiles, Bytes budget,
@@ -303,18 +285,11 @@ Plans make_plans(const Workload& workload, std::span<const Profile> profiles, By
   if (const auto refusal = too_small(workload.neediest_to_plan(), budget)) {
     planner.refuse(*refusal, false);
   }
-  std::vector<PlanOfFile> plans;
+  Plans plans{.budget = budget, .training = {}, .evaluation = {}};
   for (std::size_t i = 0; i < profiles.size(); ++i) {
-    auto planned = planner.training(i, budget);
-    if (const auto* const refusal = std::get_if<BudgetTooSmall>(&planned)) {
-      planner.refuse(*refusal, false);
-    }
-    Plan plan = placed(workload.training_to_plan(i), std::get<Plan>(std::move(planned)),
-                       profiles[i], budget, request);
-    std::string name = "the plan of planner " + plan.planner;
-    plans.push_back({.plan = std::move(plan), .name = std::move(name)});
+    plans.training.push_back(planner.train(i, budget));
   }
-  return finish(std::move(plans), workload, profiles, budget, request, false);
+  return with_evaluation(std::move(plans), workload, planner, request.memory, true);
 }
 
 Plans make_plans(const Workload& workload, const Profile& profile, Bytes budget,
@@ -325,12 +300,15 @@ Plans make_plans(const Workload& workload, const Profile& profile, Bytes budget,
 Plans use_plans(std::vector<PlanOfFile> files, const Workload& workload,
                 std::span<const Profile> profiles, Bytes budget, const PlanRequest& request) {
   um::expects(files.size() == workload.training_steps().size(), "a plan for each step");
+  Plans plans{.budget = budget, .training = {}, .evaluation = {}};
   for (std::size_t i = 0; i < files.size(); ++i) {
     const StepToPlan step = workload.training_to_plan(i);
     expect_usable(files[i], step.graph, step.page, request.memory);
     if (request.memory != MemoryMode::kResident) expect_kept(files[i], step, budget);
+    plans.training.push_back(std::move(files[i].plan));
   }
-  return finish(std::move(files), workload, profiles, budget, request, true);
+  return with_evaluation(std::move(plans), workload, RunPlanner{workload, profiles, request},
+                         request.memory, false);
 }
 
 Plans use_plan(Plan plan, const std::string& name, const Workload& workload, const Profile& profile,

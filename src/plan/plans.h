@@ -7,9 +7,9 @@
 #include <variant>
 #include <vector>
 
-#include "prefetch/bounds/bounds.h"
 #include "prefetch/plan.h"
 #include "prefetch/planner.h"
+#include "prefetch/planners/answer.h"
 #include "prefetch/profile.h"
 #include "src/plan/budget.h"
 #include "src/plan/workload.h"
@@ -53,7 +53,7 @@ struct PlanRequest {
   UpdateRule update = UpdateRule::kAuto;  ///< likewise
 };
 
-/// What a planner is to solve for one step, of which `budget` is what the run leaves it.
+/// Returns the problem of one step, to which the run leaves `budget`.
 [[nodiscard]] prefetch::Problem make_problem(const prefetch::TaskGraph& graph,
                                              const prefetch::Profile& profile, um::Bytes budget,
                                              um::Bytes page, const PlanRequest& request);
@@ -101,20 +101,21 @@ void expect_feasible(const Workload& workload, um::Bytes budget, const PlanReque
                              const prefetch::Profile& profile, um::Bytes budget,
                              const PlanRequest& request);
 
-/// Plans one step of a run that has `budget`; says of the whole run's budget where that is too
-/// small. Not searched for: the smallest budget that works is what the planner says it is.
-[[nodiscard]] std::variant<prefetch::Plan, BudgetTooSmall> try_plan_step(
+/// Returns the problem of one step in a run that has `budget`.
+[[nodiscard]] prefetch::Problem make_problem(const StepToPlan& step,
+                                             const prefetch::Profile& profile, um::Bytes budget,
+                                             const PlanRequest& request);
+
+/// Plans one step of a run that has `budget`. A refusal is of the whole run, with the planner's own
+/// estimate of the smallest budget. Throws: prefetch::UnsoundPlan.
+[[nodiscard]] std::variant<prefetch::Answer, BudgetTooSmall> try_plan_step(
     const StepToPlan& step, const prefetch::Profile& profile, um::Bytes budget,
-    const PlanRequest& request);
+    const PlanRequest& request, const prefetch::AskOptions& options = {});
 
-/// The same; where no plan keeps the budget, searches for the smallest with which one does.
-/// Throws: BudgetTooSmall.
-[[nodiscard]] prefetch::Plan plan_step(const StepToPlan& step, const prefetch::Profile& profile,
-                                       um::Bytes budget, const PlanRequest& request);
-
-/// Minima that no plan of the step can be faster than. Throws: BudgetTooSmall.
-[[nodiscard]] prefetch::Bounds step_bounds(const StepToPlan& step, const prefetch::Profile& profile,
-                                           um::Bytes budget, const PlanRequest& request);
+/// The same, and searches for the smallest budget that works if no plan keeps this one. Throws:
+/// BudgetTooSmall; prefetch::UnsoundPlan.
+[[nodiscard]] prefetch::Answer plan_step(const StepToPlan& step, const prefetch::Profile& profile,
+                                         um::Bytes budget, const PlanRequest& request);
 
 /// Lowers the budgets of `plans` to the near memory that they use, where they have more. Plans that
 /// page on demand or exchange state between several steps keep theirs.

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "prefetch/simulate/simulate.h"
 #include "src/step/sub_step.h"
 #include "um/error.h"
 
@@ -42,31 +41,33 @@ const prefetch::NearNeed& SubBatchPlanner::need(const SubBatches& batches) {
 }
 
 prefetch::Problem SubBatchPlanner::problem(const PlannedSubStep& step) const {
-  return make_problem(*step.graph, *step.profile, step.plan.budget, step.plan.page, task_.request);
+  const prefetch::Plan& plan = step.answer.plan;
+  return make_problem(*step.graph, *step.profile, plan.budget, plan.page, task_.request);
 }
 
-SubBatchPlanner::Outcome SubBatchPlanner::try_plan(const SubBatches& batches) {
+SubBatchPlanner::Outcome SubBatchPlanner::try_plan(const SubBatches& batches,
+                                                   const prefetch::AskOptions& options) {
   const auto& [workload, profiles] = find_cut(batches);
   std::vector<PlannedSubStep> planned;
   std::optional<BudgetTooSmall> max;  // of the refusals
   for (std::size_t i = 0; i < profiles.size(); ++i) {
     const StepToPlan step = workload->training_to_plan(i);
-    auto plan = try_plan_step(step, profiles[i], task_.budget, task_.request);
-    if (const auto* const refusal = std::get_if<BudgetTooSmall>(&plan)) {
+    auto answer = try_plan_step(step, profiles[i], task_.budget, task_.request, options);
+    if (const auto* const refusal = std::get_if<BudgetTooSmall>(&answer)) {
       if (!max || refusal->smallest() > max->smallest()) max = *refusal;
       continue;
     }
     planned.push_back({.times = workload->training_steps()[i].times,
                        .graph = &step.graph,
                        .profile = &profiles[i],
-                       .plan = std::get<prefetch::Plan>(std::move(plan))});
+                       .answer = std::get<prefetch::Answer>(std::move(answer))});
   }
   if (max) return *std::move(max);
   return planned;
 }
 
 std::vector<PlannedSubStep> SubBatchPlanner::plan(const SubBatches& batches) {
-  Outcome outcome = try_plan(batches);
+  Outcome outcome = try_plan(batches, {.fixes_places = true});
   if (const auto* refusal = std::get_if<BudgetTooSmall>(&outcome)) refuse(batches, *refusal);
   return std::get<std::vector<PlannedSubStep>>(std::move(outcome));
 }
@@ -75,9 +76,9 @@ void SubBatchPlanner::refuse(const SubBatches& batches, const BudgetTooSmall& re
   const auto& [workload, profiles] = find_cut(batches);
   const auto works = [&, &workload = workload, &profiles = profiles](um::Bytes budget) {
     for (std::size_t i = 0; i < profiles.size(); ++i) {
-      const auto plan =
-          try_plan_step(workload->training_to_plan(i), profiles[i], budget, task_.request);
-      if (std::holds_alternative<BudgetTooSmall>(plan)) return false;
+      const auto answer = try_plan_step(workload->training_to_plan(i), profiles[i], budget,
+                                        task_.request, {.fixes_places = false});
+      if (std::holds_alternative<BudgetTooSmall>(answer)) return false;
     }
     return true;
   };
@@ -123,7 +124,7 @@ SubBatchTrial SubBatchPlanner::attempt(const SubBatches& batches) {
   trial.total = Nanoseconds{0};
   for (const PlannedSubStep& step : std::get<std::vector<PlannedSubStep>>(outcome)) {
     const auto times = static_cast<std::int64_t>(step.times);
-    *trial.total += times * prefetch::simulate(*step.graph, step.plan, *step.profile).makespan();
+    *trial.total += times * step.answer.timeline.makespan();
   }
   return trial;
 }

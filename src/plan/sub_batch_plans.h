@@ -11,7 +11,7 @@
 #include "nets/network.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/moves/sub_batch.h"
-#include "prefetch/plan.h"
+#include "prefetch/planners/answer.h"
 #include "prefetch/profile.h"
 #include "src/ops/backend.h"
 #include "src/plan/plans.h"
@@ -26,7 +26,7 @@ struct PlannedSubStep {
   std::size_t times = 1;  ///< how often in a batch
   const prefetch::TaskGraph* graph = nullptr;
   const prefetch::Profile* profile = nullptr;
-  prefetch::Plan plan;
+  prefetch::Answer answer;
 };
 
 /// Plans a batch in sub-batches on a machine that is modelled, as its times at every size are
@@ -68,7 +68,8 @@ class SubBatchPlanner {
   using Outcome = std::variant<std::vector<PlannedSubStep>, BudgetTooSmall>;
 
   const Cut& find_cut(const prefetch::SubBatches& batches);
-  Outcome try_plan(const prefetch::SubBatches& batches);
+  Outcome try_plan(const prefetch::SubBatches& batches,
+                   const prefetch::AskOptions& options = {.fixes_places = false});
   prefetch::SubBatchNeed working_set(std::size_t size);
   prefetch::SubBatchTrial attempt(const prefetch::SubBatches& batches);
   std::optional<prefetch::SubBatches> by_working_set();

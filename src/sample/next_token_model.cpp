@@ -29,9 +29,10 @@ prefetch::Plan resident_plan(const prefetch::TaskGraph& graph, um::Bytes page) {
   for (const prefetch::Task& task : graph.tasks) {
     for (const prefetch::Algorithm& each : task.algorithms) all += each.workspace + page;
   }
-  return std::get<prefetch::Plan>(prefetch::find_planner("resident")
-                                      .plan(make_problem(graph, profile, um::round_up(all, page),
-                                                         page, {.memory = MemoryMode::kResident})));
+  const auto answer = prefetch::ask(prefetch::find_planner("resident"),
+                                    make_problem(graph, profile, um::round_up(all, page), page,
+                                                 {.memory = MemoryMode::kResident}));
+  return std::get<prefetch::Answer>(answer).plan;
 }
 
 std::vector<std::byte*> places(const Step& step, const State& state, const BatchStage& stage) {

@@ -6,7 +6,6 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -19,24 +18,23 @@
 #include "prefetch/moves/algorithm_choice.h"
 #include "prefetch/plan.h"
 #include "prefetch/planner.h"
+#include "prefetch/planners/answer.h"
 #include "prefetch/planners/smallest_budget.h"
 #include "prefetch/profile.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/simulate/timeline.h"
 #include "prefetch/task_graph.h"
-#include "prefetch/verify/verify.h"
-#include "src/plan/arena_use.h"
+#include "src/plan/plans.h"
 #include "um/bytes.h"
-#include "um/error.h"
 
 namespace spillway {
 namespace {
 
 using nlohmann::json;
+using prefetch::Answer;
 using prefetch::Infeasible;
 using prefetch::Plan;
 using prefetch::Problem;
-using um::Nanoseconds;
 using um::seconds;
 
 json bounds_json(const Point& point) {
@@ -49,10 +47,9 @@ json outcome_json(const PlanOutcome& outcome) {
               {"prefetched_bytes", outcome.prefetched.count()},
               {"recomputed_tasks", outcome.recomputed_tasks},
               {"planning_seconds", seconds(outcome.planning)},
-              {"verified", outcome.violation.empty()}};
-  if (outcome.makespan) object["makespan_seconds"] = seconds(*outcome.makespan);
+              {"makespan_seconds", seconds(outcome.makespan)},
+              {"verified", true}};
   if (outcome.paleo) object["paleo_seconds"] = seconds(*outcome.paleo);
-  if (!outcome.violation.empty()) object["violation"] = outcome.violation;
   if (outcome.robustness) {
     object["noise_loss"] = outcome.robustness->loss;
     object["noise_peak_bytes"] = outcome.robustness->peak.count();
@@ -106,15 +103,11 @@ std::vector<um::Bytes> memory_by_run(const prefetch::TaskGraph& graph, const pre
   return max;
 }
 
-Problem make_problem(const SweepPoint& sweep_point, bool may_recompute, bool whole_blocks) {
+Problem problem_of(const SweepPoint& sweep_point, bool may_recompute, bool whole_blocks) {
   const Scenario& scenario = *sweep_point.scenario;
-  return {.graph = scenario.graph(),
-          .profile = scenario.profile,
-          .budget = scenario.workload->training_budget(sweep_point.budget),
-          .page = scenario.workload->page(),
-          .chunk = prefetch::chunk_for(scenario.profile.link),
-          .whole_blocks = whole_blocks,
-          .may_recompute = may_recompute};
+  return make_problem(scenario.workload->training_to_plan(), scenario.profile, sweep_point.budget,
+                      {.memory = whole_blocks ? MemoryMode::kCopy : MemoryMode::kManaged,
+                       .may_recompute = may_recompute});
 }
 
 // The bounds are of all strategies together.
@@ -128,32 +121,29 @@ PointFacts sweep_point_facts(const SweepPoint& sweep_point, std::span<const Stra
                    .fastest = scenario.fastest};
   if (sweep_point.budget < need.smallest) return facts;
   const bool may_recompute = std::ranges::any_of(strategies, &Strategy::may_recompute);
-  const Problem problem = make_problem(sweep_point, may_recompute, whole_blocks);
+  const Problem problem = problem_of(sweep_point, may_recompute, whole_blocks);
   facts.fastest_that_fit =
       prefetch::compute_time(scenario.profile, prefetch::fastest_that_fit(problem));
   facts.bounds = prefetch::lower_bounds(problem);
   return facts;
 }
 
-PlanOutcome judge(const SweepPoint& sweep_point, const Plan& plan, const SweepOptions& options) {
+PlanOutcome outcome_of(const SweepPoint& sweep_point, const Answer& answer,
+                       const SweepOptions& options) {
   const Scenario& scenario = *sweep_point.scenario;
+  const Plan& plan = answer.plan;
   const prefetch::PlanFacts moved = facts_of(plan, scenario.graph());
-  PlanOutcome outcome{.offloaded = moved.offloaded,
+  PlanOutcome outcome{.makespan = answer.timeline.makespan(),
+                      .peak = answer.peak,
+                      .offloaded = moved.offloaded,
                       .prefetched = moved.prefetched,
-                      .recomputed_tasks = moved.recomputed_tasks};
-  const auto verdict = prefetch::verify(scenario.graph(), plan);
-  if (const auto* violation = std::get_if<prefetch::Violation>(&verdict)) {
-    outcome.violation = violation->reason;
-    return outcome;
-  }
-  outcome.peak = std::get<prefetch::Verified>(verdict).peak;
-  const prefetch::Timeline timeline = prefetch::simulate(scenario.graph(), plan, scenario.profile);
-  outcome.makespan = timeline.makespan();
+                      .recomputed_tasks = moved.recomputed_tasks,
+                      .planning = answer.planning.value()};
   // Where pages move on demand, neither the plan nor the analytic model says what is near when.
   if (plan.residency == prefetch::Residency::kOnDemand) return outcome;
   const prefetch::PaleoStrategy strategy = prefetch::paleo_strategy(plan.planner);
   outcome.paleo = prefetch::paleo_step(scenario.graph(), scenario.profile, plan, strategy).makespan;
-  if (options.with_memory) outcome.memory = memory_by_run(scenario.graph(), plan, timeline);
+  if (options.with_memory) outcome.memory = memory_by_run(scenario.graph(), plan, answer.timeline);
   if (options.noise > 0) {
     outcome.robustness = measure_robustness(scenario.graph(), plan, scenario.profile, options.noise,
                                             options.noise_draws);
@@ -192,27 +182,23 @@ um::Bytes smallest_budget(const SweepPoint& sweep_point, const prefetch::Planner
 Point evaluate(const SweepPoint& sweep_point, const Strategy& strategy, const PointFacts& facts,
                const SweepOptions& options) {
   Point point{.key = key_of(sweep_point, strategy), .facts = facts};
-  const Problem problem = make_problem(sweep_point, strategy.may_recompute, options.whole_blocks);
+  const Problem problem = problem_of(sweep_point, strategy.may_recompute, options.whole_blocks);
   try {
-    if (!facts.bounds) {
-      point.smallest_budget =
-          smallest_budget(sweep_point, *strategy.planner, problem, any_plan_needs(sweep_point));
-      return point;
+    auto answer = facts.bounds ? prefetch::ask(*strategy.planner, problem)
+                               : std::variant<Answer, Infeasible>{any_plan_needs(sweep_point)};
+    if (const auto* const refusal = std::get_if<Infeasible>(&answer)) {
+      point.smallest_budget = smallest_budget(sweep_point, *strategy.planner, problem, *refusal);
+    } else {
+      point.outcome = outcome_of(sweep_point, std::get<Answer>(answer), options);
     }
-    const auto begin = std::chrono::steady_clock::now();
-    auto planned = strategy.planner->plan(problem);
-    if (auto* const plan = std::get_if<Plan>(&planned); plan != nullptr && options.whole_blocks) {
-      *plan = with_fixed_places(*strategy.planner, problem, std::move(*plan));
-    }
-    const Nanoseconds planning = std::chrono::steady_clock::now() - begin;
-    if (const auto* const reason = std::get_if<Infeasible>(&planned)) {
-      point.smallest_budget = smallest_budget(sweep_point, *strategy.planner, problem, *reason);
-      return point;
-    }
-    point.outcome = judge(sweep_point, std::get<Plan>(planned), options);
-    point.outcome->planning = planning;
   } catch (const prefetch::TooManyTasks& refusal) {
     point.refusal = refusal.what();
+  } catch (const prefetch::UnsoundPlan& unsound) {
+    throw prefetch::UnsoundPlan{"the plan of planner " + point.key.planner + " for " +
+                                    point.key.net + " at batch " + std::to_string(point.key.batch) +
+                                    " on " + point.key.machine + " within " +
+                                    um::to_string(point.key.budget),
+                                unsound.reason()};
   }
   return point;
 }
@@ -249,24 +235,8 @@ class ProgressReport {
 }  // namespace
 
 std::optional<double> slowdown(const Point& point) {
-  if (!point.outcome || !point.outcome->makespan) return std::nullopt;
-  return um::seconds(*point.outcome->makespan) / um::seconds(point.facts.fastest);
-}
-
-um::Error unsound_plan(std::string_view planner, const std::string& subject, um::Bytes budget,
-                       const std::string& violation) {
-  return um::Error{"the plan of planner " + std::string{planner} + " for " + subject + " within " +
-                   std::to_string(budget.count()) + " bytes does not verify: " + violation};
-}
-
-void expect_sound(std::span<const Point> points) {
-  for (const Point& point : points) {
-    if (!point.outcome || point.outcome->violation.empty()) continue;
-    const PointKey& key = point.key;
-    throw unsound_plan(key.planner,
-                       key.net + " at batch " + std::to_string(key.batch) + " on " + key.machine,
-                       key.budget, point.outcome->violation);
-  }
+  if (!point.outcome) return std::nullopt;
+  return um::seconds(point.outcome->makespan) / um::seconds(point.facts.fastest);
 }
 
 json to_json(const Point& point) {

@@ -14,7 +14,6 @@
 #include "prefetch/planner.h"
 #include "src/sweep/scenario.h"
 #include "um/bytes.h"
-#include "um/error.h"
 
 namespace spillway {
 
@@ -62,9 +61,8 @@ struct Robustness {
 
 /// What a strategy made of it.
 struct PlanOutcome {
-  /// Simulated; not there for a plan that does not verify.
-  std::optional<um::Nanoseconds> makespan;
-  um::Bytes peak;  ///< proved, under any timing
+  um::Nanoseconds makespan{0};  ///< simulated
+  um::Bytes peak;               ///< proved, under any timing
   um::Bytes offloaded;
   um::Bytes prefetched;
   std::size_t recomputed_tasks = 0;
@@ -72,7 +70,6 @@ struct PlanOutcome {
   /// that page on demand.
   std::optional<um::Nanoseconds> paleo;
   um::Nanoseconds planning{0};
-  std::string violation;  ///< why the plan must not run; empty: it is verified
   std::optional<Robustness> robustness;
   std::vector<um::Bytes> memory;  ///< by run, where it was asked for
 };
@@ -86,16 +83,8 @@ struct Point {
   std::string refusal;  ///< why it has none whatever the budget; empty: a larger budget works
 };
 
-/// Makespan over the time of a step with room for everything; nothing where there is no makespan.
+/// Returns the makespan over the time of a step with room for everything; nullopt without a plan.
 [[nodiscard]] std::optional<double> slowdown(const Point& point);
-
-/// What there is to say about a plan that does not verify, which is its planner's fault. `subject`
-/// is what it plans: "vgg16 at batch 256 on v100".
-[[nodiscard]] um::Error unsound_plan(std::string_view planner, const std::string& subject,
-                                     um::Bytes budget, const std::string& violation);
-
-/// Throws: unsound_plan() of the first point whose plan does not verify.
-void expect_sound(std::span<const Point> points);
 
 /// All there is to say about a point; `null` where there is nothing, such as the makespan of a
 /// budget that is too small.
@@ -121,7 +110,7 @@ struct SweepOptions {
 /// Plans each sweep point with each strategy, verifies and simulates the plans. Sweep points are
 /// evaluated in parallel. Results come by sweep point, then by strategy, and do not depend on the
 /// number of threads, planning times aside. When `stop` is requested, no further sweep point
-/// begins, and those that did not begin are left out.
+/// begins, and those that did not begin are left out. Throws: prefetch::UnsoundPlan.
 [[nodiscard]] std::vector<Point> sweep(std::span<const SweepPoint> sweep_points,
                                        std::span<const Strategy> strategies,
                                        const SweepOptions& options, const std::stop_token& stop);

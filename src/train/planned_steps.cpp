@@ -148,7 +148,12 @@ void PlannedSteps::plan(const PlanPath& path, const KeptPlans& kept) {
     workload_ = read.workload;
     files = std::move(read.plans);
   }
-  expect_budget_kept(files);
+  const bool pages_on_demand = files.empty()
+                                   ? request_.planner->name() == "on-demand"
+                                   : std::ranges::any_of(files, [](const PlanOfFile& file) {
+                                       return file.plan.residency == prefetch::Residency::kOnDemand;
+                                     });
+  expect_budget_kept(request_.memory, pages_on_demand, *context_.device);
   const Bytes limit = files.empty() ? limit_of(kept) : find_limit(&files.back().plan);
   if (files.empty()) workload_ = &choice_->within(limit);
   if (files.empty()) {
@@ -276,18 +281,6 @@ void PlannedSteps::choose_buckets(const prefetch::Interconnect& interconnect, By
   workload_ = &choice_->within(limit);
   profiles_ = profiles_of(
       *workload_, {.workload = *near_, .profiles = profiles_, .interconnect = interconnect});
-}
-
-// Page faults alone keep no budget where nothing evicts before the whole memory is full.
-void PlannedSteps::expect_budget_kept(std::span<const PlanOfFile> files) const {
-  const bool by_faults = files.empty()
-                             ? request_.planner->name() == "on-demand"
-                             : std::ranges::any_of(files, [](const PlanOfFile& file) {
-                                 return file.plan.residency == prefetch::Residency::kOnDemand;
-                               });
-  if (request_.memory != MemoryMode::kManaged || !by_faults || context_.device->evicts()) return;
-  throw um::Error{"page faults alone keep no budget on " + context_.device->name() +
-                  ": use another planner, explicit copies, or the host"};
 }
 
 // What a budget is relative to: of a plan that is given, the need of its steps.

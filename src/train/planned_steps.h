@@ -79,7 +79,6 @@ class PlannedSteps {
   void build_with(bool has_byte_images);
   [[nodiscard]] um::Bytes available_memory() const;
   [[nodiscard]] prefetch::Machine modelled_machine() const;
-  void expect_budget_kept(std::span<const PlanOfFile> files) const;
   [[nodiscard]] prefetch::NearNeed need_for(const prefetch::Plan* plan) const;
   [[nodiscard]] um::Bytes find_limit(const prefetch::Plan* plan) const;
   void plan_anew(um::Bytes limit, const KeptPlans& kept, const KeptPlans::Difference& difference);

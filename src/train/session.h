@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "prefetch/placement/placed_step.h"
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_memory.h"
 #include "src/execute/batch_stage.h"
@@ -16,7 +17,6 @@
 #include "src/execute/step_space.h"
 #include "src/io/data/batch_loader.h"
 #include "src/ops/backend.h"
-#include "src/plan/arena_use.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
 #include "src/train/parts/rank_step.h"
@@ -101,7 +101,7 @@ class Session {
   /// The most near memory in use at any time so far.
   [[nodiscard]] um::Bytes near_peak() const { return near_peak_; }
   /// In copy mode: how the training step uses its arena; of a batch that is cut, the last sub-step.
-  [[nodiscard]] std::optional<ArenaUse> arena_use() const {
+  [[nodiscard]] std::optional<prefetch::ArenaUse> arena_use() const {
     return space_.arena_use(layouts_[training_.size() - 1]);
   }
   /// The most bytes that its plans have in far memory.

@@ -32,7 +32,7 @@ class PaleoFigure : public testing::TestWithParam<PaleoStrategy> {
   PaleoFigure() {
     const PlanRequest request{.memory = MemoryMode::kManaged,
                               .planner = &prefetch::find_planner("on-demand")};
-    plan = plan_step(workload.training_to_plan(), profile, workload.need().smallest, request);
+    plan = plan_step(workload.training_to_plan(), profile, workload.need().smallest, request).plan;
   }
   // Time of a step with a link of so many GB/s, over the time of its arithmetic.
   [[nodiscard]] double normalized_time(double gigabytes_per_second) {

@@ -1,6 +1,5 @@
 #include "src/dropin/planning/plan_of_trace.h"
 
-#include <chrono>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -13,11 +12,10 @@
 #include "prefetch/files/profile_file.h"
 #include "prefetch/files/trace.h"
 #include "prefetch/planner.h"
+#include "prefetch/planners/answer.h"
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/planners/smallest_budget.h"
 #include "prefetch/simulate/chrome_trace.h"
-#include "prefetch/simulate/simulate.h"
-#include "prefetch/verify/verify.h"
 #include "um/bytes.h"
 #include "um/error.h"
 
@@ -47,9 +45,7 @@ PlanOfTraceRequest read_plan_request(const std::string& text) {
 namespace {
 
 using nlohmann::json;
-using prefetch::Plan;
 using prefetch::Profile;
-using prefetch::TaskGraph;
 
 // `claim` names what the problem, or the planner's rules, need.
 json refused(const prefetch::Planner& planner, const prefetch::Problem& problem,
@@ -60,51 +56,30 @@ json refused(const prefetch::Planner& planner, const prefetch::Problem& problem,
           {"smallest_bytes", why.smallest_budget.count()}};
 }
 
-json figures_of(const prefetch::Problem& problem, const Plan& plan,
-                const prefetch::Timeline& timeline) {
-  const Profile& profile = problem.profile;
-  const prefetch::PlanFacts facts = prefetch::facts_of(plan, problem.graph);
-  json figures{{"offloaded_bytes", facts.offloaded.count()},
-               {"prefetched_bytes", facts.prefetched.count()},
-               {"recomputed_tasks", facts.recomputed_tasks}};
-  figures["planner"] = plan.planner;
+json figures_of(const prefetch::Answer& answer, const prefetch::Problem& problem) {
+  json figures = prefetch::to_json(answer, problem);
   figures["budget_bytes"] = problem.budget.count();
-  figures["compute_seconds"] = um::seconds(prefetch::fastest_step(profile));
-  figures["arithmetic_seconds"] = um::seconds(prefetch::compute_time(profile, plan.runs));
-  figures["makespan_seconds"] = um::seconds(timeline.makespan());
+  figures["compute_seconds"] = um::seconds(prefetch::fastest_step(problem.profile));
   figures["bounds"] = prefetch::to_json(prefetch::lower_bounds(problem));
   figures["tasks"] = problem.graph.tasks.size();
   return figures;
 }
 
-// Verifies, simulates and draws the planner's `plan`.
-json judged(const prefetch::Problem& problem, const Plan& plan, bool with_timeline) {
-  const auto verdict = prefetch::verify(problem.graph, plan);
-  if (const auto* const violation = std::get_if<prefetch::Violation>(&verdict)) {
-    throw um::Error{"the plan of planner " + plan.planner + " must not run: " + violation->reason};
-  }
-  const prefetch::Timeline timeline = prefetch::simulate(problem.graph, plan, problem.profile);
-  json answer{{"plan", prefetch::to_json(plan, problem.graph)},
-              {"figures", figures_of(problem, plan, timeline)}};
-  answer["figures"]["peak_bytes"] = std::get<prefetch::Verified>(verdict).peak.count();
-  if (with_timeline) {
-    answer["timeline"] = prefetch::to_chrome_trace(problem.graph, plan,
-                                                   {{.name = "predicted", .timeline = timeline}});
-  }
-  return answer;
-}
-
 json plan_within(const prefetch::Planner& planner, const prefetch::Problem& problem,
                  bool with_timeline) {
-  const auto begin = std::chrono::steady_clock::now();
-  auto planned = planner.plan(problem);
-  const um::Nanoseconds planning = std::chrono::steady_clock::now() - begin;
-  if (const auto* const refusal = std::get_if<prefetch::Infeasible>(&planned)) {
+  // Frameworks place blocks themselves.
+  const auto answer = prefetch::ask(planner, problem, {.fixes_places = false});
+  if (const auto* const refusal = std::get_if<prefetch::Infeasible>(&answer)) {
     return {{"refused", refused(planner, problem, *refusal)}};
   }
-  json answer = judged(problem, std::get<Plan>(planned), with_timeline);
-  answer["figures"]["planning_seconds"] = um::seconds(planning);
-  return answer;
+  const auto& found = std::get<prefetch::Answer>(answer);
+  json result{{"plan", prefetch::to_json(found.plan, problem.graph)},
+              {"figures", figures_of(found, problem)}};
+  if (with_timeline) {
+    result["timeline"] = prefetch::to_chrome_trace(
+        problem.graph, found.plan, {{.name = "predicted", .timeline = found.timeline}});
+  }
+  return result;
 }
 
 }  // namespace

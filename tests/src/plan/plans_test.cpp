@@ -8,10 +8,10 @@
 
 #include "nets/families/network_catalogue.h"
 #include "prefetch/files/machine.h"
+#include "prefetch/placement/placed_step.h"
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/verify/verify.h"
-#include "src/plan/arena_use.h"
 #include "src/plan/memory_choice.h"
 #include "src/step/machine_size_model.h"
 #include "tests/refusal.h"
@@ -58,7 +58,7 @@ TEST_F(PlansTest, TakeNoMoreThanTheyUse) {
     if (memory == MemoryMode::kManaged) {
       EXPECT_LT(plan.budget - std::get<prefetch::Verified>(verdict).peak, workload.page());
     } else {
-      EXPECT_TRUE(arena_use(workload.training().graph, plan)->fits());
+      EXPECT_TRUE(prefetch::arena_use(workload.training().graph, plan)->fits());
     }
   }
 }
@@ -145,32 +145,33 @@ TEST_F(PlansTest, OfResidentRunsTakeOnlyWhatTheyNeed) {
 // ---- plans from files
 
 TEST_F(PlansTest, OfAFileAreUsedWhenTheyFit) {
-  const Plan plan = plan_step(workload.training_to_plan(), profile, middle(), managed);
+  const Plan plan = plan_step(workload.training_to_plan(), profile, middle(), managed).plan;
   const Plans plans = use_plan(plan, "p.json", workload, profile, middle(), managed);
   EXPECT_EQ(plans.training.back(), plan);
   EXPECT_EQ(plans.budget, middle());
 }
 
 TEST_F(PlansTest, OfAFileAreRefusedWithASmallerBudget) {
-  const Plan plan = plan_step(workload.training_to_plan(), profile, middle(), managed);
+  const Plan plan = plan_step(workload.training_to_plan(), profile, middle(), managed).plan;
   EXPECT_EQ(refused(plan, MemoryMode::kManaged, middle() - Bytes{1}).find("p.json was made for a "),
             0U);
 }
 
 TEST_F(PlansTest, OfAFileAreRefusedWhenTheyMovePartsOfBlocksInCopyMode) {
   const Plan demand = plan_step(workload.training_to_plan(), profile, middle(),
-                                request(MemoryMode::kManaged, "on-demand"));
+                                request(MemoryMode::kManaged, "on-demand"))
+                          .plan;
   EXPECT_EQ(refused(demand, MemoryMode::kCopy, middle()).find("p.json moves parts of blocks"), 0U);
 }
 
 TEST_F(PlansTest, OfAFileAreRefusedWithOtherPages) {
-  Plan plan = plan_step(workload.training_to_plan(), profile, middle(), managed);
+  Plan plan = plan_step(workload.training_to_plan(), profile, middle(), managed).plan;
   plan.page = 2 * plan.page;
   EXPECT_EQ(refused(plan, MemoryMode::kManaged, middle()).find("p.json moves pages of "), 0U);
 }
 
 TEST_F(PlansTest, OfAFileAreRefusedWhenTheyDoNotVerify) {
-  Plan plan = plan_step(workload.training_to_plan(), profile, middle(), managed);
+  Plan plan = plan_step(workload.training_to_plan(), profile, middle(), managed).plan;
   for (prefetch::TaskRun& run : plan.runs) run.after.prefetches = 0;
   EXPECT_EQ(refused(plan, MemoryMode::kManaged, middle()).find("p.json must not run: "), 0U);
 }
@@ -235,18 +236,19 @@ class PlacedPlanTest : public testing::Test {
 };
 
 TEST_F(PlacedPlanTest, FitsWhereTheFirstPlanDoesNot) {
-  ASSERT_FALSE(arena_use(step.graph, first)->fits());
+  ASSERT_FALSE(prefetch::arena_use(step.graph, first)->fits());
   const Plan placed = with_fixed_places(*request.planner, problem, first);
-  EXPECT_TRUE(arena_use(step.graph, placed)->fits());
+  EXPECT_TRUE(prefetch::arena_use(step.graph, placed)->fits());
   EXPECT_EQ(placed.budget, problem.budget);
   EXPECT_TRUE(std::holds_alternative<prefetch::Verified>(prefetch::verify(step.graph, placed)));
   EXPECT_LE(makespan(placed), makespan(first) * 9 / 8);
 }
 
 TEST_F(PlacedPlanTest, IsWhatTheCopyModeExecutes) {
-  EXPECT_TRUE(arena_use(step.graph, plan_step(step, profile, budget, request))->fits());
+  EXPECT_TRUE(
+      prefetch::arena_use(step.graph, plan_step(step, profile, budget, request).plan)->fits());
   const Plans plans = make_plans(workload, profile, budget, request);
-  EXPECT_TRUE(arena_use(step.graph, plans.training.front())->fits());
+  EXPECT_TRUE(prefetch::arena_use(step.graph, plans.training.front())->fits());
 }
 
 TEST_F(PlacedPlanTest, KeepsThePlanWhosePlacesFit) {
@@ -269,7 +271,7 @@ TEST_F(PlacedPlanTest, KeepsThePlanWhereLessMemoryCostsMuch) {
     const Plan& plan = std::get<Plan>(planned);
     const Plan placed = with_fixed_places(*request.planner, tight, plan);
     EXPECT_TRUE(std::holds_alternative<prefetch::Verified>(prefetch::verify(step.graph, placed)));
-    if (arena_use(step.graph, placed)->fits()) continue;
+    if (prefetch::arena_use(step.graph, placed)->fits()) continue;
     ++kept;
     EXPECT_EQ(placed, plan) << percent;
   }

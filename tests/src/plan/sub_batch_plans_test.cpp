@@ -51,7 +51,7 @@ TEST_F(SubBatchPlannerTest, PlansTheFirstSubBatchThoseBetweenAndTheLast) {
   EXPECT_LT(steps[0].graph->tasks.size(), steps[1].graph->tasks.size());
   EXPECT_LT(steps[1].graph->tasks.size(), steps[2].graph->tasks.size());
   for (const PlannedSubStep& step : steps) {
-    const auto verdict = prefetch::verify(*step.graph, step.plan);
+    const auto verdict = prefetch::verify(*step.graph, step.answer.plan);
     EXPECT_LE(std::get<prefetch::Verified>(verdict).peak, smallest(64));
   }
 }
@@ -60,7 +60,7 @@ TEST_F(SubBatchPlannerTest, PlansTheOrdinaryStepForAWholeBatch) {
   SubBatchPlanner modnn = planner("modnn", 4 * smallest(64));
   const auto steps = modnn.plan({.size = 64, .steps = 1});
   ASSERT_EQ(steps.size(), 1U);
-  EXPECT_EQ(steps[0].plan.graph,
+  EXPECT_EQ(steps[0].answer.plan.graph,
             fingerprint(make_training_step(net, size_model, {.batch = 64}).graph));
 }
 
@@ -83,7 +83,7 @@ TEST_F(SubBatchPlannerTest, ExtendsVdnnToSmallerBudgets) {
   SubBatchPlanner parts = planner("vdnn+", smallest(16));
   const auto steps = parts.plan(parts.choose());
   ASSERT_EQ(steps.size(), 3U);
-  EXPECT_EQ(steps.back().plan.planner, "vdnn+");
+  EXPECT_EQ(steps.back().answer.plan.planner, "vdnn+");
 }
 
 // At batch 2 the gradients of all parameters, which sub-batches keep, are more than a whole batch

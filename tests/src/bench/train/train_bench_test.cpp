@@ -103,7 +103,8 @@ TEST_F(TrainBenchTest, MeasuresThePlanOfAFile) {
       prefetch::model_profile(workload.training().graph, prefetch::find_machine("host"));
   const PlanRequest request{.memory = MemoryMode::kCopy,
                             .planner = &prefetch::find_planner("capacity")};
-  const prefetch::Plan mine = plan_step(workload.training_to_plan(), modelled, half_way(), request);
+  const prefetch::Plan mine =
+      plan_step(workload.training_to_plan(), modelled, half_way(), request).plan;
   prefetch::write_json(prefetch::to_json(mine, workload.training().graph), file);
   for (const Bytes budget : {half_way(), half_way() - Bytes{4096}}) {
     for (const std::string& text : {file, "copy:" + file}) {
