@@ -71,14 +71,13 @@ void tell_interconnect(Communicator& ranks, const DeviceFlags& device, const Exc
   tell(
       "between these ranks: plan --ranks {} --interconnect {:.1f}MB/s --interconnect-latency "
       "{:.1f}us --compute-speed-while-exchanging {:.2f}\n",
-      ranks.ranks(), between.bandwidth.bytes_per_second() * 1e-6,
+      ranks.size(), between.bandwidth.bytes_per_second() * 1e-6,
       static_cast<double>(between.latency.count()) * 1e-3, between.compute_speed);
 }
 
 // Measures a profile; only rank 0 writes it.
-void write_profile(const ProfileFlags& options, Communicator* ranks) {
-  const bool is_first = ranks == nullptr || ranks->rank() == 0;
-  if (is_first) expect_writable(options.out);
+void write_profile(const ProfileFlags& options, Communicator& ranks) {
+  if (ranks.rank() == 0) expect_writable(options.out);
   ExecutionContext context = options.device.open();
   const nets::Network network = options.workload.network();
   const Workload workload{network, *context.backend, options.workload.step()};
@@ -87,10 +86,10 @@ void write_profile(const ProfileFlags& options, Communicator* ranks) {
       options.machine.empty()
           ? measure(options, context, workload)
           : prefetch::model_profile(step.graph, prefetch::find_machine(options.machine));
-  if (is_first) prefetch::write_json(prefetch::to_json(profile, step.graph), options.out);
-  if (ranks == nullptr) return;
-  wait_for_all(*ranks);
-  tell_interconnect(*ranks, options.device,
+  if (ranks.rank() == 0) prefetch::write_json(prefetch::to_json(profile, step.graph), options.out);
+  if (ranks.size() == 1) return;
+  wait_for_all(ranks);
+  tell_interconnect(ranks, options.device,
                     {.context = context,
                      .step = step,
                      .profile = profile,
@@ -105,12 +104,12 @@ void profile_ranks(ProfileFlags& options, const std::string& arguments) {
         "--ranks auto"};
   }
   const std::unique_ptr<Communicator> ranks = open_mpi();
-  if (ranks->ranks() == 1) throw um::Error{"one rank has nothing between: start two or more"};
+  if (ranks->size() == 1) throw um::Error{"one rank has nothing between: start two or more"};
   if (ranks->rank() > 0) be_silent();
   try {
     options.device.device = device_of_rank(options.device.device, *ranks);
     expect_agreement(*ranks, agreement_of_ranks(arguments, options.device.device));
-    write_profile(options, ranks.get());
+    write_profile(options, *ranks);
   } catch (const Interrupted&) {
     throw;  // raised on all ranks
   } catch (const std::bad_alloc&) {
@@ -121,7 +120,7 @@ void profile_ranks(ProfileFlags& options, const std::string& arguments) {
 }
 
 void profile(ProfileFlags& options, const std::string& arguments) {
-  if (options.ranks.empty()) return write_profile(options, nullptr);
+  if (options.ranks.empty()) return write_profile(options, self_communicator());
   profile_ranks(options, arguments);
 }
 

@@ -35,7 +35,6 @@
 #include "src/step/step.h"
 #include "src/step/sub_step.h"
 #include "src/train/checkpoint_choice.h"
-#include "src/train/parts/rank_messages.h"
 #include "src/train/settings.h"
 #include "src/train/trainer.h"
 #include "um/bytes.h"
@@ -74,9 +73,9 @@ json what_was_trained(const Trainer& trainer) {
               {"average_decay", options.step.average_decay},
               {"frozen_parameters", count_frozen(trainer.workload().training()).parameters}};
   if (normalizes_by_batch(trainer.graph())) {
-    result["batch_norm_statistics"] = options.ranks.are_used() ? "per shard"
-                                      : sub_batches.steps > 1  ? "per sub-batch"
-                                                               : "per batch";
+    result["batch_norm_statistics"] = options.ranks.shards    ? "per shard"
+                                      : sub_batches.steps > 1 ? "per sub-batch"
+                                                              : "per batch";
   }
   return result;
 }
@@ -86,9 +85,9 @@ json by_which_ranks(const Trainer& trainer) {
   const prefetch::ExchangeShare share = prefetch::exchange_share(trainer.session().timeline());
   const OptimizerBytes optimizer = optimizer_bytes(trainer.workload().training());
   json result = buckets_json(trainer.graph(), trainer.buckets(), ranks.chooses_buckets);
-  result.update({{"ranks", ranks.communicator->ranks()},
+  result.update({{"ranks", ranks.communicator.get().size()},
                  {"library", ranks.between_near_memory().library()},
-                 {"shards", ranks.shards},
+                 {"shards", ranks.shards.value()},
                  {"buckets", prefetch::count_buckets(trainer.graph())},
                  {"reduction", ranks.reduction == RankReduction::kTree ? "tree" : "fastest"},
                  {"zero", ranks.divides_optimizer ? 1 : 0},
@@ -167,7 +166,7 @@ json training_json(const Trainer& trainer, const TrainingSummary& summary) {
   json result = what_was_trained(trainer);
   result.update(how_it_was_planned(trainer));
   result.update(what_it_takes(trainer));
-  if (trainer.options().ranks.are_used()) result["ranks"] = by_which_ranks(trainer);
+  if (trainer.options().ranks.shards) result["ranks"] = by_which_ranks(trainer);
   result.update({{"broken_files", summary.broken_files},
                  {"budget_bytes", summary.budget.count()},
                  {"near_peak_bytes", summary.near_peak.count()},
@@ -270,17 +269,18 @@ class Description {
 
   void describe_ranks() const {
     const RankOptions& ranks = trainer_.options().ranks;
-    if (!ranks.are_used()) return;
-    tell("each batch in {} of {} on {}; gradients in {}\n", um::count_of(ranks.shards, "shard"),
+    if (!ranks.shards) return;
+    const std::size_t size = ranks.communicator.get().size();
+    tell("each batch in {} of {} on {}; gradients in {}\n", um::count_of(*ranks.shards, "shard"),
          um::count_of(sub_batches().size, is_of_text() ? "text" : "image"),
-         um::count_of(ranks.communicator->ranks(), "rank"),
+         um::count_of(size, "rank"),
          describe_buckets(
              buckets_json(trainer_.graph(), trainer_.buckets(), ranks.chooses_buckets)));
     const OptimizerBytes optimizer = optimizer_bytes(workload().training());
     if (optimizer.kept < optimizer.whole) {
       tell("each rank keeps {} of the optimizer's {}\n", um::to_string(optimizer.kept),
            um::to_string(optimizer.whole));
-    } else if (ranks.divides_optimizer && ranks.communicator->ranks() > 1) {
+    } else if (ranks.divides_optimizer && size > 1) {
       tell("note: --zero 1 divides nothing, since no block of weights has 64 KiB\n");
     }
     if (normalizes_by_batch(trainer_.graph())) {
@@ -289,7 +289,7 @@ class Description {
   }
 
   void describe_sub_batches() const {
-    if (sub_batches().steps == 1 || trainer_.options().ranks.are_used()) return;
+    if (sub_batches().steps == 1 || trainer_.options().ranks.shards) return;
     tell("each batch in {} sub-batches of {}{}\n", sub_batches().steps,
          um::count_of(sub_batches().size, is_of_text() ? "text" : "image"),
          batch() % sub_batches().size == 0 ? "" : ", the last one smaller");
@@ -501,7 +501,7 @@ void expect_writable_outputs(const TrainCommandFlags& options) {
 void join_ranks(TrainCommandFlags& options) {
   TrainingFlags& flags = options.flags;
   flags.shards.join(flags.workload.batch);
-  if (is_first(flags.shards.communicator())) return;
+  if (flags.shards.communicator().rank() == 0) return;
   be_silent();
   options.json.clear();
   options.timeline.clear();
@@ -511,12 +511,9 @@ void join_ranks(TrainCommandFlags& options) {
 
 void run_training(TrainCommandFlags& options) {
   TrainingFlags& flags = options.flags;
-  if (is_first(flags.shards.communicator())) expect_writable_outputs(options);
+  if (flags.shards.communicator().rank() == 0) expect_writable_outputs(options);
   flags.memory.expect_far();
-  if (flags.shards.are_used() && flags.device.threads == 0) {
-    flags.device.threads = static_cast<int>(flags.shards.usual_threads());
-  }
-  flags.shards.choose_device(flags.device.device);
+  flags.shards.choose_share(flags.device);
   const Interrupt interrupt;
   TrainerOptions asked = flags.trainer(options.arguments);
   const nets::Network network = asked.network;
@@ -538,16 +535,16 @@ void train(TrainCommandFlags& options, const CLI::App& command) {
   options.flags.expect_files_of_all_steps();
   join_ranks(options);
   options.flags.memory.note_idle_flags(command);
-  Communicator* const communicator = options.flags.shards.communicator();
-  if (communicator == nullptr || communicator->ranks() == 1) return run_training(options);
+  Communicator& communicator = options.flags.shards.communicator();
+  if (communicator.size() == 1) return run_training(options);
   try {
     run_training(options);
   } catch (const Interrupted&) {
     throw;  // raised on all ranks
   } catch (const std::bad_alloc&) {
-    end_all(*communicator, "this machine has no more memory");
+    end_all(communicator, "this machine has no more memory");
   } catch (const std::exception& error) {
-    end_all(*communicator, error.what());
+    end_all(communicator, error.what());
   }
 }
 

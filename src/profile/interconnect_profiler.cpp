@@ -10,7 +10,7 @@
 
 #include "src/profile/profiler.h"
 #include "src/profile/repeated_launch.h"
-#include "src/ranks/agreement.h"
+#include "src/ranks/collectives.h"
 #include "src/ranks/tree_reduction.h"
 #include "um/error.h"
 
@@ -25,7 +25,8 @@ constexpr std::chrono::seconds kPatience{10};  // for all tries of a size
 constexpr std::array<Bytes, 3> kSizes{Bytes{512}, Bytes{1U << 20U}, Bytes{25U << 20U}};
 
 Nanoseconds slowest(Communicator& communicator, Nanoseconds own) {
-  const std::vector<std::int64_t> times = gather_values(communicator, std::int64_t{own.count()});
+  const std::vector<std::int64_t> times =
+      all_gather_values(communicator, std::int64_t{own.count()});
   return Nanoseconds{*std::max_element(times.begin(), times.end())};
 }
 
@@ -34,7 +35,7 @@ class AllReduce {
  public:
   AllReduce(const RankMemory& between, Bytes size)
       : near_{between.near},
-        reduction_{between.near, between.near.ranks()},
+        reduction_{between.near, between.near.size()},
         scratch_{between.memory, reduction_.scratch_size(size / Bytes{sizeof(float)})},
         block_{between.memory, size},
         numbers_{reinterpret_cast<float*>(block_.data()), size / Bytes{sizeof(float)}} {
@@ -109,7 +110,7 @@ void repeat_all_reduces(const RankMemory& between, Nanoseconds duration) {
 }
 
 prefetch::Interconnect measure_interconnect(const RankMemory& between) {
-  return fitted_interconnect(between.ranks.ranks(), time_all_reduces(between));
+  return fitted_interconnect(between.ranks.size(), time_all_reduces(between));
 }
 
 double compute_speed_while_exchanging(const RankMemory& between, const ExchangeLoad& load) {
@@ -122,7 +123,7 @@ double compute_speed_while_exchanging(const RankMemory& between, const ExchangeL
                           *load.context.compute};
   repeat_all_reduces(between, measuring_time(kDuration));
   const double own = std::clamp(launches.stop().value_or(1), kSlowest, 1.0);
-  const std::vector<double> speeds = gather_values(between.ranks, own);
+  const std::vector<double> speeds = all_gather_values(between.ranks, own);
   return *std::ranges::min_element(speeds);
 }
 

@@ -2,29 +2,14 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
+#include "src/ranks/collectives.h"
 #include "src/ranks/rank_names.h"
 #include "um/error.h"
 
 namespace spillway {
-
-std::vector<std::string> gather_texts(Communicator& communicator, std::string_view text) {
-  const auto sizes = gather_values(communicator, std::uint64_t{text.size()});
-  std::vector<std::string> texts(communicator.ranks());
-  std::vector<std::span<std::byte>> pieces(texts.size());
-  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-    texts[rank].resize(sizes[rank]);
-    pieces[rank] = std::as_writable_bytes(std::span{texts[rank]});
-  }
-  std::copy(text.begin(), text.end(), texts[communicator.rank()].begin());
-  all_gather(communicator, pieces);
-  return texts;
-}
-
 namespace {
 
 constexpr std::size_t kBefore = 24;  // bytes of an excerpt before the first difference
@@ -92,7 +77,7 @@ void expect_agreement(Communicator& communicator, std::span<const NamedText> tex
   std::string sentence;
   std::string advice;
   for (const NamedText& named : compared) {
-    const std::vector<std::string> of_ranks = gather_texts(communicator, named.text);
+    const std::vector<std::string> of_ranks = all_gather_texts(communicator, named.text);
     if (std::adjacent_find(of_ranks.begin(), of_ranks.end(), std::not_equal_to<>{}) ==
         of_ranks.end()) {
       continue;

@@ -1,6 +1,9 @@
 #include "src/ranks/communicator.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <exception>
 #include <thread>
@@ -40,6 +43,25 @@ constexpr std::size_t kSliceUnit = 16;  // numbers, 64 bytes: the alignment of s
 
 std::size_t units_of(std::size_t n) { return (n + kSliceUnit - 1) / kSliceUnit; }
 
+std::string this_node() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "this machine";
+}
+
+class SelfCommunicator final : public Communicator {
+ public:
+  SelfCommunicator() : Communicator{{this_node()}, 0} {}
+
+  void exchange(SentPieces sends, ReceivedPieces receives) override {
+    um::expects(sends.size() == 1 && receives.size() == 1, "a piece for each rank");
+    um::expects(sends[0].size() == receives[0].size(), "what it sends to itself fits");
+    std::ranges::copy(sends[0], receives[0].begin());
+  }
+  void sum(std::span<float> /*numbers*/) override {}
+  [[nodiscard]] std::string library() const override { return "none"; }
+  [[noreturn]] void abort(std::string_view sentence) override { throw um::Error{sentence}; }
+};
+
 }  // namespace
 
 const NumberKernels& host_number_kernels() {
@@ -57,10 +79,15 @@ Communicator::Communicator(std::vector<std::string> nodes, std::size_t rank)
   }
 }
 
+Communicator& self_communicator() {
+  static SelfCommunicator self;
+  return self;
+}
+
 void Communicator::broadcast(std::span<std::byte> bytes, std::size_t root) {
-  um::expects(root < ranks(), "a root that is one of the ranks");
-  std::vector<std::span<const std::byte>> sends(ranks());
-  std::vector<std::span<std::byte>> receives(ranks());
+  um::expects(root < size(), "a root that is one of the ranks");
+  std::vector<std::span<const std::byte>> sends(size());
+  std::vector<std::span<std::byte>> receives(size());
   if (bytes.size() <= kSentWhole) {
     if (rank_ == root) std::fill(sends.begin(), sends.end(), std::span<const std::byte>{bytes});
     sends[rank_] = {};
@@ -69,10 +96,10 @@ void Communicator::broadcast(std::span<std::byte> bytes, std::size_t root) {
     return;
   }
   std::vector<std::span<std::byte>> pieces;  // root sends each rank one to pass on
-  for (std::size_t r = 0; r < ranks(); ++r) {
-    const std::size_t first = bytes.size() / ranks() * r + std::min(r, bytes.size() % ranks());
-    const std::size_t size = bytes.size() / ranks() + (r < bytes.size() % ranks() ? 1 : 0);
-    pieces.push_back(bytes.subspan(first, size));
+  for (std::size_t r = 0; r < size(); ++r) {
+    const std::size_t first = bytes.size() / size() * r + std::min(r, bytes.size() % size());
+    const std::size_t count = bytes.size() / size() + (r < bytes.size() % size() ? 1 : 0);
+    pieces.push_back(bytes.subspan(first, count));
     if (rank_ == root && r != root) sends[r] = pieces[r];
   }
   if (rank_ != root) receives[root] = pieces[rank_];
@@ -81,7 +108,7 @@ void Communicator::broadcast(std::span<std::byte> bytes, std::size_t root) {
 }
 
 void all_gather(Communicator& communicator, ReceivedPieces pieces) {
-  um::expects(pieces.size() == communicator.ranks(), "a piece of each rank");
+  um::expects(pieces.size() == communicator.size(), "a piece of each rank");
   std::vector<std::span<const std::byte>> sends(pieces.size(), pieces[communicator.rank()]);
   std::vector<std::span<std::byte>> receives(pieces.begin(), pieces.end());
   sends[communicator.rank()] = {};  // already in place
@@ -97,8 +124,8 @@ void end_all(Communicator& communicator, std::string_view sentence) {
 }
 
 void wait_for_all(Communicator& communicator) {
-  communicator.exchange(std::vector<std::span<const std::byte>>(communicator.ranks()),
-                        std::vector<std::span<std::byte>>(communicator.ranks()));
+  communicator.exchange(std::vector<std::span<const std::byte>>(communicator.size()),
+                        std::vector<std::span<std::byte>>(communicator.size()));
 }
 
 NumberSlice slice_of_rank(std::size_t rank, std::size_t ranks, std::size_t n) {

@@ -55,7 +55,7 @@ class Communicator {
   virtual ~Communicator() = default;
 
   [[nodiscard]] std::size_t rank() const { return rank_; }
-  [[nodiscard]] std::size_t ranks() const { return nodes_.size(); }
+  [[nodiscard]] std::size_t size() const { return nodes_.size(); }
   /// Name of this rank's machine or container.
   [[nodiscard]] const std::string& node() const { return nodes_[rank_]; }
   /// Node names of all ranks, by rank.
@@ -100,6 +100,10 @@ class Communicator {
   std::size_t rank_on_node_ = 0;
   std::size_t ranks_on_node_ = 0;
 };
+
+/// Returns the communicator of a process alone (MPI_COMM_SELF): its size is 1, and it answers every
+/// call locally. Thread safety: any number of threads at once.
+[[nodiscard]] Communicator& self_communicator();
 
 /// Sends piece r of `pieces` from rank r to all ranks, in place. Sizes are the same everywhere.
 void all_gather(Communicator& communicator, ReceivedPieces pieces);

@@ -1,7 +1,5 @@
 #include "src/ranks/thread_communicator.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <condition_variable>
@@ -15,11 +13,6 @@ namespace spillway {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-std::string this_node() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "this machine";
-}
 
 }  // namespace
 
@@ -151,7 +144,7 @@ class ThreadRanks::End final : public Communicator {
       : Communicator{std::move(nodes), rank}, exchange_{exchange} {}
 
   void exchange(SentPieces sends, ReceivedPieces receives) override {
-    um::expects(sends.size() == ranks() && receives.size() == ranks(), "a piece for each rank");
+    um::expects(sends.size() == size() && receives.size() == size(), "a piece for each rank");
     um::expects(sends[rank()].size() == receives[rank()].size(), "what it sends to itself fits");
     exchange_.exchange(rank(), sends, receives);
     std::copy(sends[rank()].begin(), sends[rank()].end(), receives[rank()].begin());
@@ -160,15 +153,15 @@ class ThreadRanks::End final : public Communicator {
   // Each rank sums one part of the numbers, in order of ranks.
   void sum(std::span<float> numbers) override {
     const auto part = [&](std::size_t r) {
-      const std::size_t first = numbers.size() * r / ranks();
-      return numbers.subspan(first, numbers.size() * (r + 1) / ranks() - first);
+      const std::size_t first = numbers.size() * r / size();
+      return numbers.subspan(first, numbers.size() * (r + 1) / size() - first);
     };
     const std::span<float> own = part(rank());
-    std::vector<float> received(own.size() * ranks());
+    std::vector<float> received(own.size() * size());
     std::vector<std::span<const std::byte>> sends;
     std::vector<std::span<std::byte>> receives;
     std::vector<std::span<std::byte>> parts;
-    for (std::size_t r = 0; r < ranks(); ++r) {
+    for (std::size_t r = 0; r < size(); ++r) {
       parts.push_back(std::as_writable_bytes(part(r)));
       sends.emplace_back(parts.back());
       receives.push_back(
@@ -177,12 +170,12 @@ class ThreadRanks::End final : public Communicator {
     exchange(sends, receives);
     for (std::size_t i = 0; i < own.size(); ++i) {
       own[i] = received[i];
-      for (std::size_t r = 1; r < ranks(); ++r) own[i] += received[r * own.size() + i];
+      for (std::size_t r = 1; r < size(); ++r) own[i] += received[r * own.size() + i];
     }
     all_gather(*this, parts);
   }
 
-  [[nodiscard]] std::string library() const override { return ranks() > 1 ? "threads" : "none"; }
+  [[nodiscard]] std::string library() const override { return size() > 1 ? "threads" : "none"; }
 
   [[noreturn]] void abort(std::string_view sentence) override {
     exchange_.abort(rank(), sentence);
@@ -194,7 +187,7 @@ class ThreadRanks::End final : public Communicator {
 };
 
 ThreadRanks::ThreadRanks(std::size_t ranks, const CommunicatorOptions& options)
-    : ThreadRanks{std::vector<std::string>(ranks, this_node()), options} {}
+    : ThreadRanks{std::vector<std::string>(ranks, self_communicator().node()), options} {}
 
 ThreadRanks::ThreadRanks(std::vector<std::string> nodes, const CommunicatorOptions& options)
     : nodes_{std::move(nodes)}, exchange_{std::make_unique<Exchange>(nodes_, options.time_limit)} {

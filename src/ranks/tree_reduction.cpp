@@ -42,24 +42,24 @@ PartialSum sum_of(const PartialSum& left, const PartialSum& right, std::size_t c
 TreeReduction::TreeReduction(Communicator& communicator, std::size_t shards)
     : communicator_{communicator},
       tree_{shards},
-      own_shards_{shards_of_rank(shards, communicator.ranks(), communicator.rank())} {
-  for (std::size_t r = 0; r < communicator.ranks(); ++r) {
-    covers_.push_back(tree_.cover(shards_of_rank(shards, communicator.ranks(), r)));
+      own_shards_{shards_of_rank(shards, communicator.size(), communicator.rank())} {
+  for (std::size_t r = 0; r < communicator.size(); ++r) {
+    covers_.push_back(tree_.cover(shards_of_rank(shards, communicator.size(), r)));
     if (r != rank()) received_nodes_ += covers_[r].size();
     rounds_ = std::max(rounds_, covers_[r].size());
   }
 }
 
 NumberSlice TreeReduction::slice(std::size_t rank, std::size_t n) const {
-  return slice_of_rank(rank, communicator_.ranks(), n);
+  return slice_of_rank(rank, communicator_.size(), n);
 }
 
 um::Bytes TreeReduction::scratch_size(std::size_t n) const {
-  return um::Bytes{received_nodes_ * largest_piece(n, communicator_.ranks()) * sizeof(float)};
+  return um::Bytes{received_nodes_ * largest_piece(n, communicator_.size()) * sizeof(float)};
 }
 
 void TreeReduction::receive_piece(NodeSums nodes, const Piece& piece, float* scratch) const {
-  const std::size_t ranks = communicator_.ranks();
+  const std::size_t ranks = communicator_.size();
   for (std::size_t round = 0; round < rounds_; ++round) {
     std::vector<std::span<const std::byte>> sends(ranks);
     std::vector<std::span<std::byte>> receives(ranks);
@@ -111,8 +111,8 @@ void TreeReduction::reduce_scatter(NodeSums nodes, std::size_t n, std::span<floa
                   std::bit_cast<std::uintptr_t>(scratch.data()) % alignof(float) == 0,
               "scratch of scratch_size(), aligned");
   auto* const numbers = reinterpret_cast<float*>(scratch.data());
-  const std::size_t count = largest_piece(n, communicator_.ranks());
-  for (std::size_t offset = 0; offset < largest_slice(communicator_.ranks(), n); offset += count) {
+  const std::size_t count = largest_piece(n, communicator_.size());
+  for (std::size_t offset = 0; offset < largest_slice(communicator_.size(), n); offset += count) {
     const Piece piece{.n = n, .offset = offset, .count = count};
     receive_piece(nodes, piece, numbers);
     add_piece(nodes, piece, numbers, sum.data() + std::min(offset, sum.size()));
@@ -121,7 +121,7 @@ void TreeReduction::reduce_scatter(NodeSums nodes, std::size_t n, std::span<floa
 
 void TreeReduction::all_gather(std::span<float> numbers) const {
   std::vector<std::span<std::byte>> pieces;
-  for (std::size_t r = 0; r < communicator_.ranks(); ++r) {
+  for (std::size_t r = 0; r < communicator_.size(); ++r) {
     const NumberSlice of_rank = slice(r, numbers.size());
     pieces.push_back(std::as_writable_bytes(numbers.subspan(of_rank.first, of_rank.count)));
   }

@@ -9,8 +9,7 @@
 
 #include "prefetch/files/json.h"
 #include "prefetch/files/plan_file.h"
-#include "src/ranks/agreement.h"
-#include "src/train/parts/rank_messages.h"
+#include "src/ranks/collectives.h"
 #include "um/error.h"
 #include "um/text/wording.h"
 
@@ -74,22 +73,17 @@ std::vector<std::string> differences(const KeptPlanning& kept, const KeptPlannin
 
 }  // namespace
 
-KeptPlans::KeptPlans(const RankOptions& ranks, const std::vector<std::string>& files,
+KeptPlans::KeptPlans(Communicator& communicator, const std::vector<std::string>& files,
                      KeptSettings settings)
-    : settings_{std::move(settings)} {
-  std::vector<std::string> all;  // a file's name, and what it holds
-  const auto read_all = [&] {
+    : communicator_{communicator}, settings_{std::move(settings)} {
+  std::vector<std::string> all;  // each file's name and content
+  on_rank_zero(communicator, [&] {
     for (const std::string& name : files) {
       all.push_back(name);
       all.push_back(JsonFile{name}.value().dump());
     }
-  };
-  if (ranks.are_used()) {
-    on_first_rank(*ranks.communicator, read_all);
-    all = gather_lists(*ranks.communicator, all).front();
-  } else {
-    read_all();
-  }
+  });
+  broadcast(communicator, all);
   for (std::size_t i = 0; i < all.size(); i += 2) {
     const std::string& name = all[i];
     const std::string& text = all[i + 1];
@@ -121,8 +115,7 @@ std::optional<um::Bytes> KeptPlans::budget(const std::string& asked,
   return std::nullopt;
 }
 
-KeptPlans::Difference KeptPlans::difference(const RankOptions& ranks, const KeptSettings& now,
-                                            um::Bytes limit) const {
+KeptPlans::Difference KeptPlans::difference(const KeptSettings& now, um::Bytes limit) const {
   if (!are_there()) return {};
   const std::optional<KeptPlanning>& kept = settings_.planning;
   const KeptPlanning& planning = now.planning.value();
@@ -138,20 +131,20 @@ KeptPlans::Difference KeptPlans::difference(const RankOptions& ranks, const Kept
   }
   bool rounds_otherwise = !all.empty();
   if (kept) std::ranges::move(differences(*kept, planning), std::back_inserter(all));
-  // Ranks may have budgets of their own.
+  // The budget of shards in bytes differs with the number of ranks.
   const bool is_automatic = kept && kept->budget == "auto" && planning.budget == "auto";
   const bool has_budget = kept && kept->mode != kResident && planning.mode != kResident;
-  if (has_budget && ranks.are_used() && kept->budget != planning.budget) {
+  if (has_budget && now.shards && kept->budget != planning.budget) {
     all.push_back("--budget " + kept->budget + ", not " + planning.budget);
-  } else if (has_budget && !ranks.are_used() && kept->budget_bytes != limit && !is_automatic) {
+  } else if (has_budget && !now.shards && kept->budget_bytes != limit && !is_automatic) {
     const auto [before, after] = um::texts_apart(kept->budget_bytes, limit);
     all.push_back("a budget of " + before + ", not " + after);
   }
-  std::string text = fmt::format("{}", fmt::join(all, " and "));
-  if (!ranks.are_used()) return {.text = std::move(text), .rounds_otherwise = rounds_otherwise};
-  share_first(*ranks.communicator, rounds_otherwise);
-  return {.text = gather_texts(*ranks.communicator, text).front(),
-          .rounds_otherwise = rounds_otherwise};
+  Difference difference{.text = fmt::format("{}", fmt::join(all, " and ")),
+                        .rounds_otherwise = rounds_otherwise};
+  broadcast(communicator_, difference.text);
+  broadcast(communicator_, difference.rounds_otherwise);
+  return difference;
 }
 
 // Throws um::Error where they are of other steps.
@@ -166,16 +159,15 @@ std::vector<PlanOfFile> KeptPlans::read(const Workload& workload) const {
   return plans;
 }
 
-std::optional<Plans> KeptPlans::use(const RankOptions& ranks, const Workload& workload,
-                                    std::span<const Profile> profiles, um::Bytes budget,
-                                    const PlanRequest& request) const {
+std::optional<Plans> KeptPlans::use(const Workload& workload, std::span<const Profile> profiles,
+                                    um::Bytes budget, const PlanRequest& request) const {
   if (!are_there()) return std::nullopt;
   std::optional<Plans> plans;
   try {
     plans = use_plans(read(workload), workload, profiles, budget, request);
   } catch (const um::Error&) {  // they are of other steps, or take more
   }
-  if (ranks.are_used() && any_rank(*ranks.communicator, !plans)) return std::nullopt;
+  if (any_rank(communicator_, !plans)) return std::nullopt;
   return plans;
 }
 

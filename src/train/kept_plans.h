@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,8 +15,8 @@
 #include "src/plan/plans.h"
 #include "src/plan/state_choice.h"
 #include "src/plan/workload.h"
+#include "src/ranks/communicator.h"
 #include "src/train/checkpoint.h"
-#include "src/train/parts/rank_training.h"
 #include "um/bytes.h"
 
 namespace spillway {
@@ -24,15 +24,15 @@ namespace spillway {
 /// The plans of the checkpoint that a training goes on from. It goes on with them where it is
 /// planned as they were; otherwise new plans keep their algorithms, on which its bits depend.
 ///
-/// Several ranks share the plans of the first one. These do not fit the steps of another number of
-/// ranks, nor all ranks where some have more shards than others.
+/// All ranks have the plans of rank zero. These do not fit the steps of another number of ranks,
+/// nor all ranks where some have more shards than others.
 class KeptPlans {
  public:
   KeptPlans() = default;  ///< there are none
-  /// Reads `files`, of each training step in order, of a training with `settings`. The first of
-  /// several ranks does so for all of them, which all call this; others give no files. Throws: on
-  /// all ranks, um::Error when a file cannot be read.
-  KeptPlans(const RankOptions& ranks, const std::vector<std::string>& files,
+  /// Reads `files`, of each training step in order, of a training with `settings`, on rank zero;
+  /// other ranks give neither. All ranks call this, and the functions that say so. `communicator`
+  /// must outlive it. Throws: on all ranks, um::Error when a file cannot be read.
+  KeptPlans(Communicator& communicator, const std::vector<std::string>& files,
             KeptSettings settings = {});
 
   [[nodiscard]] bool are_there() const { return !plans_.empty(); }
@@ -50,14 +50,13 @@ class KeptPlans {
     std::string text;               ///< "1 thread, not 2"; empty: it is not
     bool rounds_otherwise = false;  ///< results can differ by it, even with the same algorithms
   };
-  /// Returns the difference to a training with the settings `now` within `limit`. All ranks call it
-  /// and get what the first one finds.
-  [[nodiscard]] Difference difference(const RankOptions& ranks, const KeptSettings& now,
-                                      um::Bytes limit) const;
+  /// Returns the difference to a training with the settings `now` within `limit`, as rank zero
+  /// finds it. All ranks call it.
+  [[nodiscard]] Difference difference(const KeptSettings& now, um::Bytes limit) const;
 
   /// Returns the plans as use_plans() does, if every rank can use them within `budget`; otherwise
   /// nullopt on all ranks, which all call it.
-  [[nodiscard]] std::optional<Plans> use(const RankOptions& ranks, const Workload& workload,
+  [[nodiscard]] std::optional<Plans> use(const Workload& workload,
                                          std::span<const prefetch::Profile> profiles,
                                          um::Bytes budget, const PlanRequest& request) const;
 
@@ -82,8 +81,9 @@ class KeptPlans {
                                                 const prefetch::Task& task) const;
   [[nodiscard]] std::vector<PlanOfFile> read(const Workload& workload) const;
 
+  std::reference_wrapper<Communicator> communicator_ = self_communicator();
   std::vector<Kept> plans_;
-  KeptSettings settings_;  // of several ranks, on the first one
+  KeptSettings settings_;  // on rank zero
 };
 
 }  // namespace spillway

@@ -16,9 +16,9 @@
 #include "src/plan/predicted_step.h"
 #include "src/plan/sub_batch_plans.h"
 #include "src/profile/measured_profile.h"
-#include "src/train/parts/rank_plans.h"
-#include "src/train/parts/rank_step.h"
-#include "src/train/parts/rank_training.h"
+#include "src/ranks/collectives.h"
+#include "src/train/data_parallel/rank_plans.h"
+#include "src/train/data_parallel/rank_step.h"
 
 namespace spillway {
 namespace {
@@ -60,7 +60,7 @@ PlannedSteps::PlannedSteps(const TrainerOptions& options, ExecutionContext& cont
 
 void PlannedSteps::build(const StepOptions& step, const prefetch::SubBatches& batches) {
   choice_.reset();
-  if (options_.ranks.are_used()) {
+  if (options_.ranks.shards) {
     build_shards(step);
   } else {
     near_ = std::make_unique<const Workload>(options_.network, *context_.backend, step, batches);
@@ -84,7 +84,7 @@ PlanRequest PlannedSteps::state_request() const {
     expect_whole_batch(request);
     request.state = StateRule::kNear;
     request.update = UpdateRule::kNear;
-  } else if (options_.ranks.are_used()) {
+  } else if (options_.ranks.shards) {
     expect_near_updates(request);
     request.update = UpdateRule::kNear;
   }
@@ -128,7 +128,7 @@ void PlannedSteps::take_floats_for(const PlanPath& path, const KeptPlans& kept) 
   const std::string& profile = options_.planning.profile_file;
   const auto fits = [&](const std::string& file) { return is_file_of(*choice_, file); };
   if ((path && !fits(path(0))) || (!profile.empty() && !fits(profile))) return build_with(false);
-  if (!kept.are_there() || options_.ranks.are_used() || kept.are_of(*choice_)) return;
+  if (!kept.are_there() || kept.are_of(*choice_)) return;
   build_with(false);
   if (!kept.are_of(*choice_)) build_with(true);
 }
@@ -172,27 +172,25 @@ void PlannedSteps::plan(const PlanPath& path, const KeptPlans& kept) {
   plan_within(limit, files, kept);
 }
 
-// Whether far memory may move to a file. Ranks would have to agree on it.
+// Whether far memory may move to a file. Several ranks would have to agree on it.
 bool PlannedSteps::may_spill() const {
   return options_.memory.find_far_folder && space_.far.file.empty() &&
-         request_.memory != MemoryMode::kResident && !options_.ranks.are_used() &&
-         context_.device->memory_facts().is_host;
+         request_.memory != MemoryMode::kResident &&
+         options_.ranks.communicator.get().size() == 1 && context_.device->memory_facts().is_host;
 }
 
 void PlannedSteps::plan_within(Bytes limit, const std::vector<PlanOfFile>& files,
                                const KeptPlans& kept) {
   profiles_ = find_profiles(limit);
-  if (is_stopped(options_.ranks, stop_)) throw Interrupted{};
-  if (options_.ranks.are_used()) {
-    const auto interconnect =
-        share_profiles(options_.ranks, context_, limit, workload_->training_steps(), profiles_);
-    if (interconnect && options_.ranks.chooses_buckets) choose_buckets(*interconnect, limit);
-  }
+  if (any_rank(options_.ranks.communicator, stop_.stop_requested())) throw Interrupted{};
+  const auto interconnect =
+      broadcast_profiles(options_.ranks, context_, limit, workload_->training_steps(), profiles_);
+  if (interconnect && options_.ranks.chooses_buckets) choose_buckets(*interconnect, limit);
   if (!files.empty()) {
     plans_ = use_plans(files, *workload_, profiles_, limit, request_);
     return;
   }
-  const KeptPlans::Difference difference = kept.difference(options_.ranks, settings(), limit);
+  const KeptPlans::Difference difference = kept.difference(settings(), limit);
   if (difference.text.empty() && use_kept(kept, limit)) return;
   plan_anew(limit, kept, difference);
   if (options_.memory.budget == kAutomatic && context_.device->memory_facts().is_host) {
@@ -200,13 +198,14 @@ void PlannedSteps::plan_within(Bytes limit, const std::vector<PlanOfFile>& files
   }
 }
 
-// The checkpoint's budget, where the same is asked for and can be kept here; else what is asked.
+// Returns the checkpoint's budget where the same is asked for and can be kept here; otherwise what
+// is asked for. The budget of shards in bytes differs with the number of ranks.
 Bytes PlannedSteps::limit_of(const KeptPlans& kept) const {
-  if (request_.memory != MemoryMode::kResident && !options_.ranks.are_used() && kept.are_there()) {
+  if (request_.memory != MemoryMode::kResident && !options_.ranks.shards && kept.are_there()) {
     const std::optional<Bytes> same = kept.budget(options_.memory.budget, *choice_);
     // Another plan may need more of the automatic budget than the kept one uses.
     const bool may_need_more = same && options_.memory.budget == kAutomatic &&
-                               !kept.difference(options_.ranks, settings(), *same).text.empty();
+                               !kept.difference(settings(), *same).text.empty();
     if (same && !may_need_more && *same >= choice_->need().smallest &&
         *same <= available_memory()) {
       return *same;
@@ -235,14 +234,14 @@ bool PlannedSteps::use_kept(const KeptPlans& kept, Bytes limit) {
   if (use_kept(kept, choice_->far(), limit)) return true;
   const Workload* const far_updates = choice_->far_updates();
   return request_.update != UpdateRule::kNear && far_updates != nullptr &&
-         !options_.ranks.are_used() && use_kept(kept, *far_updates, limit);
+         use_kept(kept, *far_updates, limit);
 }
 
 // The same where they are of `steps`. All ranks call it with the same ones.
 bool PlannedSteps::use_kept(const KeptPlans& kept, const Workload& steps, Bytes limit) {
   if (!kept.are_there()) return false;
   std::vector<prefetch::Profile> profiles = profiles_for(steps, *workload_, profiles_);
-  auto plans = kept.use(options_.ranks, steps, profiles, limit, request_);
+  auto plans = kept.use(steps, profiles, limit, request_);
   if (!plans) return false;
   workload_ = &steps;
   profiles_ = std::move(profiles);
@@ -295,8 +294,8 @@ prefetch::NearNeed PlannedSteps::need_for(const prefetch::Plan* plan) const {
 // Near memory that this process may use: ranks of one machine share its RAM, and have a GPU each.
 Bytes PlannedSteps::available_memory() const {
   const Bytes all = context_.device->available_memory();
-  if (!options_.ranks.are_used() || options_.ranks.near_communicator != nullptr) return all;
-  return Bytes{all.count() / options_.ranks.communicator->ranks_on_node()};
+  if (options_.ranks.device_communicator) return all;
+  return Bytes{all.count() / options_.ranks.communicator.get().ranks_on_node()};
 }
 
 // The budget, or in resident mode, where none is given, what the run may at most turn out to need.
@@ -321,17 +320,16 @@ Bytes PlannedSteps::find_limit(const prefetch::Plan* plan) const {
 // Several ranks need times of tasks to know what exchanges cost.
 bool PlannedSteps::needs_times() const {
   return !options_.planning.profile_file.empty() || depends_on_times(*workload_, request_.memory) ||
-         (options_.ranks.are_used() && options_.ranks.communicator->ranks() > 1);
+         options_.ranks.communicator.get().size() > 1;
 }
 
-// Where a rank is to stop, what it has not measured is missing.
+// Returns no profiles when this rank is to stop: others may be in the middle of it.
 std::vector<prefetch::Profile> PlannedSteps::find_profiles(Bytes limit) {
   are_timed_ = needs_times();
   if (!are_timed_) return unmeasured_profiles(*workload_, modelled_machine());
-  if (!options_.ranks.are_used()) return measured_profiles(limit);
   try {
     return measured_profiles(limit);
-  } catch (const Interrupted&) {  // others may be in the middle of it
+  } catch (const Interrupted&) {
     return {};
   }
 }
@@ -356,8 +354,7 @@ std::vector<prefetch::Profile> PlannedSteps::measured_profiles(Bytes limit) {
   };
   const std::string& cache = options_.planning.cache;
   if (cache.empty()) return measure();
-  const Communicator* const ranks = options_.ranks.communicator;
-  key_ = profile_key(context_, measurement, ranks == nullptr ? 1 : ranks->ranks_on_node());
+  key_ = profile_key(context_, measurement, options_.ranks.communicator.get().ranks_on_node());
   auto kept = KeptProfiles{cache}.find(*key_, *workload_);
   kept_since_.reset();
   if (kept) {

@@ -18,8 +18,8 @@
 #include "src/plan/state_choice.h"
 #include "src/plan/workload.h"
 #include "src/profile/kept_profiles.h"
+#include "src/train/data_parallel/rank_plans.h"
 #include "src/train/kept_plans.h"
-#include "src/train/parts/rank_plans.h"
 #include "src/train/trainer_options.h"
 #include "um/bytes.h"
 
@@ -63,7 +63,7 @@ class PlannedSteps {
   [[nodiscard]] const Plans& plans() const { return plans_; }
   /// Returns the settings that a checkpoint keeps, without the bytes of the budget.
   [[nodiscard]] KeptSettings settings() const;
-  /// In which gradients are exchanged, where there are ranks.
+  /// The buckets in which gradients of shards are exchanged.
   [[nodiscard]] const prefetch::BucketRule& buckets() const { return buckets_; }
 
  private:

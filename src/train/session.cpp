@@ -83,18 +83,19 @@ Session::Runner::Runner(const Step& step, const prefetch::StepLayout& layout, Se
                *context.compute,
                stop,
                may_repeat,
-               [&session](std::uint32_t bucket) { session.rank_->exchange(bucket); },
+               [&session](std::uint32_t bucket) { session.shards_->exchange(bucket); },
                [&session] { return session.space_.counters(); }} {}
 
 Session::Session(ExecutionContext& context, const Workload& workload, const Plans& plans,
                  MemoryMode mode, const um::ManagedOptions& space, const std::stop_token& stop,
-                 StopAfter stop_after, const RankOptions& ranks)
+                 const RankOptions& ranks)
     : loads_bytes_{load_of(workload.evaluation()).has_bytes},
       batch_memory_{staged_bytes(workload) > um::Bytes{} ? *std::pmr::new_delete_resource()
                                                          : context.backend->batch_memory()},
       ledger_{plans.budget},
       near_memory_{context.device->memory(), ledger_},
       state_{workload.training(), workload.page(), *context.backend, near_memory_},
+      slices_{ranks.communicator, ranks.between_near_memory(), context.device->memory()},
       gradients_{workload.training(), near_memory_},
       stage_{context, staged_bytes(workload), near_memory_},
       evaluation_batch_{load_of(workload.evaluation()).x.batch},
@@ -107,19 +108,18 @@ Session::Session(ExecutionContext& context, const Workload& workload, const Plan
              workload.state_at_once(),
              near_memory_,
              ledger_},
-      sequence_{workload.sequence()},
-      rank_stop_{stop} {
-  const std::stop_token in_step = stop_after == StopAfter::kTask ? stop : std::stop_token{};
+      sequence_{workload.sequence()} {
   evaluation_ = std::make_unique<Runner>(workload.evaluation(), layouts_.back(), *this, context,
-                                         in_step, space.gpu.graph);
+                                         stop, space.gpu.graph);
   for (std::size_t i = 0; i < workload.training_steps().size(); ++i) {
     const RepeatedStep& part = workload.training_steps()[i];
     training_.push_back({.runner = std::make_unique<Runner>(part.step, layouts_[i], *this, context,
-                                                            in_step, space.gpu.graph),
+                                                            stop, space.gpu.graph),
                          .batch = part.batch});
     batch_ += part.times * part.batch;
   }
-  if (ranks.are_used()) join_ranks(workload, ranks);
+  if (ranks.shards) shard_batches(workload, ranks);
+  state_.divide_by(slices_);
   state_.reach_through([this](auto ids, um::Access access, const auto& use) {
     um::expects(!is_in_step_, "state of steps that came to their end");
     prefetch::StepMemory& memory = *training_.back().runner->memory;
@@ -143,7 +143,7 @@ void Session::give_state_to(prefetch::StepMemory& memory) {
   holder_ = &memory;
 }
 
-void Session::join_ranks(const Workload& workload, const RankOptions& ranks) {
+void Session::shard_batches(const Workload& workload, const RankOptions& ranks) {
   const Step& last = workload.training();
   const std::vector<std::byte*> addresses = state_.addresses(last);
   std::vector<std::span<float>> statistics;
@@ -154,18 +154,19 @@ void Session::join_ranks(const Workload& workload, const RankOptions& ranks) {
                               last.graph[id].size.count() / sizeof(float));
     }
   }
-  batch_ = ranks.shards * workload.sub_batches().size;
-  rank_.emplace(shard_batch(ranks, batch_), ranks, gradients_.buckets(), std::move(statistics),
-                near_memory_);
+  batch_ = *ranks.shards * workload.sub_batches().size;
+  shards_.emplace(shard_batch(ranks, batch_), ranks, gradients_.buckets(), std::move(statistics),
+                  near_memory_);
 }
 
-BatchPart Session::own_samples() const {
-  if (!rank_) return {.first = 0, .count = batch_};
-  return {.first = rank_->batch().samples_before(), .count = rank_->batch().own_samples()};
+std::optional<BatchPart> Session::own_samples() const {
+  if (!shards_) return std::nullopt;
+  return BatchPart{.first = shards_->batch().samples_before(),
+                   .count = shards_->batch().own_samples()};
 }
 
 StepReport Session::train(const StepContext& context) {
-  if (rank_) return train_shards(context);
+  if (shards_) return train_shards(context);
   if (sequence_.size() > 1) return train_in_parts(context);
   Runner& runner = *training_.front().runner;
   Finished whole = run(runner, context, {.runner = &runner, .batch = context.next_batch});
@@ -183,18 +184,13 @@ StepReport Session::train_in_parts(StepContext context) {
 StepReport Session::train_shards(StepContext context) {
   um::expects(context.batch != nullptr, "samples to train on");
   const auto begin = std::chrono::steady_clock::now();
-  const RankNews all = rank_->begin_batch({.counted = count_labels(*context.batch),
-                                           .wants_stop = rank_stop_.stop_requested(),
-                                           .has_warnings = has_warnings_});
-  context.counted_labels = all.counted;
-  context.samples_before = rank_->batch().samples_before();
+  context.counted_labels = shards_->begin_batch(count_labels(*context.batch));
+  context.samples_before = shards_->batch().samples_before();
   StepReport whole = run_parts(context);
-  const ShardResult sum = rank_->end_batch();
+  const ShardResult sum = shards_->end_batch();
   whole.loss = sum.loss;
   whole.correct = sum.correct;
   whole.duration = std::chrono::steady_clock::now() - begin;
-  whole.is_last_wanted = all.wants_stop;
-  whole.has_rank_warnings = all.has_warnings;
   return whole;
 }
 
@@ -211,10 +207,11 @@ StepReport Session::run_parts(StepContext context) {
                                  .first = context.first_sample + part.batch}
                           : Next{.runner = training_[sequence_.front()].runner.get(),
                                  .batch = context.next_batch};
-    const std::size_t shard = rank_ ? rank_->batch().own.first + i : 0;
-    if (rank_) rank_->begin_shard(shard);
+    const std::size_t shard = shards_ ? shards_->batch().own.first + i : 0;
+    if (shards_) shards_->begin_shard(shard);
     Finished sub = run(*part.runner, context, next);
-    if (rank_) rank_->end_shard(shard, {.loss = sub.report.loss, .correct = sub.report.correct});
+    if (shards_)
+      shards_->end_shard(shard, {.loss = sub.report.loss, .correct = sub.report.correct});
     add(sub.report, whole);
     if (sub.timeline) timeline_ = *std::move(sub.timeline);
     context.first_sample += part.batch;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+#include <functional>
 #include <memory>
 #include <memory_resource>
 #include <optional>
@@ -19,9 +19,10 @@
 #include "src/ops/backend.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
-#include "src/train/parts/rank_step.h"
-#include "src/train/parts/rank_training.h"
-#include "src/train/parts/shard_gradients.h"
+#include "src/train/data_parallel/rank_options.h"
+#include "src/train/data_parallel/rank_step.h"
+#include "src/train/data_parallel/shard_gradients.h"
+#include "src/train/data_parallel/state_slices.h"
 #include "src/train/state.h"
 #include "um/device.h"
 #include "um/memory.h"
@@ -42,16 +43,10 @@ struct StepReport {
   um::Nanoseconds data_wait{0};  ///< before it, for its batch to be loaded
   /// Of it, time in which no kernel ran; where the step's times were taken.
   std::optional<um::Nanoseconds> stalled;
-  um::Counters counters;           ///< what the step did to managed or copied memory
-  um::Bytes near_peak;             ///< most near memory in use, everything included
-  std::string problem;             ///< what the user should know of it; mostly nothing
-  bool is_last_wanted = false;     ///< a rank wants it to be the last one
-  bool has_rank_warnings = false;  ///< of some rank, announced before it
+  um::Counters counters;  ///< what the step did to managed or copied memory
+  um::Bytes near_peak;    ///< most near memory in use, everything included
+  std::string problem;    ///< what the user should know of it; mostly nothing
 };
-
-/// Where a step that is under way ends when a stop is requested: after the task under way, with
-/// weights that are updated in part, and state that moves in between; or at its end.
-enum class StopAfter : std::uint8_t { kTask, kStep };
 
 /// A network in memory, ready to train: state, near and far memory within a budget, and the
 /// executors of its steps.
@@ -59,13 +54,14 @@ enum class StopAfter : std::uint8_t { kTask, kStep };
 /// Thread safety: none.
 class Session {
  public:
-  /// All arguments but `stop` must outlive it. `space` gives far memory, link and paging. When
-  /// `stop` is requested the step under way throws Interrupted, unless it goes on to its end as
-  /// `stop_after` says. With `ranks` this process trains some shards of each batch, which
-  /// `workload` has the steps of. Throws: um::Error; um::OutOfMemory.
+  /// All arguments but `stop` and `ranks` must outlive it, and so must the communicators. `space`
+  /// gives far memory, link and paging. When `stop` is requested the step under way throws
+  /// Interrupted after the task under way: weights are updated in part. Where batches are sharded
+  /// (RankOptions::shards), this process trains its own shards, and `workload` has their steps.
+  /// Throws: um::Error; um::OutOfMemory.
   Session(ExecutionContext& context, const Workload& workload, const Plans& plans, MemoryMode mode,
           const um::ManagedOptions& space, const std::stop_token& stop = {},
-          StopAfter stop_after = StopAfter::kTask, const RankOptions& ranks = {});
+          const RankOptions& ranks = {});
 
   /// Loads a batch, goes forward and backward, updates the weights. A batch that is cut goes one
   /// sub-batch after the other; each sample with a label counts for as much as in the whole batch.
@@ -77,14 +73,8 @@ class Session {
   /// Returns when no StepContext::next_batch is read any more.
   void settle() noexcept { stage_.settle(); }
   [[nodiscard]] std::size_t batch() const { return batch_; }  ///< samples of a step, of all ranks
-  /// Whether it trains some shards of each batch, RankOptions; others may have the rest.
-  [[nodiscard]] bool is_of_ranks() const { return rank_.has_value(); }
-  /// Whether the ranks should tell each other's warnings after the next step.
-  void announce_warnings(bool are_there) { has_warnings_ = are_there; }
-  /// Whether a stop is requested on any of several ranks, all of which call this; else false.
-  [[nodiscard]] bool ranks_stop() { return rank_ && rank_->any_stops(rank_stop_.stop_requested()); }
-  /// Which samples of a batch train() loads.
-  [[nodiscard]] BatchPart own_samples() const;
+  /// The part of each batch that train() loads; nullopt: all of it.
+  [[nodiscard]] std::optional<BatchPart> own_samples() const;
   [[nodiscard]] std::size_t evaluation_batch() const { return evaluation_batch_; }
 
   /// Whether batches are to have Batch::bytes.
@@ -93,6 +83,11 @@ class Session {
   [[nodiscard]] std::pmr::memory_resource& batch_memory() const { return batch_memory_; }
 
   [[nodiscard]] State& state() { return state_; }
+  /// Calls `work`, which may read or write all of state(), on rank zero. The other ranks meanwhile
+  /// send and receive their slices of it. All ranks call this. Throws: as on_rank_zero().
+  void with_whole_state(const std::function<void()>& work) {
+    slices_.on_rank_zero(work, [this] { state_.follow(); });
+  }
   /// False in a step that has thrown: the state that moves is lost then.
   [[nodiscard]] bool is_between_steps() const { return !is_in_step_; }
   /// When everything happened in the last training step whose times were taken
@@ -141,7 +136,7 @@ class Session {
   StepReport train_in_parts(StepContext context);
   StepReport train_shards(StepContext context);
   StepReport run_parts(StepContext context);
-  void join_ranks(const Workload& workload, const RankOptions& ranks);
+  void shard_batches(const Workload& workload, const RankOptions& ranks);
   void give_state_to(prefetch::StepMemory& memory);
   [[nodiscard]] std::vector<const prefetch::StepLayout*> layouts() const;
 
@@ -150,6 +145,7 @@ class Session {
   um::Ledger ledger_;
   um::LimitedMemory near_memory_;
   State state_;
+  StateSlices slices_;
   GradientSums gradients_;
   BatchStage stage_;
   std::size_t batch_ = 0;
@@ -157,11 +153,9 @@ class Session {
   std::vector<prefetch::StepLayout> layouts_;  // of the training steps, then the evaluation's
   um::Bytes far_memory_;
   StepSpace space_;
-  std::optional<RankStep> rank_;       // nothing: there is one
+  std::optional<RankStep> shards_;     // nullopt: batches are not sharded
   std::vector<Part> training_;         // whose exchanges it makes
   std::vector<std::size_t> sequence_;  // of parts, in a batch
-  std::stop_token rank_stop_;
-  bool has_warnings_ = false;  // announce_warnings()
   std::unique_ptr<Runner> evaluation_;
   prefetch::StepMemory* holder_ = nullptr;  // of the state that moves; null: it is all far
   bool is_in_step_ = false;                 // also where its step has thrown

@@ -129,7 +129,7 @@ void State::initialise(std::uint64_t seed, Initialisation rule,
 }
 
 void State::follow() {
-  um::expects(slices_ != nullptr && !slices_->is_first(), "a rank that has slices of a block");
+  um::expects(slices_ != nullptr && !slices_->is_rank_zero(), "a rank that has slices of a block");
   while (const auto call = slices_->next()) {
     const um::Access access = call->gathers ? um::Access::kRead : um::Access::kWrite;
     use(call->index, access, [&](std::span<std::byte* const> parts) {

@@ -14,8 +14,8 @@
 #include "src/io/safetensors.h"
 #include "src/ops/backend.h"
 #include "src/step/step.h"
+#include "src/train/data_parallel/state_slices.h"
 #include "src/train/initial_values.h"
-#include "src/train/parts/state_slices.h"
 #include "um/bytes.h"
 #include "um/hints.h"
 #include "um/memory.h"
@@ -58,11 +58,10 @@ class State {
   [[nodiscard]] std::vector<std::byte*> addresses(const Step& step) const;
 
   /// Says how ranks exchange the slices of what is divided among them (StateBlock::divided), which
-  /// must outlive it. Then only the first rank calls what reads or writes the optimizer's numbers:
+  /// must outlive it. Then only rank zero calls what reads or writes the optimizer's numbers:
   /// initialise(), start_from(), write(), save() and load(); all others call follow() meanwhile.
   void divide_by(StateSlices& slices) { slices_ = &slices; }
-  /// Gives and takes slices, until the first rank has no more. Throws: what a
-  /// Communicator throws.
+  /// Sends and receives slices until rank zero has no more calls. Throws: what Communicator throws.
   void follow();
 
   /// Has `change` change the numbers of each block that is not divided, in the canonical order of

@@ -35,17 +35,16 @@ Interrupted stopped_after(std::uint64_t step, bool is_saved) {
                : "step " + number + " was the last; with --checkpoint it would have been saved"};
 }
 
-// Nothing when `stop` was requested meanwhile, or on several ranks a stop on any of them.
+// Returns nullopt when `is_stopped` returned true meanwhile.
 std::optional<Evaluation> evaluate_unless_stopped(Session& session, const Dataset& data,
-                                                  EvaluateOptions options) {
-  bool do_ranks_stop = false;
-  options.is_stopped = [&] { return do_ranks_stop = session.ranks_stop(); };
+                                                  EvaluateOptions options,
+                                                  const std::function<bool()>& is_stopped) {
+  bool was_stopped = false;
+  options.is_stopped = [&] { return was_stopped = is_stopped(); };
   try {
     return evaluate(session, data, options);
   } catch (const Interrupted&) {
-    if (!do_ranks_stop && !options.stop.stop_requested()) {
-      throw;  // it was another stop, which nobody wants saved
-    }
+    if (!was_stopped) throw;  // it was the session's own stop, after which nothing is saved
     return std::nullopt;
   }
 }
@@ -54,12 +53,12 @@ std::optional<Evaluation> evaluate_unless_stopped(Session& session, const Datase
 class Progress {
  public:
   Progress(Session& session, const DatasetPair& data, const TrainOptions& options,
-           const TrainEvents& events, const std::stop_token& stop)
+           const TrainEvents& events, const std::function<bool()>& is_stopped)
       : session_{session},
         data_{data},
         options_{options},
         events_{events},
-        stop_{stop},
+        is_stopped_{is_stopped ? is_stopped : [] { return false; }},
         steps_in_epoch_{steps_per_epoch(data.train->size(), session.batch())},
         last_{earlier_end(options, steps_in_epoch_)} {}
 
@@ -69,23 +68,22 @@ class Progress {
     return (done - 1) / steps_in_epoch_ + 1;
   }
 
-  // Returns whether the training ends early. Throws Interrupted where a stop was requested.
+  // Returns whether the training ends early. Throws Interrupted where it is stopped.
   bool end_step(std::uint64_t done) {
-    bool is_stopped = stop_.stop_requested();
+    bool is_stopped = is_stopped_();
     AfterEvaluation wish = AfterEvaluation::kGoOn;
     if (!is_stopped && events_.on_evaluation &&
         is_evaluation_due(options_, data_, session_.batch(), done)) {
       const std::optional<AfterEvaluation> wanted = evaluate_after(done);
       wish = wanted.value_or(wish);
-      is_stopped = !wanted;
+      const bool goes_on = done < last_ && wish != AfterEvaluation::kEnd;
+      is_stopped = !wanted || (goes_on && is_stopped_());
     }
-    const bool is_over = wish == AfterEvaluation::kEnd;
-    is_stopped = is_stopped || (done < last_ && !is_over && stop_.stop_requested());
     const bool is_due = done % checkpoint_interval() == 0 || done == last_ || is_stopped ||
                         wish != AfterEvaluation::kGoOn;
     if (is_due && events_.on_checkpoint) events_.on_checkpoint(done);
     if (is_stopped) throw stopped_after(done, events_.on_checkpoint != nullptr);
-    return is_over;
+    return wish == AfterEvaluation::kEnd;
   }
 
   // The evaluation that a training before was stopped in. Returns and throws as end_step().
@@ -99,12 +97,12 @@ class Progress {
   }
 
  private:
-  // Nothing when a stop was requested meanwhile.
+  // Returns nullopt when it is stopped meanwhile.
   std::optional<AfterEvaluation> evaluate_after(std::uint64_t done) {
-    const auto evaluation = evaluate_unless_stopped(session_, *data_.test,
-                                                    {.has_confusion = options_.has_confusion,
-                                                     .loader_threads = options_.loader_threads,
-                                                     .stop = stop_});
+    const auto evaluation = evaluate_unless_stopped(
+        session_, *data_.test,
+        {.has_confusion = options_.has_confusion, .loader_threads = options_.loader_threads},
+        is_stopped_);
     if (!evaluation) return std::nullopt;
     return events_.on_evaluation(done, epoch(done), *evaluation);
   }
@@ -116,7 +114,7 @@ class Progress {
   const DatasetPair& data_;
   const TrainOptions& options_;
   const TrainEvents& events_;
-  const std::stop_token& stop_;
+  std::function<bool()> is_stopped_;
   std::uint64_t steps_in_epoch_;
   std::uint64_t last_;
 };
@@ -151,13 +149,13 @@ bool is_evaluation_due(const TrainOptions& options, const DatasetPair& data, std
 }
 
 void train(Session& session, const DatasetPair& data, const TrainOptions& options,
-           const TrainEvents& events, const std::stop_token& stop) {
-  Progress progress{session, data, options, events, stop};
+           const TrainEvents& events, const std::function<bool()>& is_stopped) {
+  Progress progress{session, data, options, events, is_stopped};
   if (progress.last() == 0 && events.on_checkpoint) events.on_checkpoint(0);
   if (options.evaluates_first && events.on_evaluation && progress.evaluate_late()) return;
   LoaderOptions loading = loader_options(session, options.loader_threads);
   loading.mixing = options.mixing;
-  if (session.is_of_ranks()) loading.part = session.own_samples();
+  loading.part = session.own_samples();
   BatchLoader loader{*data.train, session.batch(), options.seed, options.first_step, loading};
   const SettledSession settled{session};
   for (std::uint64_t step = options.first_step; step < progress.last(); ++step) {

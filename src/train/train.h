@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -71,12 +70,13 @@ struct TrainEvents {
                                      std::size_t batch, std::uint64_t step);
 
 /// Trains `session` on `data`: a step a batch, each epoch in another order, and evaluations
-/// on the test split. Batches are loaded in the background. When `stop` is requested,
-/// the step under way is the last: on_checkpoint where there is one, then Interrupted. Throws:
-/// Interrupted; um::Error when data cannot be read, the loss is no longer a number, or a move
-/// failed.
+/// on the test split. Batches are loaded in the background. `is_stopped`, if there is one, is
+/// called after each step, and before each batch of an evaluation and after it; all ranks get the
+/// same answer. When it returns true, the step is the last: on_checkpoint where there is one, then
+/// Interrupted. Throws: Interrupted; um::Error when data cannot be read, the loss is no longer a
+/// number, or a move failed.
 void train(Session& session, const DatasetPair& data, const TrainOptions& options,
-           const TrainEvents& events, const std::stop_token& stop = {});
+           const TrainEvents& events, const std::function<bool()>& is_stopped = {});
 
 /// What a training came to.
 struct TrainingSummary {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <set>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -11,9 +12,9 @@
 #include "src/io/file_digest.h"
 #include "src/plan/predicted_step.h"
 #include "src/plan/sub_batch_plans.h"
+#include "src/ranks/collectives.h"
 #include "src/step/sub_step.h"
-#include "src/train/parts/rank_messages.h"
-#include "src/train/parts/rank_training.h"
+#include "src/train/rank_agreement.h"
 #include "src/train/state.h"
 #include "um/machine/available_memory.h"
 
@@ -33,12 +34,10 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
       context_{open_context()} {
   options_.training = whole_training(options_.training, data_, options_.step.batch);
   options_.training.first_step = 0;
-  const std::vector<NamedText> own = training_agreement(options_, context_);
-  options_.ranks.agreement.insert(options_.ranks.agreement.end(), own.begin(), own.end());
-  expect_ranks_agree(options_.ranks, options_.network, data_, context_);
+  expect_ranks_agree(options_, data_, context_);
   if (options_.ranks.join_devices) {
-    near_ranks_ = options_.ranks.join_devices(context_);
-    options_.ranks.near_communicator = near_ranks_.get();
+    device_communicator_ = options_.ranks.join_devices(context_);
+    options_.ranks.device_communicator = *device_communicator_;
   }
   options_.step.has_byte_images =
       can_load_bytes(*data_.train, options_.training.mixing) && data_.test->as_bytes() != nullptr;
@@ -55,11 +54,10 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
                      options_.initial.has_new_head);
   }
   expect_same_start();
-  const std::string& folder = options_.checkpoint.folder;
-  std::error_code ignored;
-  const bool is_there = !folder.empty() && std::filesystem::exists(folder, ignored);
   on_folder([&] {
-    const bool is_in_the_way = is_there && !options_.checkpoint.only_looks;
+    std::error_code ignored;
+    const bool is_in_the_way =
+        is_saved() && std::filesystem::exists(options_.checkpoint.folder, ignored);
     if (options_.checkpoint.resume || is_in_the_way) open_folder();
   });
   steps_->cut_batch();
@@ -68,13 +66,13 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
   expect_going_on();
   // A training that is refused leaves no folder behind.
   on_folder([&] {
-    if (!folder_ && !folder.empty() && !options_.checkpoint.only_looks) open_folder();
+    if (!folder_ && is_saved()) open_folder();
   });
   warn_of_schedule();
   ram_before_ = um::resident_memory();
-  session_.emplace(context_, workload(), plans(), memory(), steps_->space(), stop_,
-                   StopAfter::kStep, options_.ranks);
-  divide_state();
+  // A step under way goes on to its end.
+  session_.emplace(context_, workload(), plans(), memory(), steps_->space(), std::stop_token{},
+                   options_.ranks);
   expect_going_on();
   start();
 }
@@ -85,11 +83,8 @@ TrainingSummary Trainer::run() {
   train_all({.on_step =
                  [&](auto step, auto epoch, const StepReport& report) {
                    steps.add(step, report);
-                   if (report.is_last_wanted) stop_of_ranks_.request_stop();
-                   if (report.has_rank_warnings) tell_of_ranks();
                    report_broken_files();
                    if (!report.problem.empty()) warn(report.problem);
-                   session_->announce_warnings(warnings_.are_there());
                    if (events_.on_step) tell([&] { events_.on_step(step, epoch, report); });
                  },
              .on_evaluation =
@@ -97,7 +92,6 @@ TrainingSummary Trainer::run() {
                    steps.add(evaluation);
                    report_broken_files();
                    if (!std::isfinite(evaluation.loss)) warn(kDivergedEvaluation);
-                   session_->announce_warnings(warnings_.are_there());
                    if (events_.on_evaluation) {
                      tell([&] { events_.on_evaluation(step, epoch, evaluation); });
                    }
@@ -131,20 +125,30 @@ void Trainer::expect_told(const std::string& state) const {
   } catch (...) {
     // It is thrown as it is.
   }
-  if (options_.ranks.are_used()) return throw_on_all(*options_.ranks.communicator, failure);
-  if (failure) std::rethrow_exception(failure);
+  throw_on_all(communicator(), failure);
 }
 
-// If one rank stops, all stop; the first one has written the checkpoint before.
+// If one rank stops, all stop; rank zero has written the checkpoint before.
 void Trainer::train_all(const TrainEvents& events) {
-  const std::stop_token stop = options_.ranks.are_used() ? stop_of_ranks_.get_token() : stop_;
   try {
-    train(*session_, data_, options_.training, events, stop);
+    train(*session_, data_, options_.training, events, [this] { return any_rank_stops(); });
   } catch (const Interrupted& interrupted) {
-    tell_of_ranks();  // for which they meet
+    tell_of_ranks();
     expect_told(interrupted.what());
     throw;
   }
+}
+
+// Returns whether a stop is requested on any rank. Tells what the other ranks warn of.
+bool Trainer::any_rank_stops() {
+  struct News {
+    bool is_stopped = false;
+    bool has_warnings = false;
+  };
+  const auto all = all_gather_values(communicator(), News{.is_stopped = stop_.stop_requested(),
+                                                          .has_warnings = warnings_.are_there()});
+  if (std::ranges::any_of(all, &News::has_warnings)) tell_of_ranks();
+  return std::ranges::any_of(all, &News::is_stopped);
 }
 
 TrainingSummary Trainer::summary_of(const SummaryOfSteps& steps) {
@@ -152,14 +156,15 @@ TrainingSummary Trainer::summary_of(const SummaryOfSteps& steps) {
   TrainingSummary summary = steps.summary();
   summary.predicted_step = predicted_step();
   summary.budget = plans().budget;
-  if (data_.broken) summary.broken_files = data_.broken->count();
   summary.near_peak = session_->near_peak();
   summary.weights_sha256 = session_->state().sha256();
-  if (options_.ranks.are_used()) {
-    expect_same_weights(options_.ranks, "weights", summary.weights_sha256);
-    const auto broken = data_.broken ? data_.broken->all() : std::vector<std::string>{};
-    summary.broken_files = distinct_of_ranks(*options_.ranks.communicator, broken);
+  expect_same_weights(communicator(), "weights", summary.weights_sha256);
+  std::set<std::string> broken;
+  const auto own = data_.broken ? data_.broken->all() : std::vector<std::string>{};
+  for (const auto& of_rank : all_gather_lists(communicator(), own)) {
+    broken.insert(of_rank.begin(), of_rank.end());
   }
+  summary.broken_files = broken.size();
   return summary;
 }
 
@@ -174,10 +179,8 @@ AfterEvaluation Trainer::take(std::uint64_t step, const Evaluation& evaluation) 
                       .accuracy = evaluation.accuracy,
                       .top5 = evaluation.top5};
   bool is_best = take_evaluation(best_, step, evaluation, options_.network.reads_text());
-  if (options_.ranks.are_used()) {  // whose plans may round otherwise
-    share_first(*options_.ranks.communicator, is_best);
-    share_first(*options_.ranks.communicator, best_);
-  }
+  broadcast(communicator(), is_best);  // other ranks' plans may round otherwise
+  broadcast(communicator(), best_);
   if (is_best && options_.checkpoint.keep_best) {
     if (folder_) folder_->set_best(step);
     return AfterEvaluation::kSave;
@@ -200,9 +203,9 @@ void Trainer::report_broken_files() {
   for (const std::string& sentence : data_.broken->take_new()) warn(sentence + "; it is skipped");
 }
 
-// The first rank alone: it is the same on all.
+// The warning is the same on all ranks.
 void Trainer::warn_of_schedule() {
-  if (!is_first(options_.ranks.communicator)) return;
+  if (communicator().rank() != 0) return;
   const auto sentence =
       schedule_warning(options_.training.learning_rate, options_.training.first_step,
                        last_step(options_.training, data_, options_.step.batch));
@@ -214,7 +217,7 @@ void Trainer::warn(const std::string& sentence) {
   if (events_.on_warning) tell([&] { events_.on_warning(sentence); });
 }
 
-// What other ranks warn of, which are silent.
+// Tells what the other ranks warn of, which are silent. All ranks call it.
 void Trainer::tell_of_ranks() {
   for (const std::string& sentence : warnings_.gather()) warn(sentence);
 }
@@ -224,11 +227,11 @@ void Trainer::draw_state() {
                                zeroed_norms(options_));
 }
 
-// Work on the folder of checkpoints, which the first rank alone knows.
+// Calls `work` on rank zero, which alone has the folder of checkpoints, and tells all ranks where
+// to go on. Throws NothingLeft on all.
 void Trainer::on_folder(const std::function<void()>& work) {
-  if (!options_.ranks.are_used()) return work();
   std::optional<NothingLeft> nothing;
-  on_first_rank(*options_.ranks.communicator, [&] {
+  on_rank_zero(communicator(), [&] {
     try {
       work();
     } catch (const NothingLeft& all) {
@@ -236,44 +239,22 @@ void Trainer::on_folder(const std::function<void()>& work) {
     }
   });
   bool is_over = nothing.has_value();
-  share_first(*options_.ranks.communicator, is_over);
+  broadcast(communicator(), is_over);
   if (is_over) throw nothing.value_or(NothingLeft{"nothing is left to train", {}});
-  share_choice();
+  broadcast(communicator(), options_.training.first_step);
+  broadcast(communicator(), options_.training.evaluates_first);
+  broadcast(communicator(), best_);
+  broadcast(communicator(), last_evaluation_);
 }
 
-// Where the first rank goes on.
-void Trainer::share_choice() {
-  Communicator& communicator = *options_.ranks.communicator;
-  share_first(communicator, options_.training.first_step);
-  share_first(communicator, options_.training.evaluates_first);
-  share_first(communicator, best_);
-  share_first(communicator, last_evaluation_);
-}
-
-void Trainer::divide_state() {
-  const RankOptions& ranks = options_.ranks;
-  if (!ranks.are_used() || !ranks.divides_optimizer || ranks.communicator->ranks() == 1) return;
-  slices_.emplace(*ranks.communicator, ranks.between_near_memory(), context_.device->memory());
-  saves_slices_ = folder_.has_value();
-  share_first(*ranks.communicator, saves_slices_);
-  session_->state().divide_by(*slices_);
-}
-
-// On all ranks what the first one has.
+// Fills the state on rank zero and broadcasts it.
 void Trainer::start() {
-  if (!options_.ranks.are_used()) return fill_state();
-  Communicator& communicator = *options_.ranks.communicator;
-  with_whole_state([&] { fill_state(); });
-  options_.initial.values = {};
+  session_->with_whole_state([&] { fill_state(); });
+  options_.initial.values = {};  // which holds all numbers
+  if (communicator().size() == 1) return;
   session_->state().change_values([&](std::span<float> numbers) {
-    communicator.broadcast(std::as_writable_bytes(numbers), 0);
+    communicator().broadcast(std::as_writable_bytes(numbers), 0);
   });
-}
-
-// Work of the first rank that reads or writes state of which each rank may have a slice.
-void Trainer::with_whole_state(const std::function<void()>& work) {
-  if (!slices_) return on_first_rank(*options_.ranks.communicator, work);
-  slices_->on_first(work, [&] { session_->state().follow(); });
 }
 
 // Those of a file or of the user's; empty where all are drawn.
@@ -282,9 +263,9 @@ TensorSource Trainer::start_values() const {
   return [this](const std::string& name, std::span<float> tensor) { weights_->read(name, tensor); };
 }
 
-// The first rank's starting weights replace all others: ranks whose files differ are refused.
+// Rank zero's starting weights replace all others: ranks whose files differ are refused.
 void Trainer::expect_same_start() const {
-  if (!options_.ranks.are_used() || options_.ranks.communicator->ranks() == 1) return;
+  if (communicator().size() == 1) return;
   std::string sha256;
   if (const TensorSource values = start_values()) {
     Sha256 digest;
@@ -295,7 +276,7 @@ void Trainer::expect_same_start() const {
     }
     sha256 = digest.hex();
   }
-  expect_same_weights(options_.ranks, "starting weights", sha256);
+  expect_same_weights(communicator(), "starting weights", sha256);
 }
 
 // First values, or those of a file or of the checkpoint.
@@ -309,18 +290,14 @@ void Trainer::fill_state() {
     draw_state();
     has_first_values_ = options_.initial.values != nullptr;
     if (has_first_values_) session_->state().start_from(options_.initial.values);
-    options_.initial.values = {};  // which holds them all
   }
   if (folder_) folder_->set_plans(workload(), plans());
 }
 
 // Empty where nothing is to be saved.
 std::function<void(std::uint64_t)> Trainer::saving() {
-  if (saves_slices_) {
-    return [this](std::uint64_t step) { with_whole_state([&] { save(step); }); };
-  }
-  if (!folder_) return {};
-  return [this](std::uint64_t step) { save(step); };
+  if (!is_saved()) return {};
+  return [this](std::uint64_t step) { session_->with_whole_state([&] { save(step); }); };
 }
 
 void Trainer::save(std::uint64_t step) {
@@ -369,16 +346,16 @@ PlanPath Trainer::plan_files() const {
   return [given](std::size_t /*step*/) { return given; };
 }
 
-// Returns the plans of the checkpoint to go on from, which the first rank reads.
+// Returns the plans of the checkpoint to go on from, which rank zero reads.
 KeptPlans Trainer::kept_plans() const {
   if (!options_.checkpoint.resume || !options_.planning.plan_file.empty()) return {};
-  if (!folder_) return {options_.ranks, {}};
-  return {options_.ranks, folder_->plan_paths(), folder_->chosen()->manifest.checkpoint.settings};
+  if (!folder_) return {communicator(), {}};
+  return {communicator(), folder_->plan_paths(), folder_->chosen()->manifest.checkpoint.settings};
 }
 
 // All ranks go on, or none.
 void Trainer::expect_going_on() const {
-  if (is_stopped(options_.ranks, stop_)) throw Interrupted{};
+  if (any_rank(communicator(), stop_.stop_requested())) throw Interrupted{};
 }
 
 }  // namespace spillway

@@ -16,8 +16,8 @@
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
 #include "src/train/checkpoint_choice.h"
+#include "src/train/data_parallel/rank_warnings.h"
 #include "src/train/evaluation.h"
-#include "src/train/parts/rank_training.h"
 #include "src/train/planned_steps.h"
 #include "src/train/session.h"
 #include "src/train/train.h"
@@ -64,7 +64,7 @@ class Trainer {
   /// What a run needs in near memory, with the smallest budget that works.
   [[nodiscard]] prefetch::NearNeed need() const { return steps_->need(); }
   [[nodiscard]] const Plans& plans() const { return steps_->plans(); }
-  /// In which gradients are exchanged, where there are ranks.
+  /// The buckets in which gradients of shards are exchanged.
   [[nodiscard]] const prefetch::BucketRule& buckets() const { return steps_->buckets(); }
   [[nodiscard]] const Session& session() const { return *session_; }
   /// The file that the first parameters are from; null where they are not.
@@ -86,15 +86,17 @@ class Trainer {
  private:
   [[nodiscard]] PlanPath plan_files() const;
   [[nodiscard]] KeptPlans kept_plans() const;
+  [[nodiscard]] Communicator& communicator() const { return options_.ranks.communicator; }
+  [[nodiscard]] bool is_saved() const {
+    return !options_.checkpoint.folder.empty() && !options_.checkpoint.only_looks;
+  }
   void tell(const std::function<void()>& event);
   void expect_told(const std::string& state) const;
   void on_folder(const std::function<void()>& work);
-  void share_choice();
   void train_all(const TrainEvents& events);
+  [[nodiscard]] bool any_rank_stops();
   [[nodiscard]] TrainingSummary summary_of(const SummaryOfSteps& steps);
-  void divide_state();
   void start();
-  void with_whole_state(const std::function<void()>& work);
   void fill_state();
   void draw_state();
   [[nodiscard]] std::function<void(std::uint64_t)> saving();
@@ -117,13 +119,12 @@ class Trainer {
   std::stop_source own_stop_;  // requested with that of the user, or when an event has failed
   std::stop_callback<std::function<void()>> users_stop_;
   std::stop_token stop_ = own_stop_.get_token();
-  std::exception_ptr failure_;      // of an event in run()
-  bool is_running_ = false;         // run() was called
-  std::stop_source stop_of_ranks_;  // requested when all of them know of it
-  RankWarnings warnings_{options_.ranks};
+  std::exception_ptr failure_;  // of an event in run()
+  bool is_running_ = false;     // run() was called
+  RankWarnings warnings_{options_.ranks.communicator};
   DatasetPair data_;
   ExecutionContext context_;
-  std::unique_ptr<Communicator> near_ranks_;  // of devices; null: RAM, or no ranks
+  std::unique_ptr<Communicator> device_communicator_;  // null: near memory is RAM
   std::optional<PlannedSteps> steps_;
   um::Bytes ram_before_;
   std::optional<WeightFile> weights_;
@@ -132,8 +133,6 @@ class Trainer {
   std::optional<BestEvaluation> best_;
   std::optional<LastEvaluation> last_evaluation_;
   std::optional<Session> session_;
-  std::optional<StateSlices> slices_;  // where the optimizer is divided among ranks
-  bool saves_slices_ = false;          // for the first rank, which has a folder
 };
 
 }  // namespace spillway

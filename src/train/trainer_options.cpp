@@ -1,16 +1,13 @@
 #include "src/train/trainer_options.h"
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "nets/layer_role.h"
 #include "nets/network.h"
 #include "src/io/data/batch_loader.h"
 #include "src/io/data/dataset.h"
 #include "src/io/data/open_dataset.h"
-#include "src/io/text/byte_pairs.h"
 #include "src/plan/sub_batch_plans.h"
-#include "src/train/parts/rank_messages.h"
 #include "src/train/settings.h"
 #include "um/error.h"
 #include "um/text/wording.h"
@@ -58,8 +55,10 @@ void expect_evaluation(const TrainerOptions& options, const DatasetPair& data) {
                   "; give --eval-every N, or more steps"};
 }
 
-void expect_trainable_by_ranks(const TrainerOptions& options) {
-  if (!options.ranks.are_used()) return;
+void expect_shardable(const TrainerOptions& options) {
+  const Communicator& communicator = options.ranks.communicator;
+  um::expects(communicator.size() == 1 || options.ranks.shards, "shards for several ranks");
+  if (!options.ranks.shards) return;
   static_cast<void>(shard_batch(options.ranks, options.step.batch));
   if (!SubBatchChoice{options.planning.sub_batch}.is_off()) {
     throw um::Error{"each shard of a batch is a sub-batch; leave out --sub-batch"};
@@ -82,9 +81,7 @@ void expect_trainable_by_ranks(const TrainerOptions& options) {
 
 TrainerOptions checked_options(TrainerOptions options) {
   expect_sub_batch(options.planning.sub_batch);
-  expect_trainable_by_ranks(options);
-  // The first rank alone writes files.
-  if (!is_first(options.ranks.communicator)) options.checkpoint.folder.clear();
+  expect_shardable(options);
   if (const auto file = file_of_one_step(options.planning, options.step.batch)) {
     throw um::Error{"a " + std::string{*file} +
                     " file is about one step, but a batch in sub-batches runs several; leave the "
@@ -142,8 +139,7 @@ KeptPlanning kept_planning(const TrainerOptions& options, const ExecutionContext
 
 KeptSettings kept_settings(const TrainerOptions& options, const ExecutionContext& context,
                            const prefetch::SubBatches& batches) {
-  const bool has_shards = options.ranks.are_used();
-  const bool is_cut = batches.steps > 1 && !has_shards;
+  const bool is_cut = batches.steps > 1 && !options.ranks.shards;
   return {.learning_rate = options.training.learning_rate,
           .optimizer = options.step.optimizer,
           .label_smoothing = options.step.label_smoothing,
@@ -154,7 +150,7 @@ KeptSettings kept_settings(const TrainerOptions& options, const ExecutionContext
           .precision = context.precision,
           .deterministic = context.deterministic,
           .sub_batch = is_cut ? std::optional{batches.size} : std::nullopt,
-          .shards = has_shards ? std::optional{options.ranks.shards} : std::nullopt,
+          .shards = options.ranks.shards,
           .dropout = nets::dropout_of(options.network),
           .images = is_image_folder(options.data) ? std::optional{options.images} : std::nullopt,
           .evaluations = {.every = options.training.evaluate_every,
@@ -189,24 +185,6 @@ std::vector<std::string> zeroed_norms(const TrainerOptions& options) {
   if (!norms.empty()) return norms;
   throw um::Error{"network " + options.network.name +
                   " has no residual block that ends with a batch norm; leave out --zero-gamma"};
-}
-
-std::vector<NamedText> training_agreement(const TrainerOptions& options,
-                                          const ExecutionContext& context) {
-  if (!options.ranks.are_used()) return {};
-  nlohmann::json settings = to_json(kept_settings(options, context, {}));
-  settings["batch"] = options.step.batch;
-  settings["seed"] = options.training.seed;
-  settings.erase("threads");  // compared for themselves
-  settings["planning"].erase("device");
-  settings["planning"].erase("far_folder");  // ranks may run in folders of their own
-  std::vector<NamedText> texts = {{.name = "settings", .text = settings.dump()},
-                                  {.name = "what they find in the checkpoint folder",
-                                   .text = options.checkpoint.resume ? "a checkpoint" : ""}};
-  if (!options.tokenizer.empty()) {
-    texts.push_back({.name = "tokenizer", .text = read_byte_pairs(options.tokenizer).sha256});
-  }
-  return texts;
 }
 
 }  // namespace spillway

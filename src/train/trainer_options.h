@@ -17,9 +17,9 @@
 #include "src/step/step.h"
 #include "src/train/checkpoint.h"
 #include "src/train/checkpoint_folder.h"
+#include "src/train/data_parallel/rank_options.h"
 #include "src/train/evaluation.h"
 #include "src/train/initial_values.h"
-#include "src/train/parts/rank_training.h"
 #include "src/train/state.h"
 #include "src/train/train.h"
 #include "um/options.h"
@@ -102,8 +102,8 @@ struct TrainerOptions {
   TrainOptions training;  ///< `first_step` is not looked at
   InitialOptions initial;
   CheckpointOptions checkpoint;
-  /// Other ranks that train the same; `step.batch` is the batch of all of them. The first one alone
-  /// reads and writes checkpoints.
+  /// The ranks that train together; `step.batch` is the batch of all of them. Rank zero alone reads
+  /// and writes checkpoints.
   RankOptions ranks;
 };
 
@@ -113,8 +113,8 @@ void expect_mixable(const TrainerOptions& options);
 /// Throws: um::Error where something looks at evaluations of `data`, and none would come.
 void expect_evaluation(const TrainerOptions& options, const DatasetPair& data);
 
-/// The same with what follows from the others filled in: ranks but the first have no folder.
-/// Throws: um::Error, one sentence for the user, where they do not go together.
+/// The same with what follows from the others filled in. Throws: um::Error, one sentence for the
+/// user, where they do not go together.
 [[nodiscard]] TrainerOptions checked_options(TrainerOptions options);
 
 /// What a checkpoint keeps of them, of a training on `context` whose batches are cut into
@@ -129,12 +129,6 @@ void expect_evaluation(const TrainerOptions& options, const DatasetPair& data);
 /// Batch norms whose gamma begins as 0, by name. Throws: um::Error where some are wanted and there
 /// are none.
 [[nodiscard]] std::vector<std::string> zeroed_norms(const TrainerOptions& options);
-
-/// What ranks that train the same on `context` must have alike, beside network, data and
-/// RankOptions::agreement: settings, which each may have read from a checkpoint of its own, whether
-/// each found one, and the tokenizer.
-[[nodiscard]] std::vector<NamedText> training_agreement(const TrainerOptions& options,
-                                                        const ExecutionContext& context);
 
 /// What a Trainer reports as it goes, to whoever listens: each may be empty.
 struct TrainerEvents {

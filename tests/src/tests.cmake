@@ -132,7 +132,7 @@ spillway_test(training_tests
 
 # One training on several ranks.
 spillway_test(rank_training_tests
-  SOURCES src/train/parts/*_test.cpp
+  SOURCES src/train/data_parallel/*_test.cpp
   LINK golden_files spillway::host)
 
 # Texts that a network continues.

@@ -71,10 +71,9 @@ knows(src/step/layers um nets src/ops src/step)
 knows(src/plan um um/text nets ${planning} prefetch/runtime src/ops src/step)
 knows(src/execute um nets prefetch prefetch/verify prefetch/simulate prefetch/placement prefetch/runtime prefetch/runtime/runner src/ops src/step src/plan)
 knows(src/profile um um/files nets prefetch prefetch/files src/ops src/ranks src/step src/plan src/execute)
-knows(src/train/parts um um/text nets nets/text prefetch prefetch/files src/io/data src/io src/ops src/plan src/profile
-      src/ranks src/step)
+knows(src/train/data_parallel um um/text prefetch src/ops src/plan src/profile src/ranks src/step)
 knows(src/train um um/files um/machine um/text nets nets/text ${planning} prefetch/runtime src/io src/ops src/io/data src/io/text
-      src/ranks src/step src/plan src/execute src/profile src/train/parts src/io/weights)
+      src/ranks src/step src/plan src/execute src/profile src/train/data_parallel src/io/weights)
 knows(src/evaluate um um/files nets nets/families nets/text prefetch src/io/data src/io src/ops src/step src/plan
       src/execute src/train src/io/weights)
 knows(src/sample um nets nets/families nets/text prefetch prefetch/files prefetch/planners prefetch/runtime src/io/data
@@ -108,10 +107,10 @@ knows(src/dropin/preload um um/dropin)
 knows(src/cli/terminal um)
 knows(src/cli/flags ${devices} um/files um/text nets/text ${training} src/io/onnx src/ranks src/sweep src/cli/terminal)
 set(for_commands ${devices} um/files um/text nets/text ${training} src/io/onnx src/cli/terminal src/cli/flags)
-knows(src/cli/train ${for_commands} src/ranks/mpi src/ranks src/report src/train/parts)
+knows(src/cli/train ${for_commands} src/ranks/mpi src/ranks src/report src/train/data_parallel)
 knows(src/cli/bench ${for_commands} ${benches})
 knows(src/cli ${for_commands} ${benches} src/evaluate src/io/text src/ranks/mpi src/ranks src/report src/sample src/sweep
-      src/train/parts src/cli/train src/cli/bench)
+      src/cli/train src/cli/bench)
 
 knows(tools/bench/dropin_kernels um/dropin)
 knows(tools/bench/loader_rate um nets src/io/data)

@@ -9,7 +9,7 @@
 #include "src/cli/flags/device_flags.h"
 #include "src/cli/flags/flag_values.h"
 #include "src/cli/terminal/terminal.h"
-#include "src/ranks/agreement.h"
+#include "src/ranks/collectives.h"
 #include "src/ranks/mpi/open_mpi.h"
 #include "src/ranks/rank_names.h"
 #include "um/error.h"
@@ -114,10 +114,6 @@ void ShardFlags::restore(std::optional<std::size_t> kept, const std::string& fol
   shards_ = *kept;
 }
 
-void ShardFlags::choose_device(std::string& device) const {
-  if (are_used()) device = device_of_rank(device, *communicator_);
-}
-
 void ShardFlags::expect_used() const {
   if (!ranks_.empty()) return;
   for (const CLI::Option* const option : between_ranks_) {
@@ -125,7 +121,7 @@ void ShardFlags::expect_used() const {
     throw um::Error{option->get_name() +
                     " is about what ranks tell each other; leave it out, or give --ranks"};
   }
-  if (are_wanted()) return;
+  if (shards_ > 0) return;
   for (const CLI::Option* const option : of_shards_) {
     if (option->count() == 0) continue;
     throw um::Error{option->get_name() +
@@ -146,50 +142,55 @@ std::unique_ptr<Communicator> ShardFlags::open() {
           "this process was started as one of several ranks, each of which would train for itself; "
           "give --ranks auto"};
     }
-    return shards_ > 0 ? alone_.end(0) : nullptr;
+    return nullptr;
   }
   const std::optional<std::size_t> wanted = parse_rank_count(ranks_);
   if (!started_with_ranks()) {
     if (!wanted) expect_alone();
-    if (wanted.value_or(1) == 1) return alone_.end(0);
+    if (wanted.value_or(1) == 1) return nullptr;
     throw um::Error{"--ranks " + ranks_ + " is for so many processes: start them with mpirun -n " +
                     ranks_ + " spillway train ... --ranks auto"};
   }
   std::unique_ptr<Communicator> opened = open_mpi(limits());
-  if (wanted && *wanted != opened->ranks()) {
+  if (wanted && *wanted != opened->size()) {
     throw um::Error{"--ranks " + ranks_ + ", but the launcher started " +
-                    std::to_string(opened->ranks()) + "; give --ranks auto, or start as many"};
+                    std::to_string(opened->size()) + "; give --ranks auto, or start as many"};
   }
   return opened;
 }
 
 void ShardFlags::join(std::size_t batch) {
   expect_used();
-  communicator_ = open();
-  if (are_used() && shards_ == 0) shards_ = usual_shards(batch);
+  mpi_ = open();
+  if (!ranks_.empty() && shards_ == 0) shards_ = usual_shards(batch);
+}
+
+void ShardFlags::choose_share(DeviceFlags& device) const {
+  if (shards_ == 0) return;
+  if (device.threads == 0) device.threads = static_cast<int>(own_processors());
+  device.device = device_of_rank(device.device, communicator());
 }
 
 RankOptions ShardFlags::options(const std::string& arguments, const std::string& device) const {
-  if (!are_used()) return {};
+  if (shards_ == 0) return {};
   RankOptions options{
-      .communicator = communicator_.get(),
-      .join_devices = joining_of(device, *communicator_, limits()),
+      .communicator = communicator(),
+      .join_devices = joining_of(device, communicator(), limits()),
       .shards = shards_,
       .buckets = bucket_.rule(),
       .chooses_buckets = bucket_.is_auto(),
       .reduction = reduction_ == "tree" ? RankReduction::kTree : RankReduction::kFastest,
       .divides_optimizer = zero_.divides_optimizer()};
-  if (communicator_->ranks() > 1) {
-    options.agreement = agreement_of_ranks(arguments, device);
-  }
+  if (communicator().size() > 1) options.agreement = agreement_of_ranks(arguments, device);
   return options;
 }
 
-std::size_t ShardFlags::usual_threads() const {
+// Returns this rank's share of the processors that it may use.
+std::size_t ShardFlags::own_processors() const {
   const std::string own = usable_processors();
   const auto processors = static_cast<std::size_t>(std::ranges::count(own, '1'));
-  const std::string place = communicator_->node() + " " + own;
-  const std::vector<std::string> places = gather_texts(*communicator_, place);
+  const std::string place = communicator().node() + " " + own;
+  const std::vector<std::string> places = all_gather_texts(communicator(), place);
   const auto sharing = static_cast<std::size_t>(std::ranges::count(places, place));
   return std::max(processors / sharing, std::size_t{1});
 }

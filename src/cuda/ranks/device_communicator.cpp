@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/cuda/kernels/kernels.h"
-#include "src/ranks/agreement.h"
+#include "src/ranks/collectives.h"
 #include "src/ranks/communicator.h"
 #include "src/ranks/rank_names.h"
 #include "um/error.h"
@@ -55,17 +55,17 @@ void CudaNumberKernels::fill(std::span<float> numbers, float value) const {
 // Exchanges a number between all ranks, because NCCL connects two ranks, and allocates memory for
 // that, at their first exchange.
 void meet(um::CudaApi& api, Communicator& ranks) {
-  const um::Bytes size{(2 * ranks.ranks() + 1) * sizeof(float)};
+  const um::Bytes size{(2 * ranks.size() + 1) * sizeof(float)};
   const auto free = [&](std::byte* memory) { api.free_device(memory); };
   const std::unique_ptr<std::byte, decltype(free)> memory{api.allocate_device(size), free};
   std::vector<std::span<const std::byte>> sends;
   std::vector<std::span<std::byte>> receives;
-  for (std::size_t i = 0; i < 2 * ranks.ranks(); i += 2) {
+  for (std::size_t i = 0; i < 2 * ranks.size(); i += 2) {
     sends.emplace_back(memory.get() + i * sizeof(float), sizeof(float));
     receives.emplace_back(memory.get() + (i + 1) * sizeof(float), sizeof(float));
   }
   ranks.exchange(sends, receives);
-  ranks.sum({reinterpret_cast<float*>(memory.get()) + 2 * ranks.ranks(), 1});
+  ranks.sum({reinterpret_cast<float*>(memory.get()) + 2 * ranks.size(), 1});
   ranks.finish();
 }
 
@@ -113,12 +113,12 @@ DeviceCommunicator::DeviceCommunicator(Communicator& ranks, Device device,
       time_limit_{options.time_limit} {}
 
 void DeviceCommunicator::exchange(SentPieces sends, ReceivedPieces receives) {
-  um::expects(ranks() == 1, "a library that reaches other devices");
+  um::expects(size() == 1, "a library that reaches other devices");
   copy_own(sends, receives);
 }
 
 void DeviceCommunicator::sum(std::span<float> /*numbers*/) {
-  um::expects(ranks() == 1, "a library that reaches other devices");
+  um::expects(size() == 1, "a library that reaches other devices");
 }
 
 void DeviceCommunicator::finish() {
@@ -135,7 +135,7 @@ void DeviceCommunicator::abort(std::string_view sentence) {
 }
 
 void DeviceCommunicator::copy_own(SentPieces sends, ReceivedPieces receives) const {
-  um::expects(sends.size() == ranks() && receives.size() == ranks(), "a piece for each rank");
+  um::expects(sends.size() == size() && receives.size() == size(), "a piece for each rank");
   um::expects(sends[rank()].size() == receives[rank()].size(), "what it sends to itself fits");
   stream().copy(sends[rank()], receives[rank()].data());
 }
@@ -145,12 +145,12 @@ std::unique_ptr<Communicator> join_devices(um::CudaApi& api, Communicator& ranks
                                            const std::string& library) {
   const um::CudaFacts facts = api.facts();
   expect_gpu_each(ranks.nodes(),
-                  gather_texts(ranks, facts.uuid.empty() ? facts.pci_bus : facts.uuid));
+                  all_gather_texts(ranks, facts.uuid.empty() ? facts.pci_bus : facts.uuid));
   api.enter_thread();  // NCCL joins with the calling thread's device
   DeviceCommunicator::Device device;
   device.stream = std::make_unique<ExchangeStream>(api);
   device.kernels = std::make_unique<CudaNumberKernels>(*device.stream);
-  if (ranks.ranks() == 1) {
+  if (ranks.size() == 1) {
     return std::make_unique<DeviceCommunicator>(ranks, std::move(device), options);
   }
   std::unique_ptr<Communicator> joined = join_nccl(ranks, std::move(device), options, library);

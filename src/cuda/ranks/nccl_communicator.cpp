@@ -38,7 +38,7 @@ NcclComm::Place place_of(Communicator& ranks, const NcclFunctions& nccl) {
   const std::array texts{NamedText{.name = "version of NCCL", .text = nccl.version}};
   expect_agreement(ranks, texts);
   NcclComm::Place place{
-      .id = {}, .ranks = static_cast<int>(ranks.ranks()), .rank = static_cast<int>(ranks.rank())};
+      .id = {}, .ranks = static_cast<int>(ranks.size()), .rank = static_cast<int>(ranks.rank())};
   if (ranks.rank() == 0) {
     const ncclResult_t result = nccl.get_unique_id(&place.id);
     if (result != ncclSuccess) {
@@ -149,7 +149,7 @@ void NcclCommunicator::exchange(SentPieces sends, ReceivedPieces receives) {
     auto* const on = stream().enter();
     copy_own(sends, receives);
     comm_.group([&] {
-      for (std::size_t r = 0; r < ranks(); ++r) {
+      for (std::size_t r = 0; r < size(); ++r) {
         if (r == rank()) continue;
         const auto peer = static_cast<int>(r);
         if (!sends[r].empty()) {

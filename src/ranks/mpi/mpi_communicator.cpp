@@ -120,7 +120,7 @@ class MpiCommunicator final : public Communicator {
 
   void exchange(SentPieces sends, ReceivedPieces receives) override;
   void sum(std::span<float> numbers) override;
-  [[nodiscard]] std::string library() const override { return ranks() > 1 ? "mpi" : "none"; }
+  [[nodiscard]] std::string library() const override { return size() > 1 ? "mpi" : "none"; }
   [[noreturn]] void abort(std::string_view sentence) override;
 
  private:

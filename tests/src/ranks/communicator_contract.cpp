@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "src/ranks/agreement.h"
+#include "src/ranks/collectives.h"
 #include "src/ranks/tree_reduction.h"
 #include "tests/refusal.h"
 #include "tests/src/ranks/shard_numbers.h"
+#include "um/error.h"
 
 namespace spillway::testing {
 namespace {
@@ -31,7 +33,7 @@ std::byte said(std::size_t from, std::size_t to, std::size_t i) {
 }
 
 void broadcasts(Communicator& communicator) {
-  for (std::size_t root = 0; root < communicator.ranks(); ++root) {
+  for (std::size_t root = 0; root < communicator.size(); ++root) {
     for (const std::size_t size : {0, 1, 16384, 16385, 1'000'003}) {
       std::vector<std::byte> bytes(size);
       for (std::size_t i = 0; i < size; ++i) {
@@ -51,11 +53,11 @@ std::size_t size_between(std::size_t from, std::size_t to) {
 }
 
 void exchanges_uneven_pieces(Communicator& communicator) {
-  std::vector<std::vector<std::byte>> sent(communicator.ranks());
-  std::vector<std::vector<std::byte>> received(communicator.ranks());
+  std::vector<std::vector<std::byte>> sent(communicator.size());
+  std::vector<std::vector<std::byte>> received(communicator.size());
   std::vector<std::span<const std::byte>> sends;
   std::vector<std::span<std::byte>> receives;
-  for (std::size_t r = 0; r < communicator.ranks(); ++r) {
+  for (std::size_t r = 0; r < communicator.size(); ++r) {
     sent[r].resize(size_between(communicator.rank(), r));
     for (std::size_t i = 0; i < sent[r].size(); ++i) sent[r][i] = said(communicator.rank(), r, i);
     received[r].resize(size_between(r, communicator.rank()));
@@ -63,7 +65,7 @@ void exchanges_uneven_pieces(Communicator& communicator) {
     receives.emplace_back(received[r]);
   }
   communicator.exchange(sends, receives);
-  for (std::size_t r = 0; r < communicator.ranks(); ++r) {
+  for (std::size_t r = 0; r < communicator.size(); ++r) {
     for (std::size_t i = 0; i < received[r].size(); ++i) {
       require(received[r][i] == said(r, communicator.rank(), i), "another byte", i);
     }
@@ -76,7 +78,7 @@ void sums(Communicator& communicator) {
     std::vector<float> numbers(n);
     for (std::size_t i = 0; i < n; ++i) numbers[i] = static_cast<float>(i + communicator.rank());
     communicator.sum(numbers);
-    const std::size_t ranks = communicator.ranks();
+    const std::size_t ranks = communicator.size();
     for (std::size_t i = 0; i < n; ++i) {
       require(numbers[i] == static_cast<float>(ranks * i + ranks * (ranks - 1) / 2), "another sum",
               i);
@@ -86,13 +88,38 @@ void sums(Communicator& communicator) {
 
 void gathers_texts(Communicator& communicator) {
   const auto text_of = [](std::size_t rank) { return std::string(rank * rank * 100, 'a'); };
-  const std::vector<std::string> texts = gather_texts(communicator, text_of(communicator.rank()));
-  require(texts.size() == communicator.ranks(), "a text of each rank");
+  const std::vector<std::string> texts =
+      all_gather_texts(communicator, text_of(communicator.rank()));
+  require(texts.size() == communicator.size(), "a text of each rank");
   for (std::size_t r = 0; r < texts.size(); ++r) require(texts[r] == text_of(r), "the same text");
 }
 
+void broadcasts_texts(Communicator& communicator) {
+  const std::vector<std::string> of_rank_zero{"", "flags", std::string(20'000, 'a')};
+  std::vector<std::string> texts;
+  if (communicator.rank() == 0) texts = of_rank_zero;
+  broadcast(communicator, texts);
+  require(texts == of_rank_zero, "the texts of rank zero");
+  texts.resize(communicator.rank());
+  const auto lists = all_gather_lists(communicator, texts);
+  require(lists.size() == communicator.size(), "a list of each rank");
+  for (std::size_t r = 0; r < lists.size(); ++r) require(lists[r].size() == r, "the same list");
+}
+
+// All ranks get the sentence of rank zero's failure, and can continue afterwards.
+void fails_on_rank_zero(Communicator& communicator) {
+  bool has_followed = communicator.rank() == 0;
+  const std::string sentence = test::refusal([&] {
+    on_rank_zero(
+        communicator, [] { throw um::Error{"the disk is full"}; }, [&] { has_followed = true; });
+    return true;
+  });
+  require(sentence == "the disk is full", sentence);
+  require(has_followed, "other ranks have work of their own");
+}
+
 void tells_places(Communicator& communicator) {
-  const std::vector<std::string> nodes = gather_texts(communicator, communicator.node());
+  const std::vector<std::string> nodes = all_gather_texts(communicator, communicator.node());
   require(nodes == communicator.nodes(), "nodes by rank");
   std::size_t before = 0;
   std::size_t all = 0;
@@ -112,8 +139,8 @@ void agrees(Communicator& communicator) {
 
 // All ranks get the same error, and can continue afterwards.
 void disagrees(Communicator& communicator) {
-  if (communicator.ranks() == 1) return;
-  const bool is_last = communicator.rank() + 1 == communicator.ranks();
+  if (communicator.size() == 1) return;
+  const bool is_last = communicator.rank() + 1 == communicator.size();
   const std::vector<NamedText> texts = {{"data", "digits"}, {"threads", is_last ? "2" : "1"}};
   const std::string sentence = test::refusal([&] {
     expect_agreement(communicator, texts);
@@ -121,7 +148,7 @@ void disagrees(Communicator& communicator) {
   });
   require(sentence.find("the ranks differ in threads: rank") == 0, sentence);
   require(sentence.find("data") == std::string::npos, sentence);
-  for (const std::string& other : gather_texts(communicator, sentence)) {
+  for (const std::string& other : all_gather_texts(communicator, sentence)) {
     require(other == sentence, "another sentence: " + other);
   }
 }
@@ -166,11 +193,13 @@ void reduces_by_the_tree(Communicator& communicator) {
 // Uses slices of more than one piece.
 void reduces_many_numbers(Communicator& communicator) { reduces(communicator, 5, 1'100'003); }
 
-constexpr std::array<Promise, 9> kContract = {{
+constexpr std::array<Promise, 11> kContract = {{
     {"broadcasts", broadcasts},
     {"exchanges_uneven_pieces", exchanges_uneven_pieces},
     {"sums", sums},
     {"gathers_texts", gathers_texts},
+    {"broadcasts_texts", broadcasts_texts},
+    {"fails_on_rank_zero", fails_on_rank_zero},
     {"tells_places", tells_places},
     {"agrees", agrees},
     {"disagrees", disagrees},

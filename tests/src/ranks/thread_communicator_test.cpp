@@ -18,6 +18,13 @@ namespace {
 using namespace std::chrono_literals;
 using namespace testing;
 
+TEST(SelfCommunicator, KeepsWhatACommunicatorPromises) {
+  EXPECT_EQ(self_communicator().size(), 1U);
+  for (const Promise& promise : communicator_contract()) {
+    EXPECT_NO_THROW(promise.check(self_communicator())) << promise.name;
+  }
+}
+
 TEST(ThreadRanks, KeepWhatACommunicatorPromises) {
   for (std::size_t ranks = 1; ranks <= 5; ++ranks) {
     ThreadRanks group{ranks};

@@ -43,7 +43,8 @@ class Train : public testing::Test {
                            evaluated.push_back(step);
                            return after_evaluation;
                          },
-                     .on_checkpoint = [&](auto step) { saved.push_back(step); }});
+                     .on_checkpoint = [&](auto step) { saved.push_back(step); }},
+                    is_stopped);
   }
 
   DatasetPair data = small_data();
@@ -53,6 +54,7 @@ class Train : public testing::Test {
   Steps evaluated;
   AfterEvaluation after_evaluation = AfterEvaluation::kGoOn;
   Steps saved;
+  std::function<bool()> is_stopped;
 };
 
 TEST_F(Train, EndsWithTheEpochsWhenTheyAreFewerSteps) {
@@ -90,6 +92,15 @@ TEST_F(Train, DoesNothingWhenAllStepsAreDone) {
 TEST_F(Train, SavesAsOftenAsAskedAndAtTheEnd) {
   train({.steps = 7, .checkpoint_every = 2});
   EXPECT_EQ(saved, (Steps{2, 4, 6, 7}));
+}
+
+// The fourth call is before the first batch of the evaluation that follows the third step.
+TEST_F(Train, IsStoppedInAnEvaluation) {
+  is_stopped = [calls = 0]() mutable { return ++calls == 4; };
+  EXPECT_THROW(train({.epochs = 2}), Interrupted);
+  EXPECT_EQ(steps.rbegin()->first, 3U);
+  EXPECT_TRUE(evaluated.empty());
+  EXPECT_EQ(saved, Steps{3});
 }
 
 // The same however often it stops: the rate is a function of the step. Halved every two steps.

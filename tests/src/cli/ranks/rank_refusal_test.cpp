@@ -190,7 +190,7 @@ TEST_F(RefusedRanks, EndAlikeWhereTheFirstOnesDiskIsFull) {
       {"--steps 9 --eval-every 0 --ranks auto --json /dev/full --checkpoint", folder.file("run")});
   const Outcome outcome = run_ranks(2, training);
   expect_once(outcome, kFailure, "cannot write /dev/full: ");
-  expect_parts(outcome.errors, {"; the checkpoint is of step 2, and --resume goes on from there"});
+  expect_parts(outcome.errors, {"; the checkpoint is of step 1, and --resume goes on from there"});
   EXPECT_EQ(outcome.errors.find("interrupted"), std::string::npos) << outcome.errors;
 }
 

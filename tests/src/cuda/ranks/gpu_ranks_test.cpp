@@ -111,7 +111,7 @@ TrainerOptions training_options(Communicator& process) {
           .step = {.batch = 16, .convolution = ConvolutionAlgorithm::kDirect},
           .memory = {.budget = "min+50%"},
           .training = {.steps = 4, .evaluate_every = 0},
-          .ranks = {.communicator = &process,
+          .ranks = {.communicator = process,
                     .shards = 4,
                     .buckets = {.first = um::Bytes{64}, .others = um::Bytes{512}}}};
 }

@@ -27,7 +27,7 @@ TrainerOptions trainer_options(Communicator& process) {
           // The driver does not see kernels launched by a Trainer and cannot repeat them.
           .memory = {.mode = MemoryMode::kResident, .space = {.gpu = {.graph = false}}},
           .training = {.steps = 3, .evaluate_every = 0},
-          .ranks = {.communicator = &process,
+          .ranks = {.communicator = process,
                     .shards = 4,
                     .buckets = {.first = um::Bytes{64}, .others = um::Bytes{512}}}};
 }
@@ -85,7 +85,8 @@ TEST(TwoGpuTrainer, DividesTheOptimizer) {
   };
   expect_same_on_two_gpus([&](TrainerOptions& options) {
     divided(options);
-    options.checkpoint.folder = options.ranks.communicator->ranks() == 2 ? folder.file("two") : "";
+    options.checkpoint.folder =
+        options.ranks.communicator.get().size() == 2 ? folder.file("two") : "";
   });
   const auto longer = [&](TrainerOptions& options) {
     divided(options);

@@ -12,8 +12,8 @@
 
 #include "prefetch/block_sizes.h"
 #include "prefetch/interconnect.h"
-#include "src/train/parts/rank_step.h"
-#include "src/train/parts/rank_training.h"
+#include "src/train/data_parallel/rank_options.h"
+#include "src/train/data_parallel/rank_step.h"
 #include "tests/src/cuda/ranks/nccl_ranks.h"
 #include "tests/src/cuda/ranks/two_gpus.h"
 #include "tests/src/cuda/ranks/waiting_gpus.h"
@@ -88,7 +88,7 @@ RankTrained train_rank(Opened& opened, const RankOptions& ranks, const RankTrain
   const Bytes budget =
       mode == MemoryMode::kResident ? workload.need().resident : workload.need().smallest;
   const Plans plans = plans_of(workload, budget, mode);
-  Session session{context, workload, plans, mode, {}, {}, StopAfter::kTask, ranks};
+  Session session{context, workload, plans, mode, {}, {}, ranks};
   session.state().initialise(1);
   const DatasetPair data{
       .train = std::make_unique<SyntheticDataset>(kImage, kClasses, 3 * kBatch, 1, Split::kTrain),
@@ -104,10 +104,10 @@ RankTrained train_rank(Opened& opened, const RankOptions& ranks, const RankTrain
   return trained;
 }
 
-RankOptions rank_options(Communicator& process, Communicator* device,
+RankOptions rank_options(Communicator& process, Communicator& device,
                          const RankTraining& training) {
-  return {.communicator = &process,
-          .near_communicator = device,
+  return {.communicator = process,
+          .device_communicator = device,
           .shards = training.shards,
           .buckets = {.first = Bytes{64}, .others = Bytes{16U << 10U}},
           .reduction = training.reduction};
@@ -120,7 +120,7 @@ std::vector<RankTrained> train_on_host(std::size_t ranks, const RankTraining& tr
   const auto errors = on_ranks(group, [&](Communicator& process) {
     Opened opened = this_machine();
     trained[process.rank()] =
-        train_rank(opened, rank_options(process, nullptr, training), training);
+        train_rank(opened, rank_options(process, process, training), training);
   });
   EXPECT_EQ(errors, no_errors(group));
   return trained;
@@ -155,7 +155,7 @@ OnGpus train_on_gpus(const RankTraining& training) {
     const std::size_t rank = process.rank();
     const auto devices = join_gpus(*gpus[rank], process);
     result.trained[rank] =
-        train_rank(opened[rank], rank_options(process, devices.get(), training), training);
+        train_rank(opened[rank], rank_options(process, *devices, training), training);
   });
   result.had_to_let_go = waiting && waiting->had_to_let_go();
   waiting.reset();

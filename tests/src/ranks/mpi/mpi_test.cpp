@@ -66,7 +66,8 @@ class Mpi : public ::testing::Test {
 };
 
 constexpr const char* kContract =
-    "broadcasts\nexchanges_uneven_pieces\nsums\ngathers_texts\ntells_places\nagrees\ndisagrees\n"
+    "broadcasts\nexchanges_uneven_pieces\nsums\ngathers_texts\nbroadcasts_texts\n"
+    "fails_on_rank_zero\ntells_places\nagrees\ndisagrees\n"
     "reduces_by_the_tree\nreduces_many_numbers\n";
 
 void expect_success(const Outcome& outcome, const std::string& output) {

@@ -16,7 +16,7 @@
 
 #include "src/io/file_digest.h"
 #include "src/profile/interconnect_profiler.h"
-#include "src/ranks/agreement.h"
+#include "src/ranks/collectives.h"
 #include "src/ranks/mpi/open_mpi.h"
 #include "src/ranks/tree_reduction.h"
 #include "tests/src/ranks/communicator_contract.h"
@@ -74,7 +74,7 @@ void digest(Communicator& communicator, std::size_t number) {
 void large_message(Communicator& communicator, std::size_t number) {
   std::vector<std::byte> sent(number, static_cast<std::byte>(communicator.rank() + 1));
   std::vector<std::byte> received(number);
-  const std::size_t ranks = communicator.ranks();
+  const std::size_t ranks = communicator.size();
   const std::size_t before = (communicator.rank() + ranks - 1) % ranks;
   std::vector<std::span<const std::byte>> sends(ranks);
   std::vector<std::span<std::byte>> receives(ranks);
@@ -90,7 +90,7 @@ void large_message(Communicator& communicator, std::size_t number) {
 // Prints the shortest of `number` times of both ways to sum 25 MiB, run in turn, in microseconds.
 void both_sums(Communicator& communicator, std::size_t number) {
   std::vector<float> numbers(25UL * 1024 * 256);
-  const TreeReduction reduction{communicator, communicator.ranks()};
+  const TreeReduction reduction{communicator, communicator.size()};
   const std::vector<std::span<const float>> nodes = {numbers};
   std::vector<std::byte> scratch(reduction.scratch_size(numbers.size()).count());
   const auto time = [&](const auto& work) {
@@ -126,9 +126,9 @@ void interconnect(Communicator& communicator, std::size_t) {
 // Meets the other ranks `number` times; each rank is late once in a while.
 void rounds(Communicator& communicator, std::size_t number) {
   for (std::size_t i = 0; i < number; ++i) {
-    const std::size_t late = i % (communicator.ranks() + 1);
+    const std::size_t late = i % (communicator.size() + 1);
     if (late == communicator.rank()) std::this_thread::sleep_for(std::chrono::milliseconds{5});
-    const auto values = gather_values(communicator, i * 1000 + communicator.rank());
+    const auto values = all_gather_values(communicator, i * 1000 + communicator.rank());
     for (std::size_t r = 0; r < values.size(); ++r) {
       if (values[r] != i * 1000 + r) throw std::logic_error{"a value of another round"};
     }

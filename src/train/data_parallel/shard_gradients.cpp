@@ -1,4 +1,4 @@
-#include "src/train/parts/shard_gradients.h"
+#include "src/train/data_parallel/shard_gradients.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "src/train/parts/rank_plans.h"
+#include "src/train/data_parallel/rank_plans.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -8,10 +8,8 @@
 #include "src/plan/bucket_choice.h"
 #include "src/plan/state_choice.h"
 #include "src/profile/interconnect_profiler.h"
-#include "src/ranks/agreement.h"
-#include "src/train/parts/rank_messages.h"
-#include "src/train/parts/rank_step.h"
-#include "src/train/parts/rank_training.h"
+#include "src/ranks/collectives.h"
+#include "src/train/data_parallel/rank_step.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -65,15 +63,16 @@ void take_times(const json& times, std::span<const RepeatedStep> steps,
 ChosenBuckets choose_rank_buckets(const RankOptions& ranks, const Workload& near,
                                   const TimedSteps& timed, const SizeModel& size_model,
                                   um::Bytes budget, const PlanRequest& request) {
-  Communicator& communicator = *ranks.communicator;
-  const ShardedBatch batch = shard_batch(ranks, ranks.shards * near.training_steps().back().batch);
+  Communicator& communicator = ranks.communicator;
+  const ShardedBatch batch =
+      shard_batch(ranks, ranks.shards.value() * near.training_steps().back().batch);
   const auto with_buckets = [&](const prefetch::BucketRule& rule) {
     return near.with_buckets(size_model, rule, [&](const Step& last) {
       return RankStep::near_memory(batch, ranks, last);
     });
   };
   ChosenBuckets chosen{.rule = ranks.buckets};
-  on_first_rank(communicator, [&] {
+  on_rank_zero(communicator, [&] {
     chosen.rule =
         choose_buckets(near.training().graph, ranks.buckets, *request.planner,
                        [&](const prefetch::BucketRule& rule, const prefetch::Planner& planner) {
@@ -81,7 +80,7 @@ ChosenBuckets choose_rank_buckets(const RankOptions& ranks, const Workload& near
                                              with_planner(request, planner));
                        });
   });
-  share_first(communicator, chosen.rule);
+  broadcast(communicator, chosen.rule);
   if (chosen.rule == ranks.buckets) return chosen;
   auto other = with_buckets(chosen.rule);
   if (any_rank(communicator, !fits(*other, size_model, budget, request))) {
@@ -92,25 +91,23 @@ ChosenBuckets choose_rank_buckets(const RankOptions& ranks, const Workload& near
   return chosen;
 }
 
-std::optional<prefetch::Interconnect> share_profiles(const RankOptions& ranks,
-                                                     ExecutionContext& context, um::Bytes limit,
-                                                     std::span<const RepeatedStep> steps,
-                                                     std::vector<Profile>& profiles) {
-  Communicator& communicator = *ranks.communicator;
-  const bool is_own = is_first(&communicator);
-  const std::string text =
-      gather_texts(communicator, is_own ? times_by_name(steps, profiles).dump() : std::string{})
-          .front();
-  take_times(json::parse(text), steps, profiles);  // the first rank may have some twice
-  prefetch::LinkProfile link = profiles.back().link;
-  share_first(communicator, link);
-  for (Profile& profile : profiles) profile.link = link;
+std::optional<prefetch::Interconnect> broadcast_profiles(const RankOptions& ranks,
+                                                         ExecutionContext& context, um::Bytes limit,
+                                                         std::span<const RepeatedStep> steps,
+                                                         std::vector<Profile>& profiles) {
+  Communicator& communicator = ranks.communicator;
   Profile& last = profiles.back();
   const prefetch::TaskGraph& graph = steps.back().step.graph;
-  if (communicator.ranks() == 1) {
+  if (communicator.size() == 1) {
     last.exchanges.assign(graph.exchanges.size(), {});
     return std::nullopt;
   }
+  std::string text = communicator.rank() == 0 ? times_by_name(steps, profiles).dump() : "";
+  broadcast(communicator, text);
+  take_times(json::parse(text), steps, profiles);  // rank zero may have some twice
+  prefetch::LinkProfile link = last.link;
+  broadcast(communicator, link);
+  for (Profile& profile : profiles) profile.link = link;
   const RankMemory memory{communicator, ranks.between_near_memory(), context.device->memory()};
   prefetch::Interconnect interconnect = measure_interconnect(memory);
   interconnect.compute_speed = compute_speed_while_exchanging(

@@ -55,7 +55,7 @@ struct Trained {
   const auto errors = on_ranks(group, [&](Communicator& communicator) {
     Trained& of_rank = trained[communicator.rank()];
     TrainerOptions own = options;
-    own.ranks.communicator = &communicator;
+    own.ranks.communicator = communicator;
     Trainer trainer{
         test::small_context(), own, {.on_step = [&](auto, auto, const StepReport& report) {
           of_rank.losses.push_back(report.loss);

@@ -22,7 +22,7 @@
 #include "tests/refusal.h"
 #include "tests/src/ranks/on_ranks.h"
 #include "tests/src/small_training.h"
-#include "tests/src/train/parts/trained_ranks.h"
+#include "tests/src/train/data_parallel/trained_ranks.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway {
@@ -63,7 +63,7 @@ std::vector<Plan> plans_on(std::size_t ranks, const TrainerOptions& options, Tol
   std::vector<Plan> plans;
   const auto errors = on_ranks(group, [&](Communicator& communicator) {
     TrainerOptions own = options;
-    own.ranks.communicator = &communicator;
+    own.ranks.communicator = communicator;
     const bool is_first = communicator.rank() == 0;
     Trainer trainer{test::small_context(),
                     own,
@@ -110,6 +110,7 @@ TEST(KeptPlans, OfOneProcessKeepTheBitsOfATrainingThatIsPlannedOtherwise) {
   options.memory.budget = "100%";
   options.training.steps = 4;
   options.checkpoint.folder.clear();
+  options.ranks = {};
   const auto run = [](const TrainerOptions& own, Told& told) {
     Trainer trainer{test::small_context(), own, {.on_warning = [&](const std::string& sentence) {
                       told.warnings.push_back(sentence);
@@ -185,12 +186,10 @@ class KeptAlgorithms : public ::testing::Test {
   KeptPlans kept() {
     const std::string file = folder.file("plan.json");
     prefetch::write_json(prefetch::to_json(plan, workload.training().graph), file);
-    return {RankOptions{.communicator = end.get()}, {file}};
+    return {self_communicator(), {file}};
   }
 
   test::TemporaryFolder folder;
-  ThreadRanks alone{1};
-  std::unique_ptr<Communicator> end = alone.end(0);
   Workload workload{two_convolutions(), MachineSizeModel{}, {.batch = 8}};
   Plan plan =
       make_plans(workload,
@@ -233,8 +232,7 @@ TEST(KeptPlans, ThatCannotBeReadEndAllRanks) {
   const test::TemporaryFolder folder;
   ThreadRanks group{2};
   const auto errors = on_ranks(group, [&](Communicator& communicator) {
-    const RankOptions options{.communicator = &communicator};
-    KeptPlans{options, {folder.file("none.json")}};
+    KeptPlans{communicator, {folder.file("none.json")}};
   });
   EXPECT_NE(errors[0].find("none.json"), std::string::npos) << errors[0];
   EXPECT_EQ(errors[0], errors[1]);

@@ -13,7 +13,7 @@
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
 #include "src/step/sub_step.h"
-#include "src/train/parts/rank_training.h"
+#include "src/train/data_parallel/rank_options.h"
 #include "um/bytes.h"
 
 namespace spillway {
@@ -25,8 +25,8 @@ struct ChosenBuckets {
   std::vector<prefetch::Profile> profiles;  ///< of `near`, where that is there
 };
 
-/// The buckets that all ranks use: those of choose_buckets() on the first rank, beside those of the
-/// options, where all ranks have room for them. `near` are this rank's steps with state near and
+/// Returns the buckets that all ranks use: those of choose_buckets() on rank zero where all ranks
+/// have room for them, else those of the options. `near` are this rank's steps with state near and
 /// the buckets of the options; `timed` are the same, with state as it was measured. All ranks call
 /// this. Throws: what Communicator throws.
 [[nodiscard]] ChosenBuckets choose_rank_buckets(const RankOptions& ranks, const Workload& near,
@@ -34,15 +34,15 @@ struct ChosenBuckets {
                                                 const SizeModel& size_model, um::Bytes budget,
                                                 const PlanRequest& request);
 
-/// Gives all ranks the first one's times of the tasks that it has, by name, and of its link, so
-/// that ranks with the same steps make the same plans; and to the last of the steps what its
-/// exchanges take, and tasks beside them, as measured now between the ranks: for tasks within
-/// `limit` of near memory, beside which exchanges take some mebibytes; all is given back.
-/// `profiles` are those of `steps`, on the same kind of machine. Returns what was measured; nothing
-/// where there is one rank. Throws: what Communicator throws; um::OutOfMemory.
-std::optional<prefetch::Interconnect> share_profiles(const RankOptions& ranks,
-                                                     ExecutionContext& context, um::Bytes limit,
-                                                     std::span<const RepeatedStep> steps,
-                                                     std::vector<prefetch::Profile>& profiles);
+/// Broadcasts rank zero's times of tasks, by name, and of its link, so that ranks with the same
+/// steps make the same plans. Measures exchanges between the ranks, and tasks beside them within
+/// `limit` of near memory, for the last of the steps; they take some mebibytes, which are freed
+/// again. The exchanges of a single rank take no time. `profiles` are those of `steps`, on the same
+/// kind of machine. Returns the measured interconnect; nullopt for a single rank. Throws: what
+/// Communicator throws; um::OutOfMemory.
+std::optional<prefetch::Interconnect> broadcast_profiles(const RankOptions& ranks,
+                                                         ExecutionContext& context, um::Bytes limit,
+                                                         std::span<const RepeatedStep> steps,
+                                                         std::vector<prefetch::Profile>& profiles);
 
 }  // namespace spillway

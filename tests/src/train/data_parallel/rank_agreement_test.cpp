@@ -1,5 +1,7 @@
 // Settings that ranks must share before they train together: all ranks report a difference. The
 // first rank prints the warnings of the others.
+#include "src/train/rank_agreement.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,12 +15,12 @@
 
 #include "nets/builder.h"
 #include "src/ranks/thread_communicator.h"
-#include "src/train/parts/rank_training.h"
+#include "src/train/data_parallel/rank_warnings.h"
 #include "src/train/trainer.h"
 #include "tests/src/io/images/image_files.h"
 #include "tests/src/ranks/on_ranks.h"
 #include "tests/src/small_training.h"
-#include "tests/src/train/parts/trained_ranks.h"
+#include "tests/src/train/data_parallel/trained_ranks.h"
 
 namespace spillway {
 namespace {
@@ -60,8 +62,8 @@ std::string said_of(const std::function<DatasetPair()>& usual,
   ThreadRanks group{3};
   const auto errors = on_ranks(group, [&](Communicator& communicator) {
     const DatasetPair data = communicator.rank() == 2 ? other() : usual();
-    expect_ranks_agree({.communicator = &communicator}, test::small_network(), data,
-                       test::small_context());
+    expect_ranks_agree({.network = test::small_network(), .ranks = {.communicator = communicator}},
+                       data, test::small_context());
   });
   for (const std::string& error : errors) EXPECT_EQ(error, errors[0]);
   return errors[0];
@@ -110,7 +112,7 @@ std::string refusal_of(const std::function<void(TrainerOptions&)>& usual,
   ThreadRanks group{2};
   const auto errors = on_ranks(group, [&](Communicator& communicator) {
     TrainerOptions own = options_of(test::small_network());
-    own.ranks.communicator = &communicator;
+    own.ranks.communicator = communicator;
     (communicator.rank() == 0 ? usual : other)(own);
     Trainer{test::small_context(), own};
   });
@@ -158,8 +160,7 @@ TEST(RankWarnings, AreToldOnceWithTheirRank) {
   std::vector<std::vector<std::string>> told(3);
   const auto errors = on_ranks(group, [&](Communicator& communicator) {
     const std::size_t rank = communicator.rank();
-    const RankOptions options{.communicator = &communicator};
-    RankWarnings warnings{options};
+    RankWarnings warnings{communicator};
     warnings.add(rank == 2 ? "of the last one" : "of two");
     if (rank > 0) warnings.add("of the others");
     EXPECT_EQ(warnings.are_there(), rank > 0);
@@ -192,7 +193,7 @@ TEST(RankWarnings, NameEachBrokenImageOnce) {
   std::vector<std::string> heard;
   const auto errors = on_ranks(group, [&](Communicator& communicator) {
     TrainerOptions own = options;
-    own.ranks.communicator = &communicator;
+    own.ranks.communicator = communicator;
     const bool is_first = communicator.rank() == 0;
     Trainer trainer{test::small_context(), own, {.on_warning = [&](const std::string& sentence) {
                       if (is_first) heard.push_back(sentence);

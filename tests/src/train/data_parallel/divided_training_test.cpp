@@ -8,7 +8,7 @@
 #include "src/plan/plans.h"
 #include "src/train/trainer.h"
 #include "tests/src/small_training.h"
-#include "tests/src/train/parts/trained_ranks.h"
+#include "tests/src/train/data_parallel/trained_ranks.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway {
@@ -136,7 +136,7 @@ TEST(DividedTraining, NeedsAsMuchLessAsTheFormulaSays) {
       TrainerOptions options = wide_options();
       options.step.optimizer = optimizer;
       options.ranks.divides_optimizer = is_divided;
-      options.ranks.communicator = &communicator;
+      options.ranks.communicator = communicator;
       const Trainer trainer{test::small_context(), options};
       if (communicator.rank() == 0) resident = trainer.need().resident;
     }));

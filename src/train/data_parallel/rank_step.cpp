@@ -1,18 +1,19 @@
-#include "src/train/parts/rank_step.h"
+#include "src/train/data_parallel/rank_step.h"
 
+#include <cstdint>
+#include <numeric>
 #include <utility>
 
 #include "prefetch/block_sizes.h"
-#include "src/ranks/agreement.h"
-#include "src/train/parts/rank_messages.h"
-#include "src/train/parts/shard_gradients.h"
+#include "src/ranks/collectives.h"
+#include "src/train/data_parallel/shard_gradients.h"
 
 namespace spillway {
 namespace {
 
 using um::Bytes;
 
-// Of the state of this role in near memory.
+// Returns the size of the running statistics in near memory.
 Bytes statistics_of(const Step& step) {
   Bytes size;
   for (const StateBlock& block : step.state) {
@@ -52,8 +53,8 @@ void ShardStatistics::end_shard(std::size_t shard) {
 void ShardStatistics::end_batch() {
   if (count_ == 0) return;
   const std::size_t shards = batch_.tree.shards();
-  gather_shards(communicator_, shards, count_ * sizeof(float),
-                std::as_writable_bytes(std::span{left_by(0).data(), shards * count_}));
+  all_gather_shards(communicator_, shards, count_ * sizeof(float),
+                    std::as_writable_bytes(std::span{left_by(0).data(), shards * count_}));
   const std::span<float> sum = left_by(0);
   for (std::size_t shard = 1; shard < shards; ++shard) {
     communicator_.kernels().add(sum, left_by(shard));
@@ -95,22 +96,15 @@ Bytes RankStep::near_memory(const ShardedBatch& batch, const RankOptions& option
 RankStep::RankStep(const ShardedBatch& batch, const RankOptions& options, GradientBuckets gradients,
                    std::vector<std::span<float>> statistics, um::Memory& memory)
     : batch_{batch},
-      communicator_{*options.communicator},
+      communicator_{options.communicator.get()},
       gradients_{batch, options, std::move(gradients), memory},
       statistics_{batch, options.between_near_memory(), std::move(statistics), memory},
       results_(batch.tree.shards()) {}
 
-RankNews RankStep::begin_batch(const RankNews& own) {
-  RankNews all;
-  for (const RankNews& of_rank : gather_values(communicator_, own)) {
-    all.counted += of_rank.counted;
-    all.wants_stop = all.wants_stop || of_rank.wants_stop;
-    all.has_warnings = all.has_warnings || of_rank.has_warnings;
-  }
-  return all;
+std::size_t RankStep::begin_batch(std::size_t counted) {
+  const auto all = all_gather_values(communicator_, std::uint64_t{counted});
+  return std::accumulate(all.begin(), all.end(), std::size_t{0});
 }
-
-bool RankStep::any_stops(bool own) { return any_rank(communicator_, own); }
 
 void RankStep::begin_shard(std::size_t shard) {
   gradients_.begin_shard(shard);
@@ -125,8 +119,8 @@ void RankStep::end_shard(std::size_t shard, const ShardResult& result) {
 
 ShardResult RankStep::end_batch() {
   statistics_.end_batch();
-  gather_shards(communicator_, results_.size(), sizeof(ShardResult),
-                std::as_writable_bytes(std::span{results_}));
+  all_gather_shards(communicator_, results_.size(), sizeof(ShardResult),
+                    std::as_writable_bytes(std::span{results_}));
   ShardResult all;
   for (const ShardResult& result : results_) {
     all.loss += result.loss;

@@ -8,7 +8,7 @@
 #include "src/ranks/tree_reduction.h"
 #include "src/step/shard_steps.h"
 #include "src/step/step.h"
-#include "src/train/parts/rank_training.h"
+#include "src/train/data_parallel/rank_options.h"
 #include "um/bytes.h"
 #include "um/memory.h"
 
@@ -18,23 +18,23 @@ namespace spillway {
 struct BucketExchange {
   prefetch::Collective collective = prefetch::Collective::kAllReduce;
   NumberSlice whole;                 ///< blocks that are summed for all ranks
-  std::vector<NumberSlice> divided;  ///< blocks of which each rank has a slice
+  std::vector<NumberSlice> divided;  ///< blocks that each rank has a slice of
 };
 
-/// Where the gradients are that the sub-steps of a batch add up: floats, bucket after bucket.
+/// The gradients that the sub-steps of a batch add up: floats, bucket after bucket.
 struct GradientBuckets {
   std::span<float> numbers;               ///< of all
   std::vector<BucketExchange> exchanges;  ///< by TaskGraph::exchanges
 };
 
 /// Adds up the gradients of one rank's shards in the order of the ShardTree, and with those of
-/// other ranks. The sub-steps write and add to the node that is being made; the nodes before it,
-/// whose sums are not yet due, wait in memory of their own.
+/// other ranks. The sub-steps write and add to the node that is being made. Earlier nodes wait in
+/// memory of their own until their sums are due.
 ///
 /// Thread safety: exchange() on one thread while the last shard's step is under way; else none.
 class ShardGradients {
  public:
-  /// Near memory that it takes, for gradients of so many bytes in all, in such buckets.
+  /// Returns the near memory that it takes for `gradients` in `buckets`.
   [[nodiscard]] static um::Bytes near_memory(const ShardedBatch& batch, const RankOptions& options,
                                              um::Bytes gradients,
                                              std::span<const BucketExchange> buckets);
@@ -47,13 +47,15 @@ class ShardGradients {
   /// To be called before and after the step of each shard of this rank, in order.
   void begin_shard(std::size_t shard);
   void end_shard(std::size_t shard);
-  /// Of the last shard's step, by TaskGraph::exchanges: the gradients of a bucket, complete on this
-  /// rank, become the sums over all shards, those that are divided in this rank's slice; or the
-  /// parameters that lie in their memory are gathered. Throws: what Communicator throws.
+  /// Makes one of TaskGraph::exchanges of the last shard's step: the gradients of a bucket,
+  /// complete on this rank, become the sums over all shards, those that are divided in this rank's
+  /// slice; or the parameters that lie in their memory are gathered. Throws: what Communicator
+  /// throws.
   void exchange(std::uint32_t exchange);
 
  private:
-  // Of this rank's sums of these numbers: to those of all shards, in all of them or in its slice.
+  // Turns this rank's sums of these numbers into those of all shards, in all of them or in its
+  // slice.
   enum class Sum { kWhole, kSlice };
   void add_up(const NumberSlice& numbers, Sum sum);
   [[nodiscard]] std::span<float> waiting(std::size_t place) const;
@@ -67,17 +69,17 @@ class ShardGradients {
   std::size_t waits_ = 0;
 };
 
-/// Where the gradients that the sub-steps of a batch add up (Step::gradients) lie in one block of
+/// Places the gradients that the sub-steps of a batch add up (Step::gradients) in one block of
 /// memory: bucket after bucket where the step exchanges them, each aligned.
 class GradientLayout {
  public:
   explicit GradientLayout(const Step& step);
 
-  /// Of all of them, with what is between.
+  /// The size of all of them, padding included.
   [[nodiscard]] um::Bytes size() const { return size_; }
-  /// Where each begins, by Step::gradients.
+  /// Offsets by Step::gradients.
   [[nodiscard]] const std::vector<um::Bytes>& offsets() const { return offsets_; }
-  /// Which of the numbers each of TaskGraph::exchanges is of.
+  /// The numbers that each of TaskGraph::exchanges exchanges.
   [[nodiscard]] const std::vector<BucketExchange>& exchanges() const { return exchanges_; }
 
  private:

@@ -17,7 +17,7 @@
 #include "tests/refusal.h"
 #include "tests/src/ranks/on_ranks.h"
 #include "tests/src/small_training.h"
-#include "tests/src/train/parts/trained_ranks.h"
+#include "tests/src/train/data_parallel/trained_ranks.h"
 #include "tests/temporary_folder.h"
 #include "um/host/host_device.h"
 
@@ -49,7 +49,7 @@ TEST_P(EndOfDividedRanks, AStopOnOneRankEndsAllAfterTheSameStep) {
   const auto errors = on_ranks(group, [&](Communicator& communicator) {
     std::stop_source stop;
     TrainerOptions own = options;
-    own.ranks.communicator = &communicator;
+    own.ranks.communicator = communicator;
     Trainer trainer{test::small_context(),
                     own,
                     {.on_step =
@@ -61,11 +61,10 @@ TEST_P(EndOfDividedRanks, AStopOnOneRankEndsAllAfterTheSameStep) {
     EXPECT_THROW(trainer.run(), Interrupted);
   });
   EXPECT_EQ(errors, std::vector<std::string>(3));
-  EXPECT_EQ(last, std::vector<std::uint64_t>(3, last[0]));
-  EXPECT_GE(last[0], 3U) << "the ranks tell each other before a step";
+  EXPECT_EQ(last, std::vector<std::uint64_t>(3, 2));
 
   options.checkpoint.resume = true;
-  options.training.steps = last[0] + 1;
+  options.training.steps = 3;
   EXPECT_EQ(train_on(2, options).front().losses.size(), 1U);
 }
 
@@ -80,7 +79,7 @@ std::vector<std::uint64_t> stopped_after(
     std::stop_source stop;
     const std::size_t rank = communicator.rank();
     TrainerOptions own = options;
-    own.ranks.communicator = &communicator;
+    own.ranks.communicator = communicator;
     TrainerEvents events = events_of([&] {
       if (rank == 1) stop.request_stop();
     });
@@ -102,7 +101,7 @@ TEST(EndOfRanks, AStopOnOneRankWhileItMeasuresEndsAllBeforeTheyTrain) {
   EXPECT_EQ(last, std::vector<std::uint64_t>(3, 0));
 }
 
-TEST_P(EndOfDividedRanks, AStopOnOneRankBeforeAnEvaluationEndsAllInIt) {
+TEST_P(EndOfDividedRanks, AStopOnOneRankBeforeAnEvaluationEndsAllWithoutIt) {
   const test::TemporaryFolder folder;
   TrainerOptions options = options_of_case();
   options.training.steps = 6;
@@ -129,20 +128,17 @@ TEST_P(EndOfDividedRanks, AnEventThatFailsOnOneRankEndsAllAfterTheSameStep) {
     ThreadRanks group{3, {.time_limit = std::chrono::seconds{20}}};
     const auto errors = on_ranks(group, [&](Communicator& communicator) {
       TrainerOptions own = options;
-      own.ranks.communicator = &communicator;
+      own.ranks.communicator = communicator;
       const bool is_first = communicator.rank() == 0;
       Trainer trainer{test::small_context(), own, {.on_step = [&](auto step, auto, const auto&) {
                         if (is_first && step == at) throw um::Error{"the disk is full"};
                       }}};
       trainer.run();
     });
-    const bool is_last = at == 6;
-    const std::string state = is_last
-                                  ? "the training has come to its end"
-                                  : "the checkpoint is of step 3, and --resume goes on from there";
-    EXPECT_EQ(errors, std::vector<std::string>(3, "the disk is full; " + state));
-    EXPECT_EQ(choose_checkpoint(options.checkpoint.folder).manifest.checkpoint.step,
-              is_last ? 6U : 3U);
+    const std::string sentence = "the disk is full; the checkpoint is of step " +
+                                 std::to_string(at) + ", and --resume goes on from there";
+    EXPECT_EQ(errors, std::vector<std::string>(3, sentence));
+    EXPECT_EQ(choose_checkpoint(options.checkpoint.folder).manifest.checkpoint.step, at);
   }
 }
 
@@ -155,7 +151,7 @@ TEST(EndOfRanks, RefusesRanksThatDoNotAllGoOn) {
   ThreadRanks group{2};
   const auto errors = on_ranks(group, [&](Communicator& communicator) {
     TrainerOptions own = options;
-    own.ranks.communicator = &communicator;
+    own.ranks.communicator = communicator;
     own.checkpoint.resume = communicator.rank() == 0;
     const Trainer trainer{test::small_context(), own};
   });
@@ -173,7 +169,7 @@ void expect_nothing_left(TrainerOptions options) {
   ThreadRanks group{2};
   const auto errors = on_ranks(group, [&](Communicator& communicator) {
     TrainerOptions own = options;
-    own.ranks.communicator = &communicator;
+    own.ranks.communicator = communicator;
     EXPECT_THROW((Trainer{test::small_context(), own}), NothingLeft);
   });
   EXPECT_EQ(errors, testing::no_errors(group));
@@ -216,7 +212,7 @@ TEST(EndOfRanks, RefusesRanksThatDoNotTrainTheSame) {
   ThreadRanks group{2};
   const auto errors = on_ranks(group, [&](Communicator& communicator) {
     TrainerOptions own = options_of(test::small_network());
-    own.ranks.communicator = &communicator;
+    own.ranks.communicator = communicator;
     own.ranks.agreement = {{.name = "command line", .text = std::to_string(communicator.rank())}};
     Trainer{test::small_context(), own};
   });
@@ -229,7 +225,7 @@ TEST(EndOfRanks, RefusesOtherNumbersOfThreads) {
   ThreadRanks group{2};
   const auto errors = on_ranks(group, [&](Communicator& communicator) {
     TrainerOptions own = options_of(test::small_network());
-    own.ranks.communicator = &communicator;
+    own.ranks.communicator = communicator;
     Trainer{host::open_context(std::make_unique<um::HostDevice>(), 1 + communicator.rank()), own};
   });
   for (const std::string& error : errors) {
@@ -242,7 +238,7 @@ TEST(EndOfRanks, RefusesWhatShardsCannotDo) {
     TrainerOptions options = options_of(test::small_network());
     ThreadRanks ranks{1};
     const auto communicator = ranks.end(0);
-    options.ranks.communicator = communicator.get();
+    options.ranks.communicator = *communicator;
     change(options);
     return test::refusal([&] { Trainer{test::small_context(), options}; });
   };
@@ -267,7 +263,7 @@ TEST(EndOfRanks, RefusesMoreRanksThanShards) {
   options.ranks.shards = 2;
   const auto errors = on_ranks(group, [&](Communicator& communicator) {
     TrainerOptions own = options;
-    own.ranks.communicator = &communicator;
+    own.ranks.communicator = communicator;
     Trainer{test::small_context(), own};
   });
   for (const std::string& error : errors) {
@@ -286,7 +282,7 @@ TEST(EndOfRanks, ACheckpointThatCannotBeWrittenEndsAll) {
   ThreadRanks group{3, {.time_limit = std::chrono::seconds{20}}};
   const auto errors = on_ranks(group, [&](Communicator& communicator) {
     TrainerOptions own = options;
-    own.ranks.communicator = &communicator;
+    own.ranks.communicator = communicator;
     Trainer trainer{test::small_context(), own, {.on_step = [&](auto step, auto, const auto&) {
                       if (communicator.rank() > 0 || step != 1) return;
                       std::filesystem::remove_all(options.checkpoint.folder);

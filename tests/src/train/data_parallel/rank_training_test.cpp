@@ -7,7 +7,7 @@
 #include "nets/builder.h"
 #include "src/train/trainer.h"
 #include "tests/src/small_training.h"
-#include "tests/src/train/parts/trained_ranks.h"
+#include "tests/src/train/data_parallel/trained_ranks.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway {

@@ -1,9 +1,9 @@
-#include "src/train/parts/state_slices.h"
+#include "src/train/data_parallel/state_slices.h"
 
 #include <vector>
 
+#include "src/ranks/collectives.h"
 #include "src/ranks/communicator.h"
-#include "src/train/parts/rank_messages.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -44,17 +44,17 @@ class WholeBlock {
 }  // namespace
 
 std::span<float> StateSlices::own(std::byte* part, std::size_t floats) const {
-  const NumberSlice slice = slice_of_rank(ranks_.rank(), ranks_.ranks(), floats);
+  const NumberSlice slice = slice_of_rank(ranks_.rank(), ranks_.size(), floats);
   return floats_at(part, slice.count);
 }
 
 void StateSlices::gather(std::size_t index, const StateBlock& block,
                          std::span<std::byte* const> parts, const Backend& backend,
                          std::span<float> numbers) {
-  um::expects(is_first(), "the first rank gathers");
+  um::expects(is_rank_zero(), "rank zero gathers");
   const WholeBlock whole{block, backend, memory_};  // before anybody waits for it
   Message message{.command = Command::kGather, .index = index};
-  share_first(ranks_, message);
+  broadcast(ranks_, message);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (block.divided[i] > 0) {
       exchange_part(true, own(parts[i], block.divided[i]), whole.part(i));
@@ -69,13 +69,13 @@ void StateSlices::gather(std::size_t index, const StateBlock& block,
 void StateSlices::scatter(std::size_t index, const StateBlock& block,
                           std::span<std::byte* const> parts, const Backend& backend,
                           std::span<const float> numbers) {
-  um::expects(is_first(), "the first rank scatters");
+  um::expects(is_rank_zero(), "rank zero scatters");
   const WholeBlock whole{block, backend, memory_};
   for (std::size_t i = 0; i < parts.size(); ++i)
     backend.clear(std::as_writable_bytes(whole.part(i)));
   backend.import_parameters(block.spec, numbers, whole.addresses());
   Message message{.command = Command::kScatter, .index = index};
-  share_first(ranks_, message);
+  broadcast(ranks_, message);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (block.divided[i] > 0) {
       exchange_part(false, own(parts[i], block.divided[i]), whole.part(i));
@@ -87,7 +87,8 @@ void StateSlices::scatter(std::size_t index, const StateBlock& block,
   near_.finish();
 }
 
-void StateSlices::on_first(const std::function<void()>& work, const std::function<void()>& follow) {
+void StateSlices::on_rank_zero(const std::function<void()>& work,
+                               const std::function<void()>& follow) {
   const auto work_and_end = [&] {
     try {
       work();
@@ -97,17 +98,17 @@ void StateSlices::on_first(const std::function<void()>& work, const std::functio
     }
     end();
   };
-  on_first_rank(ranks_, work_and_end, follow);
+  spillway::on_rank_zero(ranks_, work_and_end, follow);
 }
 
 void StateSlices::end() {
   Message message;
-  share_first(ranks_, message);
+  broadcast(ranks_, message);
 }
 
 std::optional<StateSlices::Call> StateSlices::next() {
   Message message;
-  share_first(ranks_, message);
+  broadcast(ranks_, message);
   if (message.command == Command::kEnd) return std::nullopt;
   return Call{.index = message.index, .gathers = message.command == Command::kGather};
 }
@@ -127,9 +128,9 @@ void StateSlices::join(const Call& call, const StateBlock& block, std::span<std:
   near_.finish();
 }
 
-// `whole` is the first rank's, which gets everybody's slice, or gives it.
+// `whole` is rank zero's, which receives all slices, or sends them.
 void StateSlices::exchange_part(bool gathers, std::span<float> own, std::span<float> whole) {
-  const std::size_t ranks = ranks_.ranks();
+  const std::size_t ranks = ranks_.size();
   std::vector<std::span<const std::byte>> sends(ranks);
   std::vector<std::span<std::byte>> receives(ranks);
   const auto exchange_with = [&](std::size_t rank, std::span<float> numbers, bool receives_them) {
@@ -139,7 +140,7 @@ void StateSlices::exchange_part(bool gathers, std::span<float> own, std::span<fl
       sends[rank] = std::as_bytes(numbers);
     }
   };
-  if (is_first()) {
+  if (is_rank_zero()) {
     for (std::size_t r = 1; r < ranks; ++r) {
       const NumberSlice slice = slice_of_rank(r, ranks, whole.size());
       exchange_with(r, whole.subspan(slice.first, slice.count), gathers);

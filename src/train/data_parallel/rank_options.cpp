@@ -1,0 +1,32 @@
+#include "src/train/data_parallel/rank_options.h"
+
+#include <string>
+
+#include "um/error.h"
+#include "um/text/wording.h"
+
+namespace spillway {
+
+ShardedBatch shard_batch(const RankOptions& options, std::size_t batch) {
+  um::expects(options.shards.has_value(), "a batch that is sharded");
+  const Communicator& communicator = options.communicator;
+  const std::size_t shards = *options.shards;
+  if (shards == 0 || batch % shards != 0) {
+    throw um::Error{"a batch of " + std::to_string(batch) + " cannot be cut into " +
+                    std::to_string(shards) + " equal shards; give --shards that divide --batch"};
+  }
+  if (shards < communicator.size()) {
+    throw um::Error{"a batch in " + um::count_of(shards, "shard") + " leaves some of " +
+                    std::to_string(communicator.size()) +
+                    " ranks without work; give more --shards, or start fewer ranks"};
+  }
+  return {.batch = batch,
+          .tree = ShardTree{shards},
+          .own = shards_of_rank(shards, communicator.size(), communicator.rank()),
+          .buckets = options.buckets,
+          .division = options.divides_optimizer ? OptimizerDivision{.rank = communicator.rank(),
+                                                                    .ranks = communicator.size()}
+                                                : OptimizerDivision{}};
+}
+
+}  // namespace spillway
