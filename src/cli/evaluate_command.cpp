@@ -73,8 +73,8 @@ void run_evaluation(const EvaluateCommandFlags& flags) {
   const auto evaluator =
       flags.common.make_evaluator(std::move(trained), data, progress, interrupt.token());
   flags.common.describe(*evaluator, data);
-  const Evaluation evaluation = evaluator->evaluate(
-      data, {.has_confusion = !flags.confusion.empty(), .stop = interrupt.token()});
+  const Evaluation evaluation =
+      evaluator->evaluate(data, {.has_confusion = !flags.confusion.empty()});
   tell_broken(judged);
   if (!std::isfinite(evaluation.loss)) tell("warning: {}\n", kDivergedEvaluation);
   const bool prints = flags.common.json != "-" && flags.confusion != "-";

@@ -209,11 +209,9 @@ class Predicting {
   }
 
  private:
-  [[nodiscard]] std::stop_token token() const { return interrupt_.token(); }
-
   void make_ready_for(const Dataset& data) {
     ProgressLine progress;
-    evaluator_ = flags_.common.make_evaluator(trained_, data, progress, token());
+    evaluator_ = flags_.common.make_evaluator(trained_, data, progress, interrupt_.token());
   }
 
   void of_data_set() {
@@ -253,7 +251,7 @@ class Predicting {
 
   void judge(const Dataset& data, const OnJudged& take) {
     flags_.common.describe(*evaluator_, data);
-    static_cast<void>(evaluator_->evaluate(data, {.on_judged = take, .stop = token()}));
+    static_cast<void>(evaluator_->evaluate(data, {.on_judged = take}));
   }
 
   // Prints the prediction for an image, between `name` and `label`, and adds it to the JSON.

@@ -80,8 +80,7 @@ Evaluation evaluate_as_it_is(Session& session, const Dataset& data,
   const SettledSession settled{session};
   EvaluationSums sums{data, options};
   for (std::uint64_t step = evaluation_steps(data.size(), batch); step > 0; --step) {
-    const bool is_stopped = options.is_stopped && options.is_stopped();
-    if (is_stopped || options.stop.stop_requested()) throw Interrupted{};
+    if (options.is_stopped && options.is_stopped()) throw Interrupted{};
     const Batch& batch_of_step = loader.next();
     const StepReport report =
         session.evaluate({.batch = &batch_of_step, .next_batch = loader.peek()});

@@ -6,7 +6,6 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <stop_token>
 #include <vector>
 
 #include "src/io/data/dataset.h"
@@ -48,13 +47,13 @@ struct EvaluateOptions {
   bool has_confusion = false;
   std::size_t loader_threads = 0;  ///< as TrainOptions has it
   OnJudged on_judged = {};         ///< may be empty
-  std::stop_token stop = {};
-  /// Asked before each batch; may be empty.
+  /// Called before each batch; may be empty.
   std::function<bool()> is_stopped = {};
 };
 
 /// The loss and accuracy of `session` on all of `data`, with the averages of parameters where it
-/// keeps some. Throws: Interrupted between two steps when it is to stop.
+/// keeps some. Throws: Interrupted between two steps when `is_stopped` returns true, or in one when
+/// the session is to stop.
 [[nodiscard]] Evaluation evaluate(Session& session, const Dataset& data,
                                   const EvaluateOptions& options = {});
 
