@@ -156,30 +156,17 @@ void CudaBackend::stage(const LoadBatch& operation, const Batch& batch, std::siz
 
 void CudaBackend::begin_step(const StepContext& context) const { numbers_->begin_step(context); }
 
-std::unique_ptr<Kernel> CudaBackend::prepare_updates(std::span<const Operation> updates) const {
-  const auto all_of = [&]<class Op>(std::vector<Op> typed) {
-    for (const Operation& each : updates) typed.push_back(std::get<Op>(each));
-    return make_kernel(machine_, std::move(typed));
-  };
-  if (std::holds_alternative<SgdUpdate>(updates.front())) return all_of(std::vector<SgdUpdate>{});
-  if (std::holds_alternative<RmspropUpdate>(updates.front())) {
-    return all_of(std::vector<RmspropUpdate>{});
-  }
-  return all_of(std::vector<AdamUpdate>{});
+std::unique_ptr<Kernel> CudaBackend::prepare_updates(
+    std::span<const UpdateParameters> updates) const {
+  return make_kernel(machine_, std::vector<UpdateParameters>{updates.begin(), updates.end()});
 }
 
-std::unique_ptr<FarKernel> CudaBackend::prepare_far(const Operation& update) const {
+std::unique_ptr<FarKernel> CudaBackend::prepare_far(const UpdateParameters& update) const {
   if (far_update_support() == FarUpdateSupport::kNone) return nullptr;
-  const auto of = [&](const auto& op) {
-    const ParameterLayout layout{machine_.precision, op.parameters};
-    const FloatRange range = layout.cuts().range(op.part);
-    const std::size_t weights = has_weights(op.parameters) ? layout.weight_count() : 0;
-    return make_far_kernel(update, range,
-                           std::clamp(weights, range.begin, range.end) - range.begin);
-  };
-  if (const auto* const sgd = std::get_if<SgdUpdate>(&update)) return of(*sgd);
-  if (const auto* const rmsprop = std::get_if<RmspropUpdate>(&update)) return of(*rmsprop);
-  return of(std::get<AdamUpdate>(update));
+  const ParameterLayout layout{machine_.precision, update.parameters};
+  const FloatRange range = layout.cuts().range(update.part);
+  const std::size_t weights = has_weights(update.parameters) ? layout.weight_count() : 0;
+  return make_far_kernel(update, range, std::clamp(weights, range.begin, range.end) - range.begin);
 }
 
 void CudaBackend::clear(um::Range block) const {

@@ -57,9 +57,10 @@ class CudaBackend final : public Backend {
   [[nodiscard]] std::pmr::memory_resource& batch_memory() const override { return *batch_memory_; }
   void begin_step(const StepContext& context) const override;
   [[nodiscard]] std::unique_ptr<Kernel> prepare_updates(
-      std::span<const Operation> updates) const override;
+      std::span<const UpdateParameters> updates) const override;
   /// Returns a kernel that runs on the CPU; its bits may differ from those of the device's kernel.
-  [[nodiscard]] std::unique_ptr<FarKernel> prepare_far(const Operation& update) const override;
+  [[nodiscard]] std::unique_ptr<FarKernel> prepare_far(
+      const UpdateParameters& update) const override;
   void clear(um::Range block) const override;
   /// Copy after all work enqueued before, and return when the copies are done. `parts` are device
   /// memory.

@@ -82,17 +82,18 @@ void Executor::postpone_updates() {
     return;  // averages read what updates write
   }
   const prefetch::BlockSizes block_sizes{step_.graph, plan_.page};
-  std::vector<Operation> updates;
+  std::vector<UpdateParameters> updates;
   for (Position position = 0; position < plan_.runs.size(); ++position) {
     const prefetch::TaskId task = plan_.runs[position].task;
     const Launch& update = step_.launches[static_cast<std::size_t>(task)];
-    if (!is_update(update.operation)) continue;
+    const auto* const operation = std::get_if<UpdateParameters>(&update.operation);
+    if (operation == nullptr) continue;
     if (std::ranges::any_of(update.operands,
                             [&](prefetch::DataId id) { return block_sizes.is_movable(id); })) {
       continue;
     }
     is_postponed_[position] = true;
-    updates.push_back(update.operation);
+    updates.push_back(*operation);
   }
   if (updates.size() > 1) postponed_ = backend_.prepare_updates(updates);
   if (postponed_ == nullptr) is_postponed_.assign(plan_.runs.size(), false);

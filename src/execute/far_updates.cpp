@@ -97,7 +97,8 @@ FarUpdates::FarUpdates(const Step& step, const Backend& backend, prefetch::StepM
   if (step.far_launches.empty()) return;
   um::FarSide* const far = memory.far_side();
   for (std::size_t u = 0; far != nullptr && u < step.far_launches.size(); ++u) {
-    kernels_.push_back(backend.prepare_far(step.far_launches[u].operation));
+    kernels_.push_back(
+        backend.prepare_far(std::get<UpdateParameters>(step.far_launches[u].operation)));
     if (kernels_.back() == nullptr) break;
     const prefetch::FarUpdate& update = step.graph.far_updates[u];
     FarOperands operands{.updated = {memory.far_offset(update.parameters)},

@@ -164,16 +164,11 @@ std::string HostBackend::description() const {
          (machine_.threads == 1 ? " thread" : " threads");
 }
 
-std::unique_ptr<FarKernel> HostBackend::prepare_far(const Operation& update) const {
-  const auto of = [&](const auto& op) {
-    const UpdateRange range =
-        UpdateRange::of(machine_.layout, op.parameters, op.part, op.options.decays_all);
-    return make_far_kernel(update, {.begin = range.first, .end = range.first + range.count},
-                           range.decayed);
-  };
-  if (const auto* const sgd = std::get_if<SgdUpdate>(&update)) return of(*sgd);
-  if (const auto* const rmsprop = std::get_if<RmspropUpdate>(&update)) return of(*rmsprop);
-  return of(std::get<AdamUpdate>(update));
+std::unique_ptr<FarKernel> HostBackend::prepare_far(const UpdateParameters& update) const {
+  const UpdateRange range =
+      UpdateRange::of(machine_.layout, update.parameters, update.part, decays_all(update.options));
+  return make_far_kernel(update, {.begin = range.first, .end = range.first + range.count},
+                         range.decayed);
 }
 
 std::unique_ptr<Kernel> HostBackend::prepare(const Operation& operation,

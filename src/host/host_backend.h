@@ -43,7 +43,8 @@ class HostBackend final : public Backend {
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] std::unique_ptr<Kernel> prepare(const Operation& operation,
                                                 std::string_view algorithm) const override;
-  [[nodiscard]] std::unique_ptr<FarKernel> prepare_far(const Operation& update) const override;
+  [[nodiscard]] std::unique_ptr<FarKernel> prepare_far(
+      const UpdateParameters& update) const override;
   void clear(um::Range block) const override;
   void import_parameters(const ParameterSpec& spec, std::span<const float> values,
                          std::span<std::byte* const> parts) const override;

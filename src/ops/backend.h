@@ -177,16 +177,17 @@ class Backend : public SizeModel {
                      std::span<std::byte> /*staged*/) const {
     um::expects(false, "a backend that stages batches");
   }
-  /// Returns one kernel for several independent updates of one type with equal options; null if
-  /// that saves nothing. Its operands are those of the updates, one after the other. Its results
+  /// Returns one kernel for several independent updates with equal options; null if that saves
+  /// nothing. Its operands are those of the updates, one after the other. Its results
   /// are the bits of separate kernels. Requires: the backend outlives the kernel.
   [[nodiscard]] virtual std::unique_ptr<Kernel> prepare_updates(
-      std::span<const Operation> /*updates*/) const {
+      std::span<const UpdateParameters> /*updates*/) const {
     return nullptr;
   }
   /// Returns a kernel for a far update, or null if the backend has none. It may outlive the
   /// backend.
-  [[nodiscard]] virtual std::unique_ptr<FarKernel> prepare_far(const Operation& /*update*/) const {
+  [[nodiscard]] virtual std::unique_ptr<FarKernel> prepare_far(
+      const UpdateParameters& /*update*/) const {
     return nullptr;
   }
   /// Returns the memory from which copies to near memory are fastest; any other RAM works, too.

@@ -28,9 +28,9 @@ class FarKernel {
                    std::span<float* const> updated, const float* gradient) = 0;
 };
 
-/// Returns the far kernel of an SgdUpdate, AdamUpdate or RmspropUpdate for the floats `range` of
-/// the parameter block. Weight decay applies to the first `decayed` of them. Uses a single thread.
-[[nodiscard]] std::unique_ptr<FarKernel> make_far_kernel(const Operation& update,
+/// Returns the far kernel of an update for the floats `range` of the parameter block. Weight decay
+/// applies to the first `decayed` of them. Uses a single thread.
+[[nodiscard]] std::unique_ptr<FarKernel> make_far_kernel(const UpdateParameters& update,
                                                          const FloatRange& range,
                                                          std::size_t decayed);
 

@@ -23,10 +23,10 @@ using Operation = std::variant<
     ReluForward, ReluBackward, GeluForward, GeluBackward, AddForward, AddGradients, PoolForward,
     PoolBackward, LrnForward, LrnBackward, ConcatForward, ConcatBackward, CropForward, CropBackward,
     LinearForward, LinearBackwardData, LinearBackwardWeights, DropoutForward, DropoutBackward,
-    SoftmaxCrossEntropyTrain, SoftmaxCrossEntropyEvaluate, SgdUpdate, AdamUpdate, RmspropUpdate,
-    AverageParameters, TakeParameters, AccumulateGradients, AddSquares, ClipGradient,
-    EmbeddingForward, EmbeddingBackward, PositionsForward, PositionsBackward, RowNormForward,
-    RowNormBackward, SwigluForward, SwigluBackward, RotaryForward, RotaryBackward, AttentionForward,
+    SoftmaxCrossEntropyTrain, SoftmaxCrossEntropyEvaluate, UpdateParameters, AverageParameters,
+    TakeParameters, AccumulateGradients, AddSquares, ClipGradient, EmbeddingForward,
+    EmbeddingBackward, PositionsForward, PositionsBackward, RowNormForward, RowNormBackward,
+    SwigluForward, SwigluBackward, RotaryForward, RotaryBackward, AttentionForward,
     AttentionBackward, ImageTokensForward, ImageTokensBackward, FirstTokenForward,
     FirstTokenBackward, VocabularyLossTrain, VocabularyLossEvaluate, VocabularyLogits>;
 
@@ -40,21 +40,12 @@ using Operation = std::variant<
 
 /// Returns true if the operation works on parameters alone, which are floats in every precision.
 [[nodiscard]] inline bool is_of_parameters(const Operation& operation) {
-  return std::holds_alternative<SgdUpdate>(operation) ||
-         std::holds_alternative<AdamUpdate>(operation) ||
-         std::holds_alternative<RmspropUpdate>(operation) ||
+  return std::holds_alternative<UpdateParameters>(operation) ||
          std::holds_alternative<AverageParameters>(operation) ||
          std::holds_alternative<TakeParameters>(operation) ||
          std::holds_alternative<AccumulateGradients>(operation) ||
          std::holds_alternative<AddSquares>(operation) ||
          std::holds_alternative<ClipGradient>(operation);
-}
-
-/// Returns true if the operation changes parameters.
-[[nodiscard]] inline bool is_update(const Operation& operation) {
-  return std::holds_alternative<SgdUpdate>(operation) ||
-         std::holds_alternative<AdamUpdate>(operation) ||
-         std::holds_alternative<RmspropUpdate>(operation);
 }
 
 }  // namespace spillway

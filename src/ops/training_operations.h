@@ -1,60 +1,17 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <variant>
+#include <vector>
 
 #include "src/ops/operation_row.h"
+#include "src/ops/optimizers.h"
 #include "src/ops/parameter.h"
 #include "src/ops/tensor.h"
 #include "src/ops/weighted_operations.h"
 
 namespace spillway {
-
-/// How an update changes the parameters, by PyTorch's definitions, with one exception. Weight decay
-/// applies only to weights of layers, not to biases, gamma or beta, unless an optimizer
-/// `decays_all`.
-/// With a `clip_norm`, all gradients together are first scaled down to at most that norm, by
-/// separate tasks. Below, w are parameters, g gradients, and the learning rate is StepContext's.
-
-/// Stochastic gradient descent: g += weight_decay w; v = momentum v + g; w -= rate v; or, with
-/// `nesterov`, w -= rate (g + momentum v).
-struct SgdOptions {
-  float momentum = 0.9F;
-  float weight_decay = 0;
-  bool nesterov = false;
-  float clip_norm = 0;      ///< 0: gradients are not clipped
-  bool decays_all = false;  ///< decays biases and norms, too, as PyTorch does
-  friend bool operator==(const SgdOptions&, const SgdOptions&) = default;
-};
-
-/// Adam (Kingma and Ba, 2015), in step t = 1, 2, ...: g += weight_decay w; m = beta1 m + (1 -
-/// beta1) g; v = beta2 v + (1 - beta2) g^2; w -= rate m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t))
-/// + epsilon). AdamW (Loshchilov and Hutter, 2019) leaves g alone and begins with w -= rate
-/// weight_decay w.
-struct AdamOptions {
-  double beta1 = 0.9;    ///< a double, because 1 - 0.999F is 0.00099999
-  double beta2 = 0.999;  ///< a double for the same reason
-  float epsilon = 1e-8F;
-  float weight_decay = 0;
-  bool decoupled = false;   ///< AdamW
-  float clip_norm = 0;      ///< see SgdOptions
-  bool decays_all = false;  ///< see SgdOptions
-  friend bool operator==(const AdamOptions&, const AdamOptions&) = default;
-};
-
-/// RMSprop (Hinton, 2012) by PyTorch's rule: g += weight_decay w; s = alpha s + (1 - alpha) g^2; d
-/// = g / (sqrt(s) + epsilon); w -= rate d, or with a momentum v = momentum v + d; w -= rate v.
-struct RmspropOptions {
-  double alpha = 0.99;
-  float epsilon = 1e-8F;
-  float momentum = 0;  ///< 0: without v
-  float weight_decay = 0;
-  float clip_norm = 0;      ///< see SgdOptions
-  bool decays_all = false;  ///< see SgdOptions
-  friend bool operator==(const RmspropOptions&, const RmspropOptions&) = default;
-};
-
-using OptimizerOptions = std::variant<SgdOptions, AdamOptions, RmspropOptions>;
 
 /// logits (N, C, H, W), labels (N, H, W int32), result (only where it accumulates) -> result (float
 /// loss, float number of correct predictions), dlogits (gradient of the loss). (dlogits may be
@@ -165,66 +122,32 @@ struct VocabularyLossEvaluate {
   [[nodiscard]] OperationCost cost() const { return geometry.cost(1, 1); }
 };
 
-/// parameters, momentum, dparameters -> parameters, momentum (SgdOptions). For a part,
-/// `parameters` is the whole block; momentum and dparameters are blocks of the part.
-struct SgdUpdate {
+/// parameters, optimizer state, dparameters, optimizer state that needs a momentum -> parameters,
+/// optimizer state (all in place): a block for each tensor of states_of(options). For a part,
+/// `parameters` is the whole block; all others are blocks of the part.
+struct UpdateParameters {
   ParameterSpec parameters;
-  SgdOptions options;
+  OptimizerOptions options;
   ParameterPart part = {};
 
   static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
   template <class T>
   struct Reads {
-    T parameters, momentum, dparameters;
+    std::span<const T> list;
+    static Reads of(std::span<const T> list) { return {list}; }
+    [[nodiscard]] std::vector<T> listed() const { return {list.begin(), list.end()}; }
   };
   template <class T>
-  struct Writes {
-    T parameters, momentum;
-  };
-  [[nodiscard]] OperationCost cost() const {
-    return update_cost(parameters, part, options.nesterov ? 7.0 : 5.0, 5);
+  using Writes = Reads<T>;
+  [[nodiscard]] std::size_t write_count() const { return 1 + states_of(options).size(); }
+  [[nodiscard]] std::size_t read_count() const { return write_count() + 1; }
+  /// Returns the place of dparameters in the list of reads.
+  [[nodiscard]] std::size_t gradient_place() const {
+    return 1 + std::visit([]<class Rule>(const Rule&) { return kFixedStates<Rule>; }, options);
   }
-};
-/// parameters, first moment, second moment, dparameters -> parameters, first moment, second moment
-/// (AdamOptions; t is StepContext's step, counted from 1). Parts work as in SgdUpdate.
-struct AdamUpdate {
-  ParameterSpec parameters;
-  AdamOptions options;
-  ParameterPart part = {};
-
-  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
-  template <class T>
-  struct Reads {
-    T parameters, first_moment, second_moment, dparameters;
-  };
-  template <class T>
-  struct Writes {
-    T parameters, first_moment, second_moment;
-  };
-  [[nodiscard]] OperationCost cost() const { return update_cost(parameters, part, 15, 7); }
-};
-
-/// parameters, square average, dparameters, velocity (only with a momentum) -> parameters, square
-/// average, velocity (only with a momentum) (RmspropOptions). Parts work as in SgdUpdate.
-struct RmspropUpdate {
-  ParameterSpec parameters;
-  RmspropOptions options;
-  ParameterPart part = {};
-
-  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
-  template <class T>
-  struct Reads {
-    T parameters, square_average, dparameters, velocity;
-  };
-  template <class T>
-  struct Writes {
-    T parameters, square_average, velocity;
-  };
-  [[nodiscard]] bool has_velocity() const { return options.momentum > 0; }
-  [[nodiscard]] std::size_t read_count() const { return has_velocity() ? 4 : 3; }
-  [[nodiscard]] std::size_t write_count() const { return has_velocity() ? 3 : 2; }
   [[nodiscard]] OperationCost cost() const {
-    return update_cost(parameters, part, 12, has_velocity() ? 7 : 5);
+    const double flops = std::visit([](const auto& rule) { return rule.flops(); }, options);
+    return update_cost(parameters, part, flops, read_count() + write_count());
   }
 };
 /// parameters, average -> average (in place): average += (1 - decay) (parameters - average). For a

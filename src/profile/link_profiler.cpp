@@ -33,10 +33,11 @@ using Clock = std::chrono::steady_clock;
 constexpr Bytes kUnit{4096};
 constexpr auto kTime = std::chrono::milliseconds{250};  // per measurement
 
-std::optional<Operation> find_update(const Step& step) {
+std::optional<UpdateParameters> find_update(const Step& step) {
   for (const auto* const launches : {&step.launches, &step.far_launches}) {
     for (const Launch& launch : *launches) {
-      if (is_update(launch.operation)) return launch.operation;
+      const auto* const update = std::get_if<UpdateParameters>(&launch.operation);
+      if (update != nullptr) return *update;
     }
   }
   return std::nullopt;
@@ -59,9 +60,9 @@ void measure_far_update(LinkUnderTest& link, const Step& step, const Backend& ba
                         const StartLoad& start_load, const std::stop_token& stop,
                         prefetch::LinkProfile& result) {
   um::FarSide* const far = link.far_side();
-  const std::optional<Operation> update = find_update(step);
+  const std::optional<UpdateParameters> update = find_update(step);
   if (far == nullptr || !update || backend.far_update_support() == FarUpdateSupport::kNone) return;
-  const std::size_t updated = std::visit([](const auto& op) { return write_count(op); }, *update);
+  const std::size_t updated = update->write_count();
   const Bytes block = um::round_down(Bytes{link.size().count() / (updated + 1)}, kUnit);
   if (block == Bytes{}) return;
   const FarOperands operands = operands_in(block, updated);

@@ -69,13 +69,7 @@ ParameterCuts cuts_of(const ParameterSpec& spec) {
 struct FloatsOf {
   using Result = std::optional<um::Bytes>;
 
-  Result operator()(const SgdUpdate& op) const {
-    return op.cost().traffic + copy_share(op.parameters, op.part);
-  }
-  Result operator()(const AdamUpdate& op) const {
-    return op.cost().traffic + copy_share(op.parameters, op.part);
-  }
-  Result operator()(const RmspropUpdate& op) const {
+  Result operator()(const UpdateParameters& op) const {
     return op.cost().traffic + copy_share(op.parameters, op.part);
   }
   Result operator()(const AverageParameters& op) const { return op.cost().traffic; }

@@ -24,16 +24,6 @@ struct LargeUpdate {
   std::size_t floats = 0;   // of the gradient
 };
 
-// Of an operation that is_update().
-template <class Change>
-void change_update(Operation& operation, const Change& change) {
-  std::visit(
-      [&](auto& op) {
-        if constexpr (requires { op.options.decays_all; }) change(op);
-      },
-      operation);
-}
-
 bool has(const std::vector<DataId>& ids, DataId id) {
   return std::ranges::find(ids, id) != ids.end();
 }
@@ -52,7 +42,7 @@ std::vector<LargeUpdate> find_large_updates(const Step& whole) {
   const std::vector<bool> is_of_parameters = are_parameters(whole);
   std::vector<LargeUpdate> found;
   for (std::size_t t = 0; t < whole.launches.size(); ++t) {
-    if (!is_update(whole.launches[t].operation)) continue;
+    if (!std::holds_alternative<UpdateParameters>(whole.launches[t].operation)) continue;
     const Task& task = whole.graph.tasks[t];
     LargeUpdate update{.task = task.name};
     for (const DataId id : task.writes) {
@@ -96,12 +86,10 @@ DataId add_updated(Step& step, const LargeUpdate& update, const ParameterPart& p
 void divide(Step& step, std::size_t place, const LargeUpdate& update, const SizeModel& size_model,
             const OptimizerDivision& division) {
   Launch& launch = step.launches[place];
-  TakeParameters take;
   const NumberSlice slice = slice_of_rank(division.rank, division.ranks, update.floats);
-  change_update(launch.operation, [&](auto& op) {
-    take = {.parameters = op.parameters, .part = op.part};
-    op.part.slice = FloatRange{.begin = slice.first, .end = slice.first + slice.count};
-  });
+  auto& op = std::get<UpdateParameters>(launch.operation);
+  const TakeParameters take{.parameters = op.parameters, .part = op.part};
+  op.part.slice = FloatRange{.begin = slice.first, .end = slice.first + slice.count};
   const DataId updated = add_updated(step, update, take.part);
   Task& task = step.graph.tasks[place];
   const auto written = launch.operands.begin() + static_cast<std::ptrdiff_t>(task.reads.size());

@@ -70,11 +70,10 @@ enum class StateRole {
   kStatistics   ///< batch norm's running statistics
 };
 
-/// A block that outlives the step. Names are unique: "conv1", "conv1.momentum" (of SGD),
-/// "conv1.exp_avg" and "conv1.exp_avg_sq" (Adam's first and second moment), "conv1.square_avg" and
-/// "conv1.momentum_buffer" (RMSprop's), "conv1.average", "bn1.running". What an
-/// optimizer keeps of a layer that is updated in parts is a block of the graph for each part, in
-/// order: "fc6.exp_avg[0]", "fc6.exp_avg[1]".
+/// A block that outlives the step. Names are unique: "conv1", "conv1.exp_avg" and other tensors of
+/// states_of(optimizer), "conv1.average", "bn1.running". What an optimizer keeps of a layer that is
+/// updated in parts is a block of the graph for each part, in order: "fc6.exp_avg[0]",
+/// "fc6.exp_avg[1]".
 struct StateBlock {
   std::vector<prefetch::DataId> ids;  ///< one, but of such
   std::string name;

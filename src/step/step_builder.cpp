@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -22,18 +23,6 @@ bool takes_relu(const nets::Layer& layer) {
          std::holds_alternative<nets::BatchNorm>(layer) ||
          std::holds_alternative<nets::Linear>(layer) || std::holds_alternative<nets::Add>(layer);
 }
-
-// What the names of the blocks end with that an optimizer keeps, as in PyTorch's state.
-struct OptimizerState {
-  std::vector<const char*> operator()(const SgdOptions& /*sgd*/) const { return {".momentum"}; }
-  std::vector<const char*> operator()(const AdamOptions& /*adam*/) const {
-    return {".exp_avg", ".exp_avg_sq"};
-  }
-  std::vector<const char*> operator()(const RmspropOptions& rmsprop) const {
-    if (rmsprop.momentum > 0) return {".square_avg", ".momentum_buffer"};
-    return {".square_avg"};
-  }
-};
 
 constexpr const char* kNoCudnnAttention =
     "cuDNN has no attention for this: it takes an NVIDIA GPU, bf16, no dropout, and heads whose "
@@ -180,14 +169,15 @@ TrainedBlocks StepBuilder::new_parameters(const std::string& name, const Paramet
   blocks.is_frozen = is_frozen(name);
   blocks.optimizer.resize(parts_of(spec));
   if (blocks.is_frozen) return blocks;
-  const auto add = [&](const char* suffix, StateRole role) {
-    const std::vector<DataId> ids = new_state(name + suffix, spec, role, blocks.optimizer.size());
+  const auto add = [&](std::string_view kept, StateRole role) {
+    const std::vector<DataId> ids =
+        new_state(name + "." + std::string{kept}, spec, role, blocks.optimizer.size());
     for (std::size_t i = 0; i < ids.size(); ++i) blocks.optimizer[i].push_back(ids[i]);
   };
-  for (const char* suffix : std::visit(OptimizerState{}, options_.optimizer)) {
-    add(suffix, StateRole::kOptimizer);
+  for (const StateTensor& state : states_of(options_.optimizer)) {
+    add(state.name, StateRole::kOptimizer);
   }
-  if (options_.average_decay > 0) add(".average", StateRole::kAverage);  // last: emit_now()
+  if (options_.average_decay > 0) add("average", StateRole::kAverage);  // last: emit_now()
   return blocks;
 }
 
@@ -301,17 +291,13 @@ void StepBuilder::emit_task(prefetch::Task task, const Operation& operation,
   step_.launches.push_back(std::move(launch));
 }
 
-float StepBuilder::clip_norm() const {
-  return std::visit([](const auto& own) { return own.clip_norm; }, options_.optimizer);
-}
-
 void StepBuilder::emit_update(const std::string& name, const ParameterSpec& spec,
                               const TrainedBlocks& blocks, DataId gradient,
                               const ParameterPart& part) {
   if (blocks.is_frozen) return;
   const Update update{
       .name = name, .spec = spec, .blocks = blocks, .gradient = gradient, .part = part};
-  if (clip_norm() == 0) {
+  if (clip_norm(options_.optimizer) == 0) {
     emit_now(update);
     return;
   }
@@ -330,7 +316,9 @@ void StepBuilder::emit_squares(const Update& update) {
 void StepBuilder::emit_clipped_updates() {
   for (const Update& update : waiting_) {
     emit(update.name + ".clip" + suffix_of(update.part), prefetch::Phase::kUpdate,
-         ClipGradient{.parameters = update.spec, .part = update.part, .largest_norm = clip_norm()},
+         ClipGradient{.parameters = update.spec,
+                      .part = update.part,
+                      .largest_norm = clip_norm(options_.optimizer)},
          {.squares = *squares_, .dparameters = update.gradient}, {.dparameters = update.gradient});
     emit_now(update);
   }
@@ -350,34 +338,15 @@ void StepBuilder::emit_now(const Update& update) {
 }
 
 void StepBuilder::emit_own_update(const Update& update, const std::vector<DataId>& own) {
-  const std::string task = update.name + ".update" + suffix_of(update.part);
-  const DataId w = update.blocks.parameters;
-  const DataId dw = update.gradient;
-  const auto emit_of = [&](const auto& op, const auto& reads, const auto& writes) {
-    emit(task, prefetch::Phase::kUpdate, op, reads, writes);
-  };
-  if (const auto* const sgd = std::get_if<SgdOptions>(&options_.optimizer)) {
-    emit_of(SgdUpdate{.parameters = update.spec, .options = *sgd, .part = update.part},
-            SgdUpdate::Reads<DataId>{.parameters = w, .momentum = own[0], .dparameters = dw},
-            SgdUpdate::Writes<DataId>{.parameters = w, .momentum = own[0]});
-    return;
-  }
-  if (const auto* const rmsprop = std::get_if<RmspropOptions>(&options_.optimizer)) {
-    const DataId velocity = own.back();  // not looked at where there is none
-    emit_of(RmspropUpdate{.parameters = update.spec, .options = *rmsprop, .part = update.part},
-            RmspropUpdate::Reads<DataId>{
-                .parameters = w, .square_average = own[0], .dparameters = dw, .velocity = velocity},
-            RmspropUpdate::Writes<DataId>{
-                .parameters = w, .square_average = own[0], .velocity = velocity});
-    return;
-  }
-  emit_of(
-      AdamUpdate{.parameters = update.spec,
-                 .options = std::get<AdamOptions>(options_.optimizer),
-                 .part = update.part},
-      AdamUpdate::Reads<DataId>{
-          .parameters = w, .first_moment = own[0], .second_moment = own[1], .dparameters = dw},
-      AdamUpdate::Writes<DataId>{.parameters = w, .first_moment = own[0], .second_moment = own[1]});
+  const UpdateParameters operation{
+      .parameters = update.spec, .options = options_.optimizer, .part = update.part};
+  std::vector<DataId> writes{update.blocks.parameters};
+  writes.insert(writes.end(), own.begin(), own.end());
+  std::vector<DataId> reads = writes;
+  reads.insert(reads.begin() + static_cast<std::ptrdiff_t>(operation.gradient_place()),
+               update.gradient);
+  emit(update.name + ".update" + suffix_of(update.part), prefetch::Phase::kUpdate, operation,
+       {reads}, {writes});
 }
 
 }  // namespace spillway

@@ -134,7 +134,6 @@ class StepBuilder {
   [[nodiscard]] bool is_frozen(const std::string& name) const;
   // Adds to the norm of all gradients.
   void emit_squares(const Update& update);
-  [[nodiscard]] float clip_norm() const;
   void emit_task(prefetch::Task task, const Operation& operation,
                  std::optional<prefetch::DataId> updated_once);
   [[nodiscard]] std::vector<prefetch::Algorithm> algorithms(const Operation& operation);

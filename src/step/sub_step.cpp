@@ -28,14 +28,6 @@ struct PartOfBlock {
 // By their gradients.
 using ParametersOf = std::map<DataId, PartOfBlock>;
 
-// Nothing of another operation.
-std::optional<ParameterPart> part_of_update(const Operation& operation) {
-  if (const auto* const sgd = std::get_if<SgdUpdate>(&operation)) return sgd->part;
-  if (const auto* const adam = std::get_if<AdamUpdate>(&operation)) return adam->part;
-  if (const auto* const rmsprop = std::get_if<RmspropUpdate>(&operation)) return rmsprop->part;
-  return std::nullopt;
-}
-
 // An update reads the gradient and writes the block.
 ParametersOf parameters_by_gradient(const Step& training) {
   std::map<DataId, const StateBlock*> parameters;
@@ -45,13 +37,13 @@ ParametersOf parameters_by_gradient(const Step& training) {
   ParametersOf gradients;
   for (std::size_t t = 0; t < training.launches.size(); ++t) {
     const Task& task = training.graph.tasks[t];
-    const std::optional<ParameterPart> part = part_of_update(training.launches[t].operation);
-    if (!part) continue;
+    const auto* const update = std::get_if<UpdateParameters>(&training.launches[t].operation);
+    if (update == nullptr) continue;
     const auto updated =
         std::ranges::find_if(task.writes, [&](const DataId id) { return parameters.contains(id); });
     for (const DataId id : task.reads) {
       if (training.graph[id].kind == DataKind::kTensor) {
-        gradients.emplace(id, PartOfBlock{.block = parameters.at(*updated), .part = *part});
+        gradients.emplace(id, PartOfBlock{.block = parameters.at(*updated), .part = update->part});
       }
     }
   }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <variant>
 
+#include "src/train/hyper_parameters.h"
 #include "um/text/wording.h"
 
 namespace spillway {
@@ -44,24 +45,14 @@ Number read_real(const JsonView& view, const SettingRange<Number>& range) {
   return value;
 }
 
-json to_json(const SgdOptions& sgd) {
-  return {{"momentum", um::shortest_decimal(sgd.momentum)},
-          {"weight_decay", um::shortest_decimal(sgd.weight_decay)},
-          {"nesterov", sgd.nesterov}};
+json json_of(float number) { return um::shortest_decimal(number); }
+template <class Number>
+json json_of(Number number) {
+  return number;
 }
 
-json to_json(const AdamOptions& adam) {
-  return {{"beta1", adam.beta1},
-          {"beta2", adam.beta2},
-          {"epsilon", um::shortest_decimal(adam.epsilon)},
-          {"weight_decay", um::shortest_decimal(adam.weight_decay)}};
-}
-
-json to_json(const RmspropOptions& rmsprop) {
-  return {{"alpha", rmsprop.alpha},
-          {"epsilon", um::shortest_decimal(rmsprop.epsilon)},
-          {"momentum", um::shortest_decimal(rmsprop.momentum)},
-          {"weight_decay", um::shortest_decimal(rmsprop.weight_decay)}};
+bool read_setting(const JsonView& view, const SettingRange<bool>& /*range*/) {
+  return view.boolean();
 }
 
 std::vector<std::uint64_t> read_milestones(const JsonView& view) {
@@ -81,35 +72,12 @@ float read_clip_norm(const JsonView& view) {
   return read_setting(view.at("clip_norm"), kClipNormRange);
 }
 
-SgdOptions read_sgd(const JsonView& view) {
-  SgdOptions sgd{.momentum = read_setting(view.at("momentum"), kMomentumRange),
-                 .weight_decay = read_setting(view.at("weight_decay"), kWeightDecayRange),
-                 .nesterov = view.at("nesterov").boolean()};
-  if (sgd.nesterov && sgd.momentum == 0) throw view.at("nesterov").error("goes with a momentum");
-  return sgd;
-}
-
-RmspropOptions read_rmsprop(const JsonView& view) {
-  return {.alpha = read_setting(view.at("alpha"), kBetaRange),
-          .epsilon = read_setting(view.at("epsilon"), kEpsilonRange),
-          .momentum = read_setting(view.at("momentum"), kMomentumRange),
-          .weight_decay = read_setting(view.at("weight_decay"), kWeightDecayRange)};
-}
-
-AdamOptions read_adam(const JsonView& view, bool decoupled) {
-  return {.beta1 = read_setting(view.at("beta1"), kBetaRange),
-          .beta2 = read_setting(view.at("beta2"), kBetaRange),
-          .epsilon = read_setting(view.at("epsilon"), kEpsilonRange),
-          .weight_decay = read_setting(view.at("weight_decay"), kWeightDecayRange),
-          .decoupled = decoupled};
-}
-
-OptimizerOptions read_own_options(const JsonView& view) {
-  const std::string name = view.at("name").string();
-  if (name == "sgd") return read_sgd(view);
-  if (name == "rmsprop") return read_rmsprop(view);
-  if (name == "adam" || name == "adamw") return read_adam(view, name == "adamw");
-  throw view.at("name").error("is '" + name + "', not sgd, adam, adamw or rmsprop");
+std::string names_of_optimizers() {
+  std::vector<std::string_view> names;
+  for (const Optimizer& each : optimizers()) names.push_back(each.name);
+  const std::string_view last = names.back();
+  names.pop_back();
+  return fmt::format("{} or {}", fmt::join(names, ", "), last);
 }
 
 }  // namespace
@@ -136,13 +104,6 @@ double read_setting(const JsonView& view, const SettingRange<double>& range) {
   return read_real(view, range);
 }
 
-std::string name_of(const OptimizerOptions& optimizer) {
-  if (std::holds_alternative<RmspropOptions>(optimizer)) return "rmsprop";
-  const auto* const adam = std::get_if<AdamOptions>(&optimizer);
-  if (adam == nullptr) return "sgd";
-  return adam->decoupled ? "adamw" : "adam";
-}
-
 std::string name_of(Schedule schedule) {
   switch (schedule) {
     case Schedule::kConstant:
@@ -165,25 +126,39 @@ std::optional<Schedule> find_schedule(const std::string& name) {
 }
 
 json to_json(const OptimizerOptions& optimizer) {
-  json result = std::visit([](const auto& options) { return to_json(options); }, optimizer);
-  result["name"] = name_of(optimizer);
-  result["clip_norm"] =
-      std::visit([](const auto& own) { return um::shortest_decimal(own.clip_norm); }, optimizer);
-  if (std::visit([](const auto& own) { return own.decays_all; }, optimizer)) {
-    result["decays_all"] = true;
-  }
-  return result;
+  return std::visit(
+      [](const auto& rule) {
+        json object{{"name", rule.name()}, {"clip_norm", um::shortest_decimal(rule.clip_norm)}};
+        for_each_hyper_parameter(
+            [&](const auto& row, const auto& number) { object[row.name] = json_of(number); }, rule);
+        if (rule.decays_all) object["decays_all"] = true;
+        return object;
+      },
+      optimizer);
 }
 
 OptimizerOptions read_optimizer(const JsonView& view) {
-  const float clip_norm = read_clip_norm(view);
-  // Checkpoints of before know nothing of it.
-  const bool decays_all = view.has("decays_all") && view.at("decays_all").boolean();
-  OptimizerOptions options = read_own_options(view);
+  const std::string name = view.at("name").string();
+  const Optimizer* const found = find_optimizer(name);
+  if (found == nullptr) {
+    throw view.at("name").error("is '" + name + "', not " + names_of_optimizers());
+  }
+  OptimizerOptions options = found->defaults;
   std::visit(
-      [&](auto& own) {
-        own.clip_norm = clip_norm;
-        own.decays_all = decays_all;
+      [&](auto& rule) {
+        for_each_hyper_parameter(
+            [&](const auto& row, auto& number) {
+              number = read_setting(view.at(std::string{row.name}), row.range);
+            },
+            rule);
+        rule.clip_norm = read_clip_norm(view);
+        // Checkpoints of before know nothing of it.
+        rule.decays_all = view.has("decays_all") && view.at("decays_all").boolean();
+        if constexpr (requires { rule.nesterov; }) {
+          if (rule.nesterov && rule.momentum == 0) {
+            throw view.at("nesterov").error("goes with a momentum");
+          }
+        }
       },
       options);
   return options;

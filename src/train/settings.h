@@ -69,8 +69,6 @@ inline constexpr SettingRange<double> kValidationRange{
 [[nodiscard]] double read_setting(const prefetch::JsonView& json,
                                   const SettingRange<double>& range);
 
-/// "sgd", "adam", "adamw" or "rmsprop".
-[[nodiscard]] std::string name_of(const OptimizerOptions& optimizer);
 /// "constant", "step", "multistep" or "cosine".
 [[nodiscard]] std::string name_of(Schedule schedule);
 /// Nothing when no schedule has this name.

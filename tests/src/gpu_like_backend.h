@@ -201,7 +201,8 @@ class GpuLikeBackend final : public test::OnHostBackend {
   [[nodiscard]] FarUpdateSupport far_update_support() const override {
     return FarUpdateSupport::kOnRequest;
   }
-  [[nodiscard]] std::unique_ptr<FarKernel> prepare_far(const Operation& update) const override {
+  [[nodiscard]] std::unique_ptr<FarKernel> prepare_far(
+      const UpdateParameters& update) const override {
     return std::make_unique<DeclaredFarKernel>(host_.prepare_far(update), gpu_);
   }
 
@@ -216,9 +217,10 @@ class GpuLikeBackend final : public test::OnHostBackend {
   }
 
   [[nodiscard]] std::unique_ptr<Kernel> prepare_updates(
-      std::span<const Operation> updates) const override {
+      std::span<const UpdateParameters> updates) const override {
     std::vector<std::unique_ptr<Kernel>> kernels;
-    for (const Operation& update : updates) kernels.push_back(host_.prepare(update, "default"));
+    for (const UpdateParameters& update : updates)
+      kernels.push_back(host_.prepare(update, "default"));
     return std::make_unique<DeclaredKernel>(
         std::make_unique<TogetherKernel>(std::move(kernels)),
         [this](const KernelArguments& arguments, std::function<void()> act) {

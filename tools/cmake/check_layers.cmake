@@ -57,12 +57,12 @@ set(planning prefetch prefetch/files prefetch/verify prefetch/simulate prefetch/
 
 knows(src/numbers)
 knows(src/io um um/files um/text src/numbers)
-knows(src/io/weights um um/files um/text src/io)
 knows(src/io/onnx um um/files um/text nets nets/families nets/text src/io src/numbers)
 knows(src/plugin um)
 knows(src/ranks um)
 knows(src/ranks/mpi um src/plugin src/ranks)
 knows(src/ops um nets src/numbers src/ranks)
+knows(src/io/weights um um/files um/text src/io src/ops)
 knows(src/io/images um um/machine nets src/numbers src/io)
 knows(src/io/text um um/files src/io)
 knows(src/io/data um um/files nets src/io src/numbers src/ops src/io/images src/io/text)

@@ -4,9 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -17,58 +18,88 @@
 namespace spillway::cli {
 namespace {
 
-constexpr float kMomentumOfSgd = 0.9F;
-constexpr float kDecayOfAdamW = 0.01F;  // as PyTorch's
-
 bool is_given(const CLI::App& command, const char* flag) { return command.count(flag) > 0; }
 
-// Takes over what `command` was not given.
-struct Restore {
-  OptimizerFlags& flags;
-  const CLI::App& command;
+// Returns "--weight-decay" for "weight_decay".
+std::string flag_of(std::string_view name) {
+  std::string flag = "--" + std::string{name};
+  std::ranges::replace(flag, '_', '-');
+  return flag;
+}
 
-  template <class Number>
-  void take(const char* flag, Number& number, const Number& kept) const {
-    if (!is_given(command, flag)) number = kept;
-  }
-  void take_optional(const char* flag, std::optional<float>& number, float kept) const {
-    if (!is_given(command, flag)) number = kept;
-  }
-  template <class Options>
-  void take_decay(const Options& kept) const {
-    take_optional("--weight-decay", flags.weight_decay, kept.weight_decay);
-    take("--weight-decay-all", flags.decays_all, kept.decays_all);
-  }
-  void operator()(const SgdOptions& kept) const {
-    take_optional("--momentum", flags.momentum, kept.momentum);
-    take("--nesterov", flags.nesterov, kept.nesterov);
-    take("--clip-norm", flags.clip_norm, kept.clip_norm);
-    take_decay(kept);
-  }
-  void operator()(const AdamOptions& kept) const {
-    take("--beta1", flags.beta1, kept.beta1);
-    take("--beta2", flags.beta2, kept.beta2);
-    take("--epsilon", flags.epsilon, kept.epsilon);
-    take("--clip-norm", flags.clip_norm, kept.clip_norm);
-    take_decay(kept);
-  }
-  void operator()(const RmspropOptions& kept) const {
-    if (is_given(command, "--momentum") && (flags.momentum > 0) != (kept.momentum > 0)) {
-      throw um::Error{
-          "the checkpoint is of a training with rmsprop " +
-          std::string{kept.momentum > 0 ? "and a momentum" : "without a momentum"} +
-          ", which is state that cannot come or go; leave out --momentum, or give another "
-          "--checkpoint folder"};
+// The optimizers that have a hyper-parameter, with their defaults.
+struct Uses {
+  std::vector<std::string_view> names;
+  std::vector<std::string> defaults;
+
+  explicit Uses(std::string_view parameter) {
+    for (const Optimizer& optimizer : optimizers()) {
+      const auto note = [&](const auto& row, const auto& number) {
+        if (row.name != parameter) return;
+        names.push_back(optimizer.name);
+        defaults.push_back(fmt::format("{}", number));
+      };
+      std::visit([&](const auto& rule) { for_each_hyper_parameter(note, rule); },
+                 optimizer.defaults);
     }
-    take_optional("--momentum", flags.momentum, kept.momentum);
-    take("--alpha", flags.alpha, kept.alpha);
-    take("--epsilon", flags.epsilon, kept.epsilon);
-    take("--clip-norm", flags.clip_norm, kept.clip_norm);
-    take_decay(kept);
+  }
+  [[nodiscard]] bool are_all() const { return names.size() == optimizers().size(); }
+  [[nodiscard]] bool have_one_default() const {
+    return std::ranges::count(defaults, defaults.front()) == std::ssize(defaults);
+  }
+  // Returns "sgd 0.9, rmsprop 0", without those that have the number `known`.
+  [[nodiscard]] std::string numbers(std::string_view known = {}) const {
+    std::string text;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (defaults[i] == known) continue;
+      if (!text.empty()) text += ", ";
+      text += fmt::format("{} {}", names[i], defaults[i]);
+    }
+    return text;
+  }
+  [[nodiscard]] std::string text() const {
+    return are_all() ? defaults.front() + "; " + numbers(defaults.front()) : numbers();
   }
 };
 
-constexpr float kRateOfAdam = 0.001F;  // as PyTorch's
+// CLI11's flags of std::optional are counts.
+void add_switch_to(CLI::App& app, const std::string& flag, std::optional<bool>& given,
+                   const std::string& help) {
+  app.add_flag_function(
+         flag, [&given](std::int64_t count) { given = count > 0; }, help)
+      ->group(kTrainingHeading);
+}
+
+template <class Number>
+void add_hyper_parameter_to(CLI::App& app, const HyperParameter<Number>& row,
+                            std::optional<Number>& given) {
+  const Uses uses{row.name};
+  std::string help = (uses.are_all() ? "" : fmt::format("{}: ", fmt::join(uses.names, ", "))) +
+                     std::string{row.help};
+  if constexpr (std::is_same_v<Number, bool>) {
+    add_switch_to(app, flag_of(row.name), given, help);
+  } else {
+    if (!uses.have_one_default()) help += " (default: " + uses.text() + ")";
+    auto* const option = app.add_option(flag_of(row.name), given, help);
+    option->check(within(row.range))->group(kTrainingHeading);
+    if (uses.have_one_default()) option->default_str(uses.defaults.front());
+  }
+}
+
+// Returns "sgd (one state value per parameter), adam or adamw (two per parameter), ...".
+std::string optimizers_with_states() {
+  std::string text;
+  std::string_view state;
+  for (const Optimizer& each : optimizers()) {
+    if (each.state == state) {
+      text.insert(text.rfind(" ("), fmt::format(" or {}", each.name));
+    } else {
+      text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", each.name, each.state);
+    }
+    state = each.state;
+  }
+  return text;
+}
 
 void add_step_to(CLI::App& command, LearningRateOptions& options) {
   command
@@ -109,10 +140,10 @@ void add_cosine_to(CLI::App& command, LearningRateOptions& options) {
 }  // namespace
 
 void OptimizerFlags::add_choice_to(CLI::App& app) {
-  app.add_option("--optimizer", name,
-                 "sgd (one state value per parameter), adam or adamw (two per parameter), rmsprop "
-                 "(one, or with a --momentum two)")
-      ->check(CLI::IsMember({"sgd", "adam", "adamw", "rmsprop"}))
+  std::vector<std::string> names;
+  for (const Optimizer& each : optimizers()) names.emplace_back(each.name);
+  app.add_option("--optimizer", name, optimizers_with_states())
+      ->check(CLI::IsMember(names))
       ->capture_default_str()
       ->group("What is trained");
   app.add_option("--clip-norm", clip_norm,
@@ -123,93 +154,67 @@ void OptimizerFlags::add_choice_to(CLI::App& app) {
 }
 
 void OptimizerFlags::add_rates_to(CLI::App& app) {
-  app.add_option("--momentum", momentum,
-                 "sgd, rmsprop: momentum coefficient (default: sgd 0.9, rmsprop 0)")
-      ->check(within(kMomentumRange))
-      ->group(kTrainingHeading);
-  app.add_flag("--nesterov", nesterov, "sgd: Nesterov momentum")->group(kTrainingHeading);
-  app.add_option("--beta1", beta1, "adam, adamw: decay rate of the first moment")
-      ->check(within(kBetaRange))
-      ->capture_default_str()
-      ->group(kTrainingHeading);
-  app.add_option("--beta2", beta2, "adam, adamw: decay rate of the second moment")
-      ->check(within(kBetaRange))
-      ->capture_default_str()
-      ->group(kTrainingHeading);
-  app.add_option("--alpha", alpha, "rmsprop: decay rate of the mean of squares")
-      ->check(within(kBetaRange))
-      ->capture_default_str()
-      ->group(kTrainingHeading);
-  app.add_option("--epsilon", epsilon,
-                 "adam, adamw, rmsprop: term added to the denominator for numerical stability")
-      ->check(within(kEpsilonRange))
-      ->capture_default_str()
-      ->group(kTrainingHeading);
-  app.add_option(
-         "--weight-decay", weight_decay,
-         "Weight decay: an L2 penalty, or decoupled decay with adamw. It applies to weights and "
-         "embeddings, not to biases, norms and class tokens (default: 0; adamw 0.01)")
-      ->check(within(kWeightDecayRange))
-      ->group(kTrainingHeading);
-  app.add_flag("--weight-decay-all", decays_all,
-               "Weight decay applies to biases, norms and class tokens, too, as in PyTorch without "
-               "parameter groups")
-      ->group(kTrainingHeading);
+  for_each_hyper_parameter(
+      [&](const auto& row, auto& number) { add_hyper_parameter_to(app, row, number); }, given);
+  add_switch_to(app, "--weight-decay-all", decays_all,
+                "Weight decay applies to biases, norms and class tokens, too, as in PyTorch "
+                "without parameter groups");
 }
 
 OptimizerOptions OptimizerFlags::options() const {
-  if (name == "sgd") {
-    return SgdOptions{.momentum = momentum.value_or(kMomentumOfSgd),
-                      .weight_decay = weight_decay.value_or(0),
-                      .nesterov = nesterov,
-                      .clip_norm = clip_norm,
-                      .decays_all = decays_all};
-  }
-  if (name == "rmsprop") {
-    return RmspropOptions{.alpha = alpha,
-                          .epsilon = epsilon,
-                          .momentum = momentum.value_or(0),
-                          .weight_decay = weight_decay.value_or(0),
-                          .clip_norm = clip_norm,
-                          .decays_all = decays_all};
-  }
-  const bool decoupled = name == "adamw";
-  return AdamOptions{.beta1 = beta1,
-                     .beta2 = beta2,
-                     .epsilon = epsilon,
-                     .weight_decay = weight_decay.value_or(decoupled ? kDecayOfAdamW : 0),
-                     .decoupled = decoupled,
-                     .clip_norm = clip_norm,
-                     .decays_all = decays_all};
+  OptimizerOptions options = kept ? *kept : find_optimizer(name)->defaults;
+  std::visit(
+      [&](auto& rule) {
+        for_each_hyper_parameter([](const auto& /*row*/, auto& number,
+                                    const auto& own) { number = own.value_or(number); },
+                                 rule, given);
+        rule.clip_norm = clip_norm.value_or(rule.clip_norm);
+        rule.decays_all = decays_all.value_or(rule.decays_all);
+      },
+      options);
+  return options;
 }
 
-void OptimizerFlags::restore(const CLI::App& command, const OptimizerOptions& kept) {
-  if (is_given(command, "--optimizer") && name != name_of(kept)) {
-    throw um::Error{"the checkpoint is of a training with --optimizer " + name_of(kept) +
+void OptimizerFlags::restore(const CLI::App& command, const OptimizerOptions& options) {
+  const std::string kept_name{name_of(options)};
+  if (is_given(command, "--optimizer") && name != kept_name) {
+    throw um::Error{"the checkpoint is of a training with --optimizer " + kept_name +
                     "; give that, or another --checkpoint folder"};
   }
-  name = name_of(kept);
-  std::visit(Restore{*this, command}, kept);
+  name = kept_name;
+  kept = options;
+  const std::size_t had = states_of(options).size();
+  const std::size_t has = states_of(this->options()).size();
+  if (had == has) return;
+  throw um::Error{"the checkpoint is of a training with " + name +
+                  (had > has ? " and a momentum" : " without a momentum") +
+                  ", which is state that cannot come or go; leave out --momentum, or give another "
+                  "--checkpoint folder"};
 }
 
-void OptimizerFlags::expect_fitting(const CLI::App& command) const {
-  struct Use {
-    const char* flag;
-    std::vector<std::string> optimizers;
+void OptimizerFlags::expect_fitting() const {
+  std::string own_flag;  // the first
+  const auto note = [&](const auto& row, const auto& /*number*/) {
+    if (own_flag.empty()) own_flag = flag_of(row.name);
   };
-  const std::array uses{
-      Use{"--momentum", {"sgd", "rmsprop"}}, Use{"--nesterov", {"sgd"}},
-      Use{"--beta1", {"adam", "adamw"}},     Use{"--beta2", {"adam", "adamw"}},
-      Use{"--alpha", {"rmsprop"}},           Use{"--epsilon", {"adam", "adamw", "rmsprop"}}};
-  for (const auto& [flag, optimizers] : uses) {
-    if (!is_given(command, flag) || std::ranges::count(optimizers, name) > 0) continue;
-    throw CLI::ValidationError{
-        flag, fmt::format("is for --optimizer {}; {} has {}", fmt::join(optimizers, " or "), name,
-                          name.starts_with("adam") ? "--beta1" : "--momentum")};
-  }
-  if (name == "sgd" && nesterov && momentum == 0.F) {
-    throw CLI::ValidationError{"--nesterov", "needs a --momentum above 0"};
-  }
+  const OptimizerOptions own = options();
+  std::visit([&](const auto& rule) { for_each_hyper_parameter(note, rule); }, own);
+  const auto expect_use = [&](const auto& row, const auto& number) {
+    const Uses uses{row.name};
+    if (!number || std::ranges::count(uses.names, name) > 0) return;
+    throw CLI::ValidationError{flag_of(row.name),
+                               fmt::format("is for --optimizer {}; {} has {}",
+                                           fmt::join(uses.names, " or "), name, own_flag)};
+  };
+  for_each_hyper_parameter(expect_use, given);
+  const auto expect_momentum = [](const auto& rule) {
+    if constexpr (requires { rule.nesterov; }) {
+      if (rule.nesterov && rule.momentum == 0) {
+        throw CLI::ValidationError{"--nesterov", "needs a --momentum above 0"};
+      }
+    }
+  };
+  std::visit(expect_momentum, own);
 }
 
 void LearningRateFlags::add_to(CLI::App& command) {
@@ -245,8 +250,8 @@ void LearningRateFlags::add_to(CLI::App& command) {
 
 void LearningRateFlags::choose_rate(const CLI::App& command, const OptimizerOptions& optimizer,
                                     std::size_t batch) {
-  if (command.count("--lr") == 0 && std::holds_alternative<AdamOptions>(optimizer)) {
-    options.rate = kRateOfAdam;
+  if (command.count("--lr") == 0) {
+    options.rate = find_optimizer(name_of(optimizer))->learning_rate;
   }
   if (rate_batch == 0) return;
   const double rate = static_cast<double>(options.rate) * static_cast<double>(batch) /

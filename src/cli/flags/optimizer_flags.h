@@ -5,7 +5,8 @@
 #include <string>
 
 #include "src/cli/flags/cli11.h"
-#include "src/ops/training_operations.h"
+#include "src/ops/optimizers.h"
+#include "src/train/hyper_parameters.h"
 #include "src/train/learning_rate.h"
 
 namespace spillway::cli {
@@ -13,15 +14,10 @@ namespace spillway::cli {
 /// The flags that say how gradients change parameters.
 struct OptimizerFlags {
   std::string name = "sgd";
-  std::optional<float> momentum;  ///< default: 0.9, but 0 of rmsprop
-  bool nesterov = false;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double alpha = 0.99;
-  float epsilon = 1e-8F;
-  float clip_norm = 0;
-  std::optional<float> weight_decay;  ///< default: 0, but 0.01 of adamw
-  bool decays_all = false;            ///< biases and norms, too
+  GivenHyperParameters given;
+  std::optional<float> clip_norm;
+  std::optional<bool> decays_all;          ///< biases and norms, too
+  std::optional<OptimizerOptions> kept{};  ///< of a training that goes on
 
   /// --optimizer and --clip-norm, which the tasks of a step depend on, and so plans do.
   void add_choice_to(CLI::App& app);
@@ -30,10 +26,10 @@ struct OptimizerFlags {
 
   [[nodiscard]] OptimizerOptions options() const;
   /// Takes what `command` was not given from a training that goes on. Throws: um::Error when it was
-  /// given another optimizer.
-  void restore(const CLI::App& command, const OptimizerOptions& kept);
-  /// Throws: CLI::ValidationError when `command` was given what its optimizer does not have.
-  void expect_fitting(const CLI::App& command) const;
+  /// given another optimizer, or another number of state tensors.
+  void restore(const CLI::App& command, const OptimizerOptions& options);
+  /// Throws: CLI::ValidationError when it was given what its optimizer does not have.
+  void expect_fitting() const;
 };
 
 /// The flags that say how fast is learned: --lr, --schedule and what schedules have.
@@ -42,8 +38,8 @@ struct LearningRateFlags {
   std::size_t rate_batch = 0;  ///< the batch that the rate is of; 0: any
 
   void add_to(CLI::App& command);
-  /// Unless --lr is given, the rate that suits `optimizer`: PyTorch's 0.001 for Adam, else 0.01. It
-  /// grows with `batch` where --lr-batch says so. To be called before restore(). Throws:
+  /// Unless --lr is given, the default rate of `optimizer`. It grows with `batch` where --lr-batch
+  /// says so. To be called before restore(). Throws:
   /// CLI::ValidationError when it grows too large.
   void choose_rate(const CLI::App& command, const OptimizerOptions& optimizer, std::size_t batch);
   /// Takes what `command` was not given from a training that goes on.

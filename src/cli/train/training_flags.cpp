@@ -238,7 +238,7 @@ void TrainingFlags::complete(const CLI::App& command) {
   choose_beginning();
   if (checkpoint.resume) restore_settings(command);
   initial.expect_fitting(checkpoint.resume || is_onnx_file(workload.net));
-  workload.optimizer.expect_fitting(command);
+  workload.optimizer.expect_fitting();
   learning_rate.expect_fitting(command);
   has_data = command.count("--data") > 0;
   images.complete(command, data);

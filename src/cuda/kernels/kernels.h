@@ -72,9 +72,7 @@ namespace spillway::cuda {
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const SoftmaxCrossEntropyTrain&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&,
                                                   const SoftmaxCrossEntropyEvaluate&);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const SgdUpdate&);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AdamUpdate&);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const RmspropUpdate&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const UpdateParameters&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AverageParameters&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const TakeParameters&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AccumulateGradients&);
@@ -100,10 +98,9 @@ namespace spillway::cuda {
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const VocabularyLossTrain&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const VocabularyLossEvaluate&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const VocabularyLogits&);
-/// Kernels for Backend::prepare_updates().
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, std::vector<SgdUpdate>);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, std::vector<AdamUpdate>);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, std::vector<RmspropUpdate>);
+/// Kernel for Backend::prepare_updates().
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&,
+                                                  const std::vector<UpdateParameters>&);
 
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const BatchNormForward&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const BatchNormInference&);

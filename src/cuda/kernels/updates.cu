@@ -1,10 +1,11 @@
 #include <cuda_bf16.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <span>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "src/cuda/kernels/kernels.h"
@@ -12,8 +13,8 @@
 #include "src/cuda/layout/layout.cuh"
 #include "src/cuda/layout/parameter_layout.h"
 #include "src/cuda/layout/step_numbers.h"
+#include "src/ops/optimizers.h"
 #include "src/ops/parameter.h"
-#include "src/ops/update_elements.h"
 
 namespace spillway::cuda {
 namespace {
@@ -48,9 +49,10 @@ struct UpdateRange {
     }
     return range;
   }
-  template <class Op>
-  static UpdateRange of(const ParameterLayout& layout, const Op& op, const Operands<Op>& operands) {
-    return of(layout, op.parameters, op.part, operands.out.parameters, op.options.decays_all);
+  static UpdateRange of(Precision precision, const UpdateParameters& op,
+                        const Operands<UpdateParameters>& operands) {
+    return of(ParameterLayout{precision, op.parameters}, op.parameters, op.part,
+              operands.out.list[0], spillway::decays_all(op.options));
   }
 
   // Writes pack `i` of the updated parameters to the copy.
@@ -61,53 +63,6 @@ struct UpdateRange {
     pairs[1] = __floats2bfloat162_rn(w.lanes[2], w.lanes[3]);
   }
 };
-
-// Updates per launch, limited by its 4 KiB of arguments.
-constexpr unsigned kPartsOfLaunch = 32;
-
-// Most blocks of threads per update in a launch of several updates: one update alone, of a table or
-// a large layer, fills a device.
-constexpr std::size_t kMaxPartBlocks = 256;
-
-// The updates of one launch; block (x, y) of threads works on update y.
-template <class Blocks>
-struct UpdateParts {
-  Blocks blocks[kPartsOfLaunch];
-  UpdateRange ranges[kPartsOfLaunch];
-};
-
-// Returns the blocks, from `blocks_of`, and the range of update `i`. `operands` are those of all
-// updates. The blocks' pointers point to the first float of the range.
-template <class Op, class BlocksOf>
-auto part_of(Precision precision, const std::vector<Op>& ops, std::span<std::byte* const> operands,
-             std::size_t i, const BlocksOf& blocks_of) {
-  const Op& op = ops[i];
-  const std::size_t count = operand_count(op);
-  const Operands<Op> own = operands_of(op, operands.subspan(i * count, count));
-  const UpdateRange range = UpdateRange::of(ParameterLayout{precision, op.parameters}, op, own);
-  return std::tuple{blocks_of(own, range), range};
-}
-
-// Enqueues `kernel(parts, arguments...)` as often as `count` updates need. `part_of(i)` returns
-// blocks and range of update i.
-template <class Blocks, class Part, class... Parameters, class... Arguments>
-void launch_updates(cudaStream_t stream, std::size_t count, const Part& part_of,
-                    void (*kernel)(UpdateParts<Blocks>, Parameters...),
-                    const Arguments&... arguments) {
-  for (std::size_t first = 0; first < count; first += kPartsOfLaunch) {
-    const std::size_t parts_here = std::min<std::size_t>(kPartsOfLaunch, count - first);
-    UpdateParts<Blocks> parts{};
-    std::size_t most = 1;
-    for (std::size_t i = 0; i < parts_here; ++i) {
-      std::tie(parts.blocks[i], parts.ranges[i]) = part_of(first + i);
-      most = std::max(most, (parts.ranges[i].packs + kThreads - 1) / kThreads);
-    }
-    const Grid grid{.blocks = dim3{static_cast<unsigned>(std::min(most, kMaxPartBlocks)),
-                                   static_cast<unsigned>(parts_here)},
-                    .threads = dim3{kThreads}};
-    enqueue(stream, grid, kernel, parts, arguments...);
-  }
-}
 
 // Runs over the whole part: padding is zero in both and stays zero. `sum` may be `old_sum`.
 __global__ void accumulate_gradients(const float* old_sum, const float* part, float* sum,
@@ -121,81 +76,126 @@ __global__ void accumulate_gradients(const float* old_sum, const float* part, fl
   }
 }
 
-struct AdamBlocks {
+// A float that rounds after each operation, like the host: no fused multiply-adds.
+struct Rounded {
+  float value;
+
+  friend __device__ Rounded operator+(Rounded a, Rounded b) {
+    return {__fadd_rn(a.value, b.value)};
+  }
+  friend __device__ Rounded operator-(Rounded a, Rounded b) {
+    return {__fsub_rn(a.value, b.value)};
+  }
+  friend __device__ Rounded operator*(Rounded a, Rounded b) {
+    return {__fmul_rn(a.value, b.value)};
+  }
+  friend __device__ Rounded operator/(Rounded a, Rounded b) {
+    return {__fdiv_rn(a.value, b.value)};
+  }
+  friend __device__ bool operator<(Rounded a, Rounded b) { return a.value < b.value; }
+  friend __device__ Rounded sqrt(Rounded a) { return {__fsqrt_rn(a.value)}; }
+};
+
+// The blocks of an update with `kStates` tensors of optimizer state. The pointers point to the
+// first float of the range.
+template <std::size_t kStates>
+struct UpdateBlocks {
   const float* old_w;
-  const float* old_m;
-  const float* old_v;
   const float* dw;
-  float* w;  // may be old_w
-  float* m;  // may be old_m
-  float* v;  // may be old_v
+  float* w;               // may be old_w or dw
+  float* state[kStates];  // updated in place
+
+  static UpdateBlocks of(const UpdateParameters& op, const Operands<UpdateParameters>& operands,
+                         const UpdateRange& range) {
+    UpdateBlocks blocks{.old_w = tensor<float>(operands.in.list[0]) + range.first,
+                        .dw = tensor<float>(operands.in.list[op.gradient_place()]) + range.gradient,
+                        .w = tensor<float>(operands.out.list[0]) + range.written,
+                        .state = {}};
+    std::ranges::transform(operands.out.list.subspan(1), blocks.state, tensor<float>);
+    return blocks;
+  }
 };
 
-struct AdamNumbers {
-  float w;
-  float m;
-  float v;
-};
-
-// Rounds after each operation, like the host: no fused multiply-adds.
-__device__ AdamNumbers updated(const AdamNumbers& old, float dw, float decay, float shrink,
-                               const AdamRates& rates) {
-  const float gradient = __fadd_rn(dw, __fmul_rn(decay, old.w));
-  const float m = __fadd_rn(old.m, __fmul_rn(rates.new_first, __fsub_rn(gradient, old.m)));
-  const float v = __fadd_rn(__fmul_rn(rates.old_second, old.v),
-                            __fmul_rn(__fmul_rn(rates.new_second, gradient), gradient));
-  const float size = __fadd_rn(__fdiv_rn(__fsqrt_rn(v), rates.root), rates.epsilon);
-  const float change = __fmul_rn(rates.step_size, __fdiv_rn(m, size));
-  return {__fsub_rn(__fmul_rn(shrink, old.w), change), m, v};
-}
-
-// Padding in parameters, moments and gradient stays zero, since 0 / epsilon is zero.
-__device__ void update(const AdamBlocks& blocks, const AdamRates& rates, const UpdateRange& range) {
+// Padding in parameters, state and gradient stays zero, since 0 / epsilon is zero.
+template <class Rates, std::size_t kStates>
+__device__ void update(const UpdateBlocks<kStates>& blocks, const Rates rates,
+                       const UpdateRange& range) {
   for (std::size_t i = first_item(); i < range.packs; i += item_stride()) {
-    const float decay = i < range.decayed ? rates.decay : 0.F;
-    const float shrink = i < range.decayed ? rates.shrink : 1.F;
+    const bool decays = i < range.decayed;
     Pack<float> w = load(blocks.old_w, i);
-    Pack<float> m = load(blocks.old_m, i);
-    Pack<float> v = load(blocks.old_v, i);
+    Pack<float> state[kStates];
+#pragma unroll
+    for (std::size_t s = 0; s < kStates; ++s) state[s] = load(blocks.state[s], i);
     const Pack<float> dw = load(blocks.dw, i);
 #pragma unroll
     for (int l = 0; l < Pack<float>::kLanes; ++l) {
-      const AdamNumbers numbers =
-          updated({w.lanes[l], m.lanes[l], v.lanes[l]}, dw.lanes[l], decay, shrink, rates);
-      w.lanes[l] = numbers.w;
-      m.lanes[l] = numbers.m;
-      v.lanes[l] = numbers.v;
+      std::array<Rounded, kStates> numbers;
+#pragma unroll
+      for (std::size_t s = 0; s < kStates; ++s) numbers[s] = {state[s].lanes[l]};
+      w.lanes[l] = rates(Rounded{w.lanes[l]}, Rounded{dw.lanes[l]}, decays, numbers).value;
+#pragma unroll
+      for (std::size_t s = 0; s < kStates; ++s) state[s].lanes[l] = numbers[s].value;
     }
     store(blocks.w, i, w);
-    store(blocks.m, i, m);
-    store(blocks.v, i, v);
+#pragma unroll
+    for (std::size_t s = 0; s < kStates; ++s) store(blocks.state[s], i, state[s]);
     range.store_copy(i, w);
   }
 }
 
-__global__ void adam_update(AdamBlocks blocks, const AdamRates* rates, UpdateRange range) {
+template <class Rates, std::size_t kStates>
+__global__ void update_parameters(UpdateBlocks<kStates> blocks, const Rates* rates,
+                                  UpdateRange range) {
   update(blocks, *rates, range);
 }
 
-__global__ void adam_updates(const __grid_constant__ UpdateParts<AdamBlocks> parts,
-                             const AdamRates* rates) {
+// Updates per launch, limited by its 4 KiB of arguments.
+constexpr unsigned kPartsOfLaunch = 32;
+
+// Most blocks of threads per update in a launch of several updates: one update alone, of a table or
+// a large layer, fills a device.
+constexpr std::size_t kMaxPartBlocks = 256;
+
+// The updates of one launch; block (x, y) of threads works on update y.
+template <std::size_t kStates>
+struct UpdateParts {
+  UpdateBlocks<kStates> blocks[kPartsOfLaunch];
+  UpdateRange ranges[kPartsOfLaunch];
+};
+
+template <class Rates, std::size_t kStates>
+__global__ void update_parts(const __grid_constant__ UpdateParts<kStates> parts,
+                             const Rates* rates) {
   update(parts.blocks[blockIdx.y], *rates, parts.ranges[blockIdx.y]);
 }
 
-// The pointers point to the first float of the range.
-AdamBlocks adam_blocks_of(const Operands<AdamUpdate>& operands, const UpdateRange& range) {
-  return {.old_w = tensor<float>(operands.in.parameters) + range.first,
-          .old_m = tensor<float>(operands.in.first_moment),
-          .old_v = tensor<float>(operands.in.second_moment),
-          .dw = tensor<float>(operands.in.dparameters) + range.gradient,
-          .w = tensor<float>(operands.out.parameters) + range.written,
-          .m = tensor<float>(operands.out.first_moment),
-          .v = tensor<float>(operands.out.second_moment)};
+// Enqueues as many launches as the updates need. `operands` are those of all updates.
+template <std::size_t kStates, class Rates>
+void launch_updates(const Machine& machine, std::span<const UpdateParameters> ops,
+                    std::span<std::byte* const> operands, const Rates* rates) {
+  const std::size_t operands_each = operand_count(ops.front());
+  for (std::size_t first = 0; first < ops.size(); first += kPartsOfLaunch) {
+    const std::size_t parts_here = std::min<std::size_t>(kPartsOfLaunch, ops.size() - first);
+    UpdateParts<kStates> parts{};
+    std::size_t most = 1;
+    for (std::size_t i = 0; i < parts_here; ++i) {
+      const UpdateParameters& op = ops[first + i];
+      const auto own =
+          operands_of(op, operands.subspan((first + i) * operands_each, operands_each));
+      parts.ranges[i] = UpdateRange::of(machine.precision, op, own);
+      parts.blocks[i] = UpdateBlocks<kStates>::of(op, own, parts.ranges[i]);
+      most = std::max(most, (parts.ranges[i].packs + kThreads - 1) / kThreads);
+    }
+    const Grid grid{.blocks = dim3{static_cast<unsigned>(std::min(most, kMaxPartBlocks)),
+                                   static_cast<unsigned>(parts_here)},
+                    .threads = dim3{kThreads}};
+    enqueue(machine.stream, grid, update_parts<Rates, kStates>, parts, rates);
+  }
 }
 
-auto rates_of_step(const Machine& machine, const AdamOptions& options) {
-  return machine.numbers->add(
-      [options](const StepContext& context) { return adam_rates(options, context); });
+template <class Rule>
+auto rates_of_step(const Machine& machine, const Rule& rule) {
+  return machine.numbers->add([rule](const StepContext& context) { return rule.rates(context); });
 }
 
 // Rounds after each operation, like the host. Runs over the whole part: padding is zero in both and
@@ -263,126 +263,6 @@ std::size_t packs_of(const Machine& machine, const Op& op) {
   return layout.cuts().range(op.part).count() / Pack<float>::kLanes;
 }
 
-struct RmspropBlocks {
-  const float* old_w;
-  const float* old_s;
-  const float* old_v;  // null without a momentum
-  const float* dw;
-  float* w;  // may be old_w
-  float* s;  // may be old_s
-  float* v;  // may be old_v
-};
-
-// Rounds after each operation, like the host: no fused multiply-adds. Padding in parameters,
-// averages and gradient stays zero, since 0 / epsilon is zero.
-__device__ void update(const RmspropBlocks& blocks, const RmspropRates& rates,
-                       const UpdateRange& range) {
-  for (std::size_t i = first_item(); i < range.packs; i += item_stride()) {
-    const float decay = i < range.decayed ? rates.decay : 0.F;
-    Pack<float> w = load(blocks.old_w, i);
-    Pack<float> s = load(blocks.old_s, i);
-    Pack<float> v{};
-    if (blocks.v != nullptr) v = load(blocks.old_v, i);
-    const Pack<float> dw = load(blocks.dw, i);
-#pragma unroll
-    for (int l = 0; l < Pack<float>::kLanes; ++l) {
-      const float gradient = __fadd_rn(dw.lanes[l], __fmul_rn(decay, w.lanes[l]));
-      s.lanes[l] = __fadd_rn(__fmul_rn(rates.old_square, s.lanes[l]),
-                             __fmul_rn(__fmul_rn(rates.new_square, gradient), gradient));
-      float change = __fdiv_rn(gradient, __fadd_rn(__fsqrt_rn(s.lanes[l]), rates.epsilon));
-      if (blocks.v != nullptr) {
-        change = __fadd_rn(__fmul_rn(rates.momentum, v.lanes[l]), change);
-        v.lanes[l] = change;
-      }
-      w.lanes[l] = __fsub_rn(w.lanes[l], __fmul_rn(rates.rate, change));
-    }
-    store(blocks.w, i, w);
-    store(blocks.s, i, s);
-    if (blocks.v != nullptr) store(blocks.v, i, v);
-    range.store_copy(i, w);
-  }
-}
-
-__global__ void rmsprop_update(RmspropBlocks blocks, const RmspropRates* rates, UpdateRange range) {
-  update(blocks, *rates, range);
-}
-
-__global__ void rmsprop_updates(const __grid_constant__ UpdateParts<RmspropBlocks> parts,
-                                const RmspropRates* rates) {
-  update(parts.blocks[blockIdx.y], *rates, parts.ranges[blockIdx.y]);
-}
-
-// The pointers point to the first float of the range.
-RmspropBlocks rmsprop_blocks_of(const Operands<RmspropUpdate>& operands, const UpdateRange& range) {
-  return {.old_w = tensor<float>(operands.in.parameters) + range.first,
-          .old_s = tensor<float>(operands.in.square_average),
-          .old_v = tensor<float>(operands.in.velocity),
-          .dw = tensor<float>(operands.in.dparameters) + range.gradient,
-          .w = tensor<float>(operands.out.parameters) + range.written,
-          .s = tensor<float>(operands.out.square_average),
-          .v = tensor<float>(operands.out.velocity)};
-}
-
-auto rates_of_step(const Machine& machine, const RmspropOptions& options) {
-  return machine.numbers->add(
-      [options](const StepContext& context) { return rmsprop_rates(options, context); });
-}
-
-struct SgdBlocks {
-  const float* old_w;
-  const float* old_v;
-  const float* dw;
-  float* w;  // may be old_w
-  float* v;  // may be old_v
-};
-
-// Rounds after each operation, like the host: no fused multiply-adds. Padding in parameters,
-// momentum and gradient stays zero.
-__device__ void update(const SgdBlocks& blocks, const SgdOptions& options, float rate,
-                       const UpdateRange& range) {
-  for (std::size_t i = first_item(); i < range.packs; i += item_stride()) {
-    const float decay = i < range.decayed ? options.weight_decay : 0.F;
-    Pack<float> w = load(blocks.old_w, i);
-    Pack<float> v = load(blocks.old_v, i);
-    const Pack<float> dw = load(blocks.dw, i);
-#pragma unroll
-    for (int l = 0; l < Pack<float>::kLanes; ++l) {
-      const float gradient = __fadd_rn(dw.lanes[l], __fmul_rn(decay, w.lanes[l]));
-      v.lanes[l] = __fadd_rn(__fmul_rn(options.momentum, v.lanes[l]), gradient);
-      const float change = options.nesterov
-                               ? __fadd_rn(gradient, __fmul_rn(options.momentum, v.lanes[l]))
-                               : v.lanes[l];
-      w.lanes[l] = __fsub_rn(w.lanes[l], __fmul_rn(rate, change));
-    }
-    store(blocks.w, i, w);
-    store(blocks.v, i, v);
-    range.store_copy(i, w);
-  }
-}
-
-__global__ void sgd_update(SgdBlocks blocks, SgdOptions options, const float* rate,
-                           UpdateRange range) {
-  update(blocks, options, *rate, range);
-}
-
-__global__ void sgd_updates(const __grid_constant__ UpdateParts<SgdBlocks> parts,
-                            SgdOptions options, const float* rate) {
-  update(parts.blocks[blockIdx.y], options, *rate, parts.ranges[blockIdx.y]);
-}
-
-// The pointers point to the first float of the range.
-SgdBlocks sgd_blocks_of(const Operands<SgdUpdate>& operands, const UpdateRange& range) {
-  return {.old_w = tensor<float>(operands.in.parameters) + range.first,
-          .old_v = tensor<float>(operands.in.momentum),
-          .dw = tensor<float>(operands.in.dparameters) + range.gradient,
-          .w = tensor<float>(operands.out.parameters) + range.written,
-          .v = tensor<float>(operands.out.momentum)};
-}
-
-auto rate_of_step(const Machine& machine) {
-  return machine.numbers->add([](const StepContext& context) { return context.learning_rate; });
-}
-
 __global__ void take_parameters(const float* taken, float* parameters, UpdateRange range) {
   for (std::size_t i = first_item(); i < range.packs; i += item_stride()) {
     const Pack<float> w = load(taken, i);
@@ -403,26 +283,29 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AccumulateGrad
   });
 }
 
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AdamUpdate& op) {
-  const ParameterLayout layout{machine.precision, op.parameters};
-  auto update = [stream = machine.stream, layout, op,
-                 rates = rates_of_step(machine, op.options)](const auto& operands) {
-    const UpdateRange range = UpdateRange::of(layout, op, operands);
-    launch(stream, range.packs, adam_update, adam_blocks_of(operands, range), rates.get(), range);
-  };
-  return kernel_of(op, std::move(update));
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const UpdateParameters& op) {
+  return with_rule(op.options, [&](const auto& rule, auto states) {
+    constexpr std::size_t kStates = decltype(states)::value;
+    auto update = [machine, op, rates = rates_of_step(machine, rule)](const auto& operands) {
+      const UpdateRange range = UpdateRange::of(machine.precision, op, operands);
+      using Rates = decltype(rule.rates({}));
+      launch(machine.stream, range.packs, update_parameters<Rates, kStates>,
+             UpdateBlocks<kStates>::of(op, operands, range), rates.get(), range);
+    };
+    return kernel_of(op, std::move(update));
+  });
 }
 
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, std::vector<AdamUpdate> ops) {
-  auto rates = rates_of_step(machine, ops.front().options);
-  auto update = [stream = machine.stream, precision = machine.precision, ops = std::move(ops),
-                 rates = std::move(rates)](std::span<std::byte* const> operands) {
-    const auto part = [&](std::size_t i) {
-      return part_of(precision, ops, operands, i, adam_blocks_of);
+std::unique_ptr<Kernel> make_kernel(const Machine& machine,
+                                    const std::vector<UpdateParameters>& ops) {
+  return with_rule(ops.front().options, [&](const auto& rule, auto states) {
+    auto update = [machine, ops,
+                   rates = rates_of_step(machine, rule)](std::span<std::byte* const> operands) {
+      launch_updates<decltype(states)::value>(machine, ops, operands, rates.get());
     };
-    launch_updates<AdamBlocks>(stream, ops.size(), part, adam_updates, rates.get());
-  };
-  return std::make_unique<OperandsKernel<decltype(update)>>(std::move(update));
+    return std::unique_ptr<Kernel>{
+        std::make_unique<OperandsKernel<decltype(update)>>(std::move(update))};
+  });
 }
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AverageParameters& op) {
@@ -459,52 +342,6 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ClipGradient& 
 
 um::Bytes workspace_of(const Machine& /*machine*/, const AddSquares& /*op*/) {
   return um::Bytes{kSums * sizeof(double)};
-}
-
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RmspropUpdate& op) {
-  const ParameterLayout layout{machine.precision, op.parameters};
-  auto update = [stream = machine.stream, layout, op,
-                 rates = rates_of_step(machine, op.options)](const auto& operands) {
-    const UpdateRange range = UpdateRange::of(layout, op, operands);
-    launch(stream, range.packs, rmsprop_update, rmsprop_blocks_of(operands, range), rates.get(),
-           range);
-  };
-  return kernel_of(op, std::move(update));
-}
-
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, std::vector<RmspropUpdate> ops) {
-  auto rates = rates_of_step(machine, ops.front().options);
-  auto update = [stream = machine.stream, precision = machine.precision, ops = std::move(ops),
-                 rates = std::move(rates)](std::span<std::byte* const> operands) {
-    const auto part = [&](std::size_t i) {
-      return part_of(precision, ops, operands, i, rmsprop_blocks_of);
-    };
-    launch_updates<RmspropBlocks>(stream, ops.size(), part, rmsprop_updates, rates.get());
-  };
-  return std::make_unique<OperandsKernel<decltype(update)>>(std::move(update));
-}
-
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op) {
-  const ParameterLayout layout{machine.precision, op.parameters};
-  auto update = [stream = machine.stream, layout, op,
-                 rate = rate_of_step(machine)](const auto& operands) {
-    const UpdateRange range = UpdateRange::of(layout, op, operands);
-    launch(stream, range.packs, sgd_update, sgd_blocks_of(operands, range), op.options, rate.get(),
-           range);
-  };
-  return kernel_of(op, std::move(update));
-}
-
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, std::vector<SgdUpdate> ops) {
-  auto update = [stream = machine.stream, precision = machine.precision, ops = std::move(ops),
-                 rate = rate_of_step(machine)](std::span<std::byte* const> operands) {
-    const auto part = [&](std::size_t i) {
-      return part_of(precision, ops, operands, i, sgd_blocks_of);
-    };
-    launch_updates<SgdBlocks>(stream, ops.size(), part, sgd_updates, ops.front().options,
-                              rate.get());
-  };
-  return std::make_unique<OperandsKernel<decltype(update)>>(std::move(update));
 }
 
 // Copies the whole part: both have the same padding.

@@ -14,7 +14,7 @@ namespace spillway::cuda {
 
 /// Memory layout of a parameter block: two adjacent parts of floats. Layers with weights under
 /// Precision::kBf16 append a bfloat16 copy of both parts, which kernels read. Code that writes the
-/// floats (SgdUpdate, AdamUpdate, import_block) must write the copy, too.
+/// floats (UpdateParameters, import_block) must write the copy, too.
 ///
 /// Weights of convolutions are (K, R, S, C) = (out, kernel height, kernel width, in); transposed
 /// convolutions exchange in and out. Weights of linear layers are (out, H, W, C of the input).

@@ -94,9 +94,7 @@ namespace spillway::host {
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const SoftmaxCrossEntropyTrain&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&,
                                                   const SoftmaxCrossEntropyEvaluate&);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const SgdUpdate&);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AdamUpdate&);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const RmspropUpdate&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const UpdateParameters&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AverageParameters&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const TakeParameters&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AccumulateGradients&);

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "src/host/kernels/kernels.h"
-#include "src/ops/update_elements.h"
+#include "src/ops/update_element.h"
 
 namespace spillway::host {
 
@@ -18,26 +18,6 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AccumulateGrad
 #pragma omp parallel for simd schedule(static) if (parallel : count >= kWorthATeam)
     for (std::size_t i = 0; i < count; ++i) sum[i] = old_sum[i] + part[i];
   });
-}
-
-// Runs over the whole part: padding in parameters, moments and gradient stays zero, since 0 /
-// epsilon is zero.
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AdamUpdate& op) {
-  const UpdateRange range =
-      UpdateRange::of(machine.layout, op.parameters, op.part, op.options.decays_all);
-  const auto update = [range, op](const auto& operands, const auto& arguments) {
-    const AdamElement element{.rates = adam_rates(op.options, *arguments.context),
-                              .decayed = range.decayed,
-                              .old_w = floats(operands.in.parameters) + range.first,
-                              .old_m = floats(operands.in.first_moment),
-                              .old_v = floats(operands.in.second_moment),
-                              .dw = floats(operands.in.dparameters) + range.gradient,
-                              .w = floats(operands.out.parameters) + range.written,
-                              .m = floats(operands.out.first_moment),
-                              .v = floats(operands.out.second_moment)};
-    update_all(element, range.count);
-  };
-  return kernel_of(machine, op, update);
 }
 
 // Runs over the whole part: padding is zero in both and stays zero.
@@ -56,42 +36,26 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AverageParamet
   return kernel_of(machine, op, update);
 }
 
-// Runs over the whole part: padding in parameters, averages and gradient stays zero, since 0 /
-// epsilon is zero. Without a momentum the velocity operands are null.
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RmspropUpdate& op) {
+// Runs over the whole part: padding in parameters, state and gradient stays zero, since 0 / epsilon
+// is zero.
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const UpdateParameters& op) {
   const UpdateRange range =
-      UpdateRange::of(machine.layout, op.parameters, op.part, op.options.decays_all);
-  const auto update = [range, op](const auto& operands, const auto& arguments) {
-    const RmspropElement element{.rates = rmsprop_rates(op.options, *arguments.context),
-                                 .decayed = range.decayed,
-                                 .old_w = floats(operands.in.parameters) + range.first,
-                                 .old_s = floats(operands.in.square_average),
-                                 .old_v = floats(operands.in.velocity),
-                                 .dw = floats(operands.in.dparameters) + range.gradient,
-                                 .w = floats(operands.out.parameters) + range.written,
-                                 .s = floats(operands.out.square_average),
-                                 .v = floats(operands.out.velocity)};
-    update_all(element, range.count);
-  };
-  return kernel_of(machine, op, update);
-}
-
-// Runs over the whole part: padding in parameters, momentum and gradient stays zero.
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op) {
-  const UpdateRange range =
-      UpdateRange::of(machine.layout, op.parameters, op.part, op.options.decays_all);
-  const auto update = [range, op](const auto& operands, const auto& arguments) {
-    const SgdElement element{.options = op.options,
-                             .rate = arguments.context->learning_rate,
-                             .decayed = range.decayed,
-                             .old_w = floats(operands.in.parameters) + range.first,
-                             .old_v = floats(operands.in.momentum),
-                             .dw = floats(operands.in.dparameters) + range.gradient,
-                             .w = floats(operands.out.parameters) + range.written,
-                             .v = floats(operands.out.momentum)};
-    update_all(element, range.count);
-  };
-  return kernel_of(machine, op, update);
+      UpdateRange::of(machine.layout, op.parameters, op.part, decays_all(op.options));
+  return with_rule(op.options, [&](const auto& rule, auto states) {
+    using Element = UpdateElement<decltype(rule.rates({})), decltype(states)::value>;
+    const auto update = [range, rule, gradient = op.gradient_place()](const auto& operands,
+                                                                      const auto& arguments) {
+      Element element{.rates = rule.rates(*arguments.context),
+                      .decayed = range.decayed,
+                      .old_w = floats(operands.in.list[0]) + range.first,
+                      .dw = floats(operands.in.list[gradient]) + range.gradient,
+                      .w = floats(operands.out.list[0]) + range.written,
+                      .state = {}};
+      std::ranges::transform(operands.out.list.subspan(1), element.state.begin(), floats);
+      update_all(element, range.count);
+    };
+    return kernel_of(machine, op, update);
+  });
 }
 
 // Copies the whole part: both have the same padding.

@@ -1,7 +1,6 @@
 #include "src/io/weights/tensor_places.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <functional>
 #include <numeric>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "src/io/weights/name_table.h"
+#include "src/ops/optimizers.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -72,9 +72,16 @@ std::optional<std::vector<TensorPlace>> places_of(const NameTable& table,
 
 constexpr std::string_view kAverage = ".average";
 
-// Infixes in the names of optimizer state and averages (Step's StateBlock).
-constexpr std::array<std::string_view, 6> kKept{".momentum",   ".exp_avg",         ".exp_avg_sq",
-                                                ".square_avg", ".momentum_buffer", kAverage};
+// Returns true for "exp_avg" and other names of optimizer state (Step's StateBlock).
+bool is_optimizer_state(std::string_view name) {
+  return std::ranges::any_of(optimizers(), [&](const Optimizer& optimizer) {
+    return std::visit(
+        [&]<class Rule>(const Rule& /*rule*/) {
+          return std::ranges::count(Rule::kStates, name, &StateTensor::name) > 0;
+        },
+        optimizer.defaults);
+  });
+}
 
 // Splits "conv1.weight" into "conv1" and ".weight".
 struct ArrayName {
@@ -129,11 +136,10 @@ std::string average_of(const std::string& array) {
 
 bool is_kept_beside(const std::string& name, const SafetensorsReader& checkpoint) {
   const ArrayName parts{name};
-  return std::ranges::any_of(kKept, [&](std::string_view kept) {
-    return parts.block.ends_with(kept) &&
-           checkpoint.find(parts.block.substr(0, parts.block.size() - kept.size()) + parts.suffix)
-               .has_value();
-  });
+  const std::size_t layer = std::min(parts.block.rfind('.'), parts.block.size());
+  const std::string kept = parts.block.substr(layer);
+  return (kept == kAverage || (!kept.empty() && is_optimizer_state(kept.substr(1)))) &&
+         checkpoint.find(parts.block.substr(0, layer) + parts.suffix).has_value();
 }
 
 bool has_averages(const SafetensorsReader& checkpoint) {

@@ -161,7 +161,6 @@ TEST(BadUsage, RefusesNumbersThatNothingTakes) {
 }
 
 TEST(BadUsage, RefusesWhatAnotherOptimizerHas) {
-  const std::string not_sgd = "is for --optimizer adam or adamw; sgd has --momentum";
   expect_all_refused(
       kBadUsage, small_training(),
       {{"--optimizer adagrad", {"adagrad", "sgd", "adamw"}},
@@ -170,8 +169,8 @@ TEST(BadUsage, RefusesWhatAnotherOptimizerHas) {
         {"--momentum", "is for --optimizer sgd or rmsprop; adam has --beta1"}},
        {"--optimizer adamw --nesterov", {"--nesterov", "is for --optimizer sgd"}},
        {"--nesterov --momentum 0", {"--nesterov", "needs a --momentum above 0"}},
-       {"--beta1 0.5", {"--beta1", not_sgd}},
-       {"--beta2 0.5", {"--beta2", not_sgd}},
+       {"--beta1 0.5", {"--beta1", "is for --optimizer adam or adamw", "sgd has --momentum"}},
+       {"--beta2 0.5", {"--beta2", "is for --optimizer adam or adamw", "sgd has --momentum"}},
        {"--epsilon 0.5", {"--epsilon", "is for --optimizer adam or adamw or rmsprop"}},
        {"--alpha 0.5", {"--alpha", "is for --optimizer rmsprop"}},
        {"--label-smoothing 1", {"--label-smoothing", "below 1"}},

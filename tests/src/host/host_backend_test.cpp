@@ -35,7 +35,8 @@ TEST(HostBackend, HalvesActivationsInBf16) {
   EXPECT_EQ(bf16.tensor_bytes({2, nets::tokens(7)}), float_bytes(14));
   const AddForward sum{.x = x};
   EXPECT_EQ(bf16.traffic(sum).count() * 2, fp32.traffic(sum).count());
-  const AdamUpdate update{.parameters = LinearParameters{4, {16, 1, 1}, true}, .options = {}};
+  const UpdateParameters update{.parameters = LinearParameters{4, {16, 1, 1}, true},
+                                .options = AdamOptions{}};
   EXPECT_EQ(bf16.traffic(update), fp32.traffic(update));
   EXPECT_EQ(bf16.parameter_bytes(update.parameters), fp32.parameter_bytes(update.parameters));
 }

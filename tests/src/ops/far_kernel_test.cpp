@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstddef>
 #include <vector>
 
 #include "src/ops/backend.h"
+#include "tests/src/every_optimizer.h"
 
 namespace spillway {
 namespace {
@@ -21,29 +21,35 @@ std::vector<float> weights() {
   return numbers;
 }
 
-// Returns the weights that SGD with weight decay makes of a gradient of zeros, piece by piece.
-std::vector<float> updated(const std::vector<FloatRange>& pieces) {
-  const SgdUpdate update{.parameters = {}, .options = {.momentum = 0.9F, .weight_decay = 0.5F}};
-  const auto kernel = make_far_kernel(update, {.begin = 0, .end = kCount}, kDecayed);
+// Returns the weights that an update with weight decay makes of a gradient of zeros, piece by
+// piece.
+std::vector<float> updated(const OptimizerOptions& options, const std::vector<FloatRange>& pieces) {
+  const auto kernel = make_far_kernel({.parameters = {}, .options = options},
+                                      {.begin = 0, .end = kCount}, kDecayed);
   std::vector<float> w = weights();
-  std::vector<float> v(kCount);
+  std::vector<std::vector<float>> state(states_of(options).size(), std::vector<float>(kCount));
   const std::vector<float> zeros(kCount);
   for (const FloatRange& piece : pieces) {
-    const std::array<float* const, 2> numbers{&w[piece.begin], &v[piece.begin]};
+    std::vector<float*> numbers{&w[piece.begin]};
+    for (std::vector<float>& each : state) numbers.push_back(&each[piece.begin]);
     kernel->run(kStep, piece, numbers, &zeros[piece.begin]);
   }
   return w;
 }
 
 TEST(FarKernel, DecaysTheSameHoweverItsRangeIsCut) {
-  const std::vector<float> whole = updated({{.begin = 0, .end = kCount}});
   const std::vector<float> before = weights();
-  for (std::size_t i = 0; i < kCount; ++i) {
-    EXPECT_EQ(whole[i] < before[i], i < kDecayed) << i;
+  for (const OptimizerOptions& options : test::every_optimizer()) {
+    SCOPED_TRACE(test::printed(options));
+    const std::vector<float> whole = updated(options, {{.begin = 0, .end = kCount}});
+    for (std::size_t i = 0; i < kCount; ++i) {
+      EXPECT_EQ(whole[i] < before[i], i < kDecayed) << i;
+    }
+    EXPECT_EQ(
+        updated(options,
+                {{.begin = 0, .end = 10}, {.begin = 10, .end = 30}, {.begin = 30, .end = kCount}}),
+        whole);
   }
-  EXPECT_EQ(
-      updated({{.begin = 0, .end = 10}, {.begin = 10, .end = 30}, {.begin = 30, .end = kCount}}),
-      whole);
 }
 
 }  // namespace

@@ -208,8 +208,8 @@ TEST_F(DividedUpdates, UpdateASliceAndTakeAllOfThem) {
   const std::size_t update = place_of(step, "fc1.update");
   ASSERT_LT(update, step.launches.size());
   // 1,040 units of 16 floats: 260 each.
-  const auto& adam = std::get<AdamUpdate>(step.launches[update].operation);
-  EXPECT_EQ(adam.part.slice, (FloatRange{kFloats / 4, kFloats / 2}));
+  const auto& operation = std::get<UpdateParameters>(step.launches[update].operation);
+  EXPECT_EQ(operation.part.slice, (FloatRange{kFloats / 4, kFloats / 2}));
   EXPECT_EQ(place_of(step, "fc1.take"), update + 1);
   EXPECT_TRUE(std::holds_alternative<TakeParameters>(step.launches[update + 1].operation));
 
@@ -235,7 +235,7 @@ TEST_F(DividedUpdates, KeepAQuarterOfWhatTheOptimizerKeeps) {
 TEST_F(DividedUpdates, LeaveSmallBlocksWhole) {
   const Step step = divided(0, 2);
   const std::size_t update = place_of(step, "fc2.update");
-  EXPECT_FALSE(std::get<AdamUpdate>(step.launches[update].operation).part.slice);
+  EXPECT_FALSE(std::get<UpdateParameters>(step.launches[update].operation).part.slice);
   EXPECT_EQ(place_of(step, "fc2.take"), step.graph.tasks.size());
 }
 

@@ -14,6 +14,7 @@
 #include "src/train/checkpoint_choice.h"
 #include "src/train/trainer.h"
 #include "tests/refusal.h"
+#include "tests/src/every_optimizer.h"
 #include "tests/src/printed_memory_mode.h"
 #include "tests/src/small_training.h"
 #include "tests/temporary_folder.h"
@@ -60,6 +61,15 @@ TEST_P(FarUpdate, ChangesNoBit) {
   const TrainingSummary summary = trainer.run();
   EXPECT_EQ(summary.weights_sha256, resident_weights_with(optimizer_named(optimizer)));
   EXPECT_LE(summary.near_peak, summary.budget);
+}
+
+TEST(FarUpdateOfARun, ChangesNoBitWithAnyOptimizer) {
+  for (const OptimizerOptions& optimizer : test::every_optimizer()) {
+    const TrainerOptions options = linear_options(MemoryMode::kCopy, UpdateRule::kFar, optimizer);
+    EXPECT_EQ(Trainer(test::small_context(), options).run().weights_sha256,
+              resident_weights_with(optimizer))
+        << test::printed(optimizer);
+  }
 }
 
 // Whoever initialises or saves a block needs all its parts at once: more than a task does.

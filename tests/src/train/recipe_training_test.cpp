@@ -17,6 +17,7 @@
 #include "src/train/checkpoint_choice.h"
 #include "src/train/trainer.h"
 #include "tests/refusal.h"
+#include "tests/src/every_optimizer.h"
 #include "tests/src/small_training.h"
 #include "tests/temporary_folder.h"
 
@@ -52,17 +53,18 @@ class RecipeTraining : public testing::Test {
  protected:
   // Trains four steps, at once and as two and two, and compares the state, of which `tensor` is a
   // part.
-  void expect_resumes(const StepOptions& step, const std::string& tensor) {
+  static void expect_resumes(const StepOptions& step, const std::string& tensor) {
+    const test::TemporaryFolder folder;
     TrainerOptions whole = options_of(4, step);
-    whole.checkpoint.folder = folder_.file("whole");
+    whole.checkpoint.folder = folder.file("whole");
     const std::string sha256 = Trainer{test::small_context(), whole}.run().weights_sha256;
     TrainerOptions halves = options_of(2, step);
-    halves.checkpoint.folder = folder_.file("halves");
+    halves.checkpoint.folder = folder.file("halves");
     Trainer{test::small_context(), halves}.run();
     halves.checkpoint.resume = true;
     halves.training.steps = 4;
     EXPECT_EQ((Trainer{test::small_context(), halves}.run().weights_sha256), sha256);
-    EXPECT_EQ(digest(folder_.file("halves"), tensor), digest(folder_.file("whole"), tensor));
+    EXPECT_EQ(digest(folder.file("halves"), tensor), digest(folder.file("whole"), tensor));
   }
 
   // A stop comes in that step, before its evaluation.
@@ -91,8 +93,12 @@ TEST_F(RecipeTraining, GoesOnWithRmspropsNumbers) {
                  "fc.momentum_buffer.weight");
 }
 
-TEST_F(RecipeTraining, GoesOnWithRmspropsOneNumberAndSmoothedLabels) {
-  expect_resumes({.optimizer = RmspropOptions{}, .label_smoothing = 0.1F}, "fc.square_avg.weight");
+TEST_F(RecipeTraining, GoesOnWithTheStateOfEveryOptimizerAndSmoothedLabels) {
+  for (const OptimizerOptions& optimizer : test::every_optimizer()) {
+    SCOPED_TRACE(test::printed(optimizer));
+    expect_resumes({.optimizer = optimizer, .label_smoothing = 0.1F},
+                   "fc." + std::string{states_of(optimizer).back().name} + ".weight");
+  }
 }
 
 // Without steps the average is what the weights are; with a decay of nearly 0 it follows them.

@@ -13,6 +13,7 @@
 #include "src/cuda/kernels/sequences/attention_kernels.h"
 #include "src/ranks/communicator.h"
 #include "tests/refusal.h"
+#include "tests/src/every_optimizer.h"
 #include "tests/src/ops/kernel_runner.h"
 
 namespace spillway::cuda {
@@ -232,8 +233,7 @@ std::vector<Updated> all_updated() {
 
 class TogetherUpdated : public KernelRunner {
  protected:
-  // Returns `numbers` blocks per update: parameters, optimizer state and gradient, in the order of
-  // reads.
+  // Returns `numbers` blocks per update: parameters, optimizer state and gradient.
   [[nodiscard]] std::vector<std::vector<Block>> blocks(std::size_t numbers) {
     std::vector<std::vector<Block>> all;
     unsigned seed = 0;
@@ -251,34 +251,29 @@ class TogetherUpdated : public KernelRunner {
     }
     return all;
   }
-  // Returns an update's operands: its reads, then all except the gradient again, as in-place
-  // writes.
-  static std::vector<std::byte*> operands(std::vector<Block>& blocks) {
+  static std::vector<std::byte*> operands(const UpdateParameters& update,
+                                          std::vector<Block>& blocks) {
     std::vector<std::byte*> addresses;
     for (Block& block : blocks) addresses.push_back(block.device.data());
-    for (std::size_t i = 0; i + 1 < blocks.size(); ++i) {
-      addresses.push_back(blocks[i].device.data());
-    }
-    return addresses;
+    return test::operands_of_update(update, addresses, addresses.front());
   }
 
-  template <class Op>
-  void expect_bits_of_one_each(const Op& like, std::size_t numbers) {
+  void expect_bits_of_one_each(const OptimizerOptions& options) {
+    const std::size_t numbers = states_of(options).size() + 2;
     std::vector<std::vector<Block>> one_each = blocks(numbers);
     std::vector<std::vector<Block>> together = blocks(numbers);
     const StepContext context{.step = 3, .learning_rate = 0.25F};
-    std::vector<Op> ops;
+    std::vector<UpdateParameters> ops;
     std::vector<std::byte*> all;
     const std::vector<Updated> updated = all_updated();
     for (std::size_t i = 0; i < updated.size(); ++i) {
-      Op op = like;
-      op.parameters = updated[i].spec;
-      op.part = updated[i].part;
+      const UpdateParameters op{
+          .parameters = updated[i].spec, .options = options, .part = updated[i].part};
       const auto kernel = make_kernel(machine(), op);
       machine().numbers->begin_step(context);
-      kernel->run({.operands = operands(one_each[i])});
+      kernel->run({.operands = operands(op, one_each[i])});
       ops.push_back(op);
-      for (std::byte* operand : operands(together[i])) all.push_back(operand);
+      for (std::byte* operand : operands(op, together[i])) all.push_back(operand);
     }
     const auto kernel = make_kernel(machine(), ops);
     machine().numbers->begin_step(context);
@@ -294,18 +289,11 @@ class TogetherUpdated : public KernelRunner {
   }
 };
 
-TEST_F(TogetherUpdated, BySgdHaveTheBitsOfOneEach) {
-  expect_bits_of_one_each(
-      SgdUpdate{.options = {.momentum = 0.5F, .weight_decay = 0.1F, .nesterov = true}}, 3);
-}
-
-// Without a momentum, because otherwise the order of operands differs from operands().
-TEST_F(TogetherUpdated, ByRmspropHaveTheBitsOfOneEach) {
-  expect_bits_of_one_each(RmspropUpdate{.options = {.weight_decay = 0.1F}}, 3);
-}
-
-TEST_F(TogetherUpdated, ByAdamHaveTheBitsOfOneEach) {
-  expect_bits_of_one_each(AdamUpdate{.options = {.weight_decay = 0.1F}}, 4);
+TEST_F(TogetherUpdated, HaveTheBitsOfOneEach) {
+  for (const OptimizerOptions& options : test::every_optimizer()) {
+    SCOPED_TRACE(test::printed(options));
+    expect_bits_of_one_each(options);
+  }
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 
 #include "src/cuda/layout/layout.h"
 #include "src/cuda/layout/parameter_layout.h"
-#include "src/ops/update_elements.h"
 #include "um/error.h"
 
 namespace spillway::cuda {
@@ -275,9 +274,18 @@ class Works {
                          .least = 2 * logits + labels}}};
   }
 
-  OperationWork operator()(const SgdUpdate& op) const { return update(op, 3, 2, sizeof(float)); }
-  OperationWork operator()(const AdamUpdate& op) const {
-    return update(op, 4, 3, sizeof(AdamRates));
+  // The rates of a step are left out: access hooks do not see the copy of a struct.
+  OperationWork operator()(const UpdateParameters& op) const {
+    const ParameterLayout layout{precision_, op.parameters};
+    const std::size_t floats = layout.cuts().range(op.part).count();
+    const double count = number(floats);
+    const double copy = layout.has_bf16_copy() ? 2 * count : 0;
+    const double read = number(op.read_count()) * kFloat;
+    return only("update", {.blocks = blocks_for(floats / 4),
+                           .threads = kBlock,
+                           .read = read * count,
+                           .written = number(op.write_count()) * kFloat * count + copy,
+                           .ahead = read * 4});
   }
 
   OperationWork operator()(const LinearForward& op) const {
@@ -431,20 +439,6 @@ class Works {
                          over_chunks(m, partials, vector)},
             .least = x + vector,
             .flops = number(m.rows * m.channels)};
-  }
-
-  template <class Op>
-  [[nodiscard]] OperationWork update(const Op& op, double read, double written,
-                                     std::size_t rates) const {
-    const ParameterLayout layout{precision_, op.parameters};
-    const std::size_t floats = layout.cuts().range(op.part).count();
-    const double count = number(floats);
-    const double copy = layout.has_bf16_copy() ? 2 * count : 0;
-    return only("update", {.blocks = blocks_for(floats / 4),
-                           .threads = kBlock,
-                           .read = read * kFloat * count + number(rates),
-                           .written = written * kFloat * count + copy,
-                           .ahead = read * 16});
   }
 
   [[nodiscard]] static double inputs(const LinearGeometry& g) {

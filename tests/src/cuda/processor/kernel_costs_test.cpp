@@ -188,8 +188,9 @@ TEST_F(KernelCosts, OfLossesAndUpdatesAreCounted) {
   Block m = parameters(spec, Values(element_count(spec), 0.0));
   Block v = parameters(spec, Values(element_count(spec), 0.0));
   Block dw = drawn(spec);
-  expect_cost(SgdUpdate{.parameters = spec, .options = {}}, {&w, &m, &dw, &w, &m});
-  expect_cost(AdamUpdate{.parameters = spec, .options = {}}, {&w, &m, &v, &dw, &w, &m, &v});
+  expect_cost(UpdateParameters{.parameters = spec, .options = SgdOptions{}}, {&w, &m, &dw, &w, &m});
+  expect_cost(UpdateParameters{.parameters = spec, .options = AdamOptions{}},
+              {&w, &m, &v, &dw, &w, &m, &v});
 
   const ChannelMatrix matrix = matrix_of(kCountedImages);
   Block x = drawn(kCountedImages);
@@ -345,8 +346,7 @@ CostTable table_of(std::string_view network, std::size_t batch, const OptimizerO
   CostTable table;
   std::vector<OperationWork> updates;
   for (const Launch& launch : step.launches) {
-    const bool is_update = std::holds_alternative<SgdUpdate>(launch.operation) ||
-                           std::holds_alternative<AdamUpdate>(launch.operation);
+    const bool is_update = std::holds_alternative<UpdateParameters>(launch.operation);
     OperationWork work = work_of(Precision::kBf16, launch.operation);
     is_update ? updates.push_back(std::move(work)) : table.add(work);
   }

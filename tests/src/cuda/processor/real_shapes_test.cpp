@@ -128,7 +128,8 @@ TEST_F(RealLayers, UpdateMillionsOfParameters) {
     Block parameter = parameters(spec, w);
     Block momentum = parameters(spec, Values(count, 0.0));
     Block dw = parameters(spec, gradient);
-    run(SgdUpdate{.parameters = spec, .options = {.momentum = 0.9F, .weight_decay = 1e-4F}},
+    run(UpdateParameters{.parameters = spec,
+                         .options = SgdOptions{.momentum = 0.9F, .weight_decay = 1e-4F}},
         {&parameter, &momentum, &dw, &parameter, &momentum}, {.learning_rate = 0.1F});
     expect_same_on_host(spec, parameter);
     expect_same_on_host(spec, momentum);

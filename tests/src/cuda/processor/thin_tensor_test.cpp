@@ -274,13 +274,14 @@ TEST_F(ThinTensor, OfParametersIsUpdatedToItsEnd) {
   ThinBlock dw{layout.bytes()};
   w.numbers<float>()[last] = 1;
   dw.numbers<float>()[last] = 2;
-  run_thin(SgdUpdate{.parameters = spec, .options = {.momentum = 0, .weight_decay = 0}},
-           {&w, &m, &dw, &w, &m}, {.learning_rate = 0.25F});
+  run_thin(
+      UpdateParameters{.parameters = spec, .options = SgdOptions{.momentum = 0, .weight_decay = 0}},
+      {&w, &m, &dw, &w, &m}, {.learning_rate = 0.25F});
   EXPECT_EQ(w.numbers<float>()[last], 0.5F);
   run_thin(AccumulateGradients{.parameters = spec}, {&dw, &w, &dw});
   EXPECT_EQ(dw.numbers<float>()[last], 2.5F);
   m.numbers<float>()[last] = 0;
-  run_thin(AdamUpdate{.parameters = spec, .options = {.weight_decay = 0}},
+  run_thin(UpdateParameters{.parameters = spec, .options = AdamOptions{.weight_decay = 0}},
            {&w, &m, &v, &dw, &w, &m, &v}, {.learning_rate = 0.25F});
   EXPECT_NEAR(w.numbers<float>()[last], 0.25F, 1e-4);  // the first step is as large as the rate
   if (layout.has_bf16_copy()) {

@@ -1,6 +1,8 @@
 #include <array>
+#include <optional>
 #include <vector>
 
+#include "tests/src/every_optimizer.h"
 #include "tests/src/ops/kernel_runner.h"
 
 namespace spillway::test {
@@ -38,43 +40,26 @@ TEST_P(PartsOfParameters, HoldTheNumbersOfTheWhole) {
   EXPECT_EQ(values(spec_, blocks), values_of_whole);
 }
 
-TEST_P(PartsOfParameters, AreUpdatedBySgdWithTheBitsOfTheWhole) {
-  Block whole = weights();
-  Block in_parts = weights();
-  Numbers v = numbers_of(2);
-  Numbers dw = numbers_of(3);
-  SgdUpdate update{.parameters = spec_,
-                   .options = {.momentum = 0.5F, .weight_decay = 0.1F, .nesterov = true}};
-  run(update, {&whole, &v.whole, &dw.whole, &whole, &v.whole}, context_);
-  for (std::size_t i = 0; i < kParts; ++i) {
-    update.part = {.index = i, .count = kParts};
-    run(update, {&in_parts, &v.parts[i], &dw.parts[i], &in_parts, &v.parts[i]}, context_);
-  }
-  EXPECT_EQ(in_parts.bytes(), whole.bytes());
-  EXPECT_NE(in_parts.bytes(), weights().bytes());
-  expect_same(v);
-}
-
-TEST_P(PartsOfParameters, AreUpdatedByAdamWithTheBitsOfTheWhole) {
-  for (const bool decoupled : {false, true}) {
+TEST_P(PartsOfParameters, AreUpdatedWithTheBitsOfTheWhole) {
+  for (const OptimizerOptions& options : every_optimizer()) {
+    SCOPED_TRACE(printed(options));
+    UpdateParameters update{.parameters = spec_, .options = options};
     Block whole = weights();
     Block in_parts = weights();
-    Numbers m = numbers_of(2);
-    Numbers v = numbers_of(3);
-    Numbers dw = numbers_of(4);
-    AdamUpdate update{.parameters = spec_,
-                      .options = {.weight_decay = 0.1F, .decoupled = decoupled}};
-    run(update, {&whole, &m.whole, &v.whole, &dw.whole, &whole, &m.whole, &v.whole}, context_);
+    std::vector<Numbers> numbers;  // optimizer state and gradient
+    for (unsigned i = 1; i < update.read_count(); ++i) numbers.push_back(numbers_of(1 + i));
+    std::vector<Block*> blocks{&whole};
+    for (Numbers& each : numbers) blocks.push_back(&each.whole);
+    run(update, operands_of_update(update, blocks, &whole), context_);
     for (std::size_t i = 0; i < kParts; ++i) {
       update.part = {.index = i, .count = kParts};
-      run(update,
-          {&in_parts, &m.parts[i], &v.parts[i], &dw.parts[i], &in_parts, &m.parts[i], &v.parts[i]},
-          context_);
+      blocks = {&in_parts};
+      for (Numbers& each : numbers) blocks.push_back(&each.parts[i]);
+      run(update, operands_of_update(update, blocks, &in_parts), context_);
     }
     EXPECT_EQ(in_parts.bytes(), whole.bytes());
     EXPECT_NE(in_parts.bytes(), weights().bytes());
-    expect_same(m);
-    expect_same(v);
+    for (Numbers& each : numbers) expect_same(each);
   }
 }
 
@@ -95,33 +80,39 @@ TEST_P(PartsOfParameters, AreUpdatedInSlicesWithTheBitsOfTheWhole) {
   constexpr std::size_t kSlices = 8;
   // The slices together exceed the block with any backend's padding. A multiple of 16.
   const std::size_t each = (4 * element_count(spec_) / kSlices + 15) / 16 * 16;
-  Block whole = weights();
-  Block in_slices = weights();
-  AdamUpdate update{.parameters = spec_, .options = {.weight_decay = 0.1F, .decoupled = true}};
-  Block m = parameters(spec_);
-  Block v = parameters(spec_);
-  std::vector<Block> slices_of_m;
-  std::vector<Block> slices_of_v;
-  for (std::size_t rank = 0; rank < kSlices; ++rank) {
-    slices_of_m.push_back(bytes(um::Bytes{each * sizeof(float)}));
-    slices_of_v.push_back(bytes(um::Bytes{each * sizeof(float)}));
-  }
-  for (const unsigned step : {1U, 2U}) {
-    const StepContext context{.step = step, .learning_rate = 0.25F};
-    Block dw = parameters(spec_, host::random_values(element_count(spec_), 2 + step));
-    update.part = {};
-    run(update, {&whole, &m, &v, &dw, &whole, &m, &v}, context);
-    for (std::size_t rank = 0; rank < kSlices; ++rank) {
-      update.part.slice = FloatRange{.begin = rank * each, .end = (rank + 1) * each};
-      run(update,
-          {&in_slices, &slices_of_m[rank], &slices_of_v[rank], &dw, &dw, &slices_of_m[rank],
-           &slices_of_v[rank]},
-          context);
+  for (const OptimizerOptions& options : every_optimizer()) {
+    SCOPED_TRACE(printed(options));
+    const UpdateParameters update{.parameters = spec_, .options = options};
+    Block whole = weights();
+    Block in_slices = weights();
+    std::vector<Block> state;
+    std::array<std::vector<Block>, kSlices> slices_of_state;
+    for (std::size_t i = 0; i < states_of(options).size(); ++i) {
+      state.push_back(parameters(spec_));
+      for (auto& own : slices_of_state) own.push_back(bytes(float_bytes(each)));
     }
-    run(TakeParameters{.parameters = spec_}, {&dw, &in_slices});
-    EXPECT_EQ(in_slices.bytes(), whole.bytes());
+    const auto update_one = [&](Block& w, std::vector<Block>& own, Block& dw, Block& written,
+                                const StepContext& context, const auto& slice) {
+      std::vector<Block*> blocks{&w};
+      for (Block& block : own) blocks.push_back(&block);
+      blocks.push_back(&dw);
+      UpdateParameters of_slice = update;
+      of_slice.part.slice = slice;
+      run(of_slice, operands_of_update(of_slice, blocks, &written), context);
+    };
+    for (const unsigned step : {1U, 2U}) {
+      const StepContext context{.step = step, .learning_rate = 0.25F};
+      Block dw = parameters(spec_, host::random_values(element_count(spec_), 2 + step));
+      update_one(whole, state, dw, whole, context, std::nullopt);
+      for (std::size_t rank = 0; rank < kSlices; ++rank) {
+        update_one(in_slices, slices_of_state[rank], dw, dw, context,
+                   FloatRange{.begin = rank * each, .end = (rank + 1) * each});
+      }
+      run(TakeParameters{.parameters = spec_}, {&dw, &in_slices});
+      EXPECT_EQ(in_slices.bytes(), whole.bytes());
+    }
+    EXPECT_NE(in_slices.bytes(), weights().bytes());
   }
-  EXPECT_NE(in_slices.bytes(), weights().bytes());
 }
 
 // The last one is large enough for a team of threads.

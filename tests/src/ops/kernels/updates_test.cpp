@@ -1,16 +1,16 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <tuple>
+#include <vector>
 
+#include "tests/src/every_optimizer.h"
 #include "tests/src/ops/kernel_runner.h"
 
 namespace spillway::test {
 namespace {
-
-class SgdUpdates : public KernelRunner,
-                   public ::testing::WithParamInterface<std::tuple<ParameterSpec, bool, bool>> {};
 
 // Number of parameters with weight decay, first in the canonical order: excludes biases, gamma and
 // beta.
@@ -22,108 +22,102 @@ std::size_t decayed(const ParameterSpec& spec) {
          convolution->kernel.width;
 }
 
-// PyTorch's rule, twice: g = dw + 0.1 w; v = 0.5 v + g; w = w - 0.25 v, or with Nesterov's momentum
-// w = w - 0.25 (g + 0.5 v).
-TEST_P(SgdUpdates, FollowTheRuleInPlaceAndLeavePaddingZero) {
-  const auto& [spec, nesterov, decays_all] = GetParam();
-  Values w = random_values(element_count(spec), 1);
-  Values v(w.size(), 0.0);
-  const Values dw = random_values(w.size(), 2);
-  Block w_block = parameters(spec, w);
-  Block v_block = parameters(spec, v);
-  Block dw_block = parameters(spec, dw);
-  const SgdUpdate update{
-      .parameters = spec,
-      .options = {
-          .momentum = 0.5F, .weight_decay = 0.1F, .nesterov = nesterov, .decays_all = decays_all}};
-  for (int step = 0; step < 2; ++step) {
-    run(update, {&w_block, &v_block, &dw_block, &w_block, &v_block}, {.learning_rate = 0.25F});
-    for (std::size_t i = 0; i < w.size(); ++i) {
-      const double g = dw[i] + (decays_all || i < decayed(spec) ? 0.1 * w[i] : 0);
-      v[i] = 0.5 * v[i] + g;
-      w[i] -= 0.25 * (nesterov ? g + 0.5 * v[i] : v[i]);
-    }
-  }
-  // Parameters are floats in all precisions. Allows about ten roundings of numbers up to 2.
-  host::expect_near(values(spec, w_block, /*has_copy=*/true), w, 1e-6);
-  host::expect_near(values(spec, v_block), v, 1e-6);
-  expect_same_on_host(spec, w_block);
-  expect_same_on_host(spec, v_block);
-}
+constexpr double kRate = 0.25;
 
-INSTANTIATE_TEST_SUITE_P(
-    Specs, SgdUpdates,
-    ::testing::Combine(::testing::Values(ConvolutionParameters{20, 3, nets::square(3), true},
-                                         ConvolutionParameters{33, 40, nets::square(1), false},
-                                         LinearParameters{10, {6, 2, 2}, true},
-                                         BatchNormParameters{33}),
-                       ::testing::Bool(), ::testing::Bool()));
-
-class AdamUpdates : public KernelRunner,
-                    public ::testing::WithParamInterface<std::tuple<ParameterSpec, bool, bool>> {};
-
-// One parameter with its moments and update: Algorithm 1 of Kingma and Ba, as in PyTorch.
-struct Adam {
+// One parameter and its optimizer state, in doubles. Follows PyTorch's documentation of each rule.
+struct Parameter {
   double w;
-  double m = 0;
-  double v = 0;
+  std::array<double, 2> state{};
 
-  void update(double dw, double decay, bool decoupled, int t) {
-    constexpr double kRate = 0.25;
-    if (decoupled) w -= kRate * decay * w;
-    const double g = decoupled ? dw : dw + decay * w;
-    m = 0.9 * m + 0.1 * g;
-    v = 0.999 * v + 0.001 * g * g;
-    const double first = m / (1 - std::pow(0.9, t));
-    const double second = v / (1 - std::pow(0.999, t));
-    w -= kRate * first / (std::sqrt(second) + 0.01);
+  void update(const SgdOptions& rule, double decay, double dw, int /*t*/) {
+    const double momentum = static_cast<double>(rule.momentum);
+    const double g = dw + decay * w;
+    state[0] = momentum * state[0] + g;
+    w -= kRate * (rule.nesterov ? g + momentum * state[0] : state[0]);
+  }
+  // Algorithm 1 of Kingma and Ba.
+  void update(const AdamOptions& rule, double decay, double dw, int t) {
+    if (rule.decoupled) w -= kRate * decay * w;
+    const double g = rule.decoupled ? dw : dw + decay * w;
+    state[0] = rule.beta1 * state[0] + (1 - rule.beta1) * g;
+    state[1] = rule.beta2 * state[1] + (1 - rule.beta2) * g * g;
+    const double first = state[0] / (1 - std::pow(rule.beta1, t));
+    const double second = state[1] / (1 - std::pow(rule.beta2, t));
+    w -= kRate * first / (std::sqrt(second) + static_cast<double>(rule.epsilon));
+  }
+  void update(const RmspropOptions& rule, double decay, double dw, int /*t*/) {
+    const double g = dw + decay * w;
+    state[0] = rule.alpha * state[0] + (1 - rule.alpha) * g * g;
+    state[1] = static_cast<double>(rule.momentum) * state[1] +
+               g / (std::sqrt(state[0]) + static_cast<double>(rule.epsilon));
+    w -= kRate * state[1];
   }
 };
 
-TEST_P(AdamUpdates, FollowTheRuleInPlaceAndLeavePaddingZero) {
-  const auto& [spec, decoupled, decays_all] = GetParam();
+// An optimizer with a weight decay of 0.1. The tolerances, of weights and then state tensors, allow
+// some thirty roundings of numbers as large as they get.
+struct UpdateRow {
+  OptimizerOptions options;
+  std::vector<double> tolerances;
+};
+
+class Updates : public KernelRunner,
+                public ::testing::WithParamInterface<std::tuple<ParameterSpec, UpdateRow, bool>> {};
+
+TEST_P(Updates, FollowTheRuleInPlaceAndLeavePaddingZero) {
+  const auto& [spec, row, all_decay] = GetParam();
+  UpdateParameters update{.parameters = spec, .options = row.options};
+  std::visit([all = all_decay](auto& rule) { rule.decays_all = all; }, update.options);
   const Values start = random_values(element_count(spec), 1);
-  std::vector<Adam> wanted;
+  std::vector<Parameter> wanted;
   for (const double w : start) wanted.push_back({.w = w});
-  Block w = parameters(spec, start);
-  Block m = parameters(spec, Values(start.size(), 0.0));
-  Block v = parameters(spec, Values(start.size(), 0.0));
-  const AdamUpdate update{.parameters = spec,
-                          .options = {.epsilon = 0.01F,
-                                      .weight_decay = 0.1F,
-                                      .decoupled = decoupled,
-                                      .decays_all = decays_all}};
+  std::vector<Block> own;  // parameters, optimizer state
+  own.push_back(parameters(spec, start));
+  while (own.size() < row.tolerances.size()) {
+    own.push_back(parameters(spec, Values(start.size(), 0.0)));
+  }
   for (int t = 1; t <= 3; ++t) {
-    const Values dw = random_values(start.size(), static_cast<unsigned>(1 + t));
-    Block dw_block = parameters(spec, dw);
-    run(update, {&w, &m, &v, &dw_block, &w, &m, &v},
-        {.step = static_cast<std::uint64_t>(t - 1), .learning_rate = 0.25F});
+    const Values gradient = random_values(start.size(), static_cast<unsigned>(1 + t));
+    Block dw = parameters(spec, gradient);
+    std::vector<Block*> blocks;
+    for (Block& block : own) blocks.push_back(&block);
+    blocks.push_back(&dw);
+    run(update, operands_of_update(update, blocks, blocks.front()),
+        {.step = static_cast<std::uint64_t>(t - 1), .learning_rate = static_cast<float>(kRate)});
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      wanted[i].update(dw[i], decays_all || i < decayed(spec) ? 0.1 : 0, decoupled, t);
+      const double decay = all_decay || i < decayed(spec) ? 0.1 : 0;
+      std::visit([&](const auto& rule) { wanted[i].update(rule, decay, gradient[i], t); },
+                 row.options);
     }
   }
-  Values weights;
-  Values first;
-  Values second;
-  for (const Adam& number : wanted) {
-    weights.push_back(number.w);
-    first.push_back(number.m);
-    second.push_back(number.v);
+  for (std::size_t b = 0; b < own.size(); ++b) {
+    Values numbers;
+    for (const Parameter& each : wanted) numbers.push_back(b == 0 ? each.w : each.state[b - 1]);
+    // Parameters are floats in all precisions.
+    host::expect_near(values(spec, own[b], /*has_copy=*/b == 0), numbers, row.tolerances[b]);
+    expect_same_on_host(spec, own[b]);
   }
-  // Allows about thirty roundings of numbers up to 2; the moments are smaller.
-  host::expect_near(values(spec, w, /*has_copy=*/true), weights, 2e-6);
-  host::expect_near(values(spec, m), first, 2e-7);
-  host::expect_near(values(spec, v), second, 2e-9);
-  for (Block* block : {&w, &m, &v}) expect_same_on_host(spec, *block);
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Specs, AdamUpdates,
-    ::testing::Combine(::testing::Values(ConvolutionParameters{20, 3, nets::square(3), true},
-                                         ConvolutionParameters{33, 40, nets::square(1), false},
-                                         LinearParameters{10, {6, 2, 2}, true},
-                                         BatchNormParameters{33}),
-                       ::testing::Bool(), ::testing::Bool()));
+    Rules, Updates,
+    ::testing::Combine(
+        ::testing::Values(ConvolutionParameters{20, 3, nets::square(3), true},
+                          ConvolutionParameters{33, 40, nets::square(1), false},
+                          LinearParameters{10, {6, 2, 2}, true}, BatchNormParameters{33}),
+        ::testing::Values(
+            UpdateRow{SgdOptions{.momentum = 0.5F, .weight_decay = 0.1F}, {1e-6, 1e-6}},
+            UpdateRow{SgdOptions{.momentum = 0.5F, .weight_decay = 0.1F, .nesterov = true},
+                      {1e-6, 1e-6}},
+            UpdateRow{AdamOptions{.epsilon = 0.01F, .weight_decay = 0.1F}, {2e-6, 2e-7, 2e-9}},
+            UpdateRow{AdamOptions{.epsilon = 0.01F, .weight_decay = 0.1F, .decoupled = true},
+                      {2e-6, 2e-7, 2e-9}},
+            UpdateRow{RmspropOptions{.alpha = 0.9, .epsilon = 0.01F, .weight_decay = 0.1F},
+                      {4e-6, 1e-6}},
+            UpdateRow{RmspropOptions{
+                          .alpha = 0.9, .epsilon = 0.01F, .momentum = 0.5F, .weight_decay = 0.1F},
+                      {4e-6, 1e-6, 8e-6}}),
+        ::testing::Bool()));
 
 class LargeAdamUpdate : public KernelRunner {};
 
@@ -135,63 +129,12 @@ TEST_F(LargeAdamUpdate, GivesEveryNumberTheSameBits) {
   Block m = parameters(spec, Values(count, 0.1));
   Block v = parameters(spec, Values(count, 0.3));
   Block dw = parameters(spec, Values(count, -0.4));
-  run(AdamUpdate{.parameters = spec, .options = {}}, {&w, &m, &v, &dw, &w, &m, &v},
+  run(UpdateParameters{.parameters = spec, .options = AdamOptions{}}, {&w, &m, &v, &dw, &w, &m, &v},
       {.step = 5, .learning_rate = 0.1F});
   const Values after = values(spec, w);
   EXPECT_NE(after.front(), 0.7);
   EXPECT_EQ(after, Values(count, after.front()));
 }
-
-class RmspropUpdates
-    : public KernelRunner,
-      public ::testing::WithParamInterface<std::tuple<ParameterSpec, float, bool>> {};
-
-// PyTorch's rule, three times: g = dw + 0.1 w; s = 0.9 s + 0.1 g^2; d = g / (sqrt(s) + 0.01); w = w
-// - 0.25 d, or with a momentum v = 0.5 v + d; w = w - 0.25 v.
-TEST_P(RmspropUpdates, FollowTheRuleInPlaceAndLeavePaddingZero) {
-  const auto& [spec, momentum, decays_all] = GetParam();
-  Values w = random_values(element_count(spec), 1);
-  Values s(w.size(), 0.0);
-  Values v(w.size(), 0.0);
-  Block w_block = parameters(spec, w);
-  Block s_block = parameters(spec, s);
-  Block v_block = parameters(spec, v);
-  const RmspropUpdate update{.parameters = spec,
-                             .options = {.alpha = 0.9,
-                                         .epsilon = 0.01F,
-                                         .momentum = momentum,
-                                         .weight_decay = 0.1F,
-                                         .decays_all = decays_all}};
-  for (unsigned step = 0; step < 3; ++step) {
-    const Values dw = random_values(w.size(), 2 + step);
-    Block dw_block = parameters(spec, dw);
-    if (momentum > 0) {
-      run(update, {&w_block, &s_block, &dw_block, &v_block, &w_block, &s_block, &v_block},
-          {.learning_rate = 0.25F});
-    } else {
-      run(update, {&w_block, &s_block, &dw_block, &w_block, &s_block}, {.learning_rate = 0.25F});
-    }
-    for (std::size_t i = 0; i < w.size(); ++i) {
-      const double g = dw[i] + (decays_all || i < decayed(spec) ? 0.1 * w[i] : 0);
-      s[i] = 0.9 * s[i] + 0.1 * g * g;
-      v[i] = static_cast<double>(momentum) * v[i] + g / (std::sqrt(s[i]) + 0.01);
-      w[i] -= 0.25 * v[i];
-    }
-  }
-  // Allows about thirty roundings of numbers up to 4.
-  host::expect_near(values(spec, w_block, /*has_copy=*/true), w, 4e-6);
-  host::expect_near(values(spec, s_block), s, 1e-6);
-  if (momentum > 0) host::expect_near(values(spec, v_block), v, 8e-6);
-  for (Block* block : {&w_block, &s_block, &v_block}) expect_same_on_host(spec, *block);
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Specs, RmspropUpdates,
-    ::testing::Combine(::testing::Values(ConvolutionParameters{20, 3, nets::square(3), true},
-                                         ConvolutionParameters{33, 40, nets::square(1), false},
-                                         LinearParameters{10, {6, 2, 2}, true},
-                                         BatchNormParameters{33}),
-                       ::testing::Values(0.F, 0.5F), ::testing::Bool()));
 
 class AccumulatedGradients : public KernelRunner,
                              public ::testing::WithParamInterface<ParameterSpec> {};

@@ -7,6 +7,7 @@
 
 #include "src/plan/plans.h"
 #include "src/train/trainer.h"
+#include "tests/src/every_optimizer.h"
 #include "tests/src/small_training.h"
 #include "tests/src/train/data_parallel/trained_ranks.h"
 #include "tests/temporary_folder.h"
@@ -54,22 +55,19 @@ void expect_same_where_divided(TrainerOptions options) {
   }
 }
 
-TEST(DividedTraining, HasTheSameBitsWithMomentum) {
+TEST(DividedTraining, HasTheSameBitsWithEveryOptimizer) {
   TrainerOptions options = wide_options();
-  options.step.optimizer = SgdOptions{.momentum = 0.9F, .weight_decay = 0.01F};
-  expect_same_where_divided(options);
+  for (const OptimizerOptions& optimizer : test::every_optimizer()) {
+    SCOPED_TRACE(test::printed(optimizer));
+    options.step.optimizer = optimizer;
+    expect_all(train_on(3, divided(options)), train_on(1, options).front());
+  }
 }
 
 TEST(DividedTraining, HasTheSameBitsWithAdamAndAnAverage) {
   TrainerOptions options = wide_options();
   options.step.optimizer = AdamOptions{.weight_decay = 0.1F, .decoupled = true};
   options.step.average_decay = 0.9;
-  expect_same_where_divided(options);
-}
-
-TEST(DividedTraining, HasTheSameBitsWithRmsprop) {
-  TrainerOptions options = wide_options();
-  options.step.optimizer = RmspropOptions{.momentum = 0.5F};
   expect_same_where_divided(options);
 }
 
