@@ -101,6 +101,15 @@ std::string optimizers_with_states() {
   return text;
 }
 
+// Returns "sgd 0.01, adam 0.001, ...".
+std::string default_rates() {
+  std::string text;
+  for (const Optimizer& each : optimizers()) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", each.name, each.learning_rate);
+  }
+  return text;
+}
+
 void add_step_to(CLI::App& command, LearningRateOptions& options) {
   command
       .add_option("--step-every", options.step_every,
@@ -219,10 +228,9 @@ void OptimizerFlags::expect_fitting() const {
 
 void LearningRateFlags::add_to(CLI::App& command) {
   command
-      .add_option(
-          "--lr", options.rate,
-          "Initial learning rate (default: sgd 0.01, adam and adamw 0.001; --resume takes the "
-          "checkpoint's)")
+      .add_option("--lr", options.rate,
+                  "Initial learning rate (default: " + default_rates() +
+                      "; --resume takes the checkpoint's)")
       ->check(within(kLearningRateRange))
       ->group(kTrainingHeading);
   command
