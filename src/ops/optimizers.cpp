@@ -12,7 +12,8 @@ constexpr std::array kOptimizers{
     Optimizer{"adam", AdamOptions{}, 0.001F, "two per parameter"},
     Optimizer{"adamw", AdamOptions{.weight_decay = 0.01F, .decoupled = true}, 0.001F,
               "two per parameter"},
-    Optimizer{"rmsprop", RmspropOptions{}, 0.01F, "one, or with a --momentum two"}};
+    Optimizer{"rmsprop", RmspropOptions{}, 0.01F, "one, or with a --momentum two"},
+    Optimizer{"lion", LionOptions{}, 1e-4F, "one"}};
 
 }  // namespace
 
@@ -60,6 +61,14 @@ RmspropRates RmspropOptions::rates(const StepContext& context) const {
           .new_square = static_cast<float>(1 - alpha),
           .epsilon = epsilon,
           .momentum = momentum,
+          .rate = context.learning_rate};
+}
+
+LionRates LionOptions::rates(const StepContext& context) const {
+  const auto rate = static_cast<double>(context.learning_rate);
+  return {.shrink = static_cast<float>(1 - rate * static_cast<double>(weight_decay)),
+          .new_direction = static_cast<float>(1 - beta1),
+          .new_average = static_cast<float>(1 - beta2),
           .rate = context.learning_rate};
 }
 

@@ -150,7 +150,41 @@ struct RmspropOptions {
   friend bool operator==(const RmspropOptions&, const RmspropOptions&) = default;
 };
 
-using OptimizerOptions = std::variant<SgdOptions, AdamOptions, RmspropOptions>;
+struct LionRates {
+  float shrink;
+  float new_direction;
+  float new_average;
+  float rate;
+
+  template <class Real>
+  [[nodiscard]] constexpr Real operator()(Real w, Real dw, bool decays,
+                                          std::array<Real, 1>& state) const {
+    const Real zero{0.F};
+    const Real mean = state[0] + Real{new_direction} * (dw - state[0]);
+    // The sign; that of a NaN stays a NaN and shows.
+    const Real direction = zero < mean ? Real{1.F} : mean < zero ? Real{-1.F} : mean;
+    state[0] = state[0] + Real{new_average} * (dw - state[0]);
+    return Real{decays ? shrink : 1.F} * w - Real{rate} * direction;
+  }
+};
+
+/// Lion (Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023, Algorithm 2): w -=
+/// rate (sign(beta1 m + (1 - beta1) g) + weight_decay w); m = beta2 m + (1 - beta2) g.
+struct LionOptions {
+  double beta1 = 0.9;   ///< see AdamOptions
+  double beta2 = 0.99;  ///< see AdamOptions
+  float weight_decay = 0;
+  float clip_norm = 0;      ///< see SgdOptions
+  bool decays_all = false;  ///< see SgdOptions
+
+  static constexpr std::array kStates{StateTensor{"exp_avg"}};
+  [[nodiscard]] constexpr std::string_view name() const { return "lion"; }
+  [[nodiscard]] double flops() const { return 10; }
+  [[nodiscard]] LionRates rates(const StepContext& context) const;
+  friend bool operator==(const LionOptions&, const LionOptions&) = default;
+};
+
+using OptimizerOptions = std::variant<SgdOptions, AdamOptions, RmspropOptions, LionOptions>;
 
 /// An optimizer that users choose by its name.
 struct Optimizer {

@@ -27,11 +27,14 @@ void for_each_hyper_parameter(const Visit& visit, Options&... options) {
     visit(HyperParameter<bool>{"nesterov", "Nesterov momentum"}, options.nesterov...);
   }
   if constexpr (requires { (options.beta1, ...); }) {
-    visit(HyperParameter<double>{"beta1", "decay rate of the first moment", kBetaRange},
-          options.beta1...);
+    visit(
+        HyperParameter<double>{
+            "beta1", "decay rate of the first moment, in lion of what gives the sign", kBetaRange},
+        options.beta1...);
   }
   if constexpr (requires { (options.beta2, ...); }) {
-    visit(HyperParameter<double>{"beta2", "decay rate of the second moment", kBetaRange},
+    visit(HyperParameter<double>{"beta2", "decay rate of the second moment, in lion of the first",
+                                 kBetaRange},
           options.beta2...);
   }
   if constexpr (requires { (options.alpha, ...); }) {
@@ -43,12 +46,14 @@ void for_each_hyper_parameter(const Visit& visit, Options&... options) {
                                 kEpsilonRange},
           options.epsilon...);
   }
-  visit(HyperParameter<float>{"weight_decay",
-                              "Weight decay: an L2 penalty, or decoupled decay with adamw. It "
-                              "applies to weights and embeddings, not to biases, norms and class "
-                              "tokens",
-                              kWeightDecayRange},
-        options.weight_decay...);
+  visit(
+      HyperParameter<float>{
+          "weight_decay",
+          "Weight decay: an L2 penalty, or decoupled decay with adamw and lion. It "
+          "applies to weights and embeddings, not to biases, norms and class "
+          "tokens",
+          kWeightDecayRange},
+      options.weight_decay...);
 }
 
 /// The hyper-parameters that a user gives.

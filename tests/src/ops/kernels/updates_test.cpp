@@ -52,6 +52,12 @@ struct Parameter {
                g / (std::sqrt(state[0]) + static_cast<double>(rule.epsilon));
     w -= kRate * state[1];
   }
+  // Algorithm 2 of Chen et al. (2023).
+  void update(const LionOptions& rule, double decay, double dw, int /*t*/) {
+    const double mean = rule.beta1 * state[0] + (1 - rule.beta1) * dw;
+    w -= kRate * ((mean > 0 ? 1 : -1) + decay * w);
+    state[0] = rule.beta2 * state[0] + (1 - rule.beta2) * dw;
+  }
 };
 
 // An optimizer with a weight decay of 0.1. The tolerances, of weights and then state tensors, allow
@@ -116,7 +122,8 @@ INSTANTIATE_TEST_SUITE_P(
                       {4e-6, 1e-6}},
             UpdateRow{RmspropOptions{
                           .alpha = 0.9, .epsilon = 0.01F, .momentum = 0.5F, .weight_decay = 0.1F},
-                      {4e-6, 1e-6, 8e-6}}),
+                      {4e-6, 1e-6, 8e-6}},
+            UpdateRow{LionOptions{.weight_decay = 0.1F}, {2e-6, 1e-7}}),
         ::testing::Bool()));
 
 class LargeAdamUpdate : public KernelRunner {};
