@@ -43,8 +43,8 @@ struct PlacedStep {
 /// The arena of the copy mode under a plan. Blocks have fixed places if these fit; otherwise places
 /// as blocks come, and compaction.
 struct ArenaUse {
-  um::Bytes extent;  ///< of fixed places
-  um::Bytes room;    ///< of the arena: the budget without what is always near
+  um::Bytes extent;  ///< fixed places take
+  um::Bytes room;    ///< the arena has: the budget without what is always near
   [[nodiscard]] bool fits() const { return extent <= room; }
 };
 

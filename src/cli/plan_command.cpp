@@ -237,14 +237,14 @@ void expect_ranks(const PlanCommandFlags& options, const PlanRequest& request) {
   }
 }
 
-struct PlanQuestion {
+struct OpenedSubject {
   PlanSubject subject;
   Bytes budget;
 };
 
 // For several ranks, the budget is relative to the need of one with the usual buckets.
-PlanQuestion open_ranks(const PlanCommandFlags& options, const Budget& budget_text,
-                        const PlanRequest& request) {
+OpenedSubject open_ranks(const PlanCommandFlags& options, const Budget& budget_text,
+                         const PlanRequest& request) {
   const RankFlags& ranks = options.ranks;
   const PlanSubject one = options.subject.open(request.memory);
   const auto with_buckets = [&](const prefetch::BucketRule& rule) {
@@ -258,8 +258,8 @@ PlanQuestion open_ranks(const PlanCommandFlags& options, const Budget& budget_te
   return {.subject = with_buckets(planned_buckets(one, ranks, budget, request)), .budget = budget};
 }
 
-PlanQuestion open(const PlanCommandFlags& options, const Budget& budget_text,
-                  const PlanRequest& request) {
+OpenedSubject open(const PlanCommandFlags& options, const Budget& budget_text,
+                   const PlanRequest& request) {
   if (options.ranks.are_several()) return open_ranks(options, budget_text, request);
   PlanSubject subject = options.subject.open(request.memory);
   if (options.sub_batch.is_off()) {
@@ -283,7 +283,7 @@ void plan(const PlanCommandFlags& options) {
   }
   expect_ranks(options, request);
   if (options.ranks.are_several()) request.update = UpdateRule::kNear;
-  PlanQuestion question = open(options, budget_text, request);
+  OpenedSubject question = open(options, budget_text, request);
   PlanSubject& subject = question.subject;
   Bytes budget = question.budget;
   if (!options.trace_out.empty()) write_trace(subject, options.trace_out);

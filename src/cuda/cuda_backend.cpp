@@ -165,8 +165,9 @@ std::unique_ptr<FarKernel> CudaBackend::prepare_far(const UpdateParameters& upda
   if (far_update_support() == FarUpdateSupport::kNone) return nullptr;
   const ParameterLayout layout{machine_.precision, update.parameters};
   const FloatRange range = layout.cuts().range(update.part);
-  const std::size_t weights = has_weights(update.parameters) ? layout.weight_count() : 0;
-  return make_far_kernel(update, range, std::clamp(weights, range.begin, range.end) - range.begin);
+  const std::size_t of_weights = has_weights(update.parameters) ? layout.weight_count() : 0;
+  const std::size_t decayed = decays_all(update.options) ? range.end : of_weights;
+  return make_far_kernel(update, range, std::clamp(decayed, range.begin, range.end) - range.begin);
 }
 
 void CudaBackend::clear(um::Range block) const {

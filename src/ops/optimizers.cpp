@@ -1,6 +1,8 @@
 #include "src/ops/optimizers.h"
 
 #include <algorithm>
+#include <cmath>
+#include <variant>
 
 #include "src/ops/backend.h"
 

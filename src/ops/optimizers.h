@@ -12,7 +12,7 @@ namespace spillway {
 
 struct StepContext;
 
-/// The rules by which updates change parameters, by PyTorch's definitions, with one exception.
+/// The rules by which updates change parameters: PyTorch's, Lion by its paper. One thing differs.
 /// Weight decay applies only to weights of layers, not to biases, gamma or beta, unless an
 /// optimizer `decays_all`. With a `clip_norm`, all gradients together are first scaled down to at
 /// most that norm, by separate tasks. Below, w are parameters, g gradients, and the learning rate
@@ -21,10 +21,10 @@ struct StepContext;
 /// A rule is a struct of its hyper-parameters, which also has
 /// - `kStates`: the tensors that it keeps beside each parameter block;
 /// - `name()`, `flops()` of a parameter's update;
-/// - `rates(context)`: the coefficients of a step. They are computed in doubles and rounded once,
-/// so
-///   that all backends use the same. Called with the numbers of one parameter, they change its
-///   state and return its new value. `Real` is a float that rounds each operation.
+/// - `rates(context)`: the coefficients of a step, computed in doubles and rounded once, which
+///   makes them the same for all backends. Called with the numbers of one parameter, they change
+///   its state and return its new value. `Real` is a float that rounds each operation.
+///
 /// A rule is listed in OptimizerOptions and in optimizers(). Flags, files and kernels follow.
 
 /// A tensor of optimizer state: a number for each parameter of a block, zero at first.
@@ -189,7 +189,7 @@ using OptimizerOptions = std::variant<SgdOptions, AdamOptions, RmspropOptions, L
 /// An optimizer that users choose by its name.
 struct Optimizer {
   std::string_view name;      ///< "adamw"
-  OptimizerOptions defaults;  ///< PyTorch's, except for SGD's momentum
+  OptimizerOptions defaults;  ///< PyTorch's or the paper's, except for SGD's momentum
   float learning_rate;        ///< the default
   std::string_view state;     ///< its state per parameter, in words of a help text
 };

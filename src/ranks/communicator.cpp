@@ -79,7 +79,7 @@ Communicator::Communicator(std::vector<std::string> nodes, std::size_t rank)
   }
 }
 
-Communicator& self_communicator() {
+Communicator& self_communicator() noexcept {
   static SelfCommunicator self;
   return self;
 }

@@ -103,7 +103,7 @@ class Communicator {
 
 /// Returns the communicator of a process alone (MPI_COMM_SELF): its size is 1, and it answers every
 /// call locally. Thread safety: any number of threads at once.
-[[nodiscard]] Communicator& self_communicator();
+[[nodiscard]] Communicator& self_communicator() noexcept;
 
 /// Sends piece r of `pieces` from rank r to all ranks, in place. Sizes are the same everywhere.
 void all_gather(Communicator& communicator, ReceivedPieces pieces);

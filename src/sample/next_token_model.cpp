@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "prefetch/files/machine.h"
+#include "prefetch/planners/answer.h"
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/runtime/resident_memory.h"
 #include "prefetch/runtime/step_layout.h"

@@ -15,8 +15,8 @@ struct HyperParameter {
   SettingRange<Number> range = {};
 };
 
-/// Calls `visit` with each HyperParameter of the first of `options`, and with the member of each
-/// that has its name. Help texts list them in this order.
+/// Calls `visit` with each HyperParameter of the first of `options`, and the member of that name of
+/// each. Help texts list them in this order.
 template <class Visit, class... Options>
 void for_each_hyper_parameter(const Visit& visit, Options&... options) {
   if constexpr (requires { (options.momentum, ...); }) {
@@ -27,13 +27,12 @@ void for_each_hyper_parameter(const Visit& visit, Options&... options) {
     visit(HyperParameter<bool>{"nesterov", "Nesterov momentum"}, options.nesterov...);
   }
   if constexpr (requires { (options.beta1, ...); }) {
-    visit(
-        HyperParameter<double>{
-            "beta1", "decay rate of the first moment, in lion of what gives the sign", kBetaRange},
-        options.beta1...);
+    visit(HyperParameter<double>{"beta1", "decay rate of the first moment; lion: of the direction",
+                                 kBetaRange},
+          options.beta1...);
   }
   if constexpr (requires { (options.beta2, ...); }) {
-    visit(HyperParameter<double>{"beta2", "decay rate of the second moment, in lion of the first",
+    visit(HyperParameter<double>{"beta2", "decay rate of the second moment; lion: of the first",
                                  kBetaRange},
           options.beta2...);
   }

@@ -97,20 +97,21 @@ void PlannedSteps::choose_state() {
 }
 
 // The built-in machine that stands for the device before anything is measured.
-prefetch::Machine PlannedSteps::modelled_machine() const {
-  const auto known = prefetch::machine_of(context_.device->name());
-  return known ? *known : prefetch::find_machine("a100");
+prefetch::Machine PlannedSteps::modelled_machine(bool warns) const {
+  const std::string device = context_.device->name();
+  if (const auto known = prefetch::machine_of(device)) return *known;
+  prefetch::Machine model = prefetch::find_machine("a100");
+  if (warns && events_.on_warning) {
+    events_.on_warning("no times of " + device +
+                       " are built in; the batch is cut as for the machine '" + model.name + "'");
+  }
+  return model;
 }
 
 void PlannedSteps::cut_batch() {
   const SubBatchChoice choice{options_.planning.sub_batch};
   if (choice.is_off()) return;
-  const prefetch::Machine model = modelled_machine();
-  if (choice.text == kAutomatic && !prefetch::machine_of(context_.device->name()) &&
-      events_.on_warning) {
-    events_.on_warning("no times of " + context_.device->name() +
-                       " are built in; the batch is cut as for the machine '" + model.name + "'");
-  }
+  const prefetch::Machine model = modelled_machine(choice.text == kAutomatic);
   SubBatchPlanner planner{{.network = options_.network,
                            .size_model = *context_.backend,
                            .machine = model,
@@ -127,10 +128,13 @@ void PlannedSteps::take_floats_for(const PlanPath& path, const KeptPlans& kept) 
   if (!options_.step.has_byte_images) return;
   const std::string& profile = options_.planning.profile_file;
   const auto fits = [&](const std::string& file) { return is_file_of(*choice_, file); };
-  if ((path && !fits(path(0))) || (!profile.empty() && !fits(profile))) return build_with(false);
-  if (!kept.are_there() || kept.are_of(*choice_)) return;
+  const bool is_of_floats = (path && !fits(path(0))) || (!profile.empty() && !fits(profile));
+  Communicator& communicator = options_.ranks.communicator;  // all ranks take the same images
+  if (any_rank(communicator, is_of_floats)) return build_with(false);
+  const auto are_of_others = [&] { return any_rank(communicator, !kept.are_of(*choice_)); };
+  if (!kept.are_there() || !are_of_others()) return;
   build_with(false);
-  if (!kept.are_of(*choice_)) build_with(true);
+  if (are_of_others()) build_with(true);
 }
 
 void PlannedSteps::build_with(bool has_byte_images) {
@@ -183,6 +187,7 @@ void PlannedSteps::plan_within(Bytes limit, const std::vector<PlanOfFile>& files
                                const KeptPlans& kept) {
   profiles_ = find_profiles(limit);
   if (any_rank(options_.ranks.communicator, stop_.stop_requested())) throw Interrupted{};
+  um::expects(!profiles_.empty(), "measurements end early only where a stop is requested");
   const auto interconnect =
       broadcast_profiles(options_.ranks, context_, limit, workload_->training_steps(), profiles_);
   if (interconnect && options_.ranks.chooses_buckets) choose_buckets(*interconnect, limit);
@@ -326,7 +331,7 @@ bool PlannedSteps::needs_times() const {
 // Returns no profiles when this rank is to stop: others may be in the middle of it.
 std::vector<prefetch::Profile> PlannedSteps::find_profiles(Bytes limit) {
   are_timed_ = needs_times();
-  if (!are_timed_) return unmeasured_profiles(*workload_, modelled_machine());
+  if (!are_timed_) return unmeasured_profiles(*workload_, modelled_machine(false));
   try {
     return measured_profiles(limit);
   } catch (const Interrupted&) {

@@ -78,7 +78,7 @@ class PlannedSteps {
   void take_floats_for(const PlanPath& files, const KeptPlans& kept);
   void build_with(bool has_byte_images);
   [[nodiscard]] um::Bytes available_memory() const;
-  [[nodiscard]] prefetch::Machine modelled_machine() const;
+  [[nodiscard]] prefetch::Machine modelled_machine(bool warns) const;
   [[nodiscard]] prefetch::NearNeed need_for(const prefetch::Plan* plan) const;
   [[nodiscard]] um::Bytes find_limit(const prefetch::Plan* plan) const;
   void plan_anew(um::Bytes limit, const KeptPlans& kept, const KeptPlans::Difference& difference);

@@ -18,7 +18,7 @@ void expect_ranks_agree(const TrainerOptions& options, const DatasetPair& data,
                         const ExecutionContext& context);
 
 /// Compares the SHA-256 of weights, empty where there are none; a sentence calls them `name`.
-/// Throws: likewise.
+/// Throws: um::Error on all ranks if they differ.
 void expect_same_weights(Communicator& communicator, const std::string& name,
                          const std::string& sha256);
 

@@ -54,10 +54,12 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
                      options_.initial.has_new_head);
   }
   expect_same_start();
+  is_saved_ = !options_.checkpoint.folder.empty() && !options_.checkpoint.only_looks;
+  broadcast(communicator(), is_saved_);
   on_folder([&] {
     std::error_code ignored;
     const bool is_in_the_way =
-        is_saved() && std::filesystem::exists(options_.checkpoint.folder, ignored);
+        is_saved_ && std::filesystem::exists(options_.checkpoint.folder, ignored);
     if (options_.checkpoint.resume || is_in_the_way) open_folder();
   });
   steps_->cut_batch();
@@ -66,7 +68,7 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
   expect_going_on();
   // A training that is refused leaves no folder behind.
   on_folder([&] {
-    if (!folder_ && is_saved()) open_folder();
+    if (!folder_ && is_saved_) open_folder();
   });
   warn_of_schedule();
   ram_before_ = um::resident_memory();
@@ -250,7 +252,7 @@ void Trainer::on_folder(const std::function<void()>& work) {
 // Fills the state on rank zero and broadcasts it.
 void Trainer::start() {
   session_->with_whole_state([&] { fill_state(); });
-  options_.initial.values = {};  // which holds all numbers
+  options_.initial.values = {};  // frees the numbers that the source holds
   if (communicator().size() == 1) return;
   session_->state().change_values([&](std::span<float> numbers) {
     communicator().broadcast(std::as_writable_bytes(numbers), 0);
@@ -296,7 +298,7 @@ void Trainer::fill_state() {
 
 // Empty where nothing is to be saved.
 std::function<void(std::uint64_t)> Trainer::saving() {
-  if (!is_saved()) return {};
+  if (!is_saved_) return {};
   return [this](std::uint64_t step) { session_->with_whole_state([&] { save(step); }); };
 }
 

@@ -87,9 +87,6 @@ class Trainer {
   [[nodiscard]] PlanPath plan_files() const;
   [[nodiscard]] KeptPlans kept_plans() const;
   [[nodiscard]] Communicator& communicator() const { return options_.ranks.communicator; }
-  [[nodiscard]] bool is_saved() const {
-    return !options_.checkpoint.folder.empty() && !options_.checkpoint.only_looks;
-  }
   void tell(const std::function<void()>& event);
   void expect_told(const std::string& state) const;
   void on_folder(const std::function<void()>& work);
@@ -129,6 +126,7 @@ class Trainer {
   um::Bytes ram_before_;
   std::optional<WeightFile> weights_;
   bool has_first_values_ = false;
+  bool is_saved_ = false;  // by rank zero, in a folder; the same on all ranks
   std::optional<TrainingFolder> folder_;
   std::optional<BestEvaluation> best_;
   std::optional<LastEvaluation> last_evaluation_;

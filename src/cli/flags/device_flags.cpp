@@ -66,7 +66,10 @@ std::string check_precision(const std::string& text) {
 }
 
 std::string check_managed_limit(const std::string& text) {
-  if (um::parse_bytes(text) || parse_percent(text).value_or(2) <= 1) return {};
+  const double share = parse_percent(text).value_or(0);
+  if (um::parse_bytes(text).value_or(um::Bytes{}) > um::Bytes{} || (share > 0 && share <= 1)) {
+    return {};
+  }
   return "'" + text +
          "' is no limit of unified memory: give bytes (16GiB), or a part of the free memory (25%)";
 }

@@ -228,9 +228,7 @@ void OptimizerFlags::expect_fitting() const {
 
 void LearningRateFlags::add_to(CLI::App& command) {
   command
-      .add_option("--lr", options.rate,
-                  "Initial learning rate (default: " + default_rates() +
-                      "; --resume takes the checkpoint's)")
+      .add_option("--lr", options.rate, "Initial learning rate (default: " + default_rates() + ")")
       ->check(within(kLearningRateRange))
       ->group(kTrainingHeading);
   command

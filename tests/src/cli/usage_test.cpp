@@ -284,8 +284,6 @@ TEST(BadUsage, OffersTheOptimizersRatesToTrainingAlone) {
   }
 }
 
-// The GPU's error depends on the machine: no CUDA build, no driver, no GPU, or none with number
-// 999.
 TEST(BadUsage, NamesALimitOfUnifiedMemoryThatIsNone) {
   const auto sentence = [](const std::string& limit) {
     return "'" + limit + "' is no limit of unified memory";
@@ -294,9 +292,13 @@ TEST(BadUsage, NamesALimitOfUnifiedMemoryThatIsNone) {
                      {{"--managed-limit much", {sentence("much"), "16GiB", "25%"}},
                       {"--managed-limit 0.25", {sentence("0.25")}},
                       {"--managed-limit 101%", {sentence("101%")}},
+                      {"--managed-limit 0", {sentence("0")}},
+                      {"--managed-limit 25%,0%", {sentence("0%")}},
                       {"--shared-gpu", {"it is called '--managed-limit' now"}}});
 }
 
+// The GPU's error depends on the machine: no CUDA build, no driver, no GPU, or none with number
+// 999.
 TEST(BadInput, SaysWhatCannotBe) {
   expect_all_refused(kFailure, small_training(),
                      {{"--schedule cosine --cosine-steps 3 --warmup-steps 3",

@@ -20,7 +20,8 @@ NETS = ["wide", "residual"]
 BITS = {
     "net": {name: "" for name in NETS},
     "precision": {"fp32": "", "bf16": "--precision bf16"},
-    "optimizer": {name: f"--optimizer {name}" for name in ("sgd", "adam", "adamw")},
+    "optimizer": {name: f"--optimizer {name}" for name in ("sgd", "adam", "adamw", "lion")},
+    "decay": {"weights": "", "all": "--weight-decay 0.1 --weight-decay-all"},
     "dropout": {"off": "", "on": "--dropout 0.2"},
     "clip": {"off": "", "on": "--clip-norm 0.5"},
     "ema": {"off": "", "on": "--ema 0.9"},

@@ -24,7 +24,8 @@ std::size_t decayed(const ParameterSpec& spec) {
 
 constexpr double kRate = 0.25;
 
-// One parameter and its optimizer state, in doubles. Follows PyTorch's documentation of each rule.
+// One parameter and its optimizer state, in doubles. Follows PyTorch's documentation of each rule,
+// and Lion's paper.
 struct Parameter {
   double w;
   std::array<double, 2> state{};
