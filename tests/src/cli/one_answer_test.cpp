@@ -19,15 +19,13 @@ const Arguments kStep = "--net lenet --batch 64 --threads 1";
 // Measured times, which `plan` and `train` read.
 class OneAnswer : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() {
-    folder_ = new TemporaryFolder;
+  void SetUp() override {
     static_cast<void>(succeed({"profile", kStep, "--device host --out", profile()}));
   }
-  static void TearDownTestSuite() { delete folder_; }
-  [[nodiscard]] static std::string profile() { return folder_->file("profile.json"); }
+  [[nodiscard]] std::string profile() const { return folder_.file("profile.json"); }
 
   // `plan` beside a training that does all but train.
-  static void expect_same(const Arguments& question) {
+  void expect_same(const Arguments& question) const {
     const json planned = json_of({"plan", kStep, "--profile", profile(), question, "--json -"});
     const json train = json_of({"train", kStep, "--device host --steps 1 --dry-run --profile",
                                 profile(), question, "--json -"})
@@ -43,9 +41,8 @@ class OneAnswer : public ::testing::Test {
   }
 
  private:
-  static TemporaryFolder* folder_;
+  TemporaryFolder folder_;
 };
-TemporaryFolder* OneAnswer::folder_ = nullptr;
 
 TEST_F(OneAnswer, IsThatOfPlanAndTrain) {
   for (const char* question : {"--memory managed --budget min", "--memory managed --budget min+30%",
