@@ -31,7 +31,7 @@ TrainerOptions divided(TrainerOptions options) {
   return options;
 }
 
-// What all ranks came to, which is the same; with some budget, mode and number of ranks.
+// Expects the same result of every rank.
 void expect_all(const std::vector<Trained>& trained, const Trained& expected) {
   for (const Trained& of_rank : trained) {
     EXPECT_EQ(of_rank.losses, expected.losses);

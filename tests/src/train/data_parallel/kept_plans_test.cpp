@@ -32,7 +32,7 @@ using testing::on_ranks;
 using testing::options_of;
 using Plan = prefetch::Plan;
 
-// Of 3x3, which may be direct or Winograd's.
+// Two 3x3 convolutions, which may be direct or Winograd's.
 nets::Network two_convolutions() {
   nets::Builder net{"convolutions", {16, 8, 8}};
   nets::NodeId x = net.input();

@@ -56,7 +56,7 @@ DatasetPair pair_of(Numbered train, std::vector<std::string> class_names = {}) {
           .class_names = std::move(class_names)};
 }
 
-// What all of three ranks say, of which the last one has the data of `other`; empty: nothing.
+// Returns the sentence of three ranks, the last one with the data of `other`; empty if they agree.
 std::string said_of(const std::function<DatasetPair()>& usual,
                     const std::function<DatasetPair()>& other) {
   ThreadRanks group{3};
@@ -106,7 +106,7 @@ TEST(RankAgreement, IsOfTheNamesOfClasses) {
   EXPECT_NE(said.find("cat, dog, owl"), std::string::npos) << said;
 }
 
-// What all ranks of a training say of which the second one has other options.
+// Returns the sentence of all ranks of a training in which the second one has other options.
 std::string refusal_of(const std::function<void(TrainerOptions&)>& usual,
                        const std::function<void(TrainerOptions&)>& other) {
   ThreadRanks group{2};

@@ -32,11 +32,11 @@ inline constexpr std::array<std::size_t, 3> kSeveralRanks{2, 3, 4};
       .step = {.batch = 8, .convolution = ConvolutionAlgorithm::kDirect},
       .memory = {.budget = "min+50%"},
       .training = {.steps = 3, .evaluate_every = 0},
-      // So small that there are several.
+      // Small buckets, to have several.
       .ranks = {.shards = kShards, .buckets = {.first = um::Bytes{64}, .others = um::Bytes{512}}}};
 }
 
-/// What a rank came to.
+/// The result of a rank.
 struct Trained {
   std::vector<float> losses;
   std::string weights;
