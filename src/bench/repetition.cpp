@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "prefetch/files/json.h"
-#include "src/execute/executor.h"
+#include "src/run/executor.h"
 #include "um/error.h"
 
 namespace spillway {

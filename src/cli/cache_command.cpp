@@ -11,7 +11,7 @@
 #include "src/cli/commands.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/terminal/terminal.h"
-#include "src/profile/kept_profiles.h"
+#include "src/run/kept_profiles.h"
 #include "um/bytes.h"
 #include "um/error.h"
 #include "um/text/wording.h"

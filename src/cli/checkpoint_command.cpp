@@ -11,7 +11,7 @@
 #include "prefetch/files/json.h"
 #include "src/cli/commands.h"
 #include "src/cli/flags/output_path.h"
-#include "src/train/checkpoint_choice.h"
+#include "src/train/checkpoint/checkpoint_choice.h"
 #include "um/bytes.h"
 #include "um/error.h"
 #include "um/text/wording.h"

@@ -11,9 +11,9 @@
 #include "src/cli/flags/memory_flags.h"
 #include "src/cli/flags/plan_flags.h"
 #include "src/cli/terminal/terminal.h"
-#include "src/evaluate/evaluator.h"
 #include "src/io/data/dataset.h"
 #include "src/io/data/image_files.h"
+#include "src/train/evaluator.h"
 
 namespace spillway::cli {
 

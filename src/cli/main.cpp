@@ -24,9 +24,9 @@
 #include "src/cli/terminal/interrupt.h"
 #include "src/cli/terminal/terminal.h"
 #include "src/cli/train/recipe.h"
-#include "src/execute/executor.h"
 #include "src/host/host_backend.h"
 #include "src/ranks/mpi/open_mpi.h"
+#include "src/run/executor.h"
 #include "um/error.h"
 
 namespace spillway::cli {

@@ -23,7 +23,7 @@
 #include "src/cli/flags/workload_flags.h"
 #include "src/plan/state_choice.h"
 #include "src/plan/workload.h"
-#include "src/step/machine_size_model.h"
+#include "src/program/machine_size_model.h"
 
 namespace spillway::cli {
 namespace {

@@ -36,7 +36,7 @@
 #include "src/plan/budget.h"
 #include "src/plan/plans.h"
 #include "src/plan/sub_batch_plans.h"
-#include "src/step/sub_step.h"
+#include "src/program/sub_step.h"
 #include "um/bytes.h"
 #include "um/error.h"
 

@@ -17,8 +17,8 @@
 #include "src/cli/flags/flag_values.h"
 #include "src/cli/flags/memory_flags.h"
 #include "src/plan/predicted_step.h"
-#include "src/profile/measured_profile.h"
-#include "src/step/machine_size_model.h"
+#include "src/program/machine_size_model.h"
+#include "src/run/measured_profile.h"
 #include "um/bytes.h"
 #include "um/error.h"
 

@@ -18,14 +18,14 @@
 #include "src/cli/flags/workload_flags.h"
 #include "src/cli/terminal/interrupt.h"
 #include "src/cli/terminal/terminal.h"
-#include "src/execute/executor.h"
 #include "src/plan/budget.h"
 #include "src/plan/memory_choice.h"
 #include "src/plan/plans.h"
-#include "src/profile/interconnect_profiler.h"
-#include "src/profile/measured_profile.h"
 #include "src/ranks/agreement.h"
 #include "src/ranks/mpi/open_mpi.h"
+#include "src/run/executor.h"
+#include "src/run/interconnect_profiler.h"
+#include "src/run/measured_profile.h"
 #include "um/error.h"
 
 namespace spillway::cli {

@@ -21,9 +21,9 @@
 #include "src/cli/flags/output_path.h"
 #include "src/cli/terminal/interrupt.h"
 #include "src/cli/terminal/terminal.h"
-#include "src/sample/next_token_model.h"
-#include "src/sample/token_sampler.h"
-#include "src/sample/trained_text_model.h"
+#include "src/train/next_token_model.h"
+#include "src/train/token_sampler.h"
+#include "src/train/trained_text_model.h"
 #include "um/error.h"
 #include "um/text/wording.h"
 

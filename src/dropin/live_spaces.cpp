@@ -13,12 +13,12 @@
 
 #include "prefetch/profile.h"
 #include "src/dropin/um_cuda_plugin.h"
-#include "src/plugin/plug_in.h"
 #include "um/bytes.h"
 #include "um/dropin/allocations.h"
 #include "um/dropin/space.h"
 #include "um/error.h"
 #include "um/host/host_device.h"
+#include "um/machine/plug_in.h"
 #include "um/memory.h"
 
 namespace spillway::dropin {
@@ -87,16 +87,17 @@ prefetch::LinkProfile measure_link(um::Space& space) {
 
 const UmCudaPlugin& load_cuda() {
   const std::string file = "libspillway_um_cuda.so";
-  void* const library = load_plug_in(
+  void* const library = um::load_plug_in(
       {.file = file,
-       .folders = {folder_of(reinterpret_cast<const void*>(&load_cuda))},  // this library's folder
+       .folders = {um::folder_of(
+           reinterpret_cast<const void*>(&load_cuda))},  // this library's folder
        .build_function = kUmCudaBuildFunction,
        .build = SPILLWAY_BUILD,
        .if_absent = "this build has no CUDA side (" + file +
                     " was not found); build it where nvcc is, or use the device \"host\"",
        .if_broken = "install it again, or use the device \"host\"",
        .if_foreign = "install both from the same, or use the device \"host\""});
-  return *reinterpret_cast<UmCudaPluginFunction>(address_in(library, kUmCudaPluginFunction))();
+  return *reinterpret_cast<UmCudaPluginFunction>(um::address_in(library, kUmCudaPluginFunction))();
 }
 
 int ordinal_in(const std::string& name) {

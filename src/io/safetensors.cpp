@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/numbers/narrow_floats.h"
+#include "src/ops/narrow_floats.h"
 #include "um/error.h"
 #include "um/files/input_file.h"
 #include "um/text/json_limits.h"

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/numbers/narrow_floats.h"
 #include "src/ops/far_kernel.h"
+#include "src/ops/narrow_floats.h"
 #include "src/ops/operation.h"
 #include "src/ops/parameter.h"
 #include "src/ops/tensor.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "nets/shape.h"
-#include "src/numbers/narrow_floats.h"  // Bfloat16, the elements of tensors with kBf16
+#include "src/ops/narrow_floats.h"  // Bfloat16, the elements of tensors with kBf16
 #include "um/bytes.h"
 
 namespace spillway {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "src/step/sub_step.h"
+#include "src/program/sub_step.h"
 #include "um/error.h"
 
 namespace spillway {

@@ -16,7 +16,7 @@
 #include "src/ops/backend.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
-#include "src/step/step.h"
+#include "src/program/step.h"
 #include "um/bytes.h"
 
 namespace spillway {

@@ -10,9 +10,9 @@
 #include "prefetch/planner.h"
 #include "src/ops/backend.h"
 #include "src/plan/budget.h"
-#include "src/step/shard_steps.h"
-#include "src/step/step.h"
-#include "src/step/sub_step.h"
+#include "src/program/shard_steps.h"
+#include "src/program/step.h"
+#include "src/program/sub_step.h"
 #include "um/bytes.h"
 
 namespace spillway {

@@ -12,7 +12,7 @@
 #include "prefetch/profile.h"
 #include "src/ops/backend.h"
 #include "src/plan/workload.h"
-#include "src/step/step.h"
+#include "src/program/step.h"
 #include "um/bytes.h"
 
 namespace spillway {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/io/data/dataset.h"
+#include "src/train/checkpoint/checkpoint.h"
 #include "src/train/session.h"
 
 namespace spillway {
@@ -56,16 +57,6 @@ struct EvaluateOptions {
 /// the session is to stop.
 [[nodiscard]] Evaluation evaluate(Session& session, const Dataset& data,
                                   const EvaluateOptions& options = {});
-
-/// The best evaluation of a training so far, and how long ago that was: what keeping the best
-/// checkpoint and ending early depend on. It goes into checkpoints.
-struct BestEvaluation {
-  std::uint64_t step = 0;
-  double loss = 0;
-  double accuracy = 0;
-  std::uint64_t evaluations_since = 0;  ///< none of which was better
-  friend bool operator==(const BestEvaluation&, const BestEvaluation&) = default;
-};
 
 /// Takes an evaluation into account; returns whether it is the best. Of two with the same accuracy
 /// the one with the lower loss is better; with `by_loss`, of texts, the loss alone counts.

@@ -17,9 +17,9 @@
 #include "src/plan/plans.h"
 #include "src/plan/state_choice.h"
 #include "src/plan/workload.h"
-#include "src/profile/kept_profiles.h"
+#include "src/run/kept_profiles.h"
+#include "src/train/checkpoint/kept_plans.h"
 #include "src/train/data_parallel/rank_plans.h"
-#include "src/train/kept_plans.h"
 #include "src/train/trainer_options.h"
 #include "um/bytes.h"
 

@@ -10,7 +10,7 @@
 #include "nets/text/network_file.h"
 #include "src/io/file_digest.h"
 #include "src/io/text/byte_pairs.h"
-#include "src/train/settings.h"
+#include "src/train/checkpoint/settings.h"
 #include "um/error.h"
 
 namespace spillway {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "src/execute/step_space.h"
+#include "src/run/step_space.h"
 #include "um/error.h"
 
 namespace spillway {

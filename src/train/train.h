@@ -9,9 +9,9 @@
 
 #include "src/io/data/dataset.h"
 #include "src/io/data/mixing.h"
-#include "src/train/checkpoint.h"
+#include "src/ops/learning_rate.h"
+#include "src/train/checkpoint/checkpoint.h"
 #include "src/train/evaluation.h"
-#include "src/train/learning_rate.h"
 #include "src/train/session.h"
 #include "um/bytes.h"
 #include "um/device.h"

@@ -12,10 +12,10 @@
 #include "src/io/file_digest.h"
 #include "src/plan/predicted_step.h"
 #include "src/plan/sub_batch_plans.h"
+#include "src/program/sub_step.h"
 #include "src/ranks/collectives.h"
-#include "src/step/sub_step.h"
+#include "src/train/checkpoint/state.h"
 #include "src/train/rank_agreement.h"
-#include "src/train/state.h"
 #include "um/machine/available_memory.h"
 
 namespace spillway {

@@ -15,7 +15,7 @@
 #include "src/ops/backend.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
-#include "src/train/checkpoint_choice.h"
+#include "src/train/checkpoint/checkpoint_choice.h"
 #include "src/train/data_parallel/rank_warnings.h"
 #include "src/train/evaluation.h"
 #include "src/train/planned_steps.h"

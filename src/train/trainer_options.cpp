@@ -8,7 +8,7 @@
 #include "src/io/data/dataset.h"
 #include "src/io/data/open_dataset.h"
 #include "src/plan/sub_batch_plans.h"
-#include "src/train/settings.h"
+#include "src/train/checkpoint/settings.h"
 #include "um/error.h"
 #include "um/text/wording.h"
 

@@ -9,8 +9,8 @@
 #include "nets/text/network_file.h"
 #include "src/io/file_digest.h"
 #include "src/io/text/byte_pairs.h"
-#include "src/train/checkpoint.h"
-#include "src/train/state.h"
+#include "src/train/checkpoint/checkpoint.h"
+#include "src/train/checkpoint/state.h"
 
 namespace spillway {
 namespace {

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "src/cli/train/training_flags.h"
-#include "src/evaluate/evaluator.h"
 #include "src/host/host_backend.h"
 #include "src/io/data/dataset.h"
 #include "src/io/data/open_dataset.h"
 #include "src/io/file_digest.h"
 #include "src/io/safetensors.h"
-#include "src/train/checkpoint_choice.h"
+#include "src/train/checkpoint/checkpoint_choice.h"
+#include "src/train/evaluator.h"
 #include "src/train/trainer.h"
 #include "tests/fuzz/resealed.h"
 #include "tests/fuzz/target.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/train/checkpoint.h"
+#include "src/train/checkpoint/checkpoint.h"
 #include "um/error.h"
 #include "um/text/json_limits.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/step/step.h"
+#include "src/program/step.h"
 #include "tests/src/network_in_memory.h"
 
 namespace spillway::test {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "src/ops/backend.h"
-#include "src/step/step.h"
+#include "src/program/step.h"
 #include "tests/src/network_in_memory.h"
 
 namespace spillway::test {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "src/io/data/dataset.h"
-#include "src/numbers/narrow_floats.h"
+#include "src/ops/narrow_floats.h"
 
 namespace spillway::test {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/execute/batch_stage.h"
+#include "src/run/batch_stage.h"
 #include "tests/sleeping_threads.h"
 #include "tests/src/gpu_like_backend.h"
 #include "tests/um/cuda/late_gpu.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "prefetch/files/plan_file.h"
-#include "src/numbers/narrow_floats.h"
+#include "src/ops/narrow_floats.h"
 #include "src/train/trainer.h"
 #include "tests/src/byte_dataset.h"
 #include "tests/src/gpu_training.h"

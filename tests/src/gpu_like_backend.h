@@ -17,7 +17,7 @@
 
 #include "src/host/host_backend.h"
 #include "src/ops/backend.h"
-#include "src/step/step.h"
+#include "src/program/step.h"
 #include "tests/src/on_host_backend.h"
 #include "tests/um/cuda/recorded_gpu.h"
 #include "um/hints.h"

@@ -17,7 +17,7 @@
 #include "src/io/data/synthetic.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
-#include "src/profile/measured_profile.h"
+#include "src/run/measured_profile.h"
 #include "src/train/session.h"
 #include "src/train/train.h"
 #include "tests/refusal.h"

@@ -11,9 +11,9 @@
 #include "src/plan/budget.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
-#include "src/step/step.h"
+#include "src/program/step.h"
+#include "src/train/checkpoint/state.h"
 #include "src/train/session.h"
-#include "src/train/state.h"
 
 namespace spillway::test {
 

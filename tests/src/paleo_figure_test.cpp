@@ -10,7 +10,7 @@
 #include "prefetch/files/machine.h"
 #include "prefetch/planners/catalogue.h"
 #include "src/plan/plans.h"
-#include "src/step/machine_size_model.h"
+#include "src/program/machine_size_model.h"
 
 namespace spillway::prefetch {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "src/step/step.h"
+#include "src/program/step.h"
 
 namespace spillway::test {
 

@@ -2,7 +2,7 @@ spillway_test(data_tests
   SOURCES src/io/data/batch_loader_test.cpp src/io/data/idx_test.cpp src/io/data/dataset_test.cpp
           src/io/data/mixing_test.cpp src/io/data/open_dataset_test.cpp
           src/io/data/prepared_dataset_test.cpp src/io/data/synthetic_test.cpp
-          src/io/safetensors_test.cpp src/numbers/*_test.cpp
+          src/io/safetensors_test.cpp
   LINK spillway::src ZLIB::ZLIB
   ASAN TSAN
   NOT_SANITIZED SyntheticDataset.Teaches*)
@@ -28,18 +28,6 @@ function(plugin_symbols_test name library prefix)
       -P ${CMAKE_CURRENT_SOURCE_DIR}/src/cuda/check_plugin_symbols.cmake)
   set_tests_properties(${name} PROPERTIES LABELS cpu)
 endfunction()
-
-# How a program loads what it can do without.
-add_library(empty_plug_in MODULE src/plugin/empty_plug_in.cpp)
-target_link_libraries(empty_plug_in PRIVATE spillway_flags)
-set_target_properties(empty_plug_in PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/plug_in)
-spillway_test(plugin_tests
-  SOURCES src/plugin/plug_in_test.cpp
-  LINK spillway::src ${CMAKE_DL_LIBS}
-  ASAN)
-target_compile_definitions(plugin_tests PRIVATE SPILLWAY_PLUG_IN_FOLDER="${CMAKE_CURRENT_BINARY_DIR}/plug_in"
-  SPILLWAY_PLUG_IN_NAME="plug_in")
-add_dependencies(plugin_tests empty_plug_in)
 
 # The drop-in allocator: its C functions from outside.
 spillway_test(dropin_tests
@@ -116,13 +104,12 @@ target_compile_definitions(cli_tests PRIVATE
 
 spillway_test(training_tests
   SOURCES src/plan/state_choice_test.cpp src/train/checkpoint_choice_test.cpp
-          src/train/checkpoint_folder_test.cpp src/step/*_test.cpp
+          src/train/checkpoint_folder_test.cpp src/program/*_test.cpp
           src/train/far_state_training_test.cpp src/train/far_update_training_test.cpp
-          src/train/initial_values_test.cpp src/train/learning_rate_test.cpp
-          src/train/recipe_training_test.cpp src/profile/idle_link_test.cpp
-          src/profile/kept_profiles_test.cpp src/modnn_golden_test.cpp src/paleo_figure_test.cpp
-          src/plan/plans_test.cpp src/profile/profiler_test.cpp src/profile/scratch_ring_test.cpp
-          src/train/state_test.cpp src/execute/*_test.cpp src/plan/sub_batch_plans_test.cpp
+          src/train/recipe_training_test.cpp src/run/idle_link_test.cpp
+          src/run/kept_profiles_test.cpp src/modnn_golden_test.cpp src/paleo_figure_test.cpp
+          src/plan/plans_test.cpp src/run/profiler_test.cpp src/run/scratch_ring_test.cpp
+          src/train/state_test.cpp src/run/step_space_test.cpp src/plan/sub_batch_plans_test.cpp
           src/train/train_test.cpp src/train/trainer_test.cpp
   LINK spillway::host
   ASAN
@@ -137,7 +124,8 @@ spillway_test(rank_training_tests
 
 # Texts that a network continues.
 spillway_test(sample_tests
-  SOURCES src/network_in_memory.cpp src/sample/*_test.cpp
+  SOURCES src/network_in_memory.cpp src/train/next_token_model_test.cpp
+          src/train/token_sampler_test.cpp src/train/trained_text_model_test.cpp
   LINK spillway::host nlohmann_json::nlohmann_json)
 
 # How gradients of several ranks are put into buckets.
@@ -162,7 +150,7 @@ spillway_test(train_bench_tests
   LINK spillway::host)
 # What ranks are connected by; those are threads.
 spillway_test(interconnect_tests
-  SOURCES src/profile/interconnect_profiler_test.cpp
+  SOURCES src/run/interconnect_profiler_test.cpp
   LINK spillway::host)
 
 # Every kind of network of the catalogue.

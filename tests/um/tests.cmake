@@ -9,6 +9,18 @@ spillway_test(um_host_tests
   LINK spillway::um
   ASAN TSAN)
 
+# How a program loads what it can do without.
+add_library(empty_plug_in MODULE um/machine/empty_plug_in.cpp)
+target_link_libraries(empty_plug_in PRIVATE spillway_flags)
+set_target_properties(empty_plug_in PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/plug_in)
+spillway_test(um_plug_in_tests
+  SOURCES um/machine/plug_in_test.cpp
+  LINK spillway::um
+  ASAN)
+target_compile_definitions(um_plug_in_tests PRIVATE SPILLWAY_PLUG_IN_FOLDER="${CMAKE_CURRENT_BINARY_DIR}/plug_in"
+  SPILLWAY_PLUG_IN_NAME="plug_in")
+add_dependencies(um_plug_in_tests empty_plug_in)
+
 # Replaces operator new.
 spillway_test(um_no_memory_tests
   SOURCES um/threads/no_memory_test.cpp

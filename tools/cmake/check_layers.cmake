@@ -55,33 +55,29 @@ knows(prefetch/runtime/runner um prefetch prefetch/simulate prefetch/runtime)
 set(planning prefetch prefetch/files prefetch/verify prefetch/simulate prefetch/placement prefetch/moves
     prefetch/bounds prefetch/planners)
 
-knows(src/numbers)
-knows(src/io um um/files um/text src/numbers)
-knows(src/io/onnx um um/files um/text nets nets/families nets/text src/io src/numbers)
-knows(src/plugin um)
 knows(src/ranks um)
-knows(src/ranks/mpi um src/plugin src/ranks)
-knows(src/ops um nets src/numbers src/ranks)
+knows(src/ranks/mpi um um/machine src/ranks)
+knows(src/ops um nets src/ranks)
+knows(src/io um um/files um/text src/ops)
+knows(src/io/onnx um um/files um/text nets nets/families nets/text src/io src/ops)
 knows(src/io/weights um um/files um/text src/io src/ops)
-knows(src/io/images um um/machine nets src/numbers src/io)
+knows(src/io/images um um/machine nets src/io src/ops)
 knows(src/io/text um um/files src/io)
-knows(src/io/data um um/files nets src/io src/numbers src/ops src/io/images src/io/text)
-knows(src/step um nets prefetch prefetch/moves src/ops src/ranks)
-knows(src/step/layers um nets src/ops src/step)
-knows(src/plan um um/text nets ${planning} prefetch/runtime src/ops src/step)
-knows(src/execute um nets prefetch prefetch/verify prefetch/simulate prefetch/placement prefetch/runtime prefetch/runtime/runner src/ops src/step src/plan)
-knows(src/profile um um/files nets prefetch prefetch/files src/ops src/ranks src/step src/plan src/execute)
-knows(src/train/data_parallel um um/text prefetch src/ops src/plan src/profile src/ranks src/step)
-knows(src/train um um/files um/machine um/text nets nets/text ${planning} prefetch/runtime src/io src/ops src/io/data src/io/text
-      src/ranks src/step src/plan src/execute src/profile src/train/data_parallel src/io/weights)
-knows(src/evaluate um um/files nets nets/families nets/text prefetch src/io/data src/io src/ops src/step src/plan
-      src/execute src/train src/io/weights)
-knows(src/sample um nets nets/families nets/text prefetch prefetch/files prefetch/planners prefetch/runtime src/io/data
-      src/io src/io/text src/evaluate src/ops src/step src/plan src/execute src/train)
+knows(src/io/data um um/files nets src/io src/ops src/io/images src/io/text)
+knows(src/program um nets prefetch prefetch/moves src/ops src/ranks)
+knows(src/program/layers um nets src/ops src/program)
+knows(src/plan um um/text nets ${planning} prefetch/runtime src/ops src/program)
+knows(src/run um um/files nets prefetch prefetch/files prefetch/verify prefetch/simulate prefetch/placement prefetch/runtime
+      prefetch/runtime/runner src/ops src/program src/plan src/ranks)
+knows(src/train/data_parallel um um/text prefetch src/ops src/plan src/program src/ranks src/run)
+knows(src/train/checkpoint um um/files um/machine um/text nets nets/text ${planning} src/io src/io/data src/ops src/plan src/program
+      src/ranks src/train/data_parallel)
+knows(src/train um um/files um/machine um/text nets nets/families nets/text ${planning} prefetch/runtime src/io src/io/data src/io/text
+      src/io/weights src/ops src/plan src/program src/ranks src/run src/train/checkpoint src/train/data_parallel)
 
 knows(src/host/layout um src/ops)
 knows(src/host/kernels um um/machine src/ops src/host/layout)
-knows(src/host/kernels/sequences um um/machine src/numbers src/ops src/host/layout src/host/kernels)
+knows(src/host/kernels/sequences um um/machine src/ops src/host/layout src/host/kernels)
 knows(src/host um src/ops src/host/layout src/host/kernels)
 knows(src/cuda/layout um um/cuda/driver src/ops)
 knows(src/cuda/kernels um um/cuda/driver src/ops src/cuda/layout)
@@ -90,17 +86,17 @@ knows(src/cuda/cudnn um um/cuda/driver nets src/ops src/cuda/layout src/cuda/ker
 knows(src/cuda/ranks um um/cuda/driver src/ranks src/cuda/kernels)
 knows(src/cuda um um/cuda um/cuda/driver src/ops src/ranks src/cuda/ranks src/cuda/layout src/cuda/kernels src/cuda/kernels/sequences src/cuda/cudnn)
 
-set(training nets nets/families ${planning} src/io src/ops src/io/data src/step src/plan src/execute src/profile src/train
-    src/io/weights)
-knows(src/sweep um nets nets/families ${planning} src/ops src/step src/plan)
-knows(src/bench um um/text prefetch/files src/io src/execute)
-knows(src/bench/link um src/ops src/execute src/bench)
+set(training nets nets/families ${planning} src/io src/io/data src/io/weights src/ops src/plan src/program src/run
+    src/train src/train/checkpoint)
+knows(src/sweep um nets nets/families ${planning} src/ops src/program src/plan)
+knows(src/bench um um/text prefetch/files src/io src/run)
+knows(src/bench/link um src/ops src/run src/bench)
 knows(src/bench/paging um src/io src/bench src/bench/link)
 knows(src/bench/train um ${training} src/bench)
 knows(src/report um um/files um/text prefetch/files src/bench src/bench/link src/bench/paging src/bench/train)
 set(benches src/bench src/bench/link src/bench/paging src/bench/train)
 
-set(devices um um/machine um/host um/host/far src/host src/plugin)  # where devices are composed
+set(devices um um/machine um/host um/host/far src/host)  # where devices are composed
 knows(src/dropin ${devices} um/threads um/cuda um/dropin prefetch prefetch/learned)
 knows(src/dropin/planning um ${planning})
 knows(src/dropin/preload um um/dropin)
@@ -109,7 +105,7 @@ knows(src/cli/flags ${devices} um/files um/text nets/text ${training} src/io/onn
 set(for_commands ${devices} um/files um/text nets/text ${training} src/io/onnx src/cli/terminal src/cli/flags)
 knows(src/cli/train ${for_commands} src/ranks/mpi src/ranks src/report src/train/data_parallel)
 knows(src/cli/bench ${for_commands} ${benches})
-knows(src/cli ${for_commands} ${benches} src/evaluate src/io/text src/ranks/mpi src/ranks src/report src/sample src/sweep
+knows(src/cli ${for_commands} ${benches} src/io/text src/ranks/mpi src/ranks src/report src/sweep
       src/cli/train src/cli/bench)
 
 knows(tools/bench/dropin_kernels um/dropin)

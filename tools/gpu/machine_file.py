@@ -33,7 +33,7 @@ def link_of(rows, memory):
 
 def is_duplex(rates):
     """Whether a byte each way at once takes closer to the slower way's time than to both in turn,
-    as src/profile/link_profiler has it."""
+    as src/run/link_profiler has it."""
     times = [1 / rates["in"], 1 / rates["out"]]
     return 2 / rates["both"] < max(times) + min(times) / 2
 

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "src/bench/repetition.h"
-#include "src/execute/executor.h"
 #include "src/ops/backend.h"
+#include "src/run/executor.h"
 #include "um/memory.h"
 #include "um/stream.h"
 

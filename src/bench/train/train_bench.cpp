@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "src/bench/train/train_trial.h"
-#include "src/execute/executor.h"
+#include "src/run/executor.h"
 
 namespace spillway {
 namespace {

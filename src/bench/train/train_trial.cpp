@@ -15,8 +15,8 @@
 #include "src/io/data/open_dataset.h"
 #include "src/plan/memory_choice.h"
 #include "src/plan/predicted_step.h"
-#include "src/profile/link_profiler.h"
-#include "src/profile/measured_profile.h"
+#include "src/run/link_profiler.h"
+#include "src/run/measured_profile.h"
 #include "um/error.h"
 
 namespace spillway {

@@ -16,7 +16,7 @@
 #include "src/cli/flags/flag_values.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/terminal/terminal.h"
-#include "src/execute/executor.h"
+#include "src/run/executor.h"
 #include "um/bytes.h"
 
 namespace spillway::cli {

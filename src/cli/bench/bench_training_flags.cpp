@@ -10,7 +10,7 @@
 #include "src/cli/flags/flag_values.h"
 #include "src/cli/flags/plan_flags.h"
 #include "src/cli/flags/workload_flags.h"
-#include "src/train/settings.h"
+#include "src/train/checkpoint/settings.h"
 #include "um/error.h"
 
 namespace spillway::cli {

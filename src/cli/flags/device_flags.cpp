@@ -16,12 +16,12 @@
 #include "src/host/host_backend.h"
 #include "src/io/file_digest.h"
 #include "src/plan/budget.h"
-#include "src/plugin/plug_in.h"
-#include "src/train/settings.h"
+#include "src/train/checkpoint/settings.h"
 #include "um/bytes.h"
 #include "um/error.h"
 #include "um/files/input_file.h"
 #include "um/host/host_device.h"
+#include "um/machine/plug_in.h"
 #include "um/text/wording.h"
 
 namespace spillway::cli {
@@ -107,9 +107,9 @@ bool has_nvidia_driver() {
 
 const CudaPlugin& load_cuda_side() {
   const std::string file = "libspillway_cuda.so";
-  void* const library = load_plug_in(
+  void* const library = um::load_plug_in(
       {.file = file,
-       .folders = folders_of_program(SPILLWAY_LIBRARIES_FROM_PROGRAMS),
+       .folders = um::folders_of_program(SPILLWAY_LIBRARIES_FROM_PROGRAMS),
        .build_function = kCudaBuildFunction,
        .build = SPILLWAY_BUILD,
        .if_absent = "this build has no CUDA side (" + file +
@@ -117,7 +117,7 @@ const CudaPlugin& load_cuda_side() {
        .if_broken = "if CUDA 13's libraries or cuDNN 9 are installed elsewhere, put their folders "
                     "in LD_LIBRARY_PATH, or use --device host",
        .if_foreign = "install both from the same, or use --device host"});
-  return *reinterpret_cast<CudaPluginFunction>(address_in(library, kCudaPluginFunction))();
+  return *reinterpret_cast<CudaPluginFunction>(um::address_in(library, kCudaPluginFunction))();
 }
 
 void DeviceFlags::add_running_to(CLI::App& app) {

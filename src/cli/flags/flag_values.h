@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "src/cli/flags/cli11.h"
-#include "src/train/settings.h"
+#include "src/train/checkpoint/settings.h"
 #include "um/bytes.h"
 #include "um/error.h"
 #include "um/text/wording.h"

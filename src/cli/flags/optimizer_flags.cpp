@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "src/cli/flags/flag_values.h"
-#include "src/train/settings.h"
+#include "src/train/checkpoint/settings.h"
 #include "um/error.h"
 
 namespace spillway::cli {

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "src/cli/flags/cli11.h"
+#include "src/ops/learning_rate.h"
 #include "src/ops/optimizers.h"
-#include "src/train/hyper_parameters.h"
-#include "src/train/learning_rate.h"
+#include "src/train/checkpoint/hyper_parameters.h"
 
 namespace spillway::cli {
 

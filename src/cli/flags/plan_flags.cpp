@@ -10,8 +10,8 @@
 #include "prefetch/planners/catalogue.h"
 #include "src/cli/flags/flag_values.h"
 #include "src/plan/budget.h"
-#include "src/profile/kept_profiles.h"
-#include "src/profile/profiler.h"
+#include "src/run/kept_profiles.h"
+#include "src/run/profiler.h"
 
 namespace spillway::cli {
 namespace {

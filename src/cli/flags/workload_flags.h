@@ -11,8 +11,8 @@
 #include "src/cli/flags/cli11.h"
 #include "src/cli/flags/optimizer_flags.h"
 #include "src/io/onnx/import_onnx.h"
-#include "src/step/step.h"
-#include "src/train/state.h"
+#include "src/program/step.h"
+#include "src/train/checkpoint/state.h"
 
 namespace spillway::cli {
 

@@ -13,7 +13,7 @@
 #include "src/cli/train/training_report.h"
 #include "src/io/data/open_dataset.h"
 #include "src/io/onnx/onnx_model.h"
-#include "src/train/checkpoint_choice.h"
+#include "src/train/checkpoint/checkpoint_choice.h"
 #include "um/error.h"
 
 namespace spillway::cli {

@@ -13,9 +13,9 @@
 #include "src/cli/flags/workload_flags.h"
 #include "src/cli/train/image_flags.h"
 #include "src/cli/train/shard_flags.h"
-#include "src/train/checkpoint.h"
-#include "src/train/initial_values.h"
-#include "src/train/state.h"
+#include "src/ops/initial_values.h"
+#include "src/train/checkpoint/checkpoint.h"
+#include "src/train/checkpoint/state.h"
 #include "src/train/trainer.h"
 
 namespace spillway::cli {

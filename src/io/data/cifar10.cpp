@@ -6,7 +6,7 @@
 
 #include "src/io/data/open_dataset.h"
 #include "src/io/file_digest.h"
-#include "src/numbers/narrow_floats.h"
+#include "src/ops/narrow_floats.h"
 #include "um/error.h"
 #include "um/files/input_file.h"
 

@@ -16,7 +16,7 @@
 #include "src/io/text/byte_pair_encoder.h"
 #include "src/io/text/text_codec.h"
 #include "src/io/text/token_file.h"
-#include "src/numbers/narrow_floats.h"
+#include "src/ops/narrow_floats.h"
 #include "um/error.h"
 
 namespace spillway {

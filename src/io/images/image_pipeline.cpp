@@ -6,7 +6,7 @@
 #include "src/io/images/augmentation.h"
 #include "src/io/images/crop.h"
 #include "src/io/images/image_decoder.h"
-#include "src/numbers/narrow_floats.h"
+#include "src/ops/narrow_floats.h"
 #include "um/error.h"
 
 namespace spillway {

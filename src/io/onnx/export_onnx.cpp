@@ -12,7 +12,7 @@
 
 #include "src/io/onnx/graph_writer.h"
 #include "src/io/onnx/operator_attributes.h"
-#include "src/numbers/rotary_angles.h"
+#include "src/ops/rotary_angles.h"
 
 namespace spillway {
 namespace {

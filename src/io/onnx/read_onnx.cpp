@@ -19,7 +19,7 @@
 
 #include "nets/shape.h"
 #include "src/io/onnx/onnx_model.h"
-#include "src/numbers/narrow_floats.h"
+#include "src/ops/narrow_floats.h"
 #include "um/error.h"
 #include "um/files/folder.h"
 #include "um/files/input_file.h"

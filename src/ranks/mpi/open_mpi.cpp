@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "src/plugin/plug_in.h"
 #include "src/ranks/rank_names.h"
+#include "um/machine/plug_in.h"
 
 namespace spillway {
 namespace {
@@ -53,9 +53,9 @@ bool is_started_first() {
 
 std::unique_ptr<Communicator> open_mpi(const CommunicatorOptions& options) {
   const std::string file = "libspillway_mpi.so";
-  void* const library = load_plug_in(
+  void* const library = um::load_plug_in(
       {.file = file,
-       .folders = folders_of_program(SPILLWAY_LIBRARIES_FROM_PROGRAMS),
+       .folders = um::folders_of_program(SPILLWAY_LIBRARIES_FROM_PROGRAMS),
        .build_function = kMpiBuildFunction,
        .build = SPILLWAY_BUILD,
        .if_absent = "this build has no MPI side (" + file +
@@ -64,7 +64,8 @@ std::unique_ptr<Communicator> open_mpi(const CommunicatorOptions& options) {
        .if_broken = "if Open MPI's libraries are installed elsewhere, put their folder in "
                     "LD_LIBRARY_PATH, or start one process without mpirun",
        .if_foreign = "install both from the same, or start one process without mpirun"});
-  const auto plugin = reinterpret_cast<MpiPluginFunction>(address_in(library, kMpiPluginFunction));
+  const auto plugin =
+      reinterpret_cast<MpiPluginFunction>(um::address_in(library, kMpiPluginFunction));
   return plugin()->open(options, launched_ranks());
 }
 

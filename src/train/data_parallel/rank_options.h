@@ -8,9 +8,9 @@
 
 #include "prefetch/gradient_exchange.h"
 #include "src/ops/backend.h"
+#include "src/program/shard_steps.h"
 #include "src/ranks/agreement.h"
 #include "src/ranks/communicator.h"
-#include "src/step/shard_steps.h"
 
 namespace spillway {
 

@@ -7,8 +7,8 @@
 
 #include "src/plan/bucket_choice.h"
 #include "src/plan/state_choice.h"
-#include "src/profile/interconnect_profiler.h"
 #include "src/ranks/collectives.h"
+#include "src/run/interconnect_profiler.h"
 #include "src/train/data_parallel/rank_step.h"
 #include "um/error.h"
 

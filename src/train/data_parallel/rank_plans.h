@@ -12,7 +12,7 @@
 #include "src/plan/bucket_choice.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
-#include "src/step/sub_step.h"
+#include "src/program/sub_step.h"
 #include "src/train/data_parallel/rank_options.h"
 #include "um/bytes.h"
 

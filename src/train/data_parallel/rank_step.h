@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "src/program/shard_steps.h"
 #include "src/ranks/communicator.h"
-#include "src/step/shard_steps.h"
 #include "src/train/data_parallel/rank_options.h"
 #include "src/train/data_parallel/shard_gradients.h"
 #include "um/bytes.h"

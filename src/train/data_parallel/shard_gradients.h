@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "src/program/shard_steps.h"
+#include "src/program/step.h"
 #include "src/ranks/tree_reduction.h"
-#include "src/step/shard_steps.h"
-#include "src/step/step.h"
 #include "src/train/data_parallel/rank_options.h"
 #include "um/bytes.h"
 #include "um/memory.h"

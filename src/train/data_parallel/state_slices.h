@@ -7,8 +7,8 @@
 #include <span>
 
 #include "src/ops/backend.h"
+#include "src/program/step.h"
 #include "src/ranks/communicator.h"
-#include "src/step/step.h"
 #include "um/memory.h"
 
 namespace spillway {

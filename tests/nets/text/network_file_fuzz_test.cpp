@@ -18,7 +18,7 @@
 #include "prefetch/plan.h"
 #include "prefetch/verify/dataflow.h"
 #include "src/plan/workload.h"
-#include "src/step/machine_size_model.h"
+#include "src/program/machine_size_model.h"
 #include "tests/nets/same_network.h"
 #include "um/error.h"
 

@@ -7,7 +7,7 @@
 #include <stop_token>
 #include <vector>
 
-#include "src/execute/executor.h"
+#include "src/run/executor.h"
 #include "um/error.h"
 
 namespace spillway {

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "src/train/checkpoint.h"
+#include "src/train/checkpoint/checkpoint.h"
 #include "tests/src/cli/program.h"
 #include "tests/temporary_folder.h"
 

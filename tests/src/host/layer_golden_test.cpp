@@ -163,7 +163,7 @@ class GoldenImageLayers : public GoldenLayerRunner {
     run(PoolBackward{.x = g_.x[0], .y = g_.y, .pool = layer}, operands);
     expect_golden("dx1", values(g_.x[0], dx));
   }
-  // Same as in src/step/layers/shape_layers.cpp.
+  // Same as in src/program/layers/shape_layers.cpp.
   void check(const nets::GlobalAveragePool& /*layer*/) {
     const nets::Extent all{.height = g_.x[0].image.height, .width = g_.x[0].image.width};
     check(nets::Pool{.kind = nets::PoolKind::kAverage, .kernel = all, .stride = all});
@@ -227,7 +227,7 @@ class GoldenImageLayers : public GoldenLayerRunner {
       expect_golden("dx" + std::to_string(i + 1), values(g_.x[i], gradients[i]));
     }
   }
-  // Same as in src/step/layers/shape_layers.cpp.
+  // Same as in src/program/layers/shape_layers.cpp.
   void check(const nets::Crop& layer) {
     const nets::Shape& whole = g_.x[0].image;
     const nets::Extent offset = layer.is_centred

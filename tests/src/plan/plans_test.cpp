@@ -13,7 +13,7 @@
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/verify/verify.h"
 #include "src/plan/memory_choice.h"
-#include "src/step/machine_size_model.h"
+#include "src/program/machine_size_model.h"
 #include "tests/refusal.h"
 
 namespace spillway {

@@ -10,7 +10,7 @@
 #include "prefetch/state_home.h"
 #include "src/plan/budget.h"
 #include "src/plan/predicted_step.h"
-#include "src/step/machine_size_model.h"
+#include "src/program/machine_size_model.h"
 #include "tests/refusal.h"
 
 namespace spillway {

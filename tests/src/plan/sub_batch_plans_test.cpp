@@ -8,8 +8,8 @@
 #include "prefetch/planner.h"
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/verify/verify.h"
-#include "src/step/machine_size_model.h"
-#include "src/step/sub_step.h"
+#include "src/program/machine_size_model.h"
+#include "src/program/sub_step.h"
 #include "tests/refusal.h"
 
 namespace spillway {

@@ -14,7 +14,7 @@
 #include "nets/families/network_catalogue.h"
 #include "prefetch/planners/answer.h"
 #include "prefetch/planners/catalogue.h"
-#include "src/step/machine_size_model.h"
+#include "src/program/machine_size_model.h"
 #include "src/sweep/scenario.h"
 
 namespace spillway {

@@ -1,4 +1,4 @@
-#include "src/train/checkpoint_choice.h"
+#include "src/train/checkpoint/checkpoint_choice.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "src/host/host_backend.h"
-#include "src/train/checkpoint.h"
-#include "src/train/checkpoint_choice.h"
-#include "src/train/checkpoint_folder.h"
+#include "src/train/checkpoint/checkpoint.h"
+#include "src/train/checkpoint/checkpoint_choice.h"
+#include "src/train/checkpoint/checkpoint_folder.h"
 #include "tests/refusal.h"
 #include "tests/src/small_training.h"
 #include "tests/temporary_folder.h"

@@ -1,5 +1,5 @@
 // Which checkpoint a training goes on from where the newest, or a copy of its manifest, is damaged.
-#include "src/train/checkpoint_folder.h"
+#include "src/train/checkpoint/checkpoint_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 #include "prefetch/files/plan_file.h"
 #include "src/io/file_digest.h"
-#include "src/train/checkpoint_choice.h"
+#include "src/train/checkpoint/checkpoint_choice.h"
 #include "tests/src/train/checkpoint_fixture.h"
 
 namespace spillway {

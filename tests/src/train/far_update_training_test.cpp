@@ -10,8 +10,8 @@
 
 #include "prefetch/files/plan_file.h"
 #include "src/io/file_digest.h"
-#include "src/train/checkpoint.h"
-#include "src/train/checkpoint_choice.h"
+#include "src/train/checkpoint/checkpoint.h"
+#include "src/train/checkpoint/checkpoint_choice.h"
 #include "src/train/trainer.h"
 #include "tests/refusal.h"
 #include "tests/src/every_optimizer.h"

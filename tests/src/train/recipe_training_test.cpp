@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "nets/builder.h"
-#include "src/step/machine_size_model.h"
-#include "src/train/checkpoint_choice.h"
+#include "src/program/machine_size_model.h"
+#include "src/train/checkpoint/checkpoint_choice.h"
 #include "src/train/trainer.h"
 #include "tests/refusal.h"
 #include "tests/src/every_optimizer.h"

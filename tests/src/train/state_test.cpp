@@ -1,4 +1,4 @@
-#include "src/train/state.h"
+#include "src/train/checkpoint/state.h"
 
 #include <gtest/gtest.h>
 

@@ -15,7 +15,7 @@
 #include "prefetch/files/json.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/files/profile_file.h"
-#include "src/train/checkpoint_choice.h"
+#include "src/train/checkpoint/checkpoint_choice.h"
 #include "tests/refusal.h"
 #include "tests/src/clocked_backend.h"
 #include "tests/src/small_training.h"

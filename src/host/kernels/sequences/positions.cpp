@@ -3,7 +3,7 @@
 
 #include "src/host/kernels/kernels.h"
 #include "src/host/kernels/sequences/token_rows.h"
-#include "src/numbers/rotary_angles.h"
+#include "src/ops/rotary_angles.h"
 
 namespace spillway::host {
 

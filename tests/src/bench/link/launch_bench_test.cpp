@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "src/execute/executor.h"
+#include "src/run/executor.h"
 #include "tests/src/bench/timing_of.h"
 #include "tests/src/small_training.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "src/execute/executor.h"
+#include "src/run/executor.h"
 #include "tests/src/bench/timing_of.h"
 #include "tests/um/hosted_device.h"
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <stop_token>
 
-#include "src/execute/executor.h"
+#include "src/run/executor.h"
 #include "tests/src/bench/timing_of.h"
 #include "tests/um/hosted_device.h"
 #include "um/error.h"

@@ -15,7 +15,7 @@
 #include "prefetch/files/plan_file.h"
 #include "prefetch/planners/catalogue.h"
 #include "src/bench/train/train_comparison.h"
-#include "src/execute/executor.h"
+#include "src/run/executor.h"
 #include "tests/refusal.h"
 #include "tests/src/small_training.h"
 #include "tests/temporary_folder.h"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "nets/families/network_catalogue.h"
-#include "src/step/machine_size_model.h"
-#include "src/step/step.h"
+#include "src/program/machine_size_model.h"
+#include "src/program/step.h"
 #include "tests/expect_text.h"
 #include "tests/src/cuda/processor/grid_run.h"
 #include "tests/src/ops/kernel_runner.h"

@@ -10,7 +10,7 @@
 #include "src/io/data/dataset.h"
 #include "src/io/data/open_dataset.h"
 #include "src/io/images/image_pipeline.h"
-#include "src/numbers/narrow_floats.h"
+#include "src/ops/narrow_floats.h"
 #include "tests/src/byte_dataset.h"
 #include "tests/src/io/images/image_files.h"
 

@@ -8,9 +8,9 @@
 #include "nets/network.h"
 #include "nets/text/network_file.h"
 #include "src/io/weights/weight_file.h"
-#include "src/step/machine_size_model.h"
-#include "src/step/step.h"
-#include "src/train/state.h"
+#include "src/program/machine_size_model.h"
+#include "src/program/step.h"
+#include "src/train/checkpoint/state.h"
 
 namespace spillway::test {
 

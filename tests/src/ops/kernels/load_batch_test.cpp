@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "src/numbers/narrow_floats.h"
+#include "src/ops/narrow_floats.h"
 #include "tests/src/ops/kernel_runner.h"
 
 namespace spillway::test {

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "src/io/file_digest.h"
-#include "src/profile/interconnect_profiler.h"
 #include "src/ranks/collectives.h"
 #include "src/ranks/mpi/open_mpi.h"
 #include "src/ranks/tree_reduction.h"
+#include "src/run/interconnect_profiler.h"
 #include "tests/src/ranks/communicator_contract.h"
 #include "tests/src/ranks/shard_numbers.h"
 #include "um/error.h"

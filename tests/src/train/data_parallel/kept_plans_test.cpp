@@ -1,5 +1,5 @@
 // The plans of a checkpoint that a training goes on from, also on several ranks, threads here.
-#include "src/train/kept_plans.h"
+#include "src/train/checkpoint/kept_plans.h"
 
 #include <gtest/gtest.h>
 
@@ -16,8 +16,8 @@
 #include "prefetch/files/plan_file.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
+#include "src/program/machine_size_model.h"
 #include "src/ranks/thread_communicator.h"
-#include "src/step/machine_size_model.h"
 #include "src/train/trainer.h"
 #include "tests/refusal.h"
 #include "tests/src/ranks/on_ranks.h"

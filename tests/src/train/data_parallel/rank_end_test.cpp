@@ -12,7 +12,7 @@
 
 #include "src/host/host_backend.h"
 #include "src/ranks/thread_communicator.h"
-#include "src/train/checkpoint_choice.h"
+#include "src/train/checkpoint/checkpoint_choice.h"
 #include "src/train/trainer.h"
 #include "tests/refusal.h"
 #include "tests/src/ranks/on_ranks.h"

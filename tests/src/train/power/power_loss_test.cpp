@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "src/host/host_backend.h"
-#include "src/train/checkpoint_choice.h"
-#include "src/train/checkpoint_folder.h"
+#include "src/train/checkpoint/checkpoint_choice.h"
+#include "src/train/checkpoint/checkpoint_folder.h"
 #include "tests/src/small_training.h"
 #include "tests/src/train/power/recorded_folder.h"
 #include "tests/temporary_folder.h"

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/train/checkpoint_choice.h"
+#include "src/train/checkpoint/checkpoint_choice.h"
 #include "tests/src/train/checkpoint_fixture.h"
 
 namespace spillway {

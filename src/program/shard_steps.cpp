@@ -1,0 +1,197 @@
+#include "src/program/shard_steps.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/ranks/communicator.h"
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+using prefetch::DataId;
+using prefetch::Task;
+
+// An update of a large part of parameters.
+struct LargeUpdate {
+  std::string task;
+  DataId parameters{};
+  DataId gradient{};
+  std::vector<DataId> own;  // what the optimizer keeps
+  std::size_t floats = 0;   // of the gradient
+};
+
+bool has(const std::vector<DataId>& ids, DataId id) {
+  return std::ranges::find(ids, id) != ids.end();
+}
+
+// By block.
+std::vector<bool> are_parameters(const Step& step) {
+  std::vector<bool> are(step.graph.data.size());
+  for (const StateBlock& block : step.state) {
+    if (block.role != StateRole::kParameters) continue;
+    for (const DataId id : block.ids) are[static_cast<std::size_t>(id)] = true;
+  }
+  return are;
+}
+
+std::vector<LargeUpdate> find_large_updates(const Step& whole) {
+  const std::vector<bool> is_of_parameters = are_parameters(whole);
+  std::vector<LargeUpdate> found;
+  for (std::size_t t = 0; t < whole.launches.size(); ++t) {
+    if (!std::holds_alternative<UpdateParameters>(whole.launches[t].operation)) continue;
+    const Task& task = whole.graph.tasks[t];
+    LargeUpdate update{.task = task.name};
+    for (const DataId id : task.writes) {
+      if (is_of_parameters[static_cast<std::size_t>(id)]) {
+        update.parameters = id;
+      } else {
+        update.own.push_back(id);
+      }
+    }
+    update.gradient =
+        *std::ranges::find_if(task.reads, [&](DataId id) { return !has(task.writes, id); });
+    const um::Bytes size = whole.graph[update.gradient].size;
+    update.floats = size.count() / sizeof(float);
+    if (size >= kSmallestDivided) found.push_back(std::move(update));
+  }
+  return found;
+}
+
+void shrink_state(Step& step, const LargeUpdate& update, std::size_t ranks) {
+  for (StateBlock& block : step.state) {
+    for (std::size_t part = 0; part < block.ids.size(); ++part) {
+      if (!has(update.own, block.ids[part])) continue;
+      block.divided.resize(block.ids.size());
+      block.divided[part] = update.floats;
+      step.graph.data[static_cast<std::size_t>(block.ids[part])].size =
+          float_bytes(largest_slice(ranks, update.floats));
+    }
+  }
+}
+
+// Where the updated slices of all ranks come together.
+DataId add_updated(Step& step, const LargeUpdate& update, const ParameterPart& part) {
+  return step.graph.add(
+      prefetch::DataBlock{.name = step.graph[update.parameters].name + ".updated" + suffix_of(part),
+                          .size = step.graph[update.gradient].size,
+                          .kind = prefetch::DataKind::kState,
+                          .lies_in = update.gradient});
+}
+
+// Makes the update at `place` one of a slice, and puts the task behind it that takes all slices.
+void divide(Step& step, std::size_t place, const LargeUpdate& update, const SizeModel& size_model,
+            const OptimizerDivision& division) {
+  Launch& launch = step.launches[place];
+  const NumberSlice slice = slice_of_rank(division.rank, division.ranks, update.floats);
+  auto& op = std::get<UpdateParameters>(launch.operation);
+  const TakeParameters take{.parameters = op.parameters, .part = op.part};
+  op.part.slice = FloatRange{.begin = slice.first, .end = slice.first + slice.count};
+  const DataId updated = add_updated(step, update, take.part);
+  Task& task = step.graph.tasks[place];
+  const auto written = launch.operands.begin() + static_cast<std::ptrdiff_t>(task.reads.size());
+  std::ranges::replace(task.writes, update.parameters, updated);
+  std::replace(written, launch.operands.end(), update.parameters, updated);
+  task.flops = cost_of(launch.operation).flops;
+  task.traffic = size_model.traffic(launch.operation);
+
+  Task taking{.name = step.graph[update.parameters].name + ".take" + suffix_of(take.part),
+              .phase = prefetch::Phase::kUpdate,
+              .reads = {updated},
+              .writes = {update.parameters},
+              .algorithms = task.algorithms,
+              .traffic = size_model.traffic(take)};
+  if (read_count(take) > 1) taking.reads.push_back(update.parameters);
+  Launch of_taking{.operation = take, .operands = taking.reads};
+  of_taking.operands.push_back(update.parameters);
+  const auto next = static_cast<std::ptrdiff_t>(place + 1);
+  step.graph.tasks.insert(step.graph.tasks.begin() + next, std::move(taking));
+  step.launches.insert(step.launches.begin() + next, std::move(of_taking));
+}
+
+enum class Kind { kBegins, kEnds, kLast };
+
+}  // namespace
+
+void divide_updates(Step& step, const Step& whole, const SizeModel& size_model,
+                    const OptimizerDivision& division) {
+  um::expects(step.graph.exchanges.empty(), "a step whose gradients are not exchanged yet");
+  if (division.is_whole()) return;
+  const std::vector<LargeUpdate> updates = find_large_updates(whole);
+  for (const LargeUpdate& update : updates) {
+    shrink_state(step, update, division.ranks);
+    const auto found = std::ranges::find(step.graph.tasks, update.task, &Task::name);
+    if (found == step.graph.tasks.end()) continue;  // another sub-step updates
+    divide(step, static_cast<std::size_t>(found - step.graph.tasks.begin()), update, size_model,
+           division);
+  }
+}
+
+OptimizerBytes optimizer_bytes(const Step& step) {
+  OptimizerBytes bytes;
+  for (const StateBlock& block : step.state) {
+    if (block.role != StateRole::kOptimizer) continue;
+    for (std::size_t part = 0; part < block.ids.size(); ++part) {
+      const um::Bytes kept = step.graph[block.ids[part]].size;
+      const bool is_divided = !block.divided.empty() && block.divided[part] > 0;
+      bytes.kept += kept;
+      bytes.whole += is_divided ? float_bytes(block.divided[part]) : kept;
+    }
+  }
+  return bytes;
+}
+
+std::size_t ShardedBatch::waiting_sums() const {
+  std::size_t waits = 0;
+  std::size_t most = 0;
+  for (std::size_t shard = own.first; shard < own.end; ++shard) {
+    if (shard > own.first && begins_node(shard)) most = std::max(most, ++waits);
+    waits -= sums_due_after(shard);
+  }
+  return most;
+}
+
+ShardSteps make_shard_steps(const nets::Network& network, const SizeModel& size_model,
+                            const StepOptions& options, const ShardedBatch& batch) {
+  um::expects(batch.own.count() > 0 && batch.batch == batch.shard_size() * batch.tree.shards(),
+              "shards of one size, of which a rank has some");
+  StepOptions own_options = options;
+  own_options.batch = batch.shard_size();
+  const Step whole = make_training_step(network, size_model, own_options);
+  const auto divided = [&](Step step) {
+    divide_updates(step, whole, size_model, batch.division);
+    return step;
+  };
+  const auto make = [&](SubStepPlace place) {
+    return divided(make_sub_step(whole, place, network, GradientParts::kWhole));
+  };
+
+  ShardSteps made;
+  std::map<Kind, std::size_t> places;
+  const auto add = [&](Kind kind, const auto& make_step) {
+    const auto [place, is_new] = places.emplace(kind, made.steps.size());
+    if (is_new) {
+      made.steps.push_back({.step = make_step(), .times = 0, .batch = batch.shard_size()});
+    }
+    ++made.steps[place->second].times;
+    made.sequence.push_back(place->second);
+  };
+  for (std::size_t shard = batch.own.first; shard + 1 < batch.own.end; ++shard) {
+    if (batch.begins_node(shard)) {
+      add(Kind::kBegins, [&] { return make(SubStepPlace::kFirst); });
+    } else {
+      add(Kind::kEnds, [&] { return make(SubStepPlace::kMiddle); });
+    }
+  }
+  add(Kind::kLast, [&] {
+    Step last = batch.begins_node(batch.own.end - 1) ? divided(whole) : make(SubStepPlace::kLast);
+    exchange_gradients(last, batch.buckets);
+    return last;
+  });
+  return made;
+}
+
+}  // namespace spillway

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "prefetch/plan.h"
+#include "prefetch/profile.h"
+#include "prefetch/task_graph.h"
+#include "src/plan/plans.h"
+#include "src/plan/state_choice.h"
+#include "src/plan/workload.h"
+#include "src/ranks/communicator.h"
+#include "src/train/checkpoint/checkpoint.h"
+#include "um/bytes.h"
+
+namespace spillway {
+
+/// The plans of the checkpoint that a training goes on from. It goes on with them where it is
+/// planned as they were; otherwise new plans keep their algorithms, on which its bits depend.
+///
+/// All ranks have the plans of rank zero. These do not fit the steps of another number of ranks,
+/// nor all ranks where some have more shards than others.
+class KeptPlans {
+ public:
+  KeptPlans() = default;  ///< there are none
+  /// Reads `files`, of each training step in order, of a training with `settings`, on rank zero;
+  /// other ranks give neither. All ranks call this, and the functions that say so. `communicator`
+  /// must outlive it. Throws: on all ranks, um::Error when a file cannot be read.
+  KeptPlans(Communicator& communicator, const std::vector<std::string>& files,
+            KeptSettings settings = {});
+
+  [[nodiscard]] bool are_there() const { return !plans_.empty(); }
+
+  /// Returns whether they are of the training steps of one of the workloads of `choice`.
+  [[nodiscard]] bool are_of(const StateChoice& choice) const;
+
+  /// Returns the budget of their whole run if `asked`, a text as in MemoryOptions::budget, asks for
+  /// the same; otherwise nullopt.
+  [[nodiscard]] std::optional<um::Bytes> budget(const std::string& asked,
+                                                const StateChoice& choice) const;
+
+  /// How a training is planned otherwise than the checkpoint's was.
+  struct Difference {
+    std::string text;               ///< "1 thread, not 2"; empty: it is not
+    bool rounds_otherwise = false;  ///< results can differ by it, even with the same algorithms
+  };
+  /// Returns the difference to a training with the settings `now` within `limit`, as rank zero
+  /// finds it. All ranks call it.
+  [[nodiscard]] Difference difference(const KeptSettings& now, um::Bytes limit) const;
+
+  /// Returns the plans as use_plans() does, if every rank can use them within `budget`; otherwise
+  /// nullopt on all ranks, which all call it.
+  [[nodiscard]] std::optional<Plans> use(const Workload& workload,
+                                         std::span<const prefetch::Profile> profiles,
+                                         um::Bytes budget, const PlanRequest& request) const;
+
+  /// `profiles` of the steps of `workload` by which planners keep each task's algorithm, where
+  /// near memory lets them: all others take a thousand times as long.
+  [[nodiscard]] std::vector<prefetch::Profile> favour(
+      const Workload& workload, std::vector<prefetch::Profile> profiles) const;
+
+  /// Says that there are new `plans` because of `difference`, and whether results can be rounded
+  /// otherwise than by the old ones.
+  [[nodiscard]] std::string departure(const Difference& difference, const Workload& workload,
+                                      std::span<const prefetch::Plan> plans) const;
+
+ private:
+  using Algorithms = std::unordered_map<std::string, std::string>;  // by task
+  struct Kept {
+    std::string name;
+    std::string text;
+    Algorithms algorithms;
+  };
+  [[nodiscard]] std::string_view kept_algorithm(const Workload& workload, std::size_t step,
+                                                const prefetch::Task& task) const;
+  [[nodiscard]] std::vector<PlanOfFile> read(const Workload& workload) const;
+
+  std::reference_wrapper<Communicator> communicator_ = self_communicator();
+  std::vector<Kept> plans_;
+  KeptSettings settings_;  // on rank zero
+};
+
+}  // namespace spillway

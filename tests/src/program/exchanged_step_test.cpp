@@ -1,0 +1,155 @@
+// The step of one of several ranks that train together.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "nets/families/network_catalogue.h"
+#include "prefetch/gradient_exchange.h"
+#include "prefetch/interconnect.h"
+#include "src/plan/workload.h"
+#include "src/program/machine_size_model.h"
+#include "src/program/step.h"
+#include "tests/src/step_tasks.h"
+
+namespace spillway {
+namespace {
+
+using prefetch::DataId;
+using prefetch::Phase;
+using prefetch::Task;
+
+Step one_rank(const OptimizerOptions& optimizer) {
+  return make_training_step(nets::build_network("alexnet", {}), MachineSizeModel{},
+                            {.batch = 2, .optimizer = optimizer});
+}
+
+Workload workload_of(const std::string& name, const OptimizerOptions& optimizer) {
+  return {nets::build_network(name, {}), MachineSizeModel{}, {.batch = 2, .optimizer = optimizer}};
+}
+
+void expect_all_exchanged(const Step& step) {
+  um::Bytes parameters;
+  for (const StateBlock& block : step.state) {
+    if (block.role != StateRole::kParameters) continue;
+    for (const DataId id : block.ids) parameters += step.graph[id].size;
+  }
+  um::Bytes exchanged;
+  for (const prefetch::GradientExchange& exchange : step.graph.exchanges) {
+    exchanged += exchanged_bytes(step.graph, exchange).all();
+  }
+  EXPECT_EQ(exchanged, parameters);
+}
+
+Step several_ranks(const OptimizerOptions& optimizer) {
+  Step step = one_rank(optimizer);
+  exchange_gradients(step, {});
+  return step;
+}
+
+// A launch has its task's operands, but for those that only the first run updates.
+void expect_launches_of_tasks(const Step& step) {
+  ASSERT_EQ(step.launches.size(), step.graph.tasks.size());
+  for (std::size_t t = 0; t < step.launches.size(); ++t) {
+    const Task& task = step.graph.tasks[t];
+    for (const DataId id : task.reads) {
+      EXPECT_EQ(std::ranges::count(step.launches[t].operands, id) > 0, true) << task.name;
+    }
+    for (const DataId id : task.writes) {
+      EXPECT_EQ(std::ranges::count(step.launches[t].operands, id) > 0, true) << task.name;
+    }
+  }
+}
+
+// Momentum, or a norm over all gradients before the first update.
+class ExchangedStep : public testing::TestWithParam<float> {
+ protected:
+  OptimizerOptions optimizer = SgdOptions{.momentum = 0.9F, .clip_norm = GetParam()};
+};
+
+TEST_P(ExchangedStep, HasTheSameTasksWithUpdatesLast) {
+  const Step one = one_rank(optimizer);
+  const Step several = several_ranks(optimizer);
+  expect_launches_of_tasks(several);
+  std::vector<std::string> before;
+  std::vector<std::string> after;
+  for (const Task& task : one.graph.tasks) before.push_back(task.name);
+  for (const Task& task : several.graph.tasks) after.push_back(task.name);
+  std::ranges::sort(before);
+  std::ranges::sort(after);
+  EXPECT_EQ(after, before);
+  EXPECT_TRUE(std::ranges::is_partitioned(
+      several.graph.tasks, [](const Task& task) { return task.phase != Phase::kUpdate; }));
+}
+
+// Each trained layer's, once: as many bytes as parameters. With a loss over a vocabulary, the
+// gradients of its table, or its biases, are made going forward.
+TEST_P(ExchangedStep, ExchangesAllGradientsOnce) {
+  expect_all_exchanged(several_ranks(optimizer));
+  for (const char* name : {"llama:2,4,2,64,96,32", "bert-base"}) {
+    SCOPED_TRACE(name);
+    const MachineSizeModel size_model;
+    const auto several = workload_of(name, optimizer).with_exchanges(size_model, {});
+    expect_all_exchanged(several->training());
+    const auto far = several->with_moving_state(size_model);
+    expect_all_exchanged(far->training());
+    EXPECT_EQ(far->with_far_updates(size_model), nullptr);
+  }
+}
+
+// Where state may be far, updates follow a bucket later instead; nothing is updated far.
+TEST_P(ExchangedStep, MovesItsStateLikeAnyOther) {
+  const MachineSizeModel size_model;
+  const auto several = workload_of("alexnet", optimizer).with_exchanges(size_model, {});
+  const auto far = several->with_moving_state(size_model);
+  expect_launches_of_tasks(far->training());
+  EXPECT_EQ(far->training().graph.exchanges.size(), several->training().graph.exchanges.size());
+  const bool has_norm = GetParam() > 0;  // updates wait for all gradients
+  EXPECT_EQ(std::ranges::is_partitioned(far->training().graph.tasks,
+                                        [](const Task& task) {
+                                          return task.phase != Phase::kUpdate ||
+                                                 task.name.find(".squares") != std::string::npos;
+                                        }),
+            has_norm);
+  EXPECT_EQ(far->with_far_updates(size_model), nullptr);
+}
+
+// As if the other buckets had been asked for at once; with slices of the optimizer's numbers, too.
+TEST_P(ExchangedStep, IsTheSameInOtherBucketsAfterwards) {
+  const MachineSizeModel size_model;
+  const prefetch::BucketRule small{.first = um::Bytes{1ULL << 20U},
+                                   .others = um::Bytes{5ULL << 20U}};
+  const Workload near{
+      nets::build_network("resnet18", {}), size_model, {.batch = 2, .optimizer = optimizer}};
+  for (const std::size_t ranks : {1U, 4U}) {
+    const auto usual = near.with_exchanges(size_model, {}, {.ranks = ranks});
+    const auto expected = near.with_exchanges(size_model, small, {.ranks = ranks});
+    const auto changed = usual->with_buckets(
+        size_model, small, [](const Step& /*last*/) { return um::Bytes{1ULL << 20U}; });
+    ASSERT_GT(expected->training().graph.exchanges.size(),
+              usual->training().graph.exchanges.size());
+    EXPECT_EQ(fingerprint(changed->training().graph), fingerprint(expected->training().graph));
+    EXPECT_EQ(changed->training().gradients, expected->training().gradients);
+    expect_launches_of_tasks(changed->training());
+    EXPECT_EQ(changed->need().smallest, expected->need().smallest + um::Bytes{1ULL << 20U});
+  }
+}
+
+// Its tables are large enough to be updated far by one rank.
+TEST(ExchangedLlama, UpdatesNothingOnTheFarSide) {
+  const MachineSizeModel size_model;
+  const Workload near{nets::build_network("llama:2,4,2,64,96,32", {.classes = 100'000}),
+                      size_model,
+                      {.batch = 2, .optimizer = AdamOptions{.decoupled = true}}};
+  EXPECT_NE(near.with_moving_state(size_model)->with_far_updates(size_model), nullptr);
+  const auto several = near.with_exchanges(size_model, {});
+  expect_all_exchanged(several->training());
+  EXPECT_EQ(several->with_moving_state(size_model)->with_far_updates(size_model), nullptr);
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, ExchangedStep, testing::Values(0.0F, 1.0F));
+
+}  // namespace
+}  // namespace spillway
