@@ -215,13 +215,13 @@ class Description {
              network().classes());
       }
     }
-    tell("{}", describe_kept_times(trainer_.kept_since(), trainer_.options().planning.cache));
+    tell("{}", describe_kept_times(trainer_.kept_since(), trainer_.options().planning.times.cache));
     if (trainer_.has_first_values()) {
       tell("weights of {}: its own\n", flags_.workload.net);
     }
     describe_frozen();
     if (trainer_.options().checkpoint.resume) {
-      tell("going on after step {}\n", trainer_.options().training.first_step);
+      tell("going on after step {}\n", trainer_.steps_before());
     }
   }
 
@@ -331,12 +331,9 @@ class Training {
   void run() {
     Description{trainer_, options_.flags}.describe();
     if (options_.flags.is_dry_run) return foretell();
-    const TrainOptions& training = trainer_.options().training;
-    const std::size_t batch = trainer_.options().step.batch;
     report_.emplace(JsonLines{options_.json, options_.flags.checkpoint.resume}, tensorboard_log(),
-                    samples_of_step(trainer_.options().network, batch),
-                    StepRange{.before = training.first_step,
-                              .last = last_step(training, trainer_.data(), batch)},
+                    samples_of_step(trainer_.options().network, trainer_.options().step.batch),
+                    StepRange{.before = trainer_.steps_before(), .last = trainer_.last_step()},
                     trainer_.plans().budget);
     const TrainingSummary summary = trainer_.run();
     attempt([&] { report_->finish(training_json(trainer_, summary), summary); });
@@ -363,15 +360,14 @@ class Training {
   [[nodiscard]] std::optional<TensorBoardLog> tensorboard_log() const {
     if (options_.tensorboard.empty()) return std::nullopt;
     std::optional<std::uint64_t> done;
-    if (options_.flags.checkpoint.resume) done = trainer_.options().training.first_step;
+    if (options_.flags.checkpoint.resume) done = trainer_.steps_before();
     return TensorBoardLog{options_.tensorboard, done};
   }
 
   // Says what the training would take and write, instead of training.
   void foretell() const {
-    const TrainOptions& training = trainer_.options().training;
-    const std::uint64_t last = last_step(training, trainer_.data(), trainer_.options().step.batch);
-    const std::uint64_t left = last - std::min(last, training.first_step);
+    const std::uint64_t last = trainer_.last_step();
+    const std::uint64_t left = last - std::min(last, trainer_.steps_before());
     const auto step = trainer_.predicted_step();
     tell("would train {}{}\n", um::count_of(left, "step"),
          step ? fmt::format(", of {:.4f} s each as predicted: {} in all, without evaluations",

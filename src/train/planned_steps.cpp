@@ -5,7 +5,6 @@
 #include <string_view>
 #include <utility>
 
-#include "prefetch/files/machine.h"
 #include "prefetch/planners/catalogue.h"
 #include "src/plan/bucket_choice.h"
 #include "src/plan/budget.h"
@@ -15,7 +14,6 @@
 #include "src/plan/sub_batch_plans.h"
 #include "src/ranks/collectives.h"
 #include "src/run/executor.h"
-#include "src/run/measured_profile.h"
 #include "src/run/step_space.h"
 #include "src/train/data_parallel/rank_plans.h"
 #include "src/train/data_parallel/rank_step.h"
@@ -45,7 +43,13 @@ PlannedSteps::PlannedSteps(const TrainerOptions& options, ExecutionContext& cont
       stop_{std::move(stop)},
       request_{request_of(options, *context.device)},
       space_{options.memory.space},
-      buckets_{options.ranks.buckets} {
+      buckets_{options.ranks.buckets},
+      times_{options.planning.times,
+             context,
+             options.network.name + " at batch " + std::to_string(options.step.batch),
+             options.ranks.communicator.get().ranks_on_node(),
+             {.on_measuring = events_.on_measuring, .on_warning = events_.on_warning},
+             stop_} {
   if (options.only_evaluates) {
     near_ = std::make_unique<const Workload>(
         options.network, *context.backend,
@@ -96,22 +100,12 @@ void PlannedSteps::choose_state() {
   workload_ = &*near_;
 }
 
-// The built-in machine that stands for the device before anything is measured.
-prefetch::Machine PlannedSteps::modelled_machine(bool warns) const {
-  const std::string device = context_.device->name();
-  if (const auto known = prefetch::machine_of(device)) return *known;
-  prefetch::Machine model = prefetch::find_machine("a100");
-  if (warns && events_.on_warning) {
-    events_.on_warning("no times of " + device +
-                       " are built in; the batch is cut as for the machine '" + model.name + "'");
-  }
-  return model;
-}
-
 void PlannedSteps::cut_batch() {
   const SubBatchChoice choice{options_.planning.sub_batch};
   if (choice.is_off()) return;
-  const prefetch::Machine model = modelled_machine(choice.text == kAutomatic);
+  const bool is_told = choice.text == kAutomatic;
+  const prefetch::Machine model = is_told ? modelled_machine(*context_.device, events_.on_warning)
+                                          : modelled_machine(*context_.device);
   SubBatchPlanner planner{{.network = options_.network,
                            .size_model = *context_.backend,
                            .machine = model,
@@ -126,7 +120,7 @@ void PlannedSteps::cut_batch() {
 // plans of a training that began with such a file.
 void PlannedSteps::take_floats_for(const PlanPath& path, const KeptPlans& kept) {
   if (!options_.step.has_byte_images) return;
-  const std::string& profile = options_.planning.profile_file;
+  const std::string& profile = options_.planning.times.file;
   const auto fits = [&](const std::string& file) { return is_file_of(*choice_, file); };
   const bool is_of_floats = (path && !fits(path(0))) || (!profile.empty() && !fits(profile));
   Communicator& communicator = options_.ranks.communicator;  // all ranks take the same images
@@ -322,71 +316,22 @@ Bytes PlannedSteps::find_limit(const prefetch::Plan* plan) const {
   return limit;
 }
 
-// Several ranks need times of tasks to know what exchanges cost.
-bool PlannedSteps::needs_times() const {
-  return !options_.planning.profile_file.empty() || depends_on_times(*workload_, request_.memory) ||
-         options_.ranks.communicator.get().size() > 1;
-}
-
 // Returns no profiles when this rank is to stop: others may be in the middle of it.
 std::vector<prefetch::Profile> PlannedSteps::find_profiles(Bytes limit) {
-  are_timed_ = needs_times();
-  if (!are_timed_) return unmeasured_profiles(*workload_, modelled_machine(false));
+  // Several ranks need times of tasks to know what exchanges cost.
+  const bool is_needed = options_.ranks.communicator.get().size() > 1;
+  const bool may_update_far = choice_->may_update_far() || workload_ == choice_->far_updates();
   try {
-    return measured_profiles(limit);
+    return times_.find({.workload = *workload_,
+                        .limit = limit,
+                        .mode = request_.memory,
+                        .space = space_,
+                        .with_link = request_.memory != MemoryMode::kResident,
+                        .with_far_updates = may_update_far},
+                       *near_, is_needed);
   } catch (const Interrupted&) {
     return {};
   }
-}
-
-std::vector<prefetch::Profile> PlannedSteps::measured_profiles(Bytes limit) {
-  const std::string& given = options_.planning.profile_file;
-  if (!given.empty()) {
-    return {profile_for(workload_->training().graph, near_->training().graph,
-                        profile_of_file(given, near_->training().graph, request_.memory))};
-  }
-  const Measurement measurement{
-      .workload = *workload_,
-      .limit = limit,
-      .mode = request_.memory,
-      .space = space_,
-      .with_link = request_.memory != MemoryMode::kResident,
-      .with_far_updates = choice_->may_update_far() || workload_ == choice_->far_updates()};
-  const auto measure = [&] {
-    return measure_profiles(context_, measurement, stop_, [&](double fraction) {
-      if (events_.on_measuring) events_.on_measuring(fraction);
-    });
-  };
-  const std::string& cache = options_.planning.cache;
-  if (cache.empty()) return measure();
-  key_ = profile_key(context_, measurement, options_.ranks.communicator.get().ranks_on_node());
-  auto kept = KeptProfiles{cache}.find(*key_, *workload_);
-  kept_since_.reset();
-  if (kept) {
-    kept_since_ = std::move(kept->measured);
-    return std::move(kept->profiles);
-  }
-  std::vector<prefetch::Profile> profiles = measure();
-  if (options_.planning.adds_to_cache) keep(profiles);
-  return profiles;
-}
-
-// A failure only has the next run measure again.
-void PlannedSteps::keep(const std::vector<prefetch::Profile>& profiles) const {
-  const std::string title =
-      options_.network.name + " at batch " + std::to_string(options_.step.batch);
-  try {
-    KeptProfiles{options_.planning.cache}.keep(*key_, title, *workload_, profiles);
-  } catch (const std::exception& error) {
-    if (events_.on_warning) {
-      events_.on_warning(std::string{"measured times are not kept: "} + error.what());
-    }
-  }
-}
-
-bool PlannedSteps::forget_profiles() const {
-  return key_ && options_.planning.adds_to_cache &&
-         KeptProfiles{options_.planning.cache}.forget(*key_);
 }
 
 }  // namespace spillway

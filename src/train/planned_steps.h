@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "prefetch/files/machine.h"
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/interconnect.h"
 #include "prefetch/planner.h"
@@ -17,7 +16,7 @@
 #include "src/plan/plans.h"
 #include "src/plan/state_choice.h"
 #include "src/plan/workload.h"
-#include "src/run/kept_profiles.h"
+#include "src/run/step_times.h"
 #include "src/train/checkpoint/kept_plans.h"
 #include "src/train/data_parallel/rank_plans.h"
 #include "src/train/trainer_options.h"
@@ -55,11 +54,11 @@ class PlannedSteps {
   [[nodiscard]] prefetch::NearNeed need() const { return choice_->need(); }
   [[nodiscard]] const std::vector<prefetch::Profile>& profiles() const { return profiles_; }
   /// Whether these are of this machine or of a file; else no plan depends on them.
-  [[nodiscard]] bool are_timed() const { return are_timed_; }
+  [[nodiscard]] bool are_timed() const { return times_.are_timed(); }
   /// When they were measured, if they were kept by an earlier run: "2026-11-29 19:10 UTC".
-  [[nodiscard]] const std::optional<std::string>& kept_since() const { return kept_since_; }
+  [[nodiscard]] const std::optional<std::string>& kept_since() const { return times_.kept_since(); }
   /// Has the next run measure them anew. Returns whether they were kept.
-  [[nodiscard]] bool forget_profiles() const;
+  [[nodiscard]] bool forget_profiles() const { return times_.forget(); }
   [[nodiscard]] const Plans& plans() const { return plans_; }
   /// Returns the settings that a checkpoint keeps, without the bytes of the budget.
   [[nodiscard]] KeptSettings settings() const;
@@ -78,16 +77,12 @@ class PlannedSteps {
   void take_floats_for(const PlanPath& files, const KeptPlans& kept);
   void build_with(bool has_byte_images);
   [[nodiscard]] um::Bytes available_memory() const;
-  [[nodiscard]] prefetch::Machine modelled_machine(bool warns) const;
   [[nodiscard]] prefetch::NearNeed need_for(const prefetch::Plan* plan) const;
   [[nodiscard]] um::Bytes find_limit(const prefetch::Plan* plan) const;
   void plan_anew(um::Bytes limit, const KeptPlans& kept, const KeptPlans::Difference& difference);
   void plan_within(um::Bytes limit, const std::vector<PlanOfFile>& files, const KeptPlans& kept);
   [[nodiscard]] bool may_spill() const;
-  [[nodiscard]] bool needs_times() const;
   [[nodiscard]] std::vector<prefetch::Profile> find_profiles(um::Bytes limit);
-  [[nodiscard]] std::vector<prefetch::Profile> measured_profiles(um::Bytes limit);
-  void keep(const std::vector<prefetch::Profile>& profiles) const;
 
   const TrainerOptions& options_;
   ExecutionContext& context_;
@@ -96,14 +91,12 @@ class PlannedSteps {
   PlanRequest request_;
   um::ManagedOptions space_;
   prefetch::BucketRule buckets_;
+  StepTimes times_;
   std::unique_ptr<const Workload> near_;  // of the whole batch until that is cut
   std::optional<StateChoice> choice_;
   const Workload* workload_ = nullptr;       // the one that runs
   prefetch::NearNeed whole_need_;            // of the whole batch: what budgets are relative to
   std::vector<prefetch::Profile> profiles_;  // of the training steps
-  bool are_timed_ = true;
-  std::optional<ProfileKey> key_;          // of profiles that are kept
-  std::optional<std::string> kept_since_;  // by an earlier run
   Plans plans_;
 };
 

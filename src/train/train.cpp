@@ -87,8 +87,7 @@ class Progress {
   }
 
   // The evaluation that a training before was stopped in. Returns and throws as end_step().
-  bool evaluate_late() {
-    const std::uint64_t done = options_.first_step;
+  bool evaluate_late(std::uint64_t done) {
     const std::optional<AfterEvaluation> wish = evaluate_after(done);
     if (!wish) throw stopped_after(done, events_.on_checkpoint != nullptr);
     const bool is_due = *wish != AfterEvaluation::kGoOn || done >= last_;
@@ -149,16 +148,18 @@ bool is_evaluation_due(const TrainOptions& options, const DatasetPair& data, std
 }
 
 void train(Session& session, const DatasetPair& data, const TrainOptions& options,
-           const TrainEvents& events, const std::function<bool()>& is_stopped) {
+           const TrainEvents& events, const std::function<bool()>& is_stopped,
+           const TrainingStart& start) {
   Progress progress{session, data, options, events, is_stopped};
   if (progress.last() == 0 && events.on_checkpoint) events.on_checkpoint(0);
-  if (options.evaluates_first && events.on_evaluation && progress.evaluate_late()) return;
+  const bool is_late = start.evaluates_first && events.on_evaluation;
+  if (is_late && progress.evaluate_late(start.step)) return;
   LoaderOptions loading = loader_options(session, options.loader_threads);
   loading.mixing = options.mixing;
   loading.part = session.own_samples();
-  BatchLoader loader{*data.train, session.batch(), options.seed, options.first_step, loading};
+  BatchLoader loader{*data.train, session.batch(), options.seed, start.step, loading};
   const SettledSession settled{session};
-  for (std::uint64_t step = options.first_step; step < progress.last(); ++step) {
+  for (std::uint64_t step = start.step; step < progress.last(); ++step) {
     const Batch& batch = loader.next();
     StepReport report = session.train({.seed = options.seed,
                                        .step = step,

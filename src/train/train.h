@@ -18,12 +18,16 @@
 
 namespace spillway {
 
+/// Where a training begins, or goes on.
+struct TrainingStart {
+  std::uint64_t step = 0;  ///< steps done before
+  /// The evaluation that was due after these is still to be made: it was stopped.
+  bool evaluates_first = false;
+};
+
 /// How long and how fast to train. Steps and epochs count from the very beginning of the training,
 /// also when it goes on from a checkpoint.
 struct TrainOptions {
-  std::uint64_t first_step = 0;  ///< steps done before
-  /// The evaluation that was due after these is still to be made: it was stopped.
-  bool evaluates_first = false;
   std::optional<std::uint64_t> steps;   ///< stop after so many
   std::optional<std::uint64_t> epochs;  ///< stop after so many; the first of both limits counts
   LearningRateOptions learning_rate;
@@ -70,13 +74,14 @@ struct TrainEvents {
                                      std::size_t batch, std::uint64_t step);
 
 /// Trains `session` on `data`: a step a batch, each epoch in another order, and evaluations
-/// on the test split. Batches are loaded in the background. `is_stopped`, if there is one, is
-/// called after each step, and before each batch of an evaluation and after it; all ranks get the
-/// same answer. When it returns true, the step is the last: on_checkpoint where there is one, then
-/// Interrupted. Throws: Interrupted; um::Error when data cannot be read, the loss is no longer a
-/// number, or a move failed.
+/// on the test split, from `start` on. Batches are loaded in the background. `is_stopped`, if there
+/// is one, is called after each step, and before each batch of an evaluation and after it; all
+/// ranks get the same answer. When it returns true, the step is the last: on_checkpoint where there
+/// is one, then Interrupted. Throws: Interrupted; um::Error when data cannot be read, the loss is
+/// no longer a number, or a move failed.
 void train(Session& session, const DatasetPair& data, const TrainOptions& options,
-           const TrainEvents& events, const std::function<bool()>& is_stopped = {});
+           const TrainEvents& events, const std::function<bool()>& is_stopped = {},
+           const TrainingStart& start = {});
 
 /// What a training came to.
 struct TrainingSummary {

@@ -1,6 +1,7 @@
 #include "src/train/trainer.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <set>
@@ -15,10 +16,20 @@
 #include "src/program/sub_step.h"
 #include "src/ranks/collectives.h"
 #include "src/train/checkpoint/state.h"
-#include "src/train/rank_agreement.h"
 #include "um/machine/available_memory.h"
 
 namespace spillway {
+namespace {
+
+// Compares the SHA-256 of weights, empty where there are none. Throws um::Error on all ranks if
+// they differ; the sentence calls them `name`.
+void expect_same_weights(Communicator& communicator, const std::string& name,
+                         const std::string& sha256) {
+  const std::array texts{NamedText{.name = name, .text = sha256}};
+  expect_agreement(communicator, texts);
+}
+
+}  // namespace
 
 Trainer::Trainer(ExecutionContext context, TrainerOptions options, TrainerEvents events,
                  std::stop_token stop)
@@ -27,61 +38,35 @@ Trainer::Trainer(ExecutionContext context, TrainerOptions options, TrainerEvents
 
 Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerOptions options,
                  TrainerEvents events, std::stop_token stop)
-    : options_{checked_options(std::move(options))},
-      events_{std::move(events)},
+    : events_{std::move(events)},
       users_stop_{std::move(stop), [own = own_stop_]() mutable { own.request_stop(); }},
-      data_{open_data(options_, events_, stop_)},
-      context_{open_context()} {
-  options_.training = whole_training(options_.training, data_, options_.step.batch);
-  options_.training.first_step = 0;
-  expect_ranks_agree(options_, data_, context_);
-  if (options_.ranks.join_devices) {
-    device_communicator_ = options_.ranks.join_devices(context_);
-    options_.ranks.device_communicator = *device_communicator_;
-  }
-  options_.step.has_byte_images =
-      can_load_bytes(*data_.train, options_.training.mixing) && data_.test->as_bytes() != nullptr;
-  expect_evaluation(options_, data_);
-  TrainerEvents while_planning = events_;
-  while_planning.on_warning = [this](const std::string& sentence) { warn(sentence); };
-  steps_.emplace(options_, context_, std::move(while_planning), stop_);
-  static_cast<void>(zeroed_norms(options_));  // throws now rather than after measuring
+      first_values_{std::exchange(options.initial.values, {})},
+      inputs_{open_inputs(open_context, std::move(options), events_, stop_)},
+      warnings_{communicator()},
+      steps_{inputs_.options, inputs_.context, events_of_planning(), stop_},
+      zeroed_norms_{zeroed_norms(inputs_.options)},
+      weights_{open_weights()},
+      is_saved_{!this->options().checkpoint.folder.empty() &&
+                !this->options().checkpoint.only_looks} {
   expect_going_on();
-  if (!options_.initial.weights.empty()) {
-    weights_.emplace(options_.initial.weights,
-                     NamedNetwork{.name = options_.network.name,
-                                  .arrays = weight_tensors(workload().training())},
-                     options_.initial.has_new_head);
-  }
   expect_same_start();
-  is_saved_ = !options_.checkpoint.folder.empty() && !options_.checkpoint.only_looks;
   broadcast(communicator(), is_saved_);
-  on_folder([&] {
-    std::error_code ignored;
-    const bool is_in_the_way =
-        is_saved_ && std::filesystem::exists(options_.checkpoint.folder, ignored);
-    if (options_.checkpoint.resume || is_in_the_way) open_folder();
-  });
-  steps_->cut_batch();
-  expect_values_to_normalize(options_.network, options_.step.batch, workload().sub_batches());
-  steps_->plan(plan_files(), kept_plans());
+  open_folder(/*must_be_new=*/false);
+  plan();
   expect_going_on();
-  // A training that is refused leaves no folder behind.
-  on_folder([&] {
-    if (!folder_ && is_saved_) open_folder();
-  });
+  open_folder(/*must_be_new=*/true);  // a training that is refused leaves no folder behind
   warn_of_schedule();
   ram_before_ = um::resident_memory();
   // A step under way goes on to its end.
-  session_.emplace(context_, workload(), plans(), memory(), steps_->space(), std::stop_token{},
-                   options_.ranks);
+  session_.emplace(inputs_.context, workload(), plans(), memory(), space(), std::stop_token{},
+                   this->options().ranks);
   expect_going_on();
   start();
 }
 
 TrainingSummary Trainer::run() {
   is_running_ = true;
-  SummaryOfSteps steps{options_.training.first_step};
+  SummaryOfSteps steps{steps_before()};
   train_all({.on_step =
                  [&](auto step, auto epoch, const StepReport& report) {
                    steps.add(step, report);
@@ -133,7 +118,9 @@ void Trainer::expect_told(const std::string& state) const {
 // If one rank stops, all stop; rank zero has written the checkpoint before.
 void Trainer::train_all(const TrainEvents& events) {
   try {
-    train(*session_, data_, options_.training, events, [this] { return any_rank_stops(); });
+    train(
+        *session_, data(), options().training, events, [this] { return any_rank_stops(); },
+        progress_.start);
   } catch (const Interrupted& interrupted) {
     tell_of_ranks();
     expect_told(interrupted.what());
@@ -162,7 +149,7 @@ TrainingSummary Trainer::summary_of(const SummaryOfSteps& steps) {
   summary.weights_sha256 = session_->state().sha256();
   expect_same_weights(communicator(), "weights", summary.weights_sha256);
   std::set<std::string> broken;
-  const auto own = data_.broken ? data_.broken->all() : std::vector<std::string>{};
+  const auto own = data().broken ? data().broken->all() : std::vector<std::string>{};
   for (const auto& of_rank : all_gather_lists(communicator(), own)) {
     broken.insert(of_rank.begin(), of_rank.end());
   }
@@ -170,47 +157,62 @@ TrainingSummary Trainer::summary_of(const SummaryOfSteps& steps) {
   return summary;
 }
 
+TrainerEvents Trainer::events_of_planning() {
+  TrainerEvents events = events_;
+  events.on_warning = [this](const std::string& sentence) { warn(sentence); };
+  return events;
+}
+
+std::optional<WeightFile> Trainer::open_weights() const {
+  const InitialOptions& initial = options().initial;
+  if (initial.weights.empty()) return std::nullopt;
+  return WeightFile{
+      initial.weights,
+      NamedNetwork{.name = options().network.name, .arrays = weight_tensors(workload().training())},
+      initial.has_new_head};
+}
+
+std::uint64_t Trainer::last_step() const {
+  return spillway::last_step(options().training, data(), options().step.batch);
+}
+
 std::optional<um::Nanoseconds> Trainer::predicted_step() const {
-  if (!steps_->are_timed()) return std::nullopt;
-  return spillway::predicted_step(workload(), steps_->profiles(), plans(), memory());
+  if (!steps_.are_timed()) return std::nullopt;
+  return spillway::predicted_step(workload(), steps_.profiles(), plans(), memory());
 }
 
 AfterEvaluation Trainer::take(std::uint64_t step, const Evaluation& evaluation) {
-  last_evaluation_ = {.step = step,
-                      .loss = evaluation.loss,
-                      .accuracy = evaluation.accuracy,
-                      .top5 = evaluation.top5};
-  bool is_best = take_evaluation(best_, step, evaluation, options_.network.reads_text());
+  progress_.last = {.step = step,
+                    .loss = evaluation.loss,
+                    .accuracy = evaluation.accuracy,
+                    .top5 = evaluation.top5};
+  bool is_best = take_evaluation(progress_.best, step, evaluation, options().network.reads_text());
   broadcast(communicator(), is_best);  // other ranks' plans may round otherwise
-  broadcast(communicator(), best_);
-  if (is_best && options_.checkpoint.keep_best) {
+  broadcast(communicator(), progress_.best);
+  if (is_best && options().checkpoint.keep_best) {
     if (folder_) folder_->set_best(step);
     return AfterEvaluation::kSave;
   }
   if (!is_patience_over()) return AfterEvaluation::kGoOn;
-  if (events_.on_early_stop) tell([&] { events_.on_early_stop(step, *best_); });
+  if (events_.on_early_stop) tell([&] { events_.on_early_stop(step, *progress_.best); });
   return AfterEvaluation::kEnd;
 }
 
-bool Trainer::is_evaluated(std::uint64_t step) const {
-  return last_evaluation_ && last_evaluation_->step == step;
-}
-
 bool Trainer::is_patience_over() const {
-  return options_.patience > 0 && best_ && best_->evaluations_since >= options_.patience;
+  return options().patience > 0 && progress_.best &&
+         progress_.best->evaluations_since >= options().patience;
 }
 
 void Trainer::report_broken_files() {
-  if (!data_.broken) return;
-  for (const std::string& sentence : data_.broken->take_new()) warn(sentence + "; it is skipped");
+  if (!data().broken) return;
+  for (const std::string& sentence : data().broken->take_new()) warn(sentence + "; it is skipped");
 }
 
 // The warning is the same on all ranks.
 void Trainer::warn_of_schedule() {
   if (communicator().rank() != 0) return;
   const auto sentence =
-      schedule_warning(options_.training.learning_rate, options_.training.first_step,
-                       last_step(options_.training, data_, options_.step.batch));
+      schedule_warning(options().training.learning_rate, steps_before(), last_step());
   if (sentence) warn(*sentence);
 }
 
@@ -225,34 +227,13 @@ void Trainer::tell_of_ranks() {
 }
 
 void Trainer::draw_state() {
-  session_->state().initialise(options_.training.seed, options_.initial.rule,
-                               zeroed_norms(options_));
-}
-
-// Calls `work` on rank zero, which alone has the folder of checkpoints, and tells all ranks where
-// to go on. Throws NothingLeft on all.
-void Trainer::on_folder(const std::function<void()>& work) {
-  std::optional<NothingLeft> nothing;
-  on_rank_zero(communicator(), [&] {
-    try {
-      work();
-    } catch (const NothingLeft& all) {
-      nothing = all;
-    }
-  });
-  bool is_over = nothing.has_value();
-  broadcast(communicator(), is_over);
-  if (is_over) throw nothing.value_or(NothingLeft{"nothing is left to train", {}});
-  broadcast(communicator(), options_.training.first_step);
-  broadcast(communicator(), options_.training.evaluates_first);
-  broadcast(communicator(), best_);
-  broadcast(communicator(), last_evaluation_);
+  session_->state().initialise(options().training.seed, options().initial.rule, zeroed_norms_);
 }
 
 // Fills the state on rank zero and broadcasts it.
 void Trainer::start() {
   session_->with_whole_state([&] { fill_state(); });
-  options_.initial.values = {};  // frees the numbers that the source holds
+  first_values_ = {};  // frees the numbers that the source holds
   if (communicator().size() == 1) return;
   session_->state().change_values([&](std::span<float> numbers) {
     communicator().broadcast(std::as_writable_bytes(numbers), 0);
@@ -261,7 +242,7 @@ void Trainer::start() {
 
 // Those of a file or of the user's; empty where all are drawn.
 TensorSource Trainer::start_values() const {
-  if (!weights_) return options_.initial.values;
+  if (!weights_) return first_values_;
   return [this](const std::string& name, std::span<float> tensor) { weights_->read(name, tensor); };
 }
 
@@ -290,8 +271,8 @@ void Trainer::fill_state() {
     session_->state().start_from(start_values());
   } else {
     draw_state();
-    has_first_values_ = options_.initial.values != nullptr;
-    if (has_first_values_) session_->state().start_from(options_.initial.values);
+    has_first_values_ = first_values_ != nullptr;
+    if (has_first_values_) session_->state().start_from(first_values_);
   }
   if (folder_) folder_->set_plans(workload(), plans());
 }
@@ -304,19 +285,16 @@ std::function<void(std::uint64_t)> Trainer::saving() {
 
 void Trainer::save(std::uint64_t step) {
   Checkpoint moment;
-  moment.settings = steps_->settings();
+  moment.settings = steps_.settings();
   moment.settings.planning->budget_bytes = plans().budget;
   moment.step = step;
-  moment.best = best_;
-  moment.last = last_evaluation_;
-  moment.lacks_evaluation = step > 0 && !is_evaluated(step) &&
-                            is_evaluation_due(options_.training, data_, options_.step.batch, step);
+  moment.best = progress_.best;
+  moment.last = progress_.last;
+  const bool is_evaluated = progress_.last && progress_.last->step == step;
+  moment.lacks_evaluation =
+      step > 0 && !is_evaluated &&
+      is_evaluation_due(options().training, data(), options().step.batch, step);
   folder_->save(std::move(moment), session_->state());
-}
-
-void Trainer::open_folder() {
-  folder_.emplace(options_, data_);
-  if (folder_->chosen() != nullptr) go_on_from(*folder_->chosen());
 }
 
 void Trainer::go_on_from(const ChosenCheckpoint& chosen) {
@@ -325,32 +303,59 @@ void Trainer::go_on_from(const ChosenCheckpoint& chosen) {
   for (const std::string& problem : chosen.passed_over) {
     warn(problem + "; going on from the checkpoint of step " + std::to_string(done));
   }
-  options_.training.first_step = done;
-  options_.training.evaluates_first =
-      checkpoint.lacks_evaluation && options_.training.evaluate_every != 0;
-  best_ = checkpoint.best;
-  last_evaluation_ = checkpoint.last;
-  if (best_ && options_.checkpoint.keep_best) folder_->set_best(best_->step);
+  const bool evaluates_first =
+      checkpoint.lacks_evaluation && options().training.evaluate_every != 0;
+  progress_ = {.start = {.step = done, .evaluates_first = evaluates_first},
+               .best = checkpoint.best,
+               .last = checkpoint.last};
+  if (checkpoint.best && options().checkpoint.keep_best) folder_->set_best(checkpoint.best->step);
   if (is_patience_over()) {
-    throw folder_->nothing_left(
-        workload(), "the last evaluations were not better than that of step " +
-                        std::to_string(best_->step) + "; give a greater --early-stop to go on");
+    throw folder_->nothing_left(workload(),
+                                "the last evaluations were not better than that of step " +
+                                    std::to_string(checkpoint.best->step) +
+                                    "; give a greater --early-stop to go on");
   }
-  const bool is_over = done >= last_step(options_.training, data_, options_.step.batch);
-  if (!is_over || options_.training.evaluates_first) return;
+  if (done < last_step() || evaluates_first) return;
   throw folder_->nothing_left(workload(), "give more --steps or --epochs to go on");
 }
 
-// Returns the files to use instead of a planner's plans.
-PlanPath Trainer::plan_files() const {
-  const std::string& given = options_.planning.plan_file;
-  if (given.empty()) return {};
-  return [given](std::size_t /*step*/) { return given; };
+// Opens the folder of checkpoints on rank zero, which alone has it, where there is one to go on
+// from or one that would be in the way; where it `must_be_new`, makes the others. Tells all ranks
+// where to go on. Throws NothingLeft on all.
+void Trainer::open_folder(bool must_be_new) {
+  std::optional<NothingLeft> nothing;
+  on_rank_zero(communicator(), [&] {
+    const CheckpointOptions& wanted = options().checkpoint;
+    std::error_code ignored;
+    const bool is_in_the_way = is_saved_ && std::filesystem::exists(wanted.folder, ignored);
+    if (folder_ || !(must_be_new ? is_saved_ : wanted.resume || is_in_the_way)) return;
+    folder_.emplace(options(), data());
+    try {
+      if (folder_->chosen() != nullptr) go_on_from(*folder_->chosen());
+    } catch (const NothingLeft& all) {
+      nothing = all;
+    }
+  });
+  bool is_over = nothing.has_value();
+  broadcast(communicator(), is_over);
+  if (is_over) throw nothing.value_or(NothingLeft{"nothing is left to train", {}});
+  broadcast(communicator(), progress_.start);
+  broadcast(communicator(), progress_.best);
+  broadcast(communicator(), progress_.last);
+}
+
+// Cuts the batch, and plans its steps: by files, by what the checkpoint kept, or anew.
+void Trainer::plan() {
+  steps_.cut_batch();
+  expect_values_to_normalize(options().network, options().step.batch, workload().sub_batches());
+  const std::string& file = options().planning.plan_file;
+  const PlanPath files = file.empty() ? PlanPath{} : [&file](std::size_t /*step*/) { return file; };
+  steps_.plan(files, kept_plans());
 }
 
 // Returns the plans of the checkpoint to go on from, which rank zero reads.
 KeptPlans Trainer::kept_plans() const {
-  if (!options_.checkpoint.resume || !options_.planning.plan_file.empty()) return {};
+  if (!options().checkpoint.resume || !options().planning.plan_file.empty()) return {};
   if (!folder_) return {communicator(), {}};
   return {communicator(), folder_->plan_paths(), folder_->chosen()->manifest.checkpoint.settings};
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "prefetch/plan.h"
 #include "prefetch/planner.h"
@@ -23,6 +24,7 @@
 #include "src/train/train.h"
 #include "src/train/trainer_options.h"
 #include "src/train/training_folder.h"
+#include "src/train/training_inputs.h"
 
 namespace spillway {
 
@@ -50,22 +52,27 @@ class Trainer {
 
   /// How long a step should take by its plan; nullopt where no plan depends on times.
   [[nodiscard]] std::optional<um::Nanoseconds> predicted_step() const;
-  [[nodiscard]] const TrainerOptions& options() const { return options_; }
-  [[nodiscard]] const DatasetPair& data() const { return data_; }
-  [[nodiscard]] const ExecutionContext& context() const { return context_; }
-  [[nodiscard]] const Workload& workload() const { return steps_->workload(); }
-  [[nodiscard]] MemoryMode memory() const { return steps_->memory(); }
+  /// The options given, with what the data and the device settle.
+  [[nodiscard]] const TrainerOptions& options() const { return inputs_.options; }
+  [[nodiscard]] const DatasetPair& data() const { return inputs_.data; }
+  [[nodiscard]] const ExecutionContext& context() const { return inputs_.context; }
+  [[nodiscard]] const Workload& workload() const { return steps_.workload(); }
+  [[nodiscard]] MemoryMode memory() const { return steps_.memory(); }
+  /// Steps done before it goes on; 0 where it begins.
+  [[nodiscard]] std::uint64_t steps_before() const { return progress_.start.step; }
+  /// The step with which it ends.
+  [[nodiscard]] std::uint64_t last_step() const;
   /// Far memory, link and paging: as asked for, or with a far file where has_spilled().
-  [[nodiscard]] const um::ManagedOptions& space() const { return steps_->space(); }
+  [[nodiscard]] const um::ManagedOptions& space() const { return steps_.space(); }
   /// Whether far memory is in a file because RAM has no room for it.
-  [[nodiscard]] bool has_spilled() const { return steps_->has_spilled(); }
+  [[nodiscard]] bool has_spilled() const { return steps_.has_spilled(); }
   /// RAM of the process before it took near and far memory, measurements over.
   [[nodiscard]] um::Bytes ram_before() const { return ram_before_; }
   /// What a run needs in near memory, with the smallest budget that works.
-  [[nodiscard]] prefetch::NearNeed need() const { return steps_->need(); }
-  [[nodiscard]] const Plans& plans() const { return steps_->plans(); }
+  [[nodiscard]] prefetch::NearNeed need() const { return steps_.need(); }
+  [[nodiscard]] const Plans& plans() const { return steps_.plans(); }
   /// The buckets in which gradients of shards are exchanged.
-  [[nodiscard]] const prefetch::BucketRule& buckets() const { return steps_->buckets(); }
+  [[nodiscard]] const prefetch::BucketRule& buckets() const { return steps_.buckets(); }
   [[nodiscard]] const Session& session() const { return *session_; }
   /// The file that the first parameters are from; null where they are not.
   [[nodiscard]] const WeightFile* weights() const { return weights_ ? &*weights_ : nullptr; }
@@ -74,62 +81,68 @@ class Trainer {
   /// The last of the steps of a batch, which updates the weights: its graph, times and plan. The
   /// times are a model's where no plan depends on them.
   [[nodiscard]] const prefetch::TaskGraph& graph() const { return workload().training().graph; }
-  [[nodiscard]] const prefetch::Profile& profile() const { return steps_->profiles().back(); }
-  /// When these times were measured, if an earlier run kept them: PlanningOptions::cache.
-  [[nodiscard]] const std::optional<std::string>& kept_since() const {
-    return steps_->kept_since();
-  }
+  [[nodiscard]] const prefetch::Profile& profile() const { return steps_.profiles().back(); }
+  /// When these times were measured, if an earlier run kept them: TimesOptions::cache.
+  [[nodiscard]] const std::optional<std::string>& kept_since() const { return steps_.kept_since(); }
   /// Has the next run measure them anew. Returns whether they were kept.
-  [[nodiscard]] bool forget_profiles() const { return steps_->forget_profiles(); }
+  [[nodiscard]] bool forget_profiles() const { return steps_.forget_profiles(); }
   [[nodiscard]] const prefetch::Plan& plan() const { return plans().training.back(); }
 
  private:
-  [[nodiscard]] PlanPath plan_files() const;
-  [[nodiscard]] KeptPlans kept_plans() const;
-  [[nodiscard]] Communicator& communicator() const { return options_.ranks.communicator; }
-  void tell(const std::function<void()>& event);
-  void expect_told(const std::string& state) const;
-  void on_folder(const std::function<void()>& work);
-  void train_all(const TrainEvents& events);
-  [[nodiscard]] bool any_rank_stops();
-  [[nodiscard]] TrainingSummary summary_of(const SummaryOfSteps& steps);
-  void start();
-  void fill_state();
-  void draw_state();
-  [[nodiscard]] std::function<void(std::uint64_t)> saving();
-  void save(std::uint64_t step);
-  void report_broken_files();
-  void warn_of_schedule();
-  void warn(const std::string& sentence);
-  void tell_of_ranks();
-  void open_folder();
-  void go_on_from(const ChosenCheckpoint& chosen);
-  AfterEvaluation take(std::uint64_t step, const Evaluation& evaluation);
-  [[nodiscard]] bool is_evaluated(std::uint64_t step) const;
-  [[nodiscard]] bool is_patience_over() const;
+  // How far a training has come, the same on all ranks.
+  struct Progress {
+    TrainingStart start;
+    std::optional<BestEvaluation> best;
+    std::optional<LastEvaluation> last;
+  };
+
+  [[nodiscard]] TrainerEvents events_of_planning();
+  [[nodiscard]] std::optional<WeightFile> open_weights() const;
+  [[nodiscard]] Communicator& communicator() const { return options().ranks.communicator; }
   void expect_going_on() const;
   void expect_same_start() const;
   [[nodiscard]] TensorSource start_values() const;
+  void open_folder(bool must_be_new);
+  void go_on_from(const ChosenCheckpoint& chosen);
+  void plan();
+  [[nodiscard]] KeptPlans kept_plans() const;
+  void warn_of_schedule();
+  void start();
+  void fill_state();
+  void draw_state();
 
-  TrainerOptions options_;
+  void train_all(const TrainEvents& events);
+  [[nodiscard]] bool any_rank_stops();
+  AfterEvaluation take(std::uint64_t step, const Evaluation& evaluation);
+  [[nodiscard]] bool is_patience_over() const;
+  [[nodiscard]] std::function<void(std::uint64_t)> saving();
+  void save(std::uint64_t step);
+  [[nodiscard]] TrainingSummary summary_of(const SummaryOfSteps& steps);
+
+  void tell(const std::function<void()>& event);
+  void expect_told(const std::string& state) const;
+  void warn(const std::string& sentence);
+  void tell_of_ranks();
+  void report_broken_files();
+
   TrainerEvents events_;
   std::stop_source own_stop_;  // requested with that of the user, or when an event has failed
   std::stop_callback<std::function<void()>> users_stop_;
   std::stop_token stop_ = own_stop_.get_token();
   std::exception_ptr failure_;  // of an event in run()
   bool is_running_ = false;     // run() was called
-  RankWarnings warnings_{options_.ranks.communicator};
-  DatasetPair data_;
-  ExecutionContext context_;
-  std::unique_ptr<Communicator> device_communicator_;  // null: near memory is RAM
-  std::optional<PlannedSteps> steps_;
-  um::Bytes ram_before_;
+
+  TensorSource first_values_;  // InitialOptions::values, until they are read
+  TrainingInputs inputs_;
+  RankWarnings warnings_;
+  PlannedSteps steps_;
+  std::vector<std::string> zeroed_norms_;
   std::optional<WeightFile> weights_;
   bool has_first_values_ = false;
-  bool is_saved_ = false;  // by rank zero, in a folder; the same on all ranks
+  bool is_saved_;  // by rank zero, in a folder; the same on all ranks
   std::optional<TrainingFolder> folder_;
-  std::optional<BestEvaluation> best_;
-  std::optional<LastEvaluation> last_evaluation_;
+  Progress progress_;
+  um::Bytes ram_before_;
   std::optional<Session> session_;
 };
 

@@ -4,7 +4,6 @@
 
 #include "nets/layer_role.h"
 #include "nets/network.h"
-#include "src/io/data/batch_loader.h"
 #include "src/io/data/dataset.h"
 #include "src/io/data/open_dataset.h"
 #include "src/plan/sub_batch_plans.h"
@@ -18,7 +17,7 @@ std::optional<std::string_view> file_of_one_step(const PlanningOptions& planning
                                                  std::size_t batch) {
   if (SubBatchChoice{planning.sub_batch}.leaves_whole(batch)) return std::nullopt;
   if (!planning.plan_file.empty()) return "plan";
-  if (!planning.profile_file.empty()) return "profile";
+  if (!planning.times.file.empty()) return "profile";
   return std::nullopt;
 }
 
@@ -38,23 +37,6 @@ void expect_mixable(const TrainerOptions& options) {
   }
 }
 
-void expect_evaluation(const TrainerOptions& options, const DatasetPair& data) {
-  const TrainOptions& training = options.training;
-  const bool has_use =
-      options.checkpoint.keep_best || options.patience > 0 || training.has_confusion;
-  if (!has_use || training.evaluate_every.value_or(0) > 0) return;
-  const std::string what =
-      "keeping the best checkpoint, stopping early and the confusion matrix are of evaluations, "
-      "and there is none: ";
-  if (training.evaluate_every == 0) throw um::Error{what + "evaluations are turned off"};
-  const std::uint64_t first = steps_per_epoch(data.train->size(), options.step.batch);
-  const std::uint64_t last = last_step(training, data, options.step.batch);
-  if (last >= first) return;
-  throw um::Error{what + "the first one follows the epoch's last step, " + std::to_string(first) +
-                  ", and the training ends after " + um::count_of(last, "step") +
-                  "; give --eval-every N, or more steps"};
-}
-
 void expect_shardable(const TrainerOptions& options) {
   const Communicator& communicator = options.ranks.communicator;
   um::expects(communicator.size() == 1 || options.ranks.shards, "shards for several ranks");
@@ -63,7 +45,7 @@ void expect_shardable(const TrainerOptions& options) {
   if (!SubBatchChoice{options.planning.sub_batch}.is_off()) {
     throw um::Error{"each shard of a batch is a sub-batch; leave out --sub-batch"};
   }
-  if (!options.planning.plan_file.empty() || !options.planning.profile_file.empty()) {
+  if (!options.planning.plan_file.empty() || !options.planning.times.file.empty()) {
     throw um::Error{
         "plans and profiles in files are of one rank; ranks measure and plan for themselves"};
   }
@@ -165,18 +147,6 @@ DatasetOptions dataset_options(const TrainerOptions& options, std::size_t batch)
   result.tokenizer = options.tokenizer;
   result.images = options.images;
   return result;
-}
-
-DatasetPair open_data(const TrainerOptions& options, const TrainerEvents& events,
-                      const std::stop_token& stop) {
-  DatasetPair data = open_dataset(options.data, dataset_options(options, options.step.batch));
-  if (options.train_samples > 0) {
-    data.train = first_samples(std::move(data.train), options.train_samples);
-    expect_batch(data.train->size(), options.step.batch);
-  }
-  expect_whole_files(data, {.test = options.training.evaluate_every != 0},
-                     {.on_progress = events.on_looking, .stop = stop});
-  return data;
 }
 
 std::vector<std::string> zeroed_norms(const TrainerOptions& options) {

@@ -16,6 +16,7 @@
 #include "src/ops/initial_values.h"
 #include "src/plan/plans.h"
 #include "src/program/step.h"
+#include "src/run/step_times.h"
 #include "src/train/checkpoint/checkpoint.h"
 #include "src/train/checkpoint/checkpoint_folder.h"
 #include "src/train/checkpoint/state.h"
@@ -47,10 +48,7 @@ struct PlanningOptions {
   UpdateRule update = UpdateRule::kAuto;  ///< which side updates those that are far
   std::string sub_batch = "off";          ///< "off", "auto", or the most samples of a sub-batch
   std::string plan_file;                  ///< empty: a planner makes the plan
-  std::string profile_file;               ///< empty: times are measured
-  /// A cache_folder() with times that were measured before; empty: they are measured each time.
-  std::string cache;
-  bool adds_to_cache = true;  ///< what is measured
+  TimesOptions times;                     ///< of tasks
 };
 
 /// Which file is about one step, where a batch of `batch` may run several: "plan" or "profile".
@@ -99,7 +97,7 @@ struct TrainerOptions {
   StepOptions step;
   MemoryOptions memory;
   PlanningOptions planning;
-  TrainOptions training;  ///< `first_step` is not looked at
+  TrainOptions training;
   InitialOptions initial;
   CheckpointOptions checkpoint;
   /// The ranks that train together; `step.batch` is the batch of all of them. Rank zero alone reads
@@ -109,9 +107,6 @@ struct TrainerOptions {
 
 /// Throws: um::Error when images cannot be mixed with each other, as TrainOptions::mixing asks for.
 void expect_mixable(const TrainerOptions& options);
-
-/// Throws: um::Error where something looks at evaluations of `data`, and none would come.
-void expect_evaluation(const TrainerOptions& options, const DatasetPair& data);
 
 /// The same with what follows from the others filled in. Throws: um::Error, one sentence for the
 /// user, where they do not go together.
@@ -144,11 +139,5 @@ struct TrainerEvents {
   /// verify, and an older one is used.
   std::function<void(const std::string& sentence)> on_warning;
 };
-
-/// The data to learn from and to test on. Looks at the files that are going to be read, unless
-/// `stop` is requested, and tells `events` how far that is. Throws: um::Error; where files are
-/// broken that must not be, it names them.
-[[nodiscard]] DatasetPair open_data(const TrainerOptions& options, const TrainerEvents& events,
-                                    const std::stop_token& stop);
 
 }  // namespace spillway

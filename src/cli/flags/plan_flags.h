@@ -29,7 +29,7 @@ struct CacheOption {
   bool measures_anew = false;
 
   void add_to(CLI::App& app);
-  /// Returns PlanningOptions::cache: empty where the flag is given, and where tests measure for a
+  /// Returns TimesOptions::cache: empty where the flag is given, and where tests measure for a
   /// short time.
   [[nodiscard]] std::string folder() const;
 };

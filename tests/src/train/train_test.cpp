@@ -31,7 +31,7 @@ DatasetPair small_data() {
 class Train : public testing::Test {
  protected:
   Train() { training.session.state().initialise(1); }
-  void train(const TrainOptions& options) {
+  void train(const TrainOptions& options, const TrainingStart& start = {}) {
     spillway::train(training.session, data, options,
                     {.on_step =
                          [&](auto step, auto epoch, const StepReport& report) {
@@ -44,7 +44,7 @@ class Train : public testing::Test {
                            return after_evaluation;
                          },
                      .on_checkpoint = [&](auto step) { saved.push_back(step); }},
-                    is_stopped);
+                    is_stopped, start);
   }
 
   DatasetPair data = small_data();
@@ -79,12 +79,12 @@ TEST_F(Train, MayHaveMoreEpochsThanCanBeCounted) {
 }
 
 TEST_F(Train, CountsFromTheVeryBeginningWhenItGoesOn) {
-  train({.first_step = 4, .epochs = 2});
+  train({.epochs = 2}, {.step = 4});
   EXPECT_EQ(steps, (std::map<std::uint64_t, std::uint64_t>{{5, 2}, {6, 2}}));
 }
 
 TEST_F(Train, DoesNothingWhenAllStepsAreDone) {
-  train({.first_step = 4, .steps = 4});
+  train({.steps = 4}, {.step = 4});
   EXPECT_TRUE(steps.empty());
   EXPECT_TRUE(saved.empty());
 }
@@ -108,7 +108,7 @@ TEST_F(Train, FollowsItsScheduleAlsoWhenItGoesOn) {
   const LearningRateOptions halving{
       .rate = 0.5F, .schedule = Schedule::kStep, .step_every = 2, .step_factor = 0.5F};
   train({.steps = 3, .learning_rate = halving});
-  train({.first_step = 3, .steps = 5, .learning_rate = halving});
+  train({.steps = 5, .learning_rate = halving}, {.step = 3});
   EXPECT_EQ(rates, (std::vector<float>{0.5F, 0.5F, 0.25F, 0.25F, 0.125F}));
 }
 

@@ -205,7 +205,7 @@ TEST(Trainer, PutsFarMemoryInAFileWhereRamHasNoRoomForIt) {
 TEST(Trainer, MeasuresOnceWhatIsKept) {
   const test::TemporaryFolder folder;
   TrainerOptions options = small_options(2);
-  options.planning.cache = folder.path();
+  options.planning.times.cache = folder.path();
   int measured = 0;
   const auto train = [&](const TrainerOptions& asked) {
     measured = 0;
@@ -223,7 +223,7 @@ TEST(Trainer, MeasuresOnceWhatIsKept) {
   EXPECT_EQ(second->run().weights_sha256, first->run().weights_sha256);
   TrainerOptions slow = options;
   slow.memory.space.link.bandwidth = um::Bandwidth{1e9};
-  slow.planning.adds_to_cache = false;
+  slow.planning.times.adds_to_cache = false;
   for (int i = 0; i < 2; ++i) {
     static_cast<void>(train(slow));
     EXPECT_GT(measured, 0) << "it is not kept";
@@ -237,7 +237,7 @@ TEST(Trainer, MeasuresOnceWhatIsKept) {
 TEST(Trainer, PlansFarUpdatesByKeptTimes) {
   const test::TemporaryFolder folder;
   TrainerOptions options = small_options(2);
-  options.planning.cache = folder.path();
+  options.planning.times.cache = folder.path();
   options.planning.update = UpdateRule::kFar;
   options.memory.budget = "min+30%";
   Trainer first{test::small_context(), options, {}};
@@ -256,7 +256,7 @@ TEST(Trainer, CopiesNothingThatIsReadWithUnifiedMemory) {
   const prefetch::TaskGraph graph = Trainer{test::small_context(), options}.graph();
   const prefetch::Profile profile = prefetch::model_profile(graph, prefetch::find_machine("v100"));
   prefetch::write_json(prefetch::to_json(profile, graph), path);
-  options.planning.profile_file = path;
+  options.planning.times.file = path;
   EXPECT_FALSE((Trainer{test::small_context(), options}.profile().link.copies_while_read));
   options.memory.mode = MemoryMode::kCopy;
   EXPECT_TRUE((Trainer{test::small_context(), options}.profile().link.copies_while_read));

@@ -1,7 +1,5 @@
 // Settings that ranks must share before they train together: all ranks report a difference. The
 // first rank prints the warnings of the others.
-#include "src/train/rank_agreement.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,6 +15,7 @@
 #include "src/ranks/thread_communicator.h"
 #include "src/train/data_parallel/rank_warnings.h"
 #include "src/train/trainer.h"
+#include "src/train/training_inputs.h"
 #include "tests/src/io/images/image_files.h"
 #include "tests/src/ranks/on_ranks.h"
 #include "tests/src/small_training.h"

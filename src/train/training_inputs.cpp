@@ -1,17 +1,21 @@
-#include "src/train/rank_agreement.h"
+#include "src/train/training_inputs.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "nets/text/network_file.h"
+#include "src/io/data/batch_loader.h"
 #include "src/io/file_digest.h"
 #include "src/io/text/byte_pairs.h"
 #include "src/train/checkpoint/settings.h"
 #include "um/error.h"
+#include "um/text/wording.h"
 
 namespace spillway {
 namespace {
@@ -74,6 +78,37 @@ std::string settings_text(const TrainerOptions& options, const ExecutionContext&
   return settings.dump();
 }
 
+// Returns the data to learn from and to test on.
+DatasetPair open_data(const TrainerOptions& options, const TrainerEvents& events,
+                      const std::stop_token& stop) {
+  DatasetPair data = open_dataset(options.data, dataset_options(options, options.step.batch));
+  if (options.train_samples > 0) {
+    data.train = first_samples(std::move(data.train), options.train_samples);
+    expect_batch(data.train->size(), options.step.batch);
+  }
+  expect_whole_files(data, {.test = options.training.evaluate_every != 0},
+                     {.on_progress = events.on_looking, .stop = stop});
+  return data;
+}
+
+// Throws um::Error where something looks at evaluations, and none would come.
+void expect_evaluation(const TrainerOptions& options, const DatasetPair& data) {
+  const TrainOptions& training = options.training;
+  const bool has_use =
+      options.checkpoint.keep_best || options.patience > 0 || training.has_confusion;
+  if (!has_use || training.evaluate_every.value_or(0) > 0) return;
+  const std::string what =
+      "keeping the best checkpoint, stopping early and the confusion matrix are of evaluations, "
+      "and there is none: ";
+  if (training.evaluate_every == 0) throw um::Error{what + "evaluations are turned off"};
+  const std::uint64_t first = steps_per_epoch(data.train->size(), options.step.batch);
+  const std::uint64_t last = last_step(training, data, options.step.batch);
+  if (last >= first) return;
+  throw um::Error{what + "the first one follows the epoch's last step, " + std::to_string(first) +
+                  ", and the training ends after " + um::count_of(last, "step") +
+                  "; give --eval-every N, or more steps"};
+}
+
 }  // namespace
 
 void expect_ranks_agree(const TrainerOptions& options, const DatasetPair& data,
@@ -103,10 +138,26 @@ void expect_ranks_agree(const TrainerOptions& options, const DatasetPair& data,
   expect_agreement(communicator, kernels);
 }
 
-void expect_same_weights(Communicator& communicator, const std::string& name,
-                         const std::string& sha256) {
-  const std::array texts{NamedText{.name = name, .text = sha256}};
-  expect_agreement(communicator, texts);
+TrainingInputs open_inputs(const std::function<ExecutionContext()>& open_context,
+                           TrainerOptions given, const TrainerEvents& events,
+                           const std::stop_token& stop) {
+  TrainerOptions options = checked_options(std::move(given));
+  DatasetPair data = open_data(options, events, stop);
+  TrainingInputs inputs{.options = std::move(options),
+                        .data = std::move(data),
+                        .context = open_context(),
+                        .device_communicator = nullptr};
+  TrainerOptions& settled = inputs.options;
+  settled.training = whole_training(settled.training, inputs.data, settled.step.batch);
+  expect_ranks_agree(settled, inputs.data, inputs.context);
+  if (settled.ranks.join_devices) {
+    inputs.device_communicator = settled.ranks.join_devices(inputs.context);
+    settled.ranks.device_communicator = *inputs.device_communicator;
+  }
+  settled.step.has_byte_images = can_load_bytes(*inputs.data.train, settled.training.mixing) &&
+                                 inputs.data.test->as_bytes() != nullptr;
+  expect_evaluation(settled, inputs.data);
+  return inputs;
 }
 
 }  // namespace spillway

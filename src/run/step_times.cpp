@@ -1,0 +1,69 @@
+#include "src/run/step_times.h"
+
+#include <exception>
+#include <utility>
+
+#include "src/plan/predicted_step.h"
+#include "um/device.h"
+
+namespace spillway {
+
+using prefetch::Profile;
+
+prefetch::Machine modelled_machine(const um::Device& device,
+                                   const std::function<void(const std::string&)>& on_unknown) {
+  if (const auto known = prefetch::machine_of(device.name())) return *known;
+  prefetch::Machine model = prefetch::find_machine("a100");
+  if (on_unknown) {
+    on_unknown("no times of " + device.name() +
+               " are built in; the batch is cut as for the machine '" + model.name + "'");
+  }
+  return model;
+}
+
+std::vector<Profile> StepTimes::find(const Measurement& wanted, const Workload& near,
+                                     bool is_needed) {
+  const Workload& workload = wanted.workload;
+  are_timed_ = is_needed || !options_.file.empty() || depends_on_times(workload, wanted.mode);
+  if (!are_timed_) return unmeasured_profiles(workload, modelled_machine(*context_.device));
+  if (options_.file.empty()) return kept_or_measured(wanted);
+  const prefetch::TaskGraph& graph = near.training().graph;
+  return {profile_for(workload.training().graph, graph,
+                      profile_of_file(options_.file, graph, wanted.mode))};
+}
+
+std::vector<Profile> StepTimes::kept_or_measured(const Measurement& wanted) {
+  const auto measure = [&] {
+    return measure_profiles(context_, wanted, stop_, [&](double fraction) {
+      if (events_.on_measuring) events_.on_measuring(fraction);
+    });
+  };
+  if (options_.cache.empty()) return measure();
+  key_ = profile_key(context_, wanted, ranks_);
+  auto kept = KeptProfiles{options_.cache}.find(*key_, wanted.workload);
+  kept_since_.reset();
+  if (kept) {
+    kept_since_ = std::move(kept->measured);
+    return std::move(kept->profiles);
+  }
+  std::vector<Profile> profiles = measure();
+  if (options_.adds_to_cache) keep(wanted.workload, profiles);
+  return profiles;
+}
+
+// A failure only has the next run measure again.
+void StepTimes::keep(const Workload& workload, const std::vector<Profile>& profiles) const {
+  try {
+    KeptProfiles{options_.cache}.keep(*key_, title_, workload, profiles);
+  } catch (const std::exception& error) {
+    if (events_.on_warning) {
+      events_.on_warning(std::string{"measured times are not kept: "} + error.what());
+    }
+  }
+}
+
+bool StepTimes::forget() const {
+  return key_ && options_.adds_to_cache && KeptProfiles{options_.cache}.forget(*key_);
+}
+
+}  // namespace spillway
