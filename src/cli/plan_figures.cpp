@@ -25,6 +25,7 @@
 #include "src/cli/flags/rank_flags.h"
 #include "src/plan/budget.h"
 #include "src/plan/file_plans.h"
+#include "src/plan/plan_question.h"
 #include "src/plan/plans.h"
 #include "src/plan/state_choice.h"
 #include "um/bytes.h"
@@ -229,20 +230,15 @@ json figures_of(std::span<const PlannedSubStep> steps, const SubBatchPlanner& pl
 
 prefetch::Answer plan_best(PlanSubject& subject, Bytes budget, const PlanRequest& request) {
   if (!subject.state) return plan_step(*subject.step, subject.profile, budget, request);
-  Nanoseconds planning{0};
-  auto best = plan_best_state(*subject.state, budget, [&](const Workload& workload) {
-    subject.use(workload);
-    prefetch::Answer answer = plan_step(*subject.step, subject.profile, budget, request);
-    planning += answer.planning.value();
-    const Nanoseconds time = answer.timeline.makespan();
-    const Nanoseconds tasks =
-        compute_time(subject.profile, prefetch::runs_in_order(subject.step->graph));
-    return PlannedState<prefetch::Answer>{
-        .workload = &workload, .time = time, .tasks = tasks, .plans = std::move(answer)};
-  });
+  subject.use(subject.state->within(budget));
+  PlanAnswer best = answer({.choice = *subject.state,
+                            .profiles = {subject.profile},
+                            .budget = budget,
+                            .request = request,
+                            .evaluates = false});
   subject.use(*best.workload);
-  best.plans.planning = planning;
-  return std::move(best.plans);
+  best.answers.front().planning = best.planning;
+  return std::move(best.answers.front());
 }
 
 prefetch::Answer plan_of_file(PlanSubject& subject, const std::string& path,

@@ -10,6 +10,7 @@
 
 #include "prefetch/interconnect.h"
 #include "prefetch/planners/catalogue.h"
+#include "src/plan/plan_question.h"
 #include "src/plan/predicted_step.h"
 #include "src/plan/state_choice.h"
 #include "um/bytes.h"
@@ -132,9 +133,11 @@ std::optional<um::Nanoseconds> planned_time(const Workload& near, const TimedSte
                                             const PlanRequest& request) {
   const StateChoice state{near, size_model, request};
   try {
-    const StateChoice::Outcome outcome =
-        state.plan(profiles_of(state.within(budget), timed), budget, request);
-    return predicted_step(*outcome.workload, outcome.profiles, outcome.plans, request.memory);
+    return answer({.choice = state,
+                   .profiles = profiles_of(state.within(budget), timed),
+                   .budget = budget,
+                   .request = request})
+        .step;
   } catch (const um::Error&) {  // such as BudgetTooSmall
     return std::nullopt;
   }

@@ -74,12 +74,6 @@ const prefetch::Planner& planner_of(const PlanRequest& request) {
                                                  : *request.planner;
 }
 
-bool has_plan(const StepToPlan& step, const Profile& profile, Bytes budget,
-              const PlanRequest& request) {
-  return prefetch::has_plan(planner_of(request), make_problem(step, profile, budget, request),
-                            step.budget(budget));
-}
-
 // Returns the near memory that a verified plan ever uses: its budget where it pages on demand. The
 // copy mode's blocks have fixed places, and need the room between them.
 Bytes near_use(const TaskGraph& graph, const Plan& plan, MemoryMode memory) {
@@ -100,17 +94,18 @@ bool needs_no_search(const PlanRequest& request) {
 class RunPlanner {
  public:
   RunPlanner(const Workload& workload, std::span<const Profile> profiles,
-             const PlanRequest& request)
+             const PlanRequest& request, bool evaluates = true)
       : workload_{workload},
         profiles_{profiles},
         evaluation_profile_{evaluation_profile(workload, profiles.front())},
-        request_{request} {}
+        request_{request},
+        evaluates_{evaluates} {}
 
-  [[nodiscard]] Plan train(std::size_t index, Bytes budget) const {
+  [[nodiscard]] Answer train(std::size_t index, Bytes budget) const {
     auto answer =
         try_plan_step(workload_.training_to_plan(index), profiles_[index], budget, request_);
     if (const auto* const refusal = std::get_if<BudgetTooSmall>(&answer)) refuse(*refusal, false);
-    return std::get<Answer>(std::move(answer)).plan;
+    return std::get<Answer>(std::move(answer));
   }
 
   // `trains` says whether the training's steps need a planner, too.
@@ -127,8 +122,7 @@ class RunPlanner {
   [[nodiscard]] bool can_train(Bytes budget) const {
     if (too_small(workload_.neediest_to_plan(), budget)) return false;
     for (std::size_t i = 0; i < profiles_.size(); ++i) {
-      const StepToPlan step = workload_.training_to_plan(i);
-      if (too_small(step, budget) || !has_plan(step, profiles_[i], budget, request_)) return false;
+      if (!has_plan(workload_.training_to_plan(i), profiles_[i], budget, request_)) return false;
     }
     return true;
   }
@@ -142,7 +136,7 @@ class RunPlanner {
     if (needs_no_search(request_)) throw refusal;
     throw refusal.with(
         smallest_run_budget(workload_.training_to_plan(), refusal, [&](Bytes budget) {
-          return can_evaluate(budget) && (evaluates_alone || can_train(budget));
+          return (!evaluates_ || can_evaluate(budget)) && (evaluates_alone || can_train(budget));
         }));
   }
 
@@ -156,6 +150,7 @@ class RunPlanner {
   std::span<const Profile> profiles_;
   Profile evaluation_profile_;
   const PlanRequest& request_;
+  bool evaluates_;
 };
 
 void settle_resident_budget(const Workload& workload, Bytes budget, Plans& plans) {
@@ -267,29 +262,44 @@ std::variant<Answer, BudgetTooSmall> try_plan_step(const StepToPlan& step, const
   return BudgetTooSmall{step.graph, task, budget, smallest + (budget - step.budget(budget))};
 }
 
+bool has_plan(const StepToPlan& step, const Profile& profile, Bytes budget,
+              const PlanRequest& request) {
+  return !too_small(step, budget) &&
+         prefetch::has_plan(planner_of(request), make_problem(step, profile, budget, request),
+                            step.budget(budget));
+}
+
 Answer plan_step(const StepToPlan& step, const Profile& profile, Bytes budget,
                  const PlanRequest& request) {
   auto answer = try_plan_step(step, profile, budget, request);
   if (auto* const found = std::get_if<Answer>(&answer)) return std::move(*found);
   const auto& refusal = std::get<BudgetTooSmall>(answer);
   if (needs_no_search(request)) throw BudgetTooSmall{refusal};
-  throw refusal.with(smallest_run_budget(step, refusal, [&](Bytes larger) {
-    return !too_small(step, larger) && has_plan(step, profile, larger, request);
-  }));
+  throw refusal.with(smallest_run_budget(
+      step, refusal, [&](Bytes larger) { return has_plan(step, profile, larger, request); }));
+}
+
+AnsweredPlans ask_for_plans(const Workload& workload, std::span<const Profile> profiles,
+                            Bytes budget, const PlanRequest& request, bool evaluates) {
+  um::expects(profiles.size() == workload.training_steps().size(), "a profile for each step");
+  const RunPlanner planner{workload, profiles, request, evaluates};
+  if (const auto refusal = too_small(workload.neediest_to_plan(), budget)) {
+    planner.refuse(*refusal, false);
+  }
+  AnsweredPlans made{.plans = {.budget = budget, .training = {}, .evaluation = {}}, .answers = {}};
+  for (std::size_t i = 0; i < profiles.size(); ++i) {
+    made.answers.push_back(planner.train(i, budget));
+    made.plans.training.push_back(made.answers.back().plan);
+  }
+  if (evaluates) {
+    made.plans = with_evaluation(std::move(made.plans), workload, planner, request.memory, true);
+  }
+  return made;
 }
 
 Plans make_plans(const Workload& workload, std::span<const Profile> profiles, Bytes budget,
                  const PlanRequest& request) {
-  um::expects(profiles.size() == workload.training_steps().size(), "a profile for each step");
-  const RunPlanner planner{workload, profiles, request};
-  if (const auto refusal = too_small(workload.neediest_to_plan(), budget)) {
-    planner.refuse(*refusal, false);
-  }
-  Plans plans{.budget = budget, .training = {}, .evaluation = {}};
-  for (std::size_t i = 0; i < profiles.size(); ++i) {
-    plans.training.push_back(planner.train(i, budget));
-  }
-  return with_evaluation(std::move(plans), workload, planner, request.memory, true);
+  return ask_for_plans(workload, profiles, budget, request).plans;
 }
 
 Plans make_plans(const Workload& workload, const Profile& profile, Bytes budget,

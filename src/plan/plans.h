@@ -81,9 +81,21 @@ void expect_feasible(const StepToPlan& step, um::Bytes budget);
 /// The same, and names the smallest budget that works for the planner asked for, by modelled times.
 void expect_feasible(const Workload& workload, um::Bytes budget, const PlanRequest& request);
 
-/// Plans the steps of `workload` within `budget`. In resident mode the result's budget is what the
+/// Plans of a run, and what planners said of those of the training steps.
+struct AnsweredPlans {
+  Plans plans;
+  std::vector<prefetch::Answer> answers;
+};
+
+/// Plans the steps of `workload` within `budget`, without that of the evaluation unless it
+/// `evaluates`. In resident mode the result's budget is what the
 /// run needs, which must not be more. `profiles` are those of the training steps.
 /// Throws: um::Error, the sentence for the user, when no plan keeps the budget.
+[[nodiscard]] AnsweredPlans ask_for_plans(const Workload& workload,
+                                          std::span<const prefetch::Profile> profiles,
+                                          um::Bytes budget, const PlanRequest& request,
+                                          bool evaluates = true);
+/// The plans alone.
 [[nodiscard]] Plans make_plans(const Workload& workload,
                                std::span<const prefetch::Profile> profiles, um::Bytes budget,
                                const PlanRequest& request);
@@ -112,8 +124,12 @@ void expect_feasible(const Workload& workload, um::Bytes budget, const PlanReque
     const StepToPlan& step, const prefetch::Profile& profile, um::Bytes budget,
     const PlanRequest& request, const prefetch::AskOptions& options = {});
 
-/// The same, and searches for the smallest budget that works if no plan keeps this one. Throws:
-/// BudgetTooSmall; prefetch::UnsoundPlan.
+/// Returns whether there is a plan of one step of a run that has `budget`.
+[[nodiscard]] bool has_plan(const StepToPlan& step, const prefetch::Profile& profile,
+                            um::Bytes budget, const PlanRequest& request);
+
+/// As try_plan_step(), and searches for the smallest budget that works if no plan keeps this one.
+/// Throws: BudgetTooSmall; prefetch::UnsoundPlan.
 [[nodiscard]] prefetch::Answer plan_step(const StepToPlan& step, const prefetch::Profile& profile,
                                          um::Bytes budget, const PlanRequest& request);
 

@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "prefetch/planners/answer.h"
 #include "prefetch/profile.h"
 #include "prefetch/task_graph.h"
 #include "src/plan/plans.h"
@@ -12,10 +13,12 @@
 namespace spillway {
 
 /// How long a batch should take by its plans: what the simulator says, or in resident mode, where
-/// nothing moves, the sum of the tasks' times. `profiles` are those of the training steps.
+/// nothing moves, the sum of the tasks' times. `profiles` are those of the training steps, and so
+/// are `answers`, where they are known: then nothing is simulated again.
 [[nodiscard]] um::Nanoseconds predicted_step(const Workload& workload,
                                              std::span<const prefetch::Profile> profiles,
-                                             const Plans& plans, MemoryMode memory);
+                                             const Plans& plans, MemoryMode memory,
+                                             std::span<const prefetch::Answer> answers = {});
 
 /// `profile`, which is of `of`, for the same tasks in a graph whose state may, or may not, be far,
 /// of which some updates run on the far side, or which is of several ranks. Where these update

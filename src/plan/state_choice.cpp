@@ -1,18 +1,13 @@
 #include "src/plan/state_choice.h"
 
-#include <cstddef>
 #include <string>
-#include <utility>
 
-#include "src/plan/predicted_step.h"
 #include "um/error.h"
 
 namespace spillway {
 namespace {
 
-using prefetch::Profile;
 using um::Bytes;
-using um::Nanoseconds;
 
 bool may_be_far(const PlanRequest& request) {
   if (request.state == StateRule::kNear) return false;
@@ -54,16 +49,6 @@ UpdateRule update_rule(const PlanRequest& request, bool may_be_far, const SizeMo
   const bool is_possible = may_be_far && request.planner->updates_far() &&
                            (is_wanted || support == FarUpdateSupport::kAutomatic);
   return is_possible ? request.update : UpdateRule::kNear;
-}
-
-Nanoseconds time_of_tasks(const Workload& workload, std::span<const Profile> profiles) {
-  Nanoseconds sum{0};
-  for (std::size_t i = 0; i < profiles.size(); ++i) {
-    const RepeatedStep& part = workload.training_steps()[i];
-    const auto times = static_cast<std::int64_t>(part.times);
-    sum += times * prefetch::compute_time(profiles[i], prefetch::runs_in_order(part.step.graph));
-  }
-  return sum;
 }
 
 }  // namespace
@@ -124,28 +109,6 @@ const Workload* StateChoice::with_other_updates(const Workload& planned) const {
   return update_ == UpdateRule::kAuto && &planned == far_.get() ? far_updates_.get() : nullptr;
 }
 
-StateChoice::Outcome StateChoice::plan(std::vector<Profile> profiles, Bytes budget,
-                                       const PlanRequest& request) const {
-  struct Planning {
-    std::vector<Profile> profiles;
-    Plans plans;
-  };
-  const Workload& measured = within(budget);
-  auto best = plan_best_state(*this, budget, [&](const Workload& workload) {
-    std::vector<Profile> own = profiles_for(workload, measured, profiles);
-    Plans plans = make_plans(workload, own, budget, request);
-    const Nanoseconds time = predicted_step(workload, own, plans, request.memory);
-    const Nanoseconds tasks = time_of_tasks(workload, own);
-    return PlannedState<Planning>{.workload = &workload,
-                                  .time = time,
-                                  .tasks = tasks,
-                                  .plans = {.profiles = std::move(own), .plans = std::move(plans)}};
-  });
-  return {.workload = best.workload,
-          .profiles = std::move(best.plans.profiles),
-          .plans = std::move(best.plans.plans)};
-}
-
 void expect_whole_batch(const PlanRequest& request) {
   if (request.update == UpdateRule::kFar) {
     throw um::Error{
@@ -163,9 +126,5 @@ void expect_near_updates(const PlanRequest& request) {
       "updates on the far side (--update far) exchange no gradients between ranks; leave out "
       "--update far, or --ranks and, in a training, --shards"};
 }
-
-bool may_gain_by_far_state(Nanoseconds near, Nanoseconds tasks) { return 50 * near > 51 * tasks; }
-
-bool gains_by_far_state(Nanoseconds near, Nanoseconds far) { return 20 * far < 19 * near; }
 
 }  // namespace spillway

@@ -76,9 +76,8 @@ void SubBatchPlanner::refuse(const SubBatches& batches, const BudgetTooSmall& re
   const auto& [workload, profiles] = find_cut(batches);
   const auto works = [&, &workload = workload, &profiles = profiles](um::Bytes budget) {
     for (std::size_t i = 0; i < profiles.size(); ++i) {
-      const auto answer = try_plan_step(workload->training_to_plan(i), profiles[i], budget,
-                                        task_.request, {.fixes_places = false});
-      if (std::holds_alternative<BudgetTooSmall>(answer)) return false;
+      if (!has_plan(workload->training_to_plan(i), profiles[i], budget, task_.request))
+        return false;
     }
     return true;
   };

@@ -16,9 +16,9 @@
 
 namespace spillway {
 
-/// Where the times of a run's tasks come from.
+/// The source of the times of a run's tasks.
 struct TimesOptions {
-  std::string file;  ///< a profile of steps whose state is near; empty: they are measured
+  std::string file;  ///< a profile of the steps with near state; empty: they are measured
   /// A cache_folder() with times that were measured before; empty: they are measured each time.
   std::string cache;
   bool adds_to_cache = true;  ///< what is measured

@@ -10,6 +10,7 @@
 #include "src/plan/budget.h"
 #include "src/plan/file_plans.h"
 #include "src/plan/memory_choice.h"
+#include "src/plan/plan_question.h"
 #include "src/plan/predicted_step.h"
 #include "src/plan/sub_batch_plans.h"
 #include "src/ranks/collectives.h"
@@ -256,10 +257,13 @@ void PlannedSteps::plan_anew(Bytes limit, const KeptPlans& kept,
   }
   if (events_.on_planning) events_.on_planning(tasks);
   const Workload& measured = *workload_;
-  StateChoice::Outcome outcome = choice_->plan(kept.favour(measured, profiles_), limit, request_);
-  workload_ = outcome.workload;
+  PlanAnswer best = answer({.choice = *choice_,
+                            .profiles = kept.favour(measured, profiles_),
+                            .budget = limit,
+                            .request = request_});
+  workload_ = best.workload;
   profiles_ = profiles_for(*workload_, measured, std::move(profiles_));  // not the favoured ones
-  plans_ = std::move(outcome.plans);
+  plans_ = std::move(best.plans);
   if (!kept.are_there() || !events_.on_warning) return;
   events_.on_warning(kept.departure(difference, *workload_, plans_.training));
 }

@@ -18,7 +18,7 @@
 
 namespace spillway {
 
-/// Where a training begins, or goes on.
+/// The point from which a training begins, or goes on.
 struct TrainingStart {
   std::uint64_t step = 0;  ///< steps done before
   /// The evaluation that was due after these is still to be made: it was stopped.

@@ -12,7 +12,7 @@
 
 namespace spillway {
 
-/// What a training is made from: its data, its device, and options in which nothing is left open.
+/// A training before its program: its data, its device, and options in which nothing is left open.
 struct TrainingInputs {
   TrainerOptions options;  ///< those given, with what the data and the device settle
   DatasetPair data;

@@ -9,6 +9,7 @@
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/state_home.h"
 #include "src/plan/budget.h"
+#include "src/plan/plan_question.h"
 #include "src/plan/predicted_step.h"
 #include "src/program/machine_size_model.h"
 #include "tests/refusal.h"
@@ -40,9 +41,12 @@ class StateChoiceTest : public testing::Test {
   [[nodiscard]] std::vector<prefetch::Profile> profiles(const Workload& of) const {
     return {prefetch::model_profile(of.training().graph, prefetch::find_machine("host"))};
   }
-  [[nodiscard]] StateChoice::Outcome planned(const PlanRequest& wanted, Bytes budget) const {
+  [[nodiscard]] PlanAnswer planned(const PlanRequest& wanted, Bytes budget) const {
     const StateChoice all = choice(wanted);
-    return all.plan(profiles(all.within(budget)), budget, wanted);
+    return answer({.choice = all,
+                   .profiles = profiles(all.within(budget)),
+                   .budget = budget,
+                   .request = wanted});
   }
   MachineSizeModel size_model;
   nets::Network net = nets::build_network("alexnet", {.image = nets::Shape{3, 224, 224}});
@@ -59,7 +63,7 @@ TEST_F(StateChoiceTest, StateThatMovesNeedsLess) {
 
 TEST_F(StateChoiceTest, LeavesStateNearWhereThatCostsNothing) {
   const Bytes budget = workload.need().resident;
-  const StateChoice::Outcome outcome = planned(request(StateRule::kAuto), budget);
+  const PlanAnswer outcome = planned(request(StateRule::kAuto), budget);
   for (const prefetch::DataBlock& block : outcome.workload->training().graph.data) {
     EXPECT_FALSE(block.is_offloadable) << block.name;
   }
@@ -73,7 +77,8 @@ TEST_F(StateChoiceTest, MovesStateWhereItHasNoRoom) {
     EXPECT_EQ(&all.within(smallest_near), &workload);
     const Workload& far = all.within(smallest_near - Bytes{1});
     EXPECT_EQ(&far, &all.far());
-    const StateChoice::Outcome outcome = all.plan(profiles(far), smallest_far, wanted);
+    const PlanAnswer outcome = answer(
+        {.choice = all, .profiles = profiles(far), .budget = smallest_far, .request = wanted});
     ASSERT_EQ(outcome.workload, &far);
     const prefetch::Plan& plan = outcome.plans.training.front();
     const prefetch::TaskGraph& graph = far.training().graph;
@@ -84,10 +89,12 @@ TEST_F(StateChoiceTest, MovesStateWhereItHasNoRoom) {
 
 TEST_F(StateChoiceTest, AutomaticallyIsNeverSlowerThanNear) {
   const Bytes budget = smallest_near;
-  const StateChoice::Outcome near = planned(request(StateRule::kNear), budget);
-  const StateChoice::Outcome best = planned(request(StateRule::kAuto), budget);
-  const auto seconds = [](const StateChoice::Outcome& each) {
-    return predicted_step(*each.workload, each.profiles, each.plans, MemoryMode::kManaged);
+  const PlanAnswer near = planned(request(StateRule::kNear), budget);
+  const PlanAnswer best = planned(request(StateRule::kAuto), budget);
+  const auto seconds = [](const PlanAnswer& each) {
+    EXPECT_EQ(each.step,
+              predicted_step(*each.workload, each.profiles, each.plans, MemoryMode::kManaged));
+    return each.step;
   };
   EXPECT_LE(seconds(best), seconds(near));
 }
@@ -131,11 +138,13 @@ TEST_F(StateChoiceTest, UpdatesOnTheFarSideWhereThatIsFaster) {
   times.link.offload = times.link.prefetch = um::Bandwidth{0.5e9};
   times.link.far_update = um::Bandwidth{20e9};
   const Bytes budget = all.far().need().smallest;
-  const StateChoice::Outcome fast = all.plan({times}, budget, wanted);
+  const PlanAnswer fast =
+      answer({.choice = all, .profiles = {times}, .budget = budget, .request = wanted});
   EXPECT_EQ(fast.workload, all.far_updates());
   EXPECT_FALSE(fast.plans.training.front().far_runs.empty());
   times.link.far_update = um::Bandwidth{0.1e9};
-  const StateChoice::Outcome slow = all.plan({times}, budget, wanted);
+  const PlanAnswer slow =
+      answer({.choice = all, .profiles = {times}, .budget = budget, .request = wanted});
   EXPECT_EQ(slow.workload, &all.far());
   PlanRequest near = wanted;
   near.update = UpdateRule::kNear;

@@ -7,6 +7,7 @@
 #include "prefetch/state_home.h"
 #include "src/io/data/batch_loader.h"
 #include "src/io/data/open_dataset.h"
+#include "src/plan/plan_question.h"
 #include "src/train/trainer.h"
 #include "tests/refusal.h"
 #include "tests/src/printed_memory_mode.h"
@@ -101,9 +102,12 @@ TEST(FarStateOfARun, GoesFromStepToStep) {
     const um::Bytes budget = mode == MemoryMode::kResident ? 2 * near.need().peak_with_workspace
                                                            : choice.need().smallest;
     const Workload& workload = choice.within(budget);
-    const StateChoice::Outcome planned = choice.plan(
-        {prefetch::model_profile(workload.training().graph, prefetch::find_machine("host"))},
-        budget, request);
+    const PlanAnswer planned =
+        answer({.choice = choice,
+                .profiles = {prefetch::model_profile(workload.training().graph,
+                                                     prefetch::find_machine("host"))},
+                .budget = budget,
+                .request = request});
     Session session{context, *planned.workload, planned.plans, mode, {}};
     session.state().initialise(1);
     BatchLoader loader{*data.train, 3, 5, 0, {.prefetch_depth = 6}};
