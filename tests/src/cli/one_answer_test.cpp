@@ -72,6 +72,24 @@ TEST_F(OneAnswer, IsThatOfAPlanInAFile) {
   }
 }
 
+// Times of sub-batches are a model's in both, so that the cut is the same; those of `train` are
+// measured after it.
+TEST_F(OneAnswer, IsThatOfABatchThatIsCut) {
+  for (const char* question : {"--memory managed --budget 60% --sub-batch auto",
+                               "--memory copy --budget min --sub-batch auto",
+                               "--memory managed --budget 70% --sub-batch 24"}) {
+    const json planned = json_of({"plan", kStep, "--machine host", question, "--json -"});
+    const json train =
+        json_of({"train", kStep, "--device host --steps 1 --dry-run", question, "--json -"})
+            .at("dry_run");
+    EXPECT_GT(planned.at("sub_steps"), 1) << question;
+    for (const char* figure :
+         {"sub_batch", "sub_steps", "budget_bytes", "min_budget_bytes", "resident_bytes"}) {
+      EXPECT_EQ(planned.at(figure), train.at(figure)) << figure << " of " << question;
+    }
+  }
+}
+
 // The sweep keeps state near unless it is told otherwise.
 TEST_F(OneAnswer, IsThatOfPlanAndSweep) {
   struct Question {
