@@ -91,7 +91,7 @@ TrainerOptions EvaluationFlags::options_for(const TrainedNetwork& trained) const
                                   .may_recompute = plan.recompute == "auto",
                                   .state = plan.state_rule(memory.planned_mode()),
                                   .update = plan.update_rule(memory.planned_mode()),
-                                  .times = {.cache = cache.folder()}},
+                                  .times = TimesOptions{.cache = cache.folder()}},
       .training = {.seed = key.seed}};
   const auto& images = trained.checkpoint.manifest.checkpoint.settings.images;
   if (images) options.images = *images;

@@ -227,7 +227,6 @@ bool plan_in_sub_batches(const PlanCommandFlags& options, const PlanSubject& sub
 void expect_ranks(const PlanCommandFlags& options, const PlanRequest& request) {
   options.ranks.expect_used();
   if (!options.ranks.are_several()) return;
-  static_cast<void>(options.ranks.interconnect());
   expect_exchangeable(request);
   if (!options.sub_batch.is_off()) {
     throw um::Error{"--ranks is planned for whole batches only; leave out --sub-batch"};

@@ -41,7 +41,7 @@ void expect_shardable(const TrainerOptions& options) {
   const Communicator& communicator = options.ranks.communicator;
   um::expects(communicator.size() == 1 || options.ranks.shards, "shards for several ranks");
   if (!options.ranks.shards) return;
-  static_cast<void>(shard_batch(options.ranks, options.step.batch));
+  expect_whole_shards(options.ranks, options.step.batch);
   if (!SubBatchChoice{options.planning.sub_batch}.is_off()) {
     throw um::Error{"each shard of a batch is a sub-batch; leave out --sub-batch"};
   }

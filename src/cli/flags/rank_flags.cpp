@@ -147,6 +147,10 @@ void RankFlags::add_to(CLI::App& app) {
 }
 
 void RankFlags::expect_used() const {
+  if (are_several() && !um::parse_bandwidth(bandwidth)) {
+    throw um::Error{"--ranks " + std::to_string(ranks) +
+                    " needs the bandwidth between them: give --interconnect, such as 25GB/s"};
+  }
   if (are_several()) return;
   for (const CLI::Option* const option : between_) {
     if (option->count() == 0) continue;
@@ -157,13 +161,8 @@ void RankFlags::expect_used() const {
 }
 
 prefetch::Interconnect RankFlags::interconnect() const {
-  const auto rate = um::parse_bandwidth(bandwidth);
-  if (!rate) {
-    throw um::Error{"--ranks " + std::to_string(ranks) +
-                    " needs the bandwidth between them: give --interconnect, such as 25GB/s"};
-  }
   return {.ranks = ranks,
-          .bandwidth = *rate,
+          .bandwidth = um::parse_bandwidth(bandwidth).value(),
           .latency = parse_duration(latency).value(),
           .shares_link = exchange_on == "link",
           .compute_speed = compute_speed};

@@ -53,10 +53,11 @@ struct RankFlags {
 
   void add_to(CLI::App& app);
 
-  /// Throws: um::Error where a single rank is given flags of exchanges.
+  /// Throws: um::Error when a single rank is given flags of exchanges, or several ranks have no
+  /// bandwidth.
   void expect_used() const;
   [[nodiscard]] bool are_several() const { return ranks > 1; }
-  /// Throws: um::Error where several ranks have no bandwidth.
+  /// Requires: several ranks; expect_used().
   [[nodiscard]] prefetch::Interconnect interconnect() const;
   /// The division for the first rank; all ranks have the same graph.
   [[nodiscard]] OptimizerDivision division() const {

@@ -308,7 +308,8 @@ PlanningOptions TrainingFlags::planning() const {
           .update = plan.update_rule(memory.planned_mode()),
           .sub_batch = sub_batch.text,
           .plan_file = plan_file,
-          .times = {.file = profile_file, .cache = cache.folder(), .adds_to_cache = !is_dry_run}};
+          .times = TimesOptions{
+              .file = profile_file, .cache = cache.folder(), .adds_to_cache = !is_dry_run}};
 }
 
 // Takes the number of classes from a folder of images if the network does not define it.

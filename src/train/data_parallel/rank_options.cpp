@@ -7,10 +7,9 @@
 
 namespace spillway {
 
-ShardedBatch shard_batch(const RankOptions& options, std::size_t batch) {
-  um::expects(options.shards.has_value(), "a batch that is sharded");
+void expect_whole_shards(const RankOptions& options, std::size_t batch) {
   const Communicator& communicator = options.communicator;
-  const std::size_t shards = *options.shards;
+  const std::size_t shards = options.shards.value();
   if (shards == 0 || batch % shards != 0) {
     throw um::Error{"a batch of " + std::to_string(batch) + " cannot be cut into " +
                     std::to_string(shards) + " equal shards; give --shards that divide --batch"};
@@ -20,6 +19,13 @@ ShardedBatch shard_batch(const RankOptions& options, std::size_t batch) {
                     std::to_string(communicator.size()) +
                     " ranks without work; give more --shards, or start fewer ranks"};
   }
+}
+
+ShardedBatch shard_batch(const RankOptions& options, std::size_t batch) {
+  um::expects(options.shards.has_value(), "a batch that is sharded");
+  expect_whole_shards(options, batch);
+  const Communicator& communicator = options.communicator;
+  const std::size_t shards = *options.shards;
   return {.batch = batch,
           .tree = ShardTree{shards},
           .own = shards_of_rank(shards, communicator.size(), communicator.rank()),

@@ -48,8 +48,11 @@ struct RankOptions {
   }
 };
 
-/// Returns the part of a batch that this rank trains. Requires: shards. Throws: um::Error, one
-/// sentence for the user, where the batch cannot be cut into them, or a rank would have none.
+/// Throws: um::Error, one sentence for the user, when the batch cannot be cut into the shards, or a
+/// rank would have none. Requires: shards.
+void expect_whole_shards(const RankOptions& options, std::size_t batch);
+
+/// Returns the part of a batch that this rank trains. Requires: shards. Throws: likewise.
 [[nodiscard]] ShardedBatch shard_batch(const RankOptions& options, std::size_t batch);
 
 }  // namespace spillway
