@@ -52,7 +52,8 @@ struct RankOptions {
 /// rank would have none. Requires: shards.
 void expect_whole_shards(const RankOptions& options, std::size_t batch);
 
-/// Returns the part of a batch that this rank trains. Requires: shards. Throws: likewise.
+/// Returns the part of a batch that this rank trains. Requires: shards. Throws: as
+/// expect_whole_shards().
 [[nodiscard]] ShardedBatch shard_batch(const RankOptions& options, std::size_t batch);
 
 }  // namespace spillway
