@@ -52,7 +52,7 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
   expect_same_start();
   broadcast(communicator(), is_saved_);
   open_folder(/*must_be_new=*/false);
-  plan();
+  plan_steps();
   expect_going_on();
   open_folder(/*must_be_new=*/true);  // a training that is refused leaves no folder behind
   warn_of_schedule();
@@ -345,7 +345,7 @@ void Trainer::open_folder(bool must_be_new) {
 }
 
 // Cuts the batch, and plans its steps: by files, by what the checkpoint kept, or anew.
-void Trainer::plan() {
+void Trainer::plan_steps() {
   steps_.cut_batch();
   expect_values_to_normalize(options().network, options().step.batch, workload().sub_batches());
   const std::string& file = options().planning.plan_file;

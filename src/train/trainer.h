@@ -104,7 +104,7 @@ class Trainer {
   [[nodiscard]] TensorSource start_values() const;
   void open_folder(bool must_be_new);
   void go_on_from(const ChosenCheckpoint& chosen);
-  void plan();
+  void plan_steps();
   [[nodiscard]] KeptPlans kept_plans() const;
   void warn_of_schedule();
   void start();

@@ -8,6 +8,7 @@
 #include "prefetch/files/json.h"
 #include "src/io/file_digest.h"
 #include "src/train/checkpoint/settings.h"
+#include "um/files/folder.h"
 #include "um/text/wording.h"
 
 namespace spillway {
