@@ -108,18 +108,22 @@ void JsonFile::expect_format(const std::string& format, std::uint64_t version) c
   }
 }
 
+std::string json_text(const nlohmann::json& value, int indent) {
+  constexpr bool kEscapesAll = false;
+  return value.dump(indent, ' ', kEscapesAll, nlohmann::json::error_handler_t::replace);
+}
+
 nlohmann::json as_utf8(const nlohmann::json& value) {
-  return nlohmann::json::parse(
-      value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  return nlohmann::json::parse(json_text(value));
 }
 
 void write_json(const nlohmann::json& value, const std::string& path) {
   if (path == "-") {
-    std::cout << value.dump() << std::endl;
+    std::cout << json_text(value) << std::endl;
     if (!std::cout) throw um::Error{"cannot write to standard output"};
     return;
   }
-  um::write_output(path, value.dump(1) + '\n');
+  um::write_output(path, json_text(value, 1) + '\n');
 }
 
 void expect_known_keys(const nlohmann::json& object, const JsonView& place,

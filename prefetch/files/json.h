@@ -62,11 +62,14 @@ class JsonFile {
   nlohmann::json value_;
 };
 
-/// Returns `value` with invalid UTF-8 bytes replaced by U+FFFD: file names may have any bytes, and
-/// write_json() requires UTF-8.
+/// Returns `value` as JSON text, on one line unless `indent` is 0 or more. Replaces invalid UTF-8
+/// bytes by U+FFFD, as file names may have any bytes.
+[[nodiscard]] std::string json_text(const nlohmann::json& value, int indent = -1);
+
+/// Returns `value` with invalid UTF-8 bytes replaced as json_text() does.
 [[nodiscard]] nlohmann::json as_utf8(const nlohmann::json& value);
 
-/// Writes `value` to `path` ("-": standard output), as um::write_output() does.
+/// Writes json_text() of `value` to `path` ("-": standard output), as um::write_output() does.
 /// Throws: um::Error when that fails.
 void write_json(const nlohmann::json& value, const std::string& path);
 

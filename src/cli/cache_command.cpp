@@ -53,8 +53,7 @@ void show_cache(const std::string& path) {
   if (path.empty()) return;
   nlohmann::json list = nlohmann::json::array();
   for (const KeptProfiles::Entry& entry : entries) list.push_back(to_json(entry));
-  prefetch::write_json(prefetch::as_utf8({{"folder", kept.folder().string()}, {"profiles", list}}),
-                       path);
+  prefetch::write_json({{"folder", kept.folder().string()}, {"profiles", list}}, path);
 }
 
 }  // namespace

@@ -224,7 +224,7 @@ class Predicting {
           fmt::format(" (label {})", image.label));
     });
     tell_broken(opened);
-    write(prefetch::as_utf8(data->name()));
+    write(data->name());
   }
 
   void of_files() {
@@ -234,7 +234,7 @@ class Predicting {
     make_ready_for(*files.samples);
     const auto take = [&](const JudgedImage& image) {
       const std::string& path = paths.at(image.index);
-      add({{"file", prefetch::as_utf8(path)}}, path, image, "");
+      add({{"file", path}}, path, image, "");
     };
     try {
       judge(*files.samples, take);

@@ -189,8 +189,8 @@ class Sampling {
     json result{{"network", trained_.network.name},
                 {"step", step()},
                 {"averaged", has_averages()},
-                {"prompt", prefetch::as_utf8(flags_.prompt)},
-                {"text", prefetch::as_utf8(text_)},  // a token may be part of a character
+                {"prompt", flags_.prompt},
+                {"text", text_},  // a token may be part of a character
                 {"tokens", tokens_},
                 {"temperature", flags_.sampling.temperature},
                 {"top_k", nullptr},

@@ -144,7 +144,7 @@ void KeptProfiles::keep(const ProfileKey& key, const std::string& title, const W
       {"profiles", std::move(list)}};
   const um::Folder folder = um::Folder::make(folder_);
   um::ReplacedFile file{folder, path_of(key).filename().string()};
-  const std::string text = prefetch::as_utf8(value).dump() + "\n";
+  const std::string text = prefetch::json_text(value) + "\n";
   file.write(std::as_bytes(std::span{text}));
   file.commit();
   const std::vector<fs::path> all = files();
@@ -192,8 +192,8 @@ std::size_t KeptProfiles::clear() const {
 }
 
 fs::path KeptProfiles::path_of(const ProfileKey& key) const {
-  return folder_ / fmt::format("{:016x}{}",
-                               prefetch::fingerprint(prefetch::as_utf8(key.facts).dump()), kEnding);
+  return folder_ /
+         fmt::format("{:016x}{}", prefetch::fingerprint(prefetch::json_text(key.facts)), kEnding);
 }
 
 // The newest first.

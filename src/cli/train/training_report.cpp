@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "prefetch/files/json.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/terminal/terminal.h"
 #include "src/report/training_log.h"
@@ -140,7 +141,7 @@ JsonLines::JsonLines(const std::string& path, bool goes_on) : path_{path} {
 void JsonLines::write(const nlohmann::json& object) {
   if (path_.empty()) return;
   std::ostream& out = path_ == "-" ? std::cout : file_;
-  out << object.dump() << std::endl;
+  out << prefetch::json_text(object) << std::endl;
   if (!out) {
     throw um::system_error("cannot write " + (path_ == "-" ? "to standard output" : path_), errno);
   }

@@ -97,6 +97,8 @@ TEST(WriteJson, WritesWhatJsonFileReadsAndSaysWhenItCannot) {
   const std::string path = folder.file("a.json");
   write_json({{"a", 1}}, path);
   EXPECT_EQ(JsonFile{path}.root().at("a").integer(), 1U);
+  write_json({{"folder", "f\xFFr"}}, path);  // names of files may be no UTF-8
+  EXPECT_EQ(JsonFile{path}.root().at("folder").string(), "f\uFFFDr");
   const auto nowhere = [] {
     write_json(1, "/nowhere/a");
     return 0;

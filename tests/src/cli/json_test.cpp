@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -77,6 +78,16 @@ TEST(TrainJson, IsALineAStepAndASummary) {
 }
 
 // The summary equals the sum of all steps' lines.
+TEST(TrainJson, NamesAFolderThatIsNoUtf8) {
+  const TemporaryFolder folder;
+  const std::string odd = folder.file("f\xFFr");
+  std::filesystem::create_directory(odd);
+  const Arguments training = small_training({"--budget min --json - --far", "file:" + odd});
+  expect_strings(summary_of(training), {"far"});
+  const json said = json::parse(succeed({training, "--dry-run"}).output);
+  EXPECT_TRUE(said.at("dry_run").at("far").get<std::string>().ends_with("f\uFFFDr"));
+}
+
 TEST(TrainJson, SummaryAddsUpTheSteps) {
   const Outcome outcome =
       succeed("train --net lenet --batch 8 --steps 4 --budget min --planner on-demand --json -");
