@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -21,6 +22,8 @@
 #include "src/cli/flags/device_flags.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/flags/workload_flags.h"
+#include "src/cli/terminal/help.h"
+#include "src/cli/terminal/terminal.h"
 #include "src/plan/state_choice.h"
 #include "src/plan/workload.h"
 #include "src/program/machine_size_model.h"
@@ -57,8 +60,8 @@ void NetworkDump::write(const nets::CatalogueEntry& entry,
 }
 
 constexpr const char* kClassesNote =
-    "These figures are for the published number of classes. Other subcommands use 10 classes by\n"
-    "default; nets --classes 10 shows the figures for these.\n";
+    "\nThese figures are for the published number of classes. Other subcommands use 10 classes by "
+    "default; nets --classes 10 shows the figures for these.";
 
 // Memory that a network needs at one batch on this machine.
 struct BatchNeed {
@@ -127,38 +130,42 @@ nlohmann::json to_json(const NetworkFacts& facts) {
   return object;
 }
 
+// Prints a paragraph that fits the terminal.
+void print_wrapped(const std::string& text) {
+  constexpr std::size_t kIndent = 2;
+  fmt::print("{}\n", wrapped(text, terminal_width(STDOUT_FILENO), kIndent));
+}
+
 void print_list(const std::vector<NetworkFacts>& all) {
-  std::size_t width = 0;
-  for (const NetworkFacts& facts : all) width = std::max(width, facts.network.name.size());
-  fmt::print("{:<{}} {:>12} {:>8} {:>12} {:>12} {:>9} {:>12} {:>12} {:>12}\n", "name", width,
-             "input", "classes", "parameters", "saved/input", "GFLOP", "min, b1", "min, b32",
-             "all near, b32");
+  std::vector<TableLine> lines{{"name", "input", "classes", "parameters", "saved/input", "GFLOP",
+                                "min, b1", "min, b32", "all near, b32"}};
   for (const NetworkFacts& facts : all) {
-    fmt::print("{:<{}} {:>12} {:>8} {:>12} {:>12} {:>9.3f} {:>12} {:>12} {:>12}\n",
-               facts.network.name, width, nets::to_string(facts.network.input()),
-               facts.network.classes(), facts.parameters, um::to_string(facts.saved_activations),
-               facts.forward_flops * 1e-9, um::to_string(facts.needs.front().need.smallest),
-               um::to_string(facts.needs.back().need.smallest),
-               um::to_string(facts.needs.back().need.resident));
+    lines.push_back({facts.network.name, nets::to_string(facts.network.input()),
+                     std::to_string(facts.network.classes()), std::to_string(facts.parameters),
+                     um::to_string(facts.saved_activations),
+                     fmt::format("{:.3f}", facts.forward_flops * 1e-9),
+                     um::to_string(facts.needs.front().need.smallest),
+                     um::to_string(facts.needs.back().need.smallest),
+                     um::to_string(facts.needs.back().need.resident)});
   }
-  fmt::print("\nThe last rows are examples of families, whose names give their sizes:\n");
+  fmt::print("{}\n", text_tables(lines, terminal_width(STDOUT_FILENO)));
+  print_wrapped("The last rows are examples of families, whose names give their sizes:");
   for (const nets::NetworkFamily& family : nets::network_families()) {
-    fmt::print("{}: {}, as {}\n", family.form, family.what, family.example);
+    print_wrapped(fmt::format("{}: {}, as {}", family.form, family.what, family.example));
   }
-  fmt::print(
-      "A name that ends in .net is a network file; spillway nets lenet --dump my.net writes an\n"
-      "example.\n");
+  print_wrapped(
+      "A name that ends in .net is a network file; spillway nets lenet --dump my.net writes an "
+      "example.");
 }
 
 void print_one(const NetworkFacts& facts) {
   const bool is_of_text = facts.network.reads_text();
-  fmt::print(
-      "{}: {}\n{} {}, {} parameters, {} saved for the way back and {:.3f} GFLOP forward {} of {}"
-      "\n\n",
+  print_wrapped(fmt::format(
+      "{}: {}\n{} {}, {} parameters, {} saved for the way back and {:.3f} GFLOP forward {} of {}\n",
       facts.network.name, facts.description, facts.network.classes(),
       is_of_text ? "tokens in the vocabulary" : "classes", facts.parameters,
       um::to_string(facts.saved_activations), facts.forward_flops * 1e-9,
-      is_of_text ? "a text" : "an image", nets::to_string(facts.network.input()));
+      is_of_text ? "a text" : "an image", nets::to_string(facts.network.input())));
   fmt::print("{:>6} {:>16} {:>16}\n", "batch", "smallest budget", "all near");
   for (const BatchNeed& at : facts.needs) {
     fmt::print("{:>6} {:>16} {:>16}\n", at.batch, um::to_string(at.need.smallest),
@@ -237,7 +244,7 @@ void list(const NetsFlags& flags) {
   }
   const bool is_of_text = !flags.name.empty() && all.front().network.reads_text();
   if (!flags.sizes.classes && !is_of_text && !nets::is_network_file(flags.name)) {
-    fmt::print("\n{}", kClassesNote);
+    print_wrapped(kClassesNote);
   }
 }
 

@@ -93,7 +93,7 @@ spillway_test(cli_tests
   TIMEOUT 300 ASAN
   NOT_SANITIZED BadBudget.TooSmall* BenchTraining.* BitIdentity.Holds* BitIdentity.OfR* BitIdentity.OfT*
            BitIdentity.OfV* DryRun.* Evaluated.* FineTuning.*
-           Help.* ImageTraining.* Interrupted* OneAnswer.* KeptTimes.* Killed.* Modes/FarDamage.* NarrowTerminal.* *Json.*
+           Help.* ImageTraining.* Interrupted* OneAnswer.* KeptTimes.* Killed.* Modes/FarDamage.* NarrowTerminal.* NetsTable.* *Json.*
            OneProcessor.* OnnxFiles.* Plan* PredictedFiles.* RamOfTraining.* Restarted.* Resumed.* Sample.*
            StandardStreams.* Sweep* TensorBoard.* TextTraining.* Train* Usage.* WeightsOfFiles.*)
 add_dependencies(cli_tests spillway)

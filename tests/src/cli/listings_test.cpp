@@ -1,10 +1,11 @@
 // The output of `spillway devices` on any machine.
-// `spillway nets --json`: the built-in networks and their needs.
+// `spillway nets`: the built-in networks and their needs.
 #include <gtest/gtest.h>
 
 #include <cstddef>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -95,6 +96,18 @@ TEST(NetsJson, DescribesAMemberOfAFamily) {
   const json net = json_of("nets resnet:1,2,1,1 --json -").front();
   EXPECT_EQ(net.at("name"), "resnet:1,2,1,1");
   EXPECT_EQ(net.at("description"), "ResNet with bottlenecks, 17 layers (after He et al., 2015)");
+}
+
+TEST(NetsTable, FitsTheTerminal) {
+  for (const char* const command : {"nets", "nets llama:1,2,1,64,128,32"}) {
+    std::istringstream output{succeed(command).output};
+    std::vector<std::string> tables;  // first lines
+    for (std::string line; std::getline(output, line);) {
+      EXPECT_LE(line.size(), 80U) << line;
+      if (line.starts_with("name ")) tables.push_back(line);
+    }
+    EXPECT_EQ(tables.size(), command == std::string{"nets"} ? 2U : 0U);
+  }
 }
 
 // A budget from the table must be one that a training can use.
