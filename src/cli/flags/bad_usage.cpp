@@ -5,8 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <regex>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -63,6 +65,11 @@ std::string misspelt_subcommand(const CLI::App& command, const std::string& wron
   for (const CLI::App* const each : command.get_subcommands({})) names.push_back(each->get_name());
   const auto nearest = um::nearest_name(wrong, names);
   const bool is_program = command.get_parent() == nullptr;
+  std::error_code ignored;
+  if (names.size() == 1 && !nearest && std::filesystem::exists(wrong, ignored)) {
+    return fmt::format("{} needs a subcommand; did you mean '{} {} {}'?", short_name_of(command),
+                       command_line_of(command), names.front(), wrong);
+  }
   return fmt::format("{} no subcommand '{}'; {}",
                      is_program ? "there is" : short_name_of(command) + " has", wrong,
                      nearest ? "did you mean '" + *nearest + "'?"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -209,6 +210,29 @@ DatasetPair open_synthetic(const DatasetOptions& options) {
                  options);
 }
 
+// Returns whether a file that can be read has no NUL in its first bytes.
+bool looks_like_text(const std::string& path) {
+  std::string begin(4096, '\0');
+  std::ifstream file{path, std::ios::binary};
+  if (!file) return false;
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  begin.resize(static_cast<std::size_t>(file.gcount()));
+  return begin.find('\0') == std::string::npos;
+}
+
+// Returns "; did you mean images:clothes?" where a folder or text has this name, else nothing.
+std::string meant_by(std::string_view spec) {
+  std::error_code unreadable;
+  const std::filesystem::file_status status = std::filesystem::status(spec, unreadable);
+  if (is_directory(status)) {
+    return "; did you mean " + std::string{kImages} + ":" + std::string{spec} + "?";
+  }
+  if (is_regular_file(status) && looks_like_text(std::string{spec})) {
+    return "; did you mean text:" + std::string{spec} + "?";
+  }
+  return "";
+}
+
 }  // namespace
 
 DatasetPair open_text(std::string_view files, const std::string& tokenizer, TokenTask task) {
@@ -246,16 +270,6 @@ std::string dataset_forms() {
             std::string{row.format} + ")";
   }
   return text;
-}
-
-// Returns "; did you mean images:clothes?" where a folder or file has this name, else nothing.
-std::string meant_by(std::string_view spec) {
-  std::error_code unreadable;
-  const std::filesystem::file_status status = std::filesystem::status(spec, unreadable);
-  if (is_directory(status))
-    return "; did you mean " + std::string{kImages} + ":" + std::string{spec} + "?";
-  if (is_regular_file(status)) return "; did you mean text:" + std::string{spec} + "?";
-  return "";
 }
 
 void expect_data_set(std::string_view spec) {

@@ -165,6 +165,9 @@ TEST_F(BadCheckpoint, IsShownByVerify) {
   std::ifstream{folder_.file("findings.json")} >> findings;
   EXPECT_EQ(findings.at("manifests").at(0).at("verified"), false);
   expect_refused(1, {"checkpoint verify", folder_.file("nowhere")}, {"cannot open the folder"});
+  expect_refused(test::kBadUsage, {"checkpoint", path()},
+                 {"checkpoint needs a subcommand; did you mean 'spillway checkpoint verify " +
+                  path() + "'?\n"});
 }
 
 // Opening a named pipe without a writer would block forever.

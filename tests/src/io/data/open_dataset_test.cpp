@@ -102,6 +102,8 @@ TEST(OpenDataset, SaysWhatAFolderOrAFileMayMean) {
   EXPECT_TRUE(
       said(folder.path()).ends_with("; did you mean images:" + folder.path().string() + "?"));
   EXPECT_TRUE(said(file).ends_with("; did you mean text:" + file + "?"));
+  std::ofstream{file, std::ios::binary} << "no text" << '\0';
+  EXPECT_TRUE(said(file).ends_with(" and tokens:FILE"));
 }
 
 TEST(OpenDataset, AsksForTheFolder) {
