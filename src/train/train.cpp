@@ -28,13 +28,6 @@ void expect_number(float loss, std::uint64_t step) {
                   " is not a number: training has diverged; try a smaller --lr"};
 }
 
-Interrupted stopped_after(std::uint64_t step, bool is_saved) {
-  const std::string number = std::to_string(step);
-  return Interrupted{
-      is_saved ? "the checkpoint is of step " + number + ", and --resume goes on from there"
-               : "step " + number + " was the last; with --checkpoint it would have been saved"};
-}
-
 // Returns nullopt when `is_stopped` returned true meanwhile.
 std::optional<Evaluation> evaluate_unless_stopped(Session& session, const Dataset& data,
                                                   EvaluateOptions options,
@@ -71,10 +64,12 @@ class Progress {
   // Returns whether the training ends early. Throws Interrupted where it is stopped.
   bool end_step(std::uint64_t done) {
     bool is_stopped = is_stopped_();
+    bool lacks_evaluation =
+        events_.on_evaluation && is_evaluation_due(options_, data_, session_.batch(), done);
     AfterEvaluation wish = AfterEvaluation::kGoOn;
-    if (!is_stopped && events_.on_evaluation &&
-        is_evaluation_due(options_, data_, session_.batch(), done)) {
+    if (!is_stopped && lacks_evaluation) {
       const std::optional<AfterEvaluation> wanted = evaluate_after(done);
+      lacks_evaluation = !wanted;
       wish = wanted.value_or(wish);
       const bool goes_on = done < last_ && wish != AfterEvaluation::kEnd;
       is_stopped = !wanted || (goes_on && is_stopped_());
@@ -82,20 +77,32 @@ class Progress {
     const bool is_due = done % checkpoint_interval() == 0 || done == last_ || is_stopped ||
                         wish != AfterEvaluation::kGoOn;
     if (is_due && events_.on_checkpoint) events_.on_checkpoint(done);
-    if (is_stopped) throw stopped_after(done, events_.on_checkpoint != nullptr);
+    if (is_stopped) throw stopped_after(done, lacks_evaluation);
     return wish == AfterEvaluation::kEnd;
   }
 
   // The evaluation that a training before was stopped in. Returns and throws as end_step().
   bool evaluate_late(std::uint64_t done) {
     const std::optional<AfterEvaluation> wish = evaluate_after(done);
-    if (!wish) throw stopped_after(done, events_.on_checkpoint != nullptr);
+    if (!wish) throw stopped_after(done, /*lacks_evaluation=*/true);
     const bool is_due = *wish != AfterEvaluation::kGoOn || done >= last_;
     if (is_due && events_.on_checkpoint) events_.on_checkpoint(done);
     return *wish == AfterEvaluation::kEnd;
   }
 
  private:
+  // Says what is left of a training that is stopped after step `done`.
+  [[nodiscard]] Interrupted stopped_after(std::uint64_t done, bool lacks_evaluation) const {
+    const std::string number = std::to_string(done);
+    if (!events_.on_checkpoint) {
+      return Interrupted{"step " + number +
+                         " was the last; with --checkpoint it would have been saved"};
+    }
+    const std::string saved = "the checkpoint is of step " + number + ", ";
+    if (done < last_) return Interrupted{saved + "and --resume goes on from there"};
+    return Interrupted{saved + (lacks_evaluation ? "the last one, and --resume evaluates it"
+                                                 : "the last one: nothing is left to train")};
+  }
   // Returns nullopt when it is stopped meanwhile.
   std::optional<AfterEvaluation> evaluate_after(std::uint64_t done) {
     const auto evaluation = evaluate_unless_stopped(

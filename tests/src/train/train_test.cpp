@@ -103,6 +103,27 @@ TEST_F(Train, IsStoppedInAnEvaluation) {
   EXPECT_EQ(saved, Steps{3});
 }
 
+TEST_F(Train, SaysWhatIsLeftWhereItIsStopped) {
+  struct Stop {
+    TrainOptions options;
+    int call = 0;
+    std::string left;
+  };
+  for (const auto& [options, call, left] :
+       {Stop{{.steps = 4, .evaluate_every = 0}, 3, "and --resume goes on from there"},
+        Stop{{.steps = 3, .evaluate_every = 0}, 3, "the last one: nothing is left to train"},
+        Stop{{.steps = 3}, 3, "the last one, and --resume evaluates it"},
+        Stop{{.steps = 3}, 4, "the last one, and --resume evaluates it"}}) {  // while it evaluates
+    is_stopped = [calls = 0, last = int{call}]() mutable { return ++calls == last; };
+    try {
+      train(options);
+      ADD_FAILURE() << "nothing stopped it";
+    } catch (const Interrupted& interrupted) {
+      EXPECT_EQ(interrupted.what(), "the checkpoint is of step 3, " + left);
+    }
+  }
+}
+
 // The same however often it stops: the rate is a function of the step. Halved every two steps.
 TEST_F(Train, FollowsItsScheduleAlsoWhenItGoesOn) {
   const LearningRateOptions halving{
