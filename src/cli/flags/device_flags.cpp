@@ -105,6 +105,10 @@ bool has_nvidia_driver() {
   return true;
 }
 
+bool is_host(const std::string& device) {
+  return device == "host" || (device == "auto" && usable_gpus() == 0);
+}
+
 const CudaPlugin& load_cuda_side() {
   const std::string file = "libspillway_cuda.so";
   void* const library = um::load_plug_in(

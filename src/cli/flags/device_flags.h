@@ -20,6 +20,10 @@ namespace spillway::cli {
 /// True where an NVIDIA driver is installed; says nothing about a GPU.
 [[nodiscard]] bool has_nvidia_driver();
 
+/// Returns whether `device`, as --device says it, means the host here: auto does where there is no
+/// GPU of use.
+[[nodiscard]] bool is_host(const std::string& device);
+
 /// Loads the CUDA side, libspillway_cuda.so, from beside the program, from where it is installed,
 /// or from where the system looks for libraries; it stays loaded to the end of the process. Throws:
 /// um::Error, one sentence that says what to do, when it is not there, cannot be loaded, or is of

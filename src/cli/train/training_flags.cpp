@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "nets/text/network_file.h"
+#include "src/cli/flags/device_flags.h"
 #include "src/cli/flags/flag_values.h"
 #include "src/cli/flags/workload_flags.h"
+#include "src/cli/terminal/terminal.h"
 #include "src/cli/train/training_report.h"
 #include "src/io/data/open_dataset.h"
 #include "src/io/onnx/onnx_model.h"
@@ -348,10 +350,13 @@ void TrainingFlags::restore_planning(const CLI::App& command, const KeptPlanning
   // A budget for moves is not one for a run without any.
   const bool stays_resident = kept.mode == "resident";
   if (memory.memory != "resident" || stays_resident) keep("--budget", plan.budget, kept.budget);
-  const bool is_host = device.device == "host" || device.device == "auto";
-  if (command.count("--far") == 0 && is_host && kept.device.starts_with("host")) {
-    memory.restore_far_folder(kept.far_folder);  // unified memory of a GPU has no far file
-  }
+  if (command.count("--far") > 0 || kept.far_folder.empty()) return;
+  if (!kept.device.starts_with("host")) return;
+  if (is_host(device.device)) return memory.restore_far_folder(kept.far_folder);
+  tell(
+      "note: the checkpoint's far memory was a file in {}; that of a GPU is RAM, unless --memory "
+      "copy --far file:DIR is given\n",
+      kept.far_folder);
 }
 
 // Restores flags that are part of the state, or exclude parts of it; these cannot change.

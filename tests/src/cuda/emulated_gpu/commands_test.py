@@ -7,7 +7,7 @@ import struct
 import tempfile
 import unittest
 
-from emulated_runs import PROGRAM, call, profile, start, train, train_on_host, words
+from emulated_runs import EXACT, PROGRAM, call, profile, start, train, train_on_host, words
 from families import FAMILIES
 
 LENET = "--net lenet --batch 32"
@@ -99,6 +99,19 @@ class Commands(unittest.TestCase):
         self.assertEqual(run.status, 0, run.story())
         self.assertIn("emulated GPU, a test double", run.errors)
         self.assertIn("the batch is cut as for the machine 'a100'", run.errors)
+
+    def test_train_goes_on_without_the_far_file_of_the_host(self):
+        drivers = self.saved.parent
+        (drivers / "libcuda.so.1").symlink_to(PROGRAM.parent / "libnccl.so.2")  # any library
+        finds_driver = ("env", f"LD_LIBRARY_PATH={PROGRAM.parent}:{drivers}")
+        flags = words(LENET, EXACT, "--eval-every 0 --checkpoint", self.saved)
+        run = start(words(flags, "--device host --steps 1 --memory managed --budget min+50% --far",
+                          f"file:{drivers}"))
+        self.assertEqual(run.status, 0, run.story())
+        run = start(words(flags, "--device auto --steps 2 --resume"), launcher=finds_driver)
+        self.assertEqual(run.status, 0, run.story())
+        self.assertIn("note: the checkpoint's far memory was a file in ", run.errors)
+        self.assertIn("emulated GPU, a test double", run.errors)
 
     def test_train_reads_images_of_bytes(self):
         folder = self.saved.with_name("digits")
