@@ -44,7 +44,7 @@ class EvaluationSums {
     if (count_ == 0) throw um::Error{"no sample of the test split has a label, or can be read"};
     Evaluation result{.loss = loss_ / count_, .accuracy = correct_ / count_};
     if (!has_judged_) return result;
-    result.top5 = near_ / count_;
+    if (static_cast<float>(classes_) > kTopRanks) result.top5 = near_ / count_;
     result.confusion = confusion_;
     return result;
   }

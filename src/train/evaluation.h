@@ -19,7 +19,7 @@ struct Evaluation {
   double loss = 0;      ///< mean over the samples: the images, or the pixels that have a label
   double accuracy = 0;  ///< part of the samples whose prediction was right
   /// Part of the images whose label is among the five likeliest classes; nothing where an image has
-  /// several labels.
+  /// several labels, and where there are no more than five classes.
   std::optional<double> top5 = {};
   /// Images by label and prediction, row by row: of such images, and where it was asked for.
   std::vector<std::uint64_t> confusion = {};

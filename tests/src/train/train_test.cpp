@@ -148,6 +148,10 @@ TEST_F(Train, LearnsTheImagesItSees) {
   EXPECT_LT(evaluate(training.session, *data.train).loss, before / 2);
 }
 
+TEST_F(Train, TellsNoTopFiveOfThreeClasses) {
+  EXPECT_FALSE(evaluate(training.session, *data.test).top5.has_value());
+}
+
 TEST(Evaluating, TakesTheFirstFiveRanksAsNear) {
   constexpr std::size_t kTwelve = 12;
   nets::Builder net{"twelve classes", kImage};
