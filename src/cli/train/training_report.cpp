@@ -337,7 +337,10 @@ void TrainingReport::print(const TrainingSummary& summary, const std::string& pr
        um::count_of(counters.evictions, "eviction"));
   const std::optional<um::Bytes> of_cgroup = um::peak_of_cgroup();
   tell("RAM of the process at most {}{}\n", um::to_string(um::peak_resident_memory()),
-       of_cgroup ? ", of its cgroup " + um::to_string(*of_cgroup) : "");
+       of_cgroup ? fmt::format("; of its cgroup {} since that was made, other processes and file "
+                               "pages included",
+                               um::to_string(*of_cgroup))
+                 : "");
   if (counters.refused_hints > 0) {
     tell("{} not prefetched for want of near memory\n",
          um::count_of(counters.refused_hints, "page"));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "um/bytes.h"
+#include "um/machine/available_memory.h"
 
 namespace spillway::cli {
 namespace {
@@ -46,6 +47,13 @@ TEST(TrainingReport, SaysWhatWasLearned) {
   EXPECT_EQ(printed(summary).find("loss 0.01271 (test 99.2 %)\n"), 0U);
   summary.steps_run = 0;
   EXPECT_EQ(printed(summary).find("0 steps, "), 0U);
+}
+
+TEST(TrainingReport, SaysThatACgroupHasOtherProcesses) {
+  const std::string said = printed(trained(1, milliseconds{1}, milliseconds{1}));
+  EXPECT_EQ(said.find("other processes and file pages included\n") != std::string::npos,
+            um::peak_of_cgroup().has_value())
+      << said;
 }
 
 // A wrong prediction is explained only where the steps tell why.
