@@ -12,9 +12,16 @@
 
 namespace spillway {
 
+namespace {
+
+// A training goes on from a checkpoint only with all files that its data set had.
+constexpr const char* kAdvice = ", or use --on-broken skip (with --resume, only the latter)";
+
+}  // namespace
+
 void BrokenFiles::add(const std::string& sentence) {
   if (rule_ == OnBroken::kStop) {
-    throw um::Error{sentence + "; remove it, or use --on-broken skip"};
+    throw um::Error{sentence + "; remove it" + kAdvice};
   }
   const std::lock_guard lock{mutex_};
   if (all_.insert(sentence).second) new_.push_back(sentence);
@@ -24,7 +31,7 @@ void BrokenFiles::expect_none() const {
   constexpr std::size_t kMostNamed = 10;
   const std::lock_guard lock{mutex_};
   if (all_.empty()) return;
-  if (all_.size() == 1) throw um::Error{*all_.begin() + "; remove it, or use --on-broken skip"};
+  if (all_.size() == 1) throw um::Error{*all_.begin() + "; remove it" + kAdvice};
   std::string sentence = std::to_string(all_.size()) + " files are broken: ";
   std::size_t named = 0;
   for (const std::string& each : all_) {
@@ -35,7 +42,7 @@ void BrokenFiles::expect_none() const {
     const std::size_t others = all_.size() - kMostNamed;
     sentence += "and " + std::to_string(others) + (others == 1 ? " other; " : " others; ");
   }
-  throw um::Error{sentence + "remove them, or use --on-broken skip"};
+  throw um::Error{sentence + "remove them" + kAdvice};
 }
 
 std::vector<std::string> BrokenFiles::take_new() {

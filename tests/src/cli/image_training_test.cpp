@@ -177,6 +177,21 @@ TEST_F(ImageTraining, StopsAtABrokenImageOrSkipsIt) {
   EXPECT_NE(skipped.output.find("\"broken_files\":1"), std::string::npos);
 }
 
+// Its header is whole, so that it is found in a step.
+TEST_F(ImageTraining, GoesOnWhereAnImageIsCutShort) {
+  FileContent cut = golden_image("usual.jpg");
+  cut.resize(cut.size() / 2);
+  tree_.add("train/cat/3.jpg", cut);
+  const TemporaryFolder folder;
+  const Arguments kept =
+      training({"--steps 9 --checkpoint-every 1 --checkpoint", folder.file("run")});
+  const Outcome stopped = run_spillway(kept);
+  EXPECT_EQ(stopped.exit_code, kFailure);
+  expect_parts(stopped.errors, {"/train/cat/3.jpg is cut short; remove it, or use --on-broken skip "
+                                "(with --resume, only the latter)\n"});
+  succeed({kept, "--resume auto --on-broken skip"});
+}
+
 TEST_F(ImageTraining, NamesAllBrokenFilesBeforeItMeasures) {
   const FileContent text{'N', 'o', 'n', 'e'};
   for (const char* const name : {"train/dog/7.jpg", "train/cat/8.png", "val/cat/9.jpg"}) {

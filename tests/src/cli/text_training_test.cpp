@@ -226,9 +226,9 @@ TEST_F(FineTuning, GoesOnByTheRecipeThatItBeganWith) {
 // The weights are still finite, but their outputs are not.
 TEST_F(FineTuning, SaysThatAnEvaluationDiverged) {
   const std::string sentence = "warning: the loss of the evaluation is not a number";
-  const Outcome outcome = run_spillway(training(
-      {"--classes 6 --steps 1 --eval-every 1 --lr 1e20 --keep-best --json - --checkpoint",
-       file("run")}));
+  const Outcome outcome = run_spillway(
+      training({"--classes 6 --steps 1 --eval-every 1 --lr 1e20 --keep-best --json - --checkpoint",
+                file("run")}));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
   expect_parts(outcome.errors, {sentence, "try a smaller --lr"});
   EXPECT_TRUE(summary_of(outcome).at("test_loss").is_null());

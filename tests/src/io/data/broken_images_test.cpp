@@ -95,12 +95,14 @@ class BrokenImages : public testing::TestWithParam<BrokenKind> {
   }
 };
 
+const std::string kAdvice = ", or use --on-broken skip (with --resume, only the latter)";
+
 TEST_P(BrokenImages, GetASentenceOrAreCountedAndSkipped) {
   const long before = peak_memory();
   if (kind().fate == Fate::kSkipped) {
     const std::string sentence = stop_sentence();
     expect_named(sentence);
-    EXPECT_TRUE(sentence.ends_with("; remove it, or use --on-broken skip")) << sentence;
+    EXPECT_TRUE(sentence.ends_with("; remove it" + kAdvice)) << sentence;
     EXPECT_EQ(std::ranges::count(sentence, '\n'), 0) << sentence;
     if (const std::string look = look_sentence(); look != "accepted") expect_named(look);
     expect_counted_once();
@@ -159,12 +161,11 @@ TEST(BrokenFolder, HasAllItsBrokenFilesNamedBeforeAnyIsRead) {
   const auto look = [](const DatasetPair& data, const LookedAt& sets) {
     return refusal([&] { expect_whole_files(data, sets, {}); });
   };
-  const std::string advice = "remove them, or use --on-broken skip";
+  const std::string advice = "remove them" + kAdvice;
   const DatasetPair data = open(tree);
   EXPECT_EQ(look(data, {}), "3 files are broken: " + in_train + named("val/cat/10.jpg") + advice);
   EXPECT_EQ(look(data, {.test = false}), "2 files are broken: " + in_train + advice);
-  EXPECT_EQ(look(data, {.train = false}),
-            named("val/cat/10.jpg") + "remove it, or use --on-broken skip");
+  EXPECT_EQ(look(data, {.train = false}), named("val/cat/10.jpg") + "remove it" + kAdvice);
   EXPECT_EQ(look(open(tree, OnBroken::kSkip), {}), "accepted");
 
   tree.add("train/cat/empty.png", {});  // found when the folder is opened
