@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "src/cli/flags/flag_values.h"
+#include "src/cli/plan_figures.h"
 #include "src/cli/terminal/terminal.h"
 #include "src/io/data/open_dataset.h"
 #include "um/text/wording.h"
@@ -143,10 +144,10 @@ void EvaluationFlags::describe(const Evaluator& evaluator, const Dataset& sample
   tell("{} of step {} on {}, {}\n", evaluator.trained().network.name,
        evaluator.trained().checkpoint.manifest.checkpoint.step, samples.name(),
        um::count_of(samples.size(), "sample"));
-  tell("{}; {}; budget {} (smallest feasible {}, all near {})\n",
-       evaluator.context().backend->description(), evaluator.session().memory_description(),
-       um::to_string(evaluator.plans().budget), um::to_string(evaluator.steps().need().smallest),
-       um::to_string(evaluator.steps().need().resident));
+  tell(
+      "{}; {}; budget {} ({})\n", evaluator.context().backend->description(),
+      evaluator.session().memory_description(), um::to_string(evaluator.plans().budget),
+      describe_need(evaluator.steps().need(), evaluator.steps().memory() == MemoryMode::kResident));
   if (evaluator.steps().has_spilled()) {
     tell("far memory is in a file, as RAM has no room for near and far memory\n");
   }

@@ -156,6 +156,12 @@ std::string describe_places(const json& use) {
                      bytes("extent_bytes"), bytes("arena_bytes"));
 }
 
+std::string describe_need(const prefetch::NearNeed& need, bool is_resident) {
+  return is_resident ? "smallest feasible: all near, " + um::to_string(need.resident)
+                     : fmt::format("smallest feasible {}, all near {}",
+                                   um::to_string(need.smallest), um::to_string(need.resident));
+}
+
 void print_figures(const json& figures) {
   const auto bytes = [&](const char* key) {
     return um::to_string(Bytes{figures.at(key).get<std::uint64_t>()});
@@ -164,8 +170,11 @@ void print_figures(const json& figures) {
     return duration_text(um::Nanoseconds{std::llround(1e9 * seconds.get<double>())});
   };
   fmt::print("  profile          {}\n", figures.at("profile").get<std::string>());
-  fmt::print("  budget           {} (smallest feasible {}, all near {})\n", bytes("budget_bytes"),
-             bytes("min_budget_bytes"), bytes("resident_bytes"));
+  prefetch::NearNeed need;
+  need.resident = Bytes{figures.at("resident_bytes").get<std::uint64_t>()};
+  need.smallest = Bytes{figures.at("min_budget_bytes").get<std::uint64_t>()};
+  fmt::print("  budget           {} ({})\n", bytes("budget_bytes"),
+             describe_need(need, figures.at("memory") == "resident"));
   if (figures.at("sub_steps") > 1) {
     fmt::print("  sub-batches      {} of {}\n", figures.at("sub_steps").get<std::size_t>(),
                um::count_of(figures.at("sub_batch").get<std::size_t>(), "image"));

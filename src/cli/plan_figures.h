@@ -29,6 +29,10 @@ void add_paleo(const prefetch::Answer& answer, const PlanSubject& subject, nlohm
 /// Returns "fixed places in 1.20 GiB of 1.25 GiB" for people. `use` comes from places_json().
 [[nodiscard]] std::string describe_places(const nlohmann::json& use);
 
+/// Returns "smallest feasible 433 KiB, all near 1.22 MiB", of `need`. A run that moves nothing
+/// (`is_resident`) has no smaller budget than all near.
+[[nodiscard]] std::string describe_need(const prefetch::NearNeed& need, bool is_resident);
+
 /// Prints the figures for people, one per line; for sub-batches also their number.
 void print_figures(const nlohmann::json& figures);
 

@@ -189,9 +189,9 @@ class Description {
     describe_ranks();
     describe_sub_batches();
     const prefetch::NearNeed need = trainer_.need();
-    tell("{}; budget {} (smallest feasible {}, all near {}{})\n",
-         trainer_.session().memory_description(), um::to_string(trainer_.plans().budget),
-         um::to_string(need.smallest), um::to_string(need.resident),
+    tell("{}; budget {} ({}{})\n", trainer_.session().memory_description(),
+         um::to_string(trainer_.plans().budget),
+         describe_need(need, trainer_.memory() == MemoryMode::kResident),
          need.peak_with_workspace == need.resident
              ? ""
              : fmt::format(", with room for any algorithm {}",

@@ -223,6 +223,15 @@ TEST(PlanTable, GivesTimesInUnitsThatSuitThem) {
   EXPECT_TRUE(bound.ends_with(" s)")) << bound;
 }
 
+TEST(PlanTable, HasNoSmallerBudgetWhereNothingMoves) {
+  const auto budget = [](const Arguments& memory) {
+    return line_with(succeed({"plan --net lenet --batch 8 --budget 100%", memory}).output,
+                     "budget ");
+  };
+  expect_parts(budget("--memory managed"), {"(smallest feasible ", " KiB, all near 1."});
+  expect_parts(budget("--memory resident"), {"(smallest feasible: all near, 1."});
+}
+
 const Arguments kPlanLenet = "plan --net lenet --batch 64 --machine v100";
 
 json plan_lenet(const Arguments& more) { return json_of({kPlanLenet, more, "--json -"}); }
