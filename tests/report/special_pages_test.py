@@ -145,6 +145,15 @@ class BadFiles(Page):
         self.run_script("document.querySelector('#missing').scrollIntoView()")
         self.keep_picture("bad_files")
 
+    def test_say_on_demand_how_to_get_what_is_missing(self):
+        self.assert_shows("Every planner, executed")
+        shown = self.run_script("return document.body.innerText")
+        self.assertNotIn("spillway bench planners", shown)
+        self.run_script(
+            "for (const details of document.querySelectorAll('details')) details.open = true"
+        )
+        self.assert_shows("spillway bench planners")
+
 
 class LongStep(Page):
     files = {"step": sample_timeline.timeline(tasks=10000)}

@@ -75,33 +75,41 @@ function planSection() {
                    bytesText(plan.offload_bytes), bytesText(plan.prefetch_bytes)])));
 }
 
-// What this page could show, and does not have.
+// What this page could show, and does not have: a short row each, which opens to a command. All are
+// open where there is nothing else.
 function missingSection() {
-  const missing = [];
-  const lacks = (isThere, what, command) => {
-    if (!isThere) missing.push(h("li", {}, what, h("br"), h("code", {}, command)));
-  };
-  lacks(
-      benches("train").some(bench => bench.rows.length > 0),
-      "Strategies against budget and batch, and predictions: ",
-      "spillway bench train --net resnet18:16 --json DIR/train.json");
-  lacks(
-      benches("planners").some(bench => bench.rows.length > 0), "Every planner, executed: ",
-      "spillway bench planners --net resnet18:16 --json DIR/planners.json");
-  lacks(
-      benches("link").some(bench => bench.rows.length > 0),
-      "Bandwidth of the link: ", "spillway bench link --json DIR/link.json");
-  lacks(
-      benches("paging").some(bench => bench.rows.length > 0),
-      "What paging costs: ", "spillway bench paging --json DIR/paging.json");
-  lacks(
-      data.trainings.some(training => training.steps > 0), "Curves of a training: ",
+  const isMeasured = kind => benches(kind).some(bench => bench.rows.length > 0);
+  const wanted = [
+    [
+      isMeasured("train"), "Strategies against budget and batch, and predictions",
+      "spillway bench train --net resnet18:16 --json DIR/train.json"
+    ],
+    [
+      isMeasured("planners"), "Every planner, executed",
+      "spillway bench planners --net resnet18:16 --json DIR/planners.json"
+    ],
+    [
+      isMeasured("link"), "Bandwidth of the link", "spillway bench link --json DIR/link.json"
+    ],
+    [
+      isMeasured("paging"), "What paging costs", "spillway bench paging --json DIR/paging.json"
+    ],
+    [
+      data.trainings.some(training => training.steps > 0), "Curves of a training",
       "spillway train --net resnet18 --batch 32 --data synthetic --steps 200 --budget 40% " +
-          "--json DIR/run.json");
-  lacks(
-      data.timelines.some(timeline => timeline.end > 0), "The timeline of a step and its memory: ",
+          "--json DIR/run.json"
+    ],
+    [
+      data.timelines.some(timeline => timeline.end > 0), "The timeline of a step and its memory",
       "spillway train --net resnet18 --batch 16 --data synthetic --steps 3 --budget 40% " +
-          "--timeline DIR/step.json");
+          "--timeline DIR/step.json"
+    ]
+  ];
+  const lacking = wanted.filter(([isThere]) => !isThere);
+  const open = lacking.length === wanted.length;
+  const missing = lacking.map(
+      ([, what, command]) =>
+          h("li", {}, h("details", {open}, h("summary", {}, what), h("code", {}, command))));
   const others = data.left_out.length === 0
       ? null
       : h("div", {}, h("p", {class: "facts"}, "Files that were given and could not be shown:"),
@@ -111,7 +119,7 @@ function missingSection() {
       "section", {id: "missing", "aria-labelledby": "missing-name"},
       h("h2", {id: "missing-name"}, "Not in this report"), others,
       others && missing.length > 0 ? h("p", {class: "facts"}, "What else it could show:") : null,
-      h("ul", {class: "missing"}, missing));
+      h("ul", {class: "wanted"}, missing));
 }
 
 function summaryText() {
