@@ -92,7 +92,7 @@ spillway_test(cli_tests
   LINK spillway::onnx golden_files nlohmann_json::nlohmann_json
   TIMEOUT 300 ASAN
   NOT_SANITIZED BadBudget.TooSmall* BenchTraining.* BitIdentity.Holds* BitIdentity.OfR* BitIdentity.OfT*
-           BitIdentity.OfV* DryRun.* Evaluated.* FineTuning.*
+           DryRun.* Evaluated.* FineTuning.*
            Help.* ImageTraining.* Interrupted* OneAnswer.* KeptTimes.* Killed.* Modes/FarDamage.* NarrowTerminal.* NetsTable.* *Json.*
            OneProcessor.* OnnxFiles.* Plan* PredictedFiles.* RamOfTraining.* Restarted.* Resumed.* Sample.*
            StandardStreams.* Sweep* TensorBoard.* TextTraining.* Train* Usage.* WeightsOfFiles.*)

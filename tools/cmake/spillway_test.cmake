@@ -14,7 +14,8 @@ include(GoogleTest)
 # what several threads do; these build nothing else. The label cpu-asan-tsan answers to `ctest -L cpu`, to
 # `-L asan` and to `-L tsan`; gtest_discover_tests cannot pass on two labels.
 # NOT_SANITIZED: GoogleTest's patterns of cases that these presets leave out: plans, measurements and trainings,
-# which take minutes there and use memory and threads as other cases do. Not with SUITES or WHOLE.
+# which take minutes there and use memory and threads as other cases do. Not with SUITES or WHOLE. Other
+# presets have a test that each pattern names a case.
 # SUITES: one test of ctest for each suite, not for each case: these are so many and short that most
 # of their time would go into starting the program.
 # WHOLE: one test of ctest for the whole program.
@@ -84,9 +85,13 @@ function(spillway_test name)
     set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${list}.included)
   else()
     set(filter "")
+    list(JOIN t_NOT_SANITIZED ":" patterns)
     if(t_NOT_SANITIZED AND SPILLWAY_SANITIZE)
-      list(JOIN t_NOT_SANITIZED ":" filter)
-      set(filter TEST_FILTER "-${filter}")
+      set(filter TEST_FILTER "-${patterns}")
+    elseif(t_NOT_SANITIZED)
+      add_test(NAME ${name}.NOT_SANITIZED COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}>
+        -DPATTERNS=${patterns} -P ${PROJECT_SOURCE_DIR}/tools/cmake/check_patterns.cmake)
+      set_tests_properties(${name}.NOT_SANITIZED PROPERTIES LABELS cpu TIMEOUT 60)
     endif()
     gtest_discover_tests(${name} ${filter} PROPERTIES ${properties} DISCOVERY_TIMEOUT 60)
   endif()
