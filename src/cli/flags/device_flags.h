@@ -20,8 +20,7 @@ namespace spillway::cli {
 /// True where an NVIDIA driver is installed; says nothing about a GPU.
 [[nodiscard]] bool has_nvidia_driver();
 
-/// Returns whether `device`, as --device says it, means the host here: auto does where there is no
-/// GPU of use.
+/// Returns true for "host", and for "auto" on a machine without a usable GPU.
 [[nodiscard]] bool is_host(const std::string& device);
 
 /// Loads the CUDA side, libspillway_cuda.so, from beside the program, from where it is installed,
