@@ -508,8 +508,9 @@ void join_ranks(TrainCommandFlags& options) {
 void run_training(TrainCommandFlags& options) {
   TrainingFlags& flags = options.flags;
   if (flags.shards.communicator().rank() == 0) expect_writable_outputs(options);
-  flags.memory.expect_far();
   flags.shards.choose_share(flags.device);
+  flags.restore_far_folder();
+  flags.memory.expect_far();
   const Interrupt interrupt;
   TrainerOptions asked = flags.trainer(options.arguments);
   const nets::Network network = asked.network;

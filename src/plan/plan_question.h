@@ -18,7 +18,7 @@ struct PlanQuestion {
   std::vector<prefetch::Profile> profiles;
   um::Bytes budget;  ///< of the whole run
   PlanRequest request;
-  bool evaluates = true;  ///< false: the run has no evaluation to plan
+  bool evaluates = true;  ///< false: its evaluation is not planned, nor its resident need checked
 };
 
 /// The fastest plans of a run, proved.

@@ -88,9 +88,9 @@ struct AnsweredPlans {
 };
 
 /// Plans the steps of `workload` within `budget`, without that of the evaluation unless it
-/// `evaluates`. In resident mode the result's budget is what the
-/// run needs, which must not be more. `profiles` are those of the training steps.
-/// Throws: um::Error, the sentence for the user, when no plan keeps the budget.
+/// `evaluates`. If it does, in resident mode the result's budget is what the run needs, which must
+/// not be more. `profiles` are those of the training steps. Throws: um::Error, the sentence for the
+/// user, when no plan keeps the budget.
 [[nodiscard]] AnsweredPlans ask_for_plans(const Workload& workload,
                                           std::span<const prefetch::Profile> profiles,
                                           um::Bytes budget, const PlanRequest& request,

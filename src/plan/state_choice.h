@@ -12,8 +12,8 @@
 namespace spillway {
 
 /// The steps of a network up to three times: with their state always near; where the request lets
-/// it, with state that plans may send far; and the latter with updates on the far side. Which of
-/// them runs is decided here.
+/// it, with state that plans may send far; and the latter with updates on the far side. answer()
+/// (plan_question.h) decides which of them runs.
 class StateChoice {
  public:
   /// `near` must outlive it. Throws: um::Error when the request wants state far that its planner

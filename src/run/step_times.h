@@ -49,9 +49,9 @@ class StepTimes {
         events_{std::move(events)},
         stop_{std::move(stop)} {}
 
-  /// Returns the profiles of the training steps of `wanted`, which `near` are with their state
-  /// near; measures whatever plans depend on, or everything where ranks depend on it: `is_needed`.
-  /// Throws: as measure_profiles(); um::Error when the file cannot be used.
+  /// Returns the profiles of the training steps of `wanted.workload`. `near` is the same workload
+  /// with its state near; a profile file is of that. Measures if a plan depends on times, or if it
+  /// `is_needed`. Throws: as measure_profiles(); um::Error when the file cannot be used.
   [[nodiscard]] std::vector<prefetch::Profile> find(const Measurement& wanted, const Workload& near,
                                                     bool is_needed);
 

@@ -103,6 +103,7 @@ class Progress {
     return Interrupted{saved + (lacks_evaluation ? "the last one, and --resume evaluates it"
                                                  : "the last one: nothing is left to train")};
   }
+
   // Returns nullopt when it is stopped meanwhile.
   std::optional<AfterEvaluation> evaluate_after(std::uint64_t done) {
     const auto evaluation = evaluate_unless_stopped(

@@ -319,9 +319,9 @@ void Trainer::go_on_from(const ChosenCheckpoint& chosen) {
   throw folder_->nothing_left(workload(), "give more --steps or --epochs to go on");
 }
 
-// Opens the folder of checkpoints on rank zero, which alone has it, where there is one to go on
-// from or one that would be in the way; where it `must_be_new`, makes the others. Tells all ranks
-// where to go on. Throws NothingLeft on all.
+// Opens the folder of checkpoints on rank zero, which alone has it, if there is one to go on from
+// or one in the way; with `must_be_new`, also makes one that is not there. Tells all ranks where to
+// go on. Throws NothingLeft on all.
 void Trainer::open_folder(bool must_be_new) {
   std::optional<NothingLeft> nothing;
   on_rank_zero(communicator(), [&] {

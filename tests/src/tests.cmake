@@ -2,7 +2,8 @@ spillway_test(data_tests
   SOURCES src/io/data/batch_loader_test.cpp src/io/data/idx_test.cpp src/io/data/dataset_test.cpp
           src/io/data/mixing_test.cpp src/io/data/open_dataset_test.cpp
           src/io/data/prepared_dataset_test.cpp src/io/data/synthetic_test.cpp
-          src/io/safetensors_test.cpp
+          src/io/safetensors_test.cpp src/ops/initial_values_test.cpp src/ops/learning_rate_test.cpp
+          src/ops/narrow_floats_test.cpp
   LINK spillway::src ZLIB::ZLIB
   ASAN TSAN
   NOT_SANITIZED SyntheticDataset.Teaches*)
@@ -70,7 +71,8 @@ endif()
 file(GLOB operation_tests CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} src/ops/kernels/*_test.cpp)
 spillway_test(host_tests COMPUTES
   SOURCES ${operation_tests} src/host/host_backend_test.cpp src/host/layout/*_test.cpp
-          src/host/slope_test.cpp src/host/vocabulary_chunks_test.cpp src/ops/*_test.cpp
+          src/host/slope_test.cpp src/host/vocabulary_chunks_test.cpp src/ops/far_kernel_test.cpp
+          src/ops/philox_test.cpp
   LINK spillway::host OpenMP::OpenMP_CXX
   SUITES ASAN)
 # The same kernels as on a machine without AVX-512: another layout, other implementations in oneDNN.

@@ -350,13 +350,18 @@ void TrainingFlags::restore_planning(const CLI::App& command, const KeptPlanning
   // A budget for moves is not one for a run without any.
   const bool stays_resident = kept.mode == "resident";
   if (memory.memory != "resident" || stays_resident) keep("--budget", plan.budget, kept.budget);
-  if (command.count("--far") > 0 || kept.far_folder.empty()) return;
-  if (!kept.device.starts_with("host")) return;
-  if (is_host(device.device)) return memory.restore_far_folder(kept.far_folder);
+  if (command.count("--far") == 0 && kept.device.starts_with("host")) {
+    kept_far_folder = kept.far_folder;
+  }
+}
+
+void TrainingFlags::restore_far_folder() {
+  if (kept_far_folder.empty() || memory.planned_mode() == MemoryMode::kResident) return;
+  if (is_host(device.device)) return memory.restore_far_folder(kept_far_folder);
   tell(
       "note: the checkpoint's far memory was a file in {}; that of a GPU is RAM, unless --memory "
       "copy --far file:DIR is given\n",
-      kept.far_folder);
+      kept_far_folder);
 }
 
 // Restores flags that are part of the state, or exclude parts of it; these cannot change.

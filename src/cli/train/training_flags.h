@@ -52,8 +52,9 @@ struct TrainingFlags {
   MemoryFlags memory{.far = "auto"};
   PlanFlags plan;
   SubBatchOption sub_batch;
-  std::string plan_file;     ///< empty: a planner makes the plan
-  std::string profile_file;  ///< empty: measure times
+  std::string plan_file;        ///< empty: a planner makes the plan
+  std::string profile_file;     ///< empty: measure times
+  std::string kept_far_folder;  ///< of a checkpoint of the host; empty: none, or --far is given
   CacheOption cache;
   bool is_dry_run = false;
   std::string data = kGeneratedData;
@@ -77,6 +78,9 @@ struct TrainingFlags {
   /// checkpoint is missing, damaged or has another sub-batch; CLI::Error when flags contradict each
   /// other.
   void complete(const CLI::App& command);
+  /// Takes the folder of the far file from the checkpoint, or notes that a GPU leaves it behind.
+  /// Call it when the device is chosen.
+  void restore_far_folder();
 
   /// Returns the library's options for a command line of `arguments`. Throws: um::Error for an
   /// unknown network, or a confusion matrix of a network with more than one label per image.

@@ -8,8 +8,9 @@
 namespace spillway {
 
 void expect_whole_shards(const RankOptions& options, std::size_t batch) {
+  um::expects(options.shards.has_value(), "a batch that is sharded");
   const Communicator& communicator = options.communicator;
-  const std::size_t shards = options.shards.value();
+  const std::size_t shards = *options.shards;
   if (shards == 0 || batch % shards != 0) {
     throw um::Error{"a batch of " + std::to_string(batch) + " cannot be cut into " +
                     std::to_string(shards) + " equal shards; give --shards that divide --batch"};
@@ -22,7 +23,6 @@ void expect_whole_shards(const RankOptions& options, std::size_t batch) {
 }
 
 ShardedBatch shard_batch(const RankOptions& options, std::size_t batch) {
-  um::expects(options.shards.has_value(), "a batch that is sharded");
   expect_whole_shards(options, batch);
   const Communicator& communicator = options.communicator;
   const std::size_t shards = *options.shards;
