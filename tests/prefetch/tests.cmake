@@ -97,8 +97,7 @@ spillway_test(prefetch_runtime_memfd_tests COMPUTES
 spillway_test(prefetch_far_state_tests COMPUTES
   SOURCES prefetch/runtime/far_state_test.cpp
   LINK spillway::prefetch rapidcheck
-  TIMEOUT 300 RANDOM_CASES 40 ASAN
-  NOT_SANITIZED Planners/FarState.*joint*)
+  TIMEOUT 300 RANDOM_CASES 40 ASAN)
 # Not under TSan: `joint` makes its plans in TBB loops, whose hand-over TSan does not see.
 spillway_test(prefetch_step_layout_tests COMPUTES
   SOURCES prefetch/runtime/step_layout_test.cpp prefetch/runtime/step_program_test.cpp
