@@ -34,8 +34,9 @@ MEMORY = {
                "copy": "--memory copy"},
     "state": {"auto": "", "far": "--state far"},
     "update": {"auto": "", "far": "--update far"},
-    # The smallest budget of vDNN is nearly all, and with small pages more.
-    "planner": {"joint": "", "capacity": "--planner capacity",
+    # The smallest budget of capacity is more than that of joint; that of vDNN is nearly all, and with small
+    # pages more.
+    "planner": {"joint": "", "capacity": "--planner capacity --budget min+50%",
                 "vdnn-all": "--planner vdnn-all --budget 120%"},
     "recompute": {"auto": "", "off": "--recompute off"},
     "graph": {"auto": "", "off": "--graph off"},
