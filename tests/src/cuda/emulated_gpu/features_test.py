@@ -34,9 +34,8 @@ MEMORY = {
                "copy": "--memory copy"},
     "state": {"auto": "", "far": "--state far"},
     "update": {"auto": "", "far": "--update far"},
-    # The smallest budget of capacity is more than that of joint; that of vDNN is nearly all, and with small
-    # pages more.
-    "planner": {"joint": "", "capacity": "--planner capacity --budget min+50%",
+    # The smallest budget of vDNN is nearly all, and with small pages more.
+    "planner": {"joint": "", "capacity": "--planner capacity",
                 "vdnn-all": "--planner vdnn-all --budget 120%"},
     "recompute": {"auto": "", "off": "--recompute off"},
     "graph": {"auto": "", "off": "--graph off"},
@@ -99,7 +98,9 @@ def run(case, memory=None):
     if case["sub_batch"] == "on":
         flags += ["--sub-batch", str(family.batch // 2)]
     if not memory and "--budget" not in flags:
-        flags += ["--budget", "min+30%"]
+        # Half a batch needs as much as the whole one, beside gradients that are kept: by capacity, more than min.
+        is_tight = case["planner"] == "capacity" and case["sub_batch"] == "on"
+        flags += ["--budget", "105%" if is_tight else "min+30%"]
     card = {} if memory else CARDS["order"][case["order"]]
     if memory or case["resume"] == "off":
         return train(flags, "--steps", STEPS, card=card)
