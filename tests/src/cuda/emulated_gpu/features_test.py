@@ -98,7 +98,7 @@ def run(case, memory=None):
     if case["sub_batch"] == "on":
         flags += ["--sub-batch", str(family.batch // 2)]
     if not memory and "--budget" not in flags:
-        # Half a batch needs as much as the whole one, beside gradients that are kept: by capacity, more than min.
+        # Half a batch keeps gradients as well, and needs by capacity more than the whole one's min.
         is_tight = case["planner"] == "capacity" and case["sub_batch"] == "on"
         flags += ["--budget", "105%" if is_tight else "min+30%"]
     card = {} if memory else CARDS["order"][case["order"]]
