@@ -33,9 +33,9 @@ struct LearningRateOptions {
 /// doubles and rounds once.
 [[nodiscard]] float learning_rate(const LearningRateOptions& options, std::uint64_t step);
 
-/// What the user should know of the steps from number `first`, counted from 0, to before `last`:
-/// that the schedule leaves some of them the rate 0 or, where `first` is not 0, that a cosine ends
-/// before `last`; and which flag changes that. Nothing where the rate is 0 from the beginning.
+/// Returns a warning about the steps from number `first`, counted from 0, to before `last`, if the
+/// schedule leaves some of them the rate 0, or if `first` is not 0 and a cosine ends before `last`.
+/// It names the flag that changes that. Returns nothing if the rate is 0 from the beginning.
 [[nodiscard]] std::optional<std::string> schedule_warning(const LearningRateOptions& options,
                                                           std::uint64_t first, std::uint64_t last);
 

@@ -18,7 +18,7 @@ struct Gradient {
   bool may_overwrite = false;  ///< nobody else will read it
 };
 
-/// What says where the output of a ReLU is positive: the output itself, or a mask.
+/// The block that tells which outputs of a ReLU are positive: the output itself, or a mask.
 struct ReluOutput {
   prefetch::DataId block{};
   bool is_mask = false;

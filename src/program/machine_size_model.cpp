@@ -8,7 +8,7 @@
 namespace spillway {
 namespace {
 
-// Of the convolution that an operation belongs to, or of its adjoint.
+// Returns the geometry of the convolution that an operation belongs to, or of its adjoint.
 struct GeometryOf {
   using Result = std::optional<ConvolutionGeometry>;
 
@@ -28,7 +28,7 @@ struct GeometryOf {
   }
 };
 
-// Of the logits that a loss over a vocabulary has at once.
+// Returns how many floats are in the logits that a loss over a vocabulary has at once.
 struct LogitFloats {
   using Result = std::optional<std::size_t>;
 
@@ -45,7 +45,7 @@ struct LogitFloats {
   }
 };
 
-// Of weights and biases that kernels read in bfloat16.
+// Returns the bytes of the copies in bfloat16 from which kernels read weights and biases.
 um::Bytes copy_bytes(const ParameterSpec& spec) {
   // Positions are added, not multiplied with.
   if (!has_weights(spec) || std::holds_alternative<PositionParameters>(spec)) return {};

@@ -73,7 +73,7 @@ void shrink_state(Step& step, const LargeUpdate& update, std::size_t ranks) {
   }
 }
 
-// Where the updated slices of all ranks come together.
+// Adds the block in which the updated slices of all ranks come together.
 DataId add_updated(Step& step, const LargeUpdate& update, const ParameterPart& part) {
   return step.graph.add(
       prefetch::DataBlock{.name = step.graph[update.parameters].name + ".updated" + suffix_of(part),

@@ -98,7 +98,7 @@ void expect_unique(const std::vector<Part>& parts, const nets::Network& network)
   }
 }
 
-// Of patterns that were given, each freezes something, and not all together everything.
+// Throws um::Error unless each pattern freezes something, and all together leave something.
 void expect_frozen_in_part(const Step& training, const std::vector<std::string>& patterns) {
   for (const std::string& pattern : patterns) {
     const bool freezes = std::ranges::any_of(training.state, [&](const StateBlock& block) {

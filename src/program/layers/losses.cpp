@@ -8,7 +8,7 @@ namespace {
 using prefetch::DataId;
 using prefetch::Phase;
 
-// What a loss over a vocabulary trains of its own; without a table it has an embedding's.
+// Parameters that a loss over a vocabulary trains; without a table it has an embedding's.
 struct OwnBlocks {
   std::optional<TrainedBlocks> table;
   std::optional<TrainedBlocks> bias;
