@@ -14,7 +14,8 @@ BlockSizes::BlockSizes(const TaskGraph& graph, Bytes page) : page_{page} {
     const bool movable = block.may_leave() && !is_small(block.size);
     sizes_.push_back(movable ? um::round_up(block.size, page_) : Bytes{});
     movable_ += sizes_.back();
-    if (!movable && !block.lies_in) pinned_ += um::round_up(block.size, kNearAlignment);
+    if (movable || host_of(graph, DataId(sizes_.size() - 1))) continue;
+    pinned_ += um::round_up(block.size, kNearAlignment);
   }
   Bytes largest_workspace;
   for (const Task& task : graph.tasks) {

@@ -56,7 +56,7 @@ std::vector<bool> find_divided(const TaskGraph& graph) {
   }
   std::vector<bool> is_divided(graph.data.size(), false);
   for (const DataBlock& block : graph.data) {
-    if (!block.lies_in) continue;
+    if (!block.lies_in || block.kind != DataKind::kState) continue;
     const auto gradient = static_cast<std::size_t>(*block.lies_in);
     is_divided[gradient] = updates[gradient] == 1;
   }
@@ -92,7 +92,7 @@ std::vector<GradientExchange> gather_parameters(const TaskGraph& graph,
   }
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     for (const DataId id : graph.tasks[t].writes) {
-      if (!graph[id].lies_in) continue;
+      if (!graph[id].lies_in || graph[id].kind != DataKind::kState) continue;
       const std::uint32_t bucket = bucket_of[static_cast<std::size_t>(*graph[id].lies_in)];
       um::expects(bucket > 0, "new parameters lie in a gradient");
       gathers[bucket - 1].blocks.push_back(id);

@@ -30,8 +30,9 @@ struct DataBlock {
   /// For offloadable state: written anew in each step, and far when the step ends, where a
   /// FarUpdate reads it. Its content of the previous step is not needed.
   bool is_sent = false;
-  /// For state that is always near: shares the memory of another such block, and adds no bytes.
-  /// From its first write in a step on, the other block's content is not used.
+  /// Where this block and another before it, which is no smaller, are always near: shares the
+  /// other's memory, and adds no bytes. From its first write in a step on, the other block's content
+  /// is not used. Tensors are always near where they are small (BlockSizes).
   std::optional<DataId> lies_in{};
 
   /// True if it may be far at some time.

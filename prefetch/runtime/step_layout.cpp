@@ -24,8 +24,10 @@ void expect_sound(const StatePlaces& state, const TaskGraph& graph, const BlockS
   }
 }
 
+// With memory of its own.
 bool is_small_tensor(const TaskGraph& graph, const BlockSizes& block_sizes, DataId id) {
-  return graph[id].kind == DataKind::kTensor && !block_sizes.is_movable(id);
+  return graph[id].kind == DataKind::kTensor && !block_sizes.is_movable(id) &&
+         !block_sizes.host_of(graph, id);
 }
 
 }  // namespace
@@ -87,6 +89,10 @@ PinnedBlocks::PinnedBlocks(const TaskGraph& graph, const BlockSizes& block_sizes
     if (!is_small_tensor(graph, block_sizes, DataId(i))) continue;
     addresses_[i] = next;
     next += um::round_up(graph.data[i].size, kNearAlignment).count();
+  }
+  for (std::size_t i = 0; i < graph.data.size(); ++i) {
+    const std::optional<DataId> host = block_sizes.host_of(graph, DataId(i));
+    if (host) addresses_[i] = addresses_[static_cast<std::size_t>(*host)];
   }
 }
 

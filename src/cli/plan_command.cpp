@@ -35,8 +35,8 @@
 #include "src/plan/bucket_choice.h"
 #include "src/plan/budget.h"
 #include "src/plan/plans.h"
-#include "src/plan/sub_batch_plans.h"
-#include "src/program/sub_step.h"
+#include "src/plan/micro_batch_choice.h"
+#include "src/program/micro_batches.h"
 #include "um/bytes.h"
 #include "um/error.h"
 
@@ -154,8 +154,8 @@ void write_trace(const PlanSubject& subject, const std::string& path) {
   prefetch::write_json(prefetch::trace_json(graph, subject.all_near(), subject.title), path);
 }
 
-void report(const PlanCommandFlags& options, const PlanSubject& subject,
-            const prefetch::SubBatches& batches, json figures) {
+void report(const PlanCommandFlags& options, const PlanSubject& subject, json figures) {
+  const prefetch::SubBatches batches = subject.batches();
   figures["sub_batch"] = batches.size;
   figures["sub_steps"] = batches.steps;
   figures.update(subject.identity);
@@ -169,68 +169,11 @@ void report(const PlanCommandFlags& options, const PlanSubject& subject,
   }
 }
 
-// Returns the arena use of the sub-batch that needs most; one that does not fit comes first.
-std::optional<prefetch::ArenaUse> arena_use_of(const std::vector<PlannedSubStep>& steps) {
-  const auto need = [](const prefetch::ArenaUse& use) {
-    return std::pair{!use.fits(), use.extent};
-  };
-  std::optional<prefetch::ArenaUse> max;
-  for (const PlannedSubStep& step : steps) {
-    const auto use = prefetch::arena_use(*step.graph, step.answer.plan);
-    if (use && (!max || need(*use) > need(*max))) max = use;
-  }
-  return max;
-}
-
-// Returns false if the batch is not cut.
-bool plan_in_sub_batches(const PlanCommandFlags& options, const PlanSubject& subject,
-                         Bytes budget) {
-  if (!subject.machine || !subject.network) {
-    throw um::Error{
-        "--sub-batch needs times at other batch sizes, which neither a --profile nor a trace "
-        "has; give --net and --machine instead"};
-  }
-  const auto begin = std::chrono::steady_clock::now();
-  SubBatchPlanner planner{{.network = *subject.network,
-                           .size_model = *subject.size_model,
-                           .machine = *subject.machine,
-                           .step = options.subject.workload.step(),
-                           .budget = budget,
-                           .request = options.plan.request(options.memory.planned_mode())}};
-  const std::size_t batch = options.subject.workload.batch;
-  const prefetch::SubBatches batches = options.sub_batch.resolve(batch, planner);
-  if (batches.steps == 1) return false;
-  if (options.model == "paleo" || options.noise.is_wanted()) {
-    throw um::Error{"--model paleo and --noise are about one step; leave out --sub-batch"};
-  }
-  if (!options.out.empty()) {
-    throw um::Error{
-        "--out is for spillway train --plan, which takes the plan of a whole batch; leave it out, "
-        "and give train the same --sub-batch"};
-  }
-  const std::vector<PlannedSubStep> steps = planner.plan(batches);
-  const auto took = std::chrono::steady_clock::now() - begin;
-  json figures = figures_of(steps, planner, planner.need(batches), took);
-  figures["budget_bytes"] = budget.count();
-  add_places(
-      options.memory.planned_mode(), [&] { return arena_use_of(steps); }, figures);
-  const PlannedSubStep& last = steps.back();
-  if (normalizes_by_batch(*last.graph)) {
-    tell("note: batch norm's statistics change: they are of each sub-batch alone\n");
-  }
-  write(options, last.answer, *last.graph);
-  report(options, subject, batches, std::move(figures));
-  return true;
-}
-
 // Checks before anything is built that several ranks can be planned.
 void expect_ranks(const PlanCommandFlags& options, const PlanRequest& request) {
   options.ranks.expect_used();
   if (!options.ranks.are_several()) return;
   expect_exchangeable(request);
-  if (!options.sub_batch.is_off()) {
-    throw um::Error{"--ranks is planned for whole batches only; leave out --sub-batch"};
-  }
   if (options.model == "paleo") {
     throw um::Error{"OOC-Paleo's formula knows one rank only; leave out --model paleo"};
   }
@@ -241,33 +184,55 @@ struct OpenedSubject {
   Bytes budget;
 };
 
-// For several ranks, the budget is relative to the need of one with the usual buckets.
-OpenedSubject open_ranks(const PlanCommandFlags& options, const Budget& budget_text,
-                         const PlanRequest& request) {
+// The batch of `whole`, cut as the flags say to go with the budget of one rank.
+PlanSubject cut_batch(const PlanCommandFlags& options, PlanSubject whole, Bytes budget,
+                      const PlanRequest& request) {
+  const StepOptions step = options.subject.workload.step();
+  const auto search = [&] {
+    if (!whole.machine) static_cast<void>(whole.cut(step, prefetch::cut(step.batch, 1)));
+    return MicroBatchSearch{{.network = whole.network.value(),
+                             .size_model = *whole.size_model,
+                             .machine = whole.machine.value(),
+                             .step = step,
+                             .budget = budget,
+                             .request = request}}
+        .choose();
+  };
+  const prefetch::SubBatches batches = options.sub_batch.resolve(step.batch, search);
+  if (batches.steps == 1) return whole;
+  PlanSubject cut = whole.cut(step, batches);
+  if (normalizes_by_batch(cut.step->graph)) {
+    tell("note: batch norm's statistics change: they are of each sub-batch alone\n");
+  }
+  return cut;
+}
+
+// For several ranks, the budget is relative to the need of one with the usual buckets; that of a
+// batch that is cut, to the whole batch's.
+OpenedSubject open(const PlanCommandFlags& options, const Budget& budget_text,
+                   const PlanRequest& request) {
   const RankFlags& ranks = options.ranks;
-  const PlanSubject one = options.subject.open(request.memory);
-  const auto with_buckets = [&](const prefetch::BucketRule& rule) {
+  const auto with_buckets = [&](const PlanSubject& one, const prefetch::BucketRule& rule) {
     PlanSubject several = one.exchanged(ranks.interconnect(), rule, ranks.division());
     several.choose_state(request);
     return several;
   };
-  PlanSubject usual = with_buckets(ranks.bucket.rule());
-  const Bytes budget = budget_text.resolve(usual.need(), usual.available);
-  if (!ranks.bucket.is_auto()) return {.subject = std::move(usual), .budget = budget};
-  return {.subject = with_buckets(planned_buckets(one, ranks, budget, request)), .budget = budget};
-}
-
-OpenedSubject open(const PlanCommandFlags& options, const Budget& budget_text,
-                   const PlanRequest& request) {
-  if (options.ranks.are_several()) return open_ranks(options, budget_text, request);
-  PlanSubject subject = options.subject.open(request.memory);
-  if (options.sub_batch.is_off()) {
-    subject.choose_state(request);
-  } else {
-    expect_whole_batch(request);
+  PlanSubject whole = options.subject.open(request.memory);
+  if (!ranks.are_several()) whole.choose_state(request);
+  const prefetch::NearNeed need =
+      ranks.are_several() ? with_buckets(whole, ranks.bucket.rule()).need() : whole.need();
+  const Bytes budget = budget_text.resolve(need, whole.available);
+  PlanSubject one = options.sub_batch.is_off()
+                        ? std::move(whole)
+                        : cut_batch(options, std::move(whole), budget, request);
+  if (!ranks.are_several()) {
+    if (one.state == nullptr && one.workload) one.choose_state(request);
+    return {.subject = std::move(one), .budget = budget};
   }
-  const Bytes budget = budget_text.resolve(subject.need(), subject.available);
-  return {.subject = std::move(subject), .budget = budget};
+  const prefetch::BucketRule rule = ranks.bucket.is_auto()
+                                        ? planned_buckets(one, ranks, budget, request)
+                                        : ranks.bucket.rule();
+  return {.subject = with_buckets(one, rule), .budget = budget};
 }
 
 void plan(const PlanCommandFlags& options) {
@@ -287,7 +252,6 @@ void plan(const PlanCommandFlags& options) {
   Bytes budget = question.budget;
   if (!options.trace_out.empty()) write_trace(subject, options.trace_out);
   try {
-    if (!options.sub_batch.is_off() && plan_in_sub_batches(options, subject, budget)) return;
     const prefetch::Answer answer = options.file.empty()
                                         ? plan_best(subject, budget, request)
                                         : plan_of_file(subject, options.file, request);
@@ -305,8 +269,7 @@ void plan(const PlanCommandFlags& options) {
       figures["ranks"] = rank_figures(options.ranks, options.subject, answer, subject, budget,
                                       request, options.subject.workload.batch);
     }
-    const std::size_t batch = std::max<std::size_t>(1, options.subject.workload.batch);
-    report(options, subject, prefetch::cut(batch, batch), std::move(figures));
+    report(options, subject, std::move(figures));
   } catch (const BudgetTooSmall& complaint) {
     if (!options.json.empty()) {
       prefetch::write_json({{"feasible", false},

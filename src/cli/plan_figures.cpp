@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,39 +37,6 @@ using nlohmann::json;
 using prefetch::Interval;
 using um::Bytes;
 using um::Nanoseconds;
-
-// Sums over the sub-batches of a batch.
-struct Totals {
-  Bytes peak;
-  Nanoseconds fastest{0};
-  Nanoseconds arithmetic{0};
-  Nanoseconds makespan{0};
-  prefetch::Bounds bounds{};
-  std::uint64_t offloaded = 0;
-  std::uint64_t prefetched = 0;
-  std::uint64_t recomputed = 0;
-  std::map<std::string, std::size_t> algorithms;
-
-  void add(const PlannedSubStep& step, const SubBatchPlanner& planner) {
-    const prefetch::Plan& plan = step.answer.plan;
-    peak = std::max(peak, step.answer.peak);
-    const auto times = static_cast<std::int64_t>(step.times);
-    fastest += times * prefetch::fastest_step(*step.profile);
-    arithmetic += times * prefetch::compute_time(*step.profile, plan.runs);
-    makespan += times * step.answer.timeline.makespan();
-    const prefetch::Bounds own = prefetch::lower_bounds(planner.problem(step));
-    bounds.beaumont += times * own.beaumont;
-    bounds.offload += times * own.offload;
-    bounds.mixed += times * own.mixed;
-    bounds.offload_transition += times * own.offload_transition;
-    bounds.mixed_transition += times * own.mixed_transition;
-    const prefetch::PlanFacts facts = facts_of(plan, *step.graph);
-    offloaded += step.times * facts.offloaded.count();
-    prefetched += step.times * facts.prefetched.count();
-    recomputed += step.times * facts.recomputed_tasks;
-    for (const auto& [name, runs] : facts.algorithms) algorithms[name] += step.times * runs;
-  }
-};
 
 // Returns the time that `a` and `b` overlap; each is sorted and has no overlaps itself.
 Nanoseconds overlap(const std::vector<Interval>& a, const std::vector<Interval>& b) {
@@ -213,50 +179,26 @@ void print_figures(const json& figures) {
   }
 }
 
-json figures_of(std::span<const PlannedSubStep> steps, const SubBatchPlanner& planner,
-                const prefetch::NearNeed& need, Nanoseconds planning) {
-  Totals totals;
-  for (const PlannedSubStep& step : steps) totals.add(step, planner);
-  const PlannedSubStep& last = steps.back();
-  return {{"feasible", true},
-          {"planner", last.answer.plan.planner},
-          {"profile", last.profile->source},
-          {"min_budget_bytes", need.smallest.count()},
-          {"resident_bytes", need.resident.count()},
-          {"peak_bytes", totals.peak.count()},
-          {"compute_seconds", um::seconds(totals.fastest)},
-          {"arithmetic_seconds", um::seconds(totals.arithmetic)},
-          {"makespan_seconds", um::seconds(totals.makespan)},
-          {"bounds", prefetch::to_json(totals.bounds)},
-          {"planning_seconds", um::seconds(planning)},
-          {"offloaded_bytes", totals.offloaded},
-          {"prefetched_bytes", totals.prefetched},
-          {"recomputed_tasks", totals.recomputed},
-          {"algorithms", totals.algorithms},
-          {"tasks", last.graph->tasks.size()},
-          {"verified", true}};
-}
-
 prefetch::Answer plan_best(PlanSubject& subject, Bytes budget, const PlanRequest& request) {
   if (!subject.state) return plan_step(*subject.step, subject.profile, budget, request);
   subject.use(subject.state->within(budget));
   PlanAnswer best = answer({.choice = *subject.state,
-                            .profiles = {subject.profile},
+                            .profile = subject.profile,
                             .budget = budget,
                             .request = request,
                             .evaluates = false});
   subject.use(*best.workload);
-  best.answers.front().planning = best.planning;
-  return std::move(best.answers.front());
+  best.training.planning = best.planning;
+  return std::move(best.training);
 }
 
 prefetch::Answer plan_of_file(PlanSubject& subject, const std::string& path,
                               const PlanRequest& request) {
   PlanOfFile file{.plan = {}, .name = path};
   if (subject.state) {
-    FilePlans files = read_file_plans(*subject.state, request, [&](std::size_t) { return path; });
-    subject.use(*files.workload);
-    file = std::move(files.plans.front());
+    FilePlan read = read_file_plan(*subject.state, request, path);
+    subject.use(*read.workload);
+    file = std::move(read.plan);
   } else {
     file.plan = prefetch::read_plan(prefetch::JsonFile{path}, subject.step->graph);
   }

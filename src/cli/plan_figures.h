@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <string>
 
 #include "prefetch/placement/placed_step.h"
@@ -11,12 +10,11 @@
 #include "src/cli/flags/rank_flags.h"
 #include "src/cli/plan_subject.h"
 #include "src/plan/plans.h"
-#include "src/plan/sub_batch_plans.h"
 #include "um/bytes.h"
 
 namespace spillway::cli {
 
-/// Returns the JSON of `spillway plan` for a verified plan of a whole batch.
+/// Returns the JSON of `spillway plan` for a verified plan.
 [[nodiscard]] nlohmann::json figures_of(const prefetch::Answer& answer, const PlanSubject& subject,
                                         um::Bytes budget, const PlanRequest& request);
 
@@ -33,15 +31,8 @@ void add_paleo(const prefetch::Answer& answer, const PlanSubject& subject, nlohm
 /// (`is_resident`) has no smaller budget than all near.
 [[nodiscard]] std::string describe_need(const prefetch::NearNeed& need, bool is_resident);
 
-/// Prints the figures for people, one per line; for sub-batches also their number.
+/// Prints the figures for people, one per line.
 void print_figures(const nlohmann::json& figures);
-
-/// Returns the JSON of `spillway plan` for a batch in sub-batches, with the keys of a whole batch.
-/// Times and moved bytes are sums over the batch, the peak is the highest, and `need` is that of
-/// the run. `planning` is the planning time.
-[[nodiscard]] nlohmann::json figures_of(std::span<const PlannedSubStep> steps,
-                                        const SubBatchPlanner& planner,
-                                        const prefetch::NearNeed& need, um::Nanoseconds planning);
 
 /// Returns the figures of several ranks, beside those of one rank: the member "ranks".
 ///
@@ -57,7 +48,7 @@ void print_figures(const nlohmann::json& figures);
 /// Prints the figures of ranks for people; `budget` is the plan's.
 void print_ranks(const nlohmann::json& ranks, um::Bytes budget);
 
-/// Plans a whole batch within `budget`, verifies and simulates it, with state near or far,
+/// Plans a batch within `budget`, verifies and simulates it, with state near or far,
 /// whichever is faster. Changes `subject` to the step that was planned. Throws: BudgetTooSmall.
 [[nodiscard]] prefetch::Answer plan_best(PlanSubject& subject, um::Bytes budget,
                                          const PlanRequest& request);

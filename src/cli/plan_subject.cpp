@@ -76,6 +76,33 @@ void PlanSubject::update_trace_far(const PlanRequest& request) {
   step.emplace(StepToPlan{.graph = *other_trace, .page = page, .need = need, .elsewhere = {}});
 }
 
+PlanSubject PlanSubject::cut(const StepOptions& options,
+                             const prefetch::SubBatches& batches) const {
+  if (!machine || !network) {
+    throw um::Error{
+        "--sub-batch needs times at other batch sizes, which neither a --profile nor a trace "
+        "has; give --net and --machine instead"};
+  }
+  auto built = std::make_unique<const Workload>(*network, *size_model, options, batches);
+  const StepToPlan made = built->training_to_plan();
+  return {.workload = std::move(built),
+          .network = network,
+          .size_model = size_model,
+          .machine = machine,
+          .trace = nullptr,
+          .step = made,
+          .profile = prefetch::model_profile(made.graph, *machine),
+          .available = available,
+          .title = title,
+          .identity = identity};
+}
+
+prefetch::SubBatches PlanSubject::batches() const {
+  if (!workload) return {};
+  const MicroBatches& cut = workload->micro_batches();
+  return {.size = cut.size, .steps = cut.own.count()};
+}
+
 PlanSubject PlanSubject::exchanged(const prefetch::Interconnect& interconnect,
                                    const prefetch::BucketRule& rule,
                                    const OptimizerDivision& division) const {

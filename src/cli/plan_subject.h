@@ -42,6 +42,11 @@ struct PlanSubject {
   std::optional<prefetch::BucketRule> buckets;  ///< of exchanges, if there are several ranks
   std::optional<prefetch::Profile> times;  ///< original times, if `profile` is for another graph
 
+  /// Returns the same network with its batch cut. Requires: choose_state() follows. Throws: um::Error
+  /// where there are no times of other batch sizes.
+  [[nodiscard]] PlanSubject cut(const StepOptions& step, const prefetch::SubBatches& batches) const;
+  /// How the batch is cut; a trace is one batch.
+  [[nodiscard]] prefetch::SubBatches batches() const;
   /// Returns the same step as one of several ranks. Requires: choose_state() follows. Throws:
   /// um::Error where no gradients are exchanged, or a trace is to be divided.
   [[nodiscard]] PlanSubject exchanged(const prefetch::Interconnect& interconnect,

@@ -50,13 +50,19 @@ um::Bytes limit_of(const ProfileFlags& options, const ExecutionContext& context,
 prefetch::Profile measure(const ProfileFlags& options, ExecutionContext& context,
                           const Workload& workload) {
   const um::Bytes limit = limit_of(options, context, workload);
-  expect_feasible(workload.neediest_to_plan(), limit);
+  expect_feasible(workload.training_to_plan(), limit);
   const um::ManagedOptions space = options.memory.space();
   const MemoryMode mode = memory_mode(options.memory.mode(), *context.device, space.far);
   const Interrupt interrupt;
   ProgressLine progress;
   return measure_profile(
-      context, workload, limit, mode, space, interrupt.token(),
+      context,
+      {.workload = workload,
+       .limit = limit,
+       .mode = mode,
+       .space = space,
+       .with_link = mode != MemoryMode::kResident},
+      interrupt.token(),
       [&](double part) { progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part)); });
 }
 

@@ -31,9 +31,9 @@
 #include "src/cli/train/training_report.h"
 #include "src/io/weights/weight_file.h"
 #include "src/plan/plans.h"
-#include "src/program/shard_steps.h"
+#include "src/program/divided_updates.h"
+#include "src/program/micro_batches.h"
 #include "src/program/step.h"
-#include "src/program/sub_step.h"
 #include "src/train/checkpoint/checkpoint_choice.h"
 #include "src/train/checkpoint/settings.h"
 #include "src/train/trainer.h"
@@ -54,12 +54,12 @@ constexpr um::Bytes kBesideSteps{14ULL << 20U};
 json what_was_trained(const Trainer& trainer) {
   const TrainerOptions& options = trainer.options();
   const nets::Network& network = options.network;
-  const prefetch::SubBatches& sub_batches = trainer.workload().sub_batches();
+  const MicroBatches& batches = trainer.workload().micro_batches();
   json result{{"network", network.name},
               {"parameters", nets::count_parameters(network)},
               {"batch", options.step.batch},
-              {"sub_batch", sub_batches.size},
-              {"sub_steps", sub_batches.steps},
+              {"sub_batch", batches.size},
+              {"sub_steps", batches.own.count()},
               {"image", nets::to_string(network.input())},
               {"classes", network.classes()},
               {"data", trainer.data().train->name()},
@@ -73,9 +73,9 @@ json what_was_trained(const Trainer& trainer) {
               {"average_decay", options.step.average_decay},
               {"frozen_parameters", count_frozen(trainer.workload().training()).parameters}};
   if (normalizes_by_batch(trainer.graph())) {
-    result["batch_norm_statistics"] = options.ranks.shards    ? "per shard"
-                                      : sub_batches.steps > 1 ? "per sub-batch"
-                                                              : "per batch";
+    result["batch_norm_statistics"] = options.ranks.shards  ? "per shard"
+                                      : batches.count() > 1 ? "per sub-batch"
+                                                            : "per batch";
   }
   return result;
 }
@@ -100,7 +100,7 @@ json by_which_ranks(const Trainer& trainer) {
 
 json how_it_was_planned(const Trainer& trainer) {
   const std::string& far_file = trainer.space().far.file;
-  const prefetch::PlanFacts facts = facts_of(trainer.plans(), trainer.workload());
+  const prefetch::PlanFacts facts = facts_of(trainer.plan(), trainer.graph());
   json result{{"device", trainer.context().device->name()},
               {"backend", trainer.context().backend->description()},
               {"memory", to_string(trainer.memory())},
@@ -182,7 +182,7 @@ class Description {
       : trainer_{trainer}, flags_{flags} {}
 
   void describe() const {
-    const prefetch::PlanFacts facts = facts_of(trainer_.plans(), workload());
+    const prefetch::PlanFacts facts = facts_of(trainer_.plan(), trainer_.graph());
     tell("{} ({} parameters) at batch {} on {}\n", network().name,
          nets::count_parameters(network()), batch(), trainer_.context().backend->description());
     describe_data();
@@ -230,7 +230,7 @@ class Description {
   [[nodiscard]] std::size_t batch() const { return trainer_.options().step.batch; }
   [[nodiscard]] bool is_of_text() const { return network().reads_text(); }
   [[nodiscard]] const Workload& workload() const { return trainer_.workload(); }
-  [[nodiscard]] const prefetch::SubBatches& sub_batches() const { return workload().sub_batches(); }
+  [[nodiscard]] const MicroBatches& batches() const { return workload().micro_batches(); }
 
   // "images in flowers: 300 to learn from, 99 to test on, 3 classes"
   void describe_data() const {
@@ -271,11 +271,13 @@ class Description {
     const RankOptions& ranks = trainer_.options().ranks;
     if (!ranks.shards) return;
     const std::size_t size = ranks.communicator.get().size();
-    tell("each batch in {} of {} on {}; gradients in {}\n", um::count_of(*ranks.shards, "shard"),
-         um::count_of(sub_batches().size, is_of_text() ? "text" : "image"),
-         um::count_of(size, "rank"),
-         describe_buckets(
-             buckets_json(trainer_.graph(), trainer_.buckets(), ranks.chooses_buckets)));
+    const auto gradients = [&] {
+      return "; gradients in " + describe_buckets(buckets_json(trainer_.graph(), trainer_.buckets(),
+                                                               ranks.chooses_buckets));
+    };
+    tell("each batch in {} of {} on {}{}\n", um::count_of(*ranks.shards, "shard"),
+         um::count_of(batches().size, is_of_text() ? "text" : "image"), um::count_of(size, "rank"),
+         size > 1 ? gradients() : "");
     const OptimizerBytes optimizer = optimizer_bytes(workload().training());
     if (optimizer.kept < optimizer.whole) {
       tell("each rank keeps {} of the optimizer's {}\n", um::to_string(optimizer.kept),
@@ -289,16 +291,16 @@ class Description {
   }
 
   void describe_sub_batches() const {
-    if (sub_batches().steps == 1 || trainer_.options().ranks.shards) return;
-    tell("each batch in {} sub-batches of {}{}\n", sub_batches().steps,
-         um::count_of(sub_batches().size, is_of_text() ? "text" : "image"),
-         batch() % sub_batches().size == 0 ? "" : ", the last one smaller");
+    if (batches().count() == 1 || trainer_.options().ranks.shards) return;
+    tell("each batch in {} sub-batches of {}{}\n", batches().count(),
+         um::count_of(batches().size, is_of_text() ? "text" : "image"),
+         batch() % batches().size == 0 ? "" : ", the last one smaller");
     if (normalizes_by_batch(trainer_.graph())) {
       tell(
           "note: batch norm's statistics are of each sub-batch alone: not the same training "
           "as with the whole batch\n");
     }
-    if (const auto layer = last_norm_of_one_value(network(), batch(), sub_batches())) {
+    if (const auto layer = last_norm_of_one_value(network(), batches())) {
       tell(
           "warning: in the last sub-batch, of one image, layer {} gets one value per channel and "
           "makes zeros of it; give a --sub-batch that divides the batch\n",
@@ -529,7 +531,6 @@ void run_training(TrainCommandFlags& options) {
 
 // Trains; a failure on one rank ends all ranks, which wait for it.
 void train(TrainCommandFlags& options, const CLI::App& command) {
-  options.flags.expect_files_of_all_steps();
   join_ranks(options);
   options.flags.memory.note_idle_flags(command);
   Communicator& communicator = options.flags.shards.communicator();

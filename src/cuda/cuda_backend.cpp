@@ -149,9 +149,9 @@ um::Bytes CudaBackend::staged_bytes(const LoadBatch& operation) const {
   return StagedBatch{machine_.precision, operation}.bytes();
 }
 
-void CudaBackend::stage(const LoadBatch& operation, const Batch& batch, std::size_t first,
+void CudaBackend::stage(const LoadBatch& operation, const Batch& batch,
                         std::span<std::byte> staged) const {
-  StagedBatch{machine_.precision, operation}.fill(operation, batch, first, staged);
+  StagedBatch{machine_.precision, operation}.fill(operation, batch, staged);
 }
 
 void CudaBackend::begin_step(const StepContext& context) const { numbers_->begin_step(context); }

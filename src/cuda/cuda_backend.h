@@ -52,7 +52,7 @@ class CudaBackend final : public Backend {
   [[nodiscard]] std::unique_ptr<Kernel> prepare(const Operation& operation,
                                                 std::string_view algorithm) const override;
   [[nodiscard]] um::Bytes staged_bytes(const LoadBatch& operation) const override;
-  void stage(const LoadBatch& operation, const Batch& batch, std::size_t first,
+  void stage(const LoadBatch& operation, const Batch& batch,
              std::span<std::byte> staged) const override;
   [[nodiscard]] std::pmr::memory_resource& batch_memory() const override { return *batch_memory_; }
   void begin_step(const StepContext& context) const override;

@@ -56,15 +56,14 @@ struct Batch {
 }
 
 /// Returns true if `batch` has one number per image element and all labels. It must also contain
-/// the samples to load, which start at number `first`.
-[[nodiscard]] inline bool has_all_samples(const Batch& batch, const LoadBatch& load,
-                                          std::size_t first) {
+/// the samples to load.
+[[nodiscard]] inline bool has_all_samples(const Batch& batch, const LoadBatch& load) {
   const nets::Shape& image = load.x.image;
   const std::size_t count = batch.labels.size() / load.labels_each;
   const std::size_t numbers = load.has_bytes ? batch.bytes.size() : batch.images.size();
   return batch.labels.size() == count * load.labels_each && numbers == count * image.elements() &&
          (!load.has_bytes || batch.byte_numbers.size() == image.channels * kByteValues) &&
-         first + load.x.batch <= count;
+         load.first_sample + load.x.batch <= count;
 }
 
 /// The step in which kernels run, as far as they need to know.
@@ -73,14 +72,13 @@ struct StepContext {
   std::uint64_t step = 0;  ///< counts from 0 over the whole training
   float learning_rate = 0;
   const Batch* batch = nullptr;  ///< does not change until the step has ended
-  std::size_t first_sample = 0;  ///< index in `batch` of the step's first sample
   /// Samples of the global batch that precede `batch`, which is this rank's part.
   std::size_t samples_before = 0;
   /// The batch of the next step of this kind, null if unknown. It is copied to the device in the
   /// meantime, and must not change until that step or Session::settle().
   const Batch* next_batch = nullptr;
-  /// Number of labels of the whole batch that are not ignored, set if the step is a part of it. The
-  /// mean loss divides by it.
+  /// Number of labels of the whole batch that are not ignored. The mean loss divides by it; where
+  /// it is not set, by those of the loss's own samples.
   std::optional<std::size_t> counted_labels;
   /// Token of each sample that VocabularyLogits reads; less than a sample's length.
   std::size_t position = 0;
@@ -91,8 +89,8 @@ struct KernelArguments {
   std::span<std::byte* const>
       operands;  ///< in the order of the operation's Reads and Writes: operands_of()
   std::byte* workspace = nullptr;  ///< as large as the algorithm's workspace
-  /// The context of Backend::begin_step(). If the launch is captured and repeated later, only
-  /// LoadBatch kernels may read `batch`: they are launched anew in each step.
+  /// The context of Backend::begin_step(). If the launch is captured and repeated later, no kernel
+  /// may read `batch` but a LoadBatch at the step's beginning: it is launched anew in each step.
   const StepContext* context = nullptr;
   bool is_recomputation = false;  ///< the operation has run before in this step
 };
@@ -170,10 +168,11 @@ class Backend : public SizeModel {
   /// Requires: `algorithm` is one of algorithms(operation); the backend outlives the kernel.
   [[nodiscard]] virtual std::unique_ptr<Kernel> prepare(const Operation& operation,
                                                         std::string_view algorithm) const = 0;
-  /// Copies samples of `batch`, starting at number `first`, into `staged` in the layout that the
-  /// operation's kernel reads. Requires: has_all_samples(); `staged` has staged_bytes(operation),
-  /// which is not zero. Thread safety: safe to call concurrently with any other function.
-  virtual void stage(const LoadBatch& /*operation*/, const Batch& /*batch*/, std::size_t /*first*/,
+  /// Copies the samples of `operation`, which is LoadBatch::staged() of some, into `staged` in the
+  /// layout that their kernels read. Requires: has_all_samples(); `staged` has
+  /// staged_bytes(operation), which is not zero. Thread safety: safe to call concurrently with any
+  /// other function.
+  virtual void stage(const LoadBatch& /*operation*/, const Batch& /*batch*/,
                      std::span<std::byte> /*staged*/) const {
     um::expects(false, "a backend that stages batches");
   }

@@ -69,8 +69,10 @@ struct DropoutMask {
 [[nodiscard]] DropoutMask attention_mask(const AttentionGeometry& attention,
                                          const StepContext& context);
 
-/// Returns the mask of a layer on images of `image`, in the step of `context`.
+/// Returns the mask of a layer on images of `image`, from number `first_sample` of the rank's batch
+/// on, in the step of `context`.
 [[nodiscard]] DropoutMask dropout_mask(const nets::Shape& image, float probability,
-                                       std::uint32_t stream, const StepContext& context);
+                                       std::uint32_t stream, std::size_t first_sample,
+                                       const StepContext& context);
 
 }  // namespace spillway

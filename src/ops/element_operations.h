@@ -208,7 +208,8 @@ struct LrnBackward {
 struct DropoutForward {
   TensorShape x;
   float probability;
-  std::uint32_t stream;  ///< one number per dropout layer
+  std::uint32_t stream;          ///< one number per dropout layer
+  std::size_t first_sample = 0;  ///< index in this rank's batch
 
   static constexpr OperationRow kRow{
       .kind = OperationKind::kDropout, .is_recomputable = true, .workspace = Workspace::kNone};
@@ -223,6 +224,7 @@ struct DropoutBackward {
   TensorShape x;
   float probability;
   std::uint32_t stream;
+  std::size_t first_sample = 0;
 
   static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
   template <class T>
@@ -234,7 +236,10 @@ struct DropoutBackward {
 
 /// Returns the forward operation that computes the same: dy times the mask.
 [[nodiscard]] inline DropoutForward forward_of(const DropoutBackward& op) {
-  return {.x = op.x, .probability = op.probability, .stream = op.stream};
+  return {.x = op.x,
+          .probability = op.probability,
+          .stream = op.stream,
+          .first_sample = op.first_sample};
 }
 
 }  // namespace spillway

@@ -24,14 +24,24 @@ struct MixedLabel {
 inline constexpr std::size_t kMixedLabelNumbers = sizeof(MixedLabel) / sizeof(std::int32_t);
 
 /// staged (only if `is_staged`: SizeModel::staged_bytes() bytes) -> x, labels (int32). Copies
-/// images and labels of StepContext::batch, starting at first_sample, or what Backend::stage() made
-/// of them. Converts bytes to their numbers; zeroes images of bytes without a label.
+/// images and labels of StepContext::batch, starting at `first_sample`, or what Backend::stage()
+/// made of them. Converts bytes to their numbers; zeroes images of bytes without a label.
 struct LoadBatch {
   TensorShape x;
   std::size_t labels_each = 1;  ///< labels per image
   bool is_staged = false;
-  bool has_bytes = false;  ///< the images are Batch::bytes
+  bool has_bytes = false;        ///< the images are Batch::bytes
+  std::size_t first_sample = 0;  ///< index in StepContext::batch
+  /// Samples of the staged batch, where these are a part of it; 0: as many as x has.
+  std::size_t staged_samples = 0;
 
+  /// The load of all that is staged.
+  [[nodiscard]] LoadBatch staged() const {
+    LoadBatch all = *this;
+    if (staged_samples > 0) all.x.batch = staged_samples;
+    all.first_sample = 0;
+    return all;
+  }
   [[nodiscard]] std::size_t label_count() const { return x.batch * labels_each; }
 
   static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};

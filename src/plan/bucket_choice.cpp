@@ -119,13 +119,11 @@ PlanRequest with_planner(PlanRequest request, const Planner& planner) {
   return request;
 }
 
-std::vector<Profile> profiles_of(const Workload& workload, const TimedSteps& timed) {
-  std::vector<Profile> profiles =
-      profiles_for(workload, timed.workload, {timed.profiles.begin(), timed.profiles.end()});
-  Profile& last = profiles.back();
-  last.exchanges =
-      prefetch::exchange_times(workload.training().graph, timed.interconnect, last.link);
-  return profiles;
+Profile profile_of(const Workload& workload, const TimedSteps& timed) {
+  Profile profile = profile_for(workload, timed.workload, timed.profile);
+  profile.exchanges =
+      prefetch::exchange_times(workload.training().graph, timed.interconnect, profile.link);
+  return profile;
 }
 
 std::optional<um::Nanoseconds> planned_time(const Workload& near, const TimedSteps& timed,
@@ -134,7 +132,7 @@ std::optional<um::Nanoseconds> planned_time(const Workload& near, const TimedSte
   const StateChoice state{near, size_model, request};
   try {
     return answer({.choice = state,
-                   .profiles = profiles_of(state.within(budget), timed),
+                   .profile = profile_of(state.within(budget), timed),
                    .budget = budget,
                    .request = request})
         .step;

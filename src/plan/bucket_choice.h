@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "prefetch/gradient_exchange.h"
@@ -41,18 +40,17 @@ using TimeOfBuckets = std::function<std::optional<um::Nanoseconds>(
 /// The same request of another planner, with state near where that of `request` leaves it so.
 [[nodiscard]] PlanRequest with_planner(PlanRequest request, const prefetch::Planner& planner);
 
-/// Steps of one of several ranks, how long their tasks take, and what the last of them exchanges
+/// The steps of one of several ranks, how long the training's tasks take, and what it exchanges
 /// gradients over.
 struct TimedSteps {
   const Workload& workload;
-  std::span<const prefetch::Profile> profiles;
+  const prefetch::Profile& profile;
   const prefetch::Interconnect& interconnect;
 };
 
-/// The profiles of the training steps of `workload`: those of `timed` with other buckets, or with
+/// The profile of the training step of `workload`: that of `timed` with other buckets, or with
 /// other state that may be far.
-[[nodiscard]] std::vector<prefetch::Profile> profiles_of(const Workload& workload,
-                                                         const TimedSteps& timed);
+[[nodiscard]] prefetch::Profile profile_of(const Workload& workload, const TimedSteps& timed);
 
 /// How long a batch takes by the plans of `near`, which are the steps of `timed` with state near
 /// and other buckets; nothing where no plan keeps the budget.

@@ -43,10 +43,10 @@ prefetch::Plan near_plan(const prefetch::TaskGraph& graph, const prefetch::Plan&
 }
 
 bool is_plan_of(const Workload& workload, const prefetch::JsonFile& file) {
-  return prefetch::is_made_for(workload.training_steps().front().step.graph, file.root());
+  return prefetch::is_made_for(workload.training().graph, file.root());
 }
 
-// Of the steps that the first file is of.
+// Of the step that the file is of.
 const Workload& workload_of(const StateChoice& choice, const PlanRequest& request,
                             const prefetch::JsonFile& file, const std::string& name) {
   const Workload* found = &choice.near();
@@ -76,22 +76,18 @@ bool is_file_of(const StateChoice& choice, const std::string& file) {
       [&](const Workload* steps) { return steps != nullptr && is_plan_of(*steps, read); });
 }
 
-FilePlans read_file_plans(const StateChoice& choice, const PlanRequest& request,
-                          const PlanPath& path) {
-  FilePlans files;
+FilePlan read_file_plan(const StateChoice& choice, const PlanRequest& request,
+                        const std::string& path) {
+  const prefetch::JsonFile file{path};
+  const Workload& workload = workload_of(choice, request, file, path);
+  const prefetch::TaskGraph& graph = workload.training().graph;
+  FilePlan read{.workload = &workload,
+                .plan = {.plan = prefetch::read_plan(file, graph), .name = path}};
+  if (request.memory != MemoryMode::kResident || graph.far_updates.empty()) return read;
+  // There is no far side.
   const Workload& near = choice.near();
-  for (std::size_t i = 0; i < near.training_steps().size(); ++i) {
-    const std::string name = path(i);
-    const prefetch::JsonFile file{name};
-    if (i == 0) files.workload = &workload_of(choice, request, file, name);
-    const prefetch::TaskGraph& graph = files.workload->training_steps()[i].step.graph;
-    files.plans.push_back({.plan = prefetch::read_plan(file, graph), .name = name});
-    if (request.memory != MemoryMode::kResident || graph.far_updates.empty()) continue;
-    // There is no far side.
-    files.plans.back().plan = near_plan(graph, files.plans.back().plan, near.training().graph);
-    files.workload = &near;
-  }
-  return files;
+  return {.workload = &near,
+          .plan = {.plan = near_plan(graph, read.plan.plan, near.training().graph), .name = path}};
 }
 
 }  // namespace spillway

@@ -1,9 +1,6 @@
 #pragma once
 
-#include <cstddef>
-#include <functional>
 #include <string>
-#include <vector>
 
 #include "src/plan/plans.h"
 #include "src/plan/state_choice.h"
@@ -11,23 +8,20 @@
 
 namespace spillway {
 
-/// The file of the plan of a training step, by its number.
-using PlanPath = std::function<std::string(std::size_t step)>;
-
-/// Whether a file of a plan or profile is of the training steps of one of the workloads of
+/// Whether a file of a plan or profile is of the training step of one of the workloads of
 /// `choice`. Throws: um::Error when it cannot be read.
 [[nodiscard]] bool is_file_of(const StateChoice& choice, const std::string& file);
 
-/// Plans that files hold, and what they are plans of.
-struct FilePlans {
+/// A plan that a file holds, and what it is a plan of.
+struct FilePlan {
   const Workload* workload = nullptr;  ///< one of the choice's
-  std::vector<PlanOfFile> plans;       ///< of its training steps
+  PlanOfFile plan;                     ///< of its training step
 };
 
-/// The plans to use instead of a planner's. In resident mode, where there is no far side, those
-/// with updates on it become near_plan(). Throws: um::Error when one cannot be read, is of other
-/// steps, or of state or updates on another side than `request` asks for.
-[[nodiscard]] FilePlans read_file_plans(const StateChoice& choice, const PlanRequest& request,
-                                        const PlanPath& path);
+/// The plan to use instead of a planner's. In resident mode, where there is no far side, one with
+/// updates on it becomes near_plan(). Throws: um::Error when it cannot be read, is of another step,
+/// or of state or updates on another side than `request` asks for.
+[[nodiscard]] FilePlan read_file_plan(const StateChoice& choice, const PlanRequest& request,
+                                      const std::string& path);
 
 }  // namespace spillway

@@ -1,9 +1,6 @@
 #include "src/plan/plan_question.h"
 
-#include <cstddef>
-#include <cstdint>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "src/plan/budget.h"
@@ -16,14 +13,8 @@ using prefetch::Profile;
 using um::Nanoseconds;
 
 // Returns the time of the tasks, each once and without a wait.
-Nanoseconds time_of_tasks(const Workload& workload, std::span<const Profile> profiles) {
-  Nanoseconds sum{0};
-  for (std::size_t i = 0; i < profiles.size(); ++i) {
-    const RepeatedStep& part = workload.training_steps()[i];
-    const auto times = static_cast<std::int64_t>(part.times);
-    sum += times * prefetch::compute_time(profiles[i], prefetch::runs_in_order(part.step.graph));
-  }
-  return sum;
+Nanoseconds time_of_tasks(const Workload& workload, const Profile& profile) {
+  return prefetch::compute_time(profile, prefetch::runs_in_order(workload.training().graph));
 }
 
 // Answers a question, workload by workload.
@@ -44,28 +35,28 @@ class Search {
 
  private:
   std::optional<PlanAnswer> plan(const Workload& workload) {
-    const auto& [choice, profiles, budget, request, evaluates] = question_;
+    const auto& [choice, profile, budget, request, evaluates] = question_;
     PlanAnswer planned{.workload = &workload,
-                       .profiles = profiles_for(workload, measured_, profiles),
+                       .profile = profile_for(workload, measured_, profile),
                        .plans = {},
-                       .answers = {}};
+                       .training = {}};
     try {
-      AnsweredPlans made = ask_for_plans(workload, planned.profiles, budget, request, evaluates);
+      AnsweredPlans made = ask_for_plans(workload, planned.profile, budget, request, evaluates);
       planned.plans = std::move(made.plans);
-      planned.answers = std::move(made.answers);
+      planned.training = std::move(made.training);
     } catch (const BudgetTooSmall& complaint) {
       if (!refusal_ || complaint.smallest() < refusal_->smallest()) refusal_.emplace(complaint);
       return std::nullopt;
     }
-    planned.step =
-        predicted_step(workload, planned.profiles, planned.plans, request.memory, planned.answers);
-    for (const prefetch::Answer& each : planned.answers) planning_ += each.planning.value();
+    planned.step = predicted_step(workload, planned.profile, planned.plans, request.memory,
+                                  &planned.training.timeline);
+    planning_ += planned.training.planning.value();
     return planned;
   }
 
   // True where the best plans wait for more than a fiftieth of their tasks' time.
   [[nodiscard]] bool may_gain() const {
-    return 50 * best_->step > 51 * time_of_tasks(*best_->workload, best_->profiles);
+    return 50 * best_->step > 51 * time_of_tasks(*best_->workload, best_->profile);
   }
 
   void take_if_faster(const Workload* other) {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <vector>
-
 #include "prefetch/planners/answer.h"
 #include "prefetch/profile.h"
 #include "src/plan/plans.h"
@@ -14,8 +12,8 @@ namespace spillway {
 /// A question to planning: which of these steps run within a budget, and by which plans.
 struct PlanQuestion {
   const StateChoice& choice;
-  /// Times of the training steps of choice.within(budget), from which the others' follow.
-  std::vector<prefetch::Profile> profiles;
+  /// Times of the training step of choice.within(budget), from which the others' follow.
+  prefetch::Profile profile;
   um::Bytes budget;  ///< of the whole run
   PlanRequest request;
   bool evaluates = true;  ///< false: its evaluation is not planned, nor its resident need checked
@@ -23,12 +21,12 @@ struct PlanQuestion {
 
 /// The fastest plans of a run, proved.
 struct PlanAnswer {
-  const Workload* workload = nullptr;       ///< which of the choice they are of
-  std::vector<prefetch::Profile> profiles;  ///< of its training steps
+  const Workload* workload = nullptr;  ///< which of the choice they are of
+  prefetch::Profile profile;           ///< of its training step
   Plans plans;
-  std::vector<prefetch::Answer> answers;  ///< of its training steps: proof and timeline
-  um::Nanoseconds step{0};                ///< a batch by these plans, as predicted_step() says
-  um::Nanoseconds planning{0};            ///< how long all planners took
+  prefetch::Answer training;    ///< proof and timeline of the training's
+  um::Nanoseconds step{0};      ///< a batch by these plans, as predicted_step() says
+  um::Nanoseconds planning{0};  ///< how long all planners took
 };
 
 /// Plans the steps with near state, unless that has no room or is not wanted. If these plans wait,

@@ -42,18 +42,16 @@ Bytes resident_need(const Workload& workload, const Plans& plans) {
     buffer = std::max(buffer, own);
     slab = std::max(slab, layout.placement.extent);
   };
-  for (std::size_t i = 0; i < plans.training.size(); ++i) {
-    add(workload.training_steps()[i].step.graph, plans.training[i]);
-  }
+  add(workload.training().graph, plans.training);
   add(workload.evaluation().graph, plans.evaluation);
   return workload.beside() + state + buffer + slab;
 }
 
-// Times of the evaluation step: its tasks are the forward tasks of the (first) training step, by
+// Times of the evaluation step: its tasks are the forward tasks of the first micro-batch, by
 // name, with as many samples; what is not there goes by the model.
 Profile evaluation_profile(const Workload& workload, const Profile& training) {
   const TaskGraph& graph = workload.evaluation().graph;
-  const TaskGraph& measured = workload.training_steps().front().step.graph;
+  const TaskGraph& measured = workload.training().graph;
   Profile profile = prefetch::model_profile(graph, prefetch::find_machine("host"));
   profile.link = training.link;
   std::unordered_map<std::string, std::size_t> by_name;
@@ -90,25 +88,24 @@ bool needs_no_search(const PlanRequest& request) {
          prefetch::keeps_every_feasible_budget(request.planner->name());
 }
 
-// A whole run's plans: the training steps' and the evaluation's.
+// A whole run's plans: the training's and the evaluation's.
 class RunPlanner {
  public:
-  RunPlanner(const Workload& workload, std::span<const Profile> profiles,
-             const PlanRequest& request, bool evaluates = true)
+  RunPlanner(const Workload& workload, const Profile& profile, const PlanRequest& request,
+             bool evaluates = true)
       : workload_{workload},
-        profiles_{profiles},
-        evaluation_profile_{evaluation_profile(workload, profiles.front())},
+        profile_{profile},
+        evaluation_profile_{evaluation_profile(workload, profile)},
         request_{request},
         evaluates_{evaluates} {}
 
-  [[nodiscard]] Answer train(std::size_t index, Bytes budget) const {
-    auto answer =
-        try_plan_step(workload_.training_to_plan(index), profiles_[index], budget, request_);
+  [[nodiscard]] Answer train(Bytes budget) const {
+    auto answer = try_plan_step(workload_.training_to_plan(), profile_, budget, request_);
     if (const auto* const refusal = std::get_if<BudgetTooSmall>(&answer)) refuse(*refusal, false);
     return std::get<Answer>(std::move(answer));
   }
 
-  // `trains` says whether the training's steps need a planner, too.
+  // `trains` says whether the training needs a planner, too.
   [[nodiscard]] Plan evaluate(Bytes budget, bool trains) const {
     const prefetch::Problem problem = evaluation(budget);
     auto answer = prefetch::ask(planner_of(request_), problem, {.fixes_places = false});
@@ -120,11 +117,7 @@ class RunPlanner {
   }
 
   [[nodiscard]] bool can_train(Bytes budget) const {
-    if (too_small(workload_.neediest_to_plan(), budget)) return false;
-    for (std::size_t i = 0; i < profiles_.size(); ++i) {
-      if (!has_plan(workload_.training_to_plan(i), profiles_[i], budget, request_)) return false;
-    }
-    return true;
+    return has_plan(workload_.training_to_plan(), profile_, budget, request_);
   }
   [[nodiscard]] bool can_evaluate(Bytes budget) const {
     const prefetch::Problem problem = evaluation(budget);
@@ -147,7 +140,7 @@ class RunPlanner {
   }
 
   const Workload& workload_;
-  std::span<const Profile> profiles_;
+  const Profile& profile_;
   Profile evaluation_profile_;
   const PlanRequest& request_;
   bool evaluates_;
@@ -162,7 +155,7 @@ void settle_resident_budget(const Workload& workload, Bytes budget, Plans& plans
   }
 }
 
-// `plans` has those of the training steps; `trains` says whether a planner made them.
+// `plans` has the training's; `trains` says whether a planner made it.
 Plans with_evaluation(Plans plans, const Workload& workload, const RunPlanner& planner,
                       MemoryMode memory, bool trains) {
   const Bytes budget = plans.budget;
@@ -171,7 +164,7 @@ Plans with_evaluation(Plans plans, const Workload& workload, const RunPlanner& p
   return plans;
 }
 
-// Complains about the plan of a file for one of the training steps.
+// Complains about the plan of a file.
 void expect_kept(const PlanOfFile& file, const StepToPlan& step, Bytes budget) {
   if (file.plan.budget <= step.budget(budget)) return;
   const auto [made_for, given] = um::texts_apart(file.plan.budget, budget);
@@ -237,13 +230,11 @@ void expect_feasible(const StepToPlan& step, Bytes budget) {
 }
 
 void expect_feasible(const Workload& workload, Bytes budget, const PlanRequest& request) {
-  const auto refusal = too_small(workload.neediest_to_plan(), budget);
+  const auto refusal = too_small(workload.training_to_plan(), budget);
   if (!refusal) return;
-  std::vector<Profile> profiles;
-  for (const RepeatedStep& part : workload.training_steps()) {
-    profiles.push_back(prefetch::model_profile(part.step.graph, prefetch::find_machine("host")));
-  }
-  RunPlanner{workload, profiles, request}.refuse(*refusal, false);
+  const Profile profile =
+      prefetch::model_profile(workload.training().graph, prefetch::find_machine("host"));
+  RunPlanner{workload, profile, request}.refuse(*refusal, false);
 }
 
 prefetch::Problem make_problem(const StepToPlan& step, const Profile& profile, Bytes budget,
@@ -279,53 +270,34 @@ Answer plan_step(const StepToPlan& step, const Profile& profile, Bytes budget,
       step, refusal, [&](Bytes larger) { return has_plan(step, profile, larger, request); }));
 }
 
-AnsweredPlans ask_for_plans(const Workload& workload, std::span<const Profile> profiles,
-                            Bytes budget, const PlanRequest& request, bool evaluates) {
-  um::expects(profiles.size() == workload.training_steps().size(), "a profile for each step");
-  const RunPlanner planner{workload, profiles, request, evaluates};
-  if (const auto refusal = too_small(workload.neediest_to_plan(), budget)) {
+AnsweredPlans ask_for_plans(const Workload& workload, const Profile& profile, Bytes budget,
+                            const PlanRequest& request, bool evaluates) {
+  const RunPlanner planner{workload, profile, request, evaluates};
+  if (const auto refusal = too_small(workload.training_to_plan(), budget)) {
     planner.refuse(*refusal, false);
   }
-  AnsweredPlans made{.plans = {.budget = budget, .training = {}, .evaluation = {}}, .answers = {}};
-  for (std::size_t i = 0; i < profiles.size(); ++i) {
-    made.answers.push_back(planner.train(i, budget));
-    made.plans.training.push_back(made.answers.back().plan);
-  }
+  AnsweredPlans made{.plans = Plans{.budget = budget, .training = {}, .evaluation = {}},
+                     .training = planner.train(budget)};
+  made.plans.training = made.training.plan;
   if (evaluates) {
     made.plans = with_evaluation(std::move(made.plans), workload, planner, request.memory, true);
   }
   return made;
 }
 
-Plans make_plans(const Workload& workload, std::span<const Profile> profiles, Bytes budget,
-                 const PlanRequest& request) {
-  return ask_for_plans(workload, profiles, budget, request).plans;
-}
-
 Plans make_plans(const Workload& workload, const Profile& profile, Bytes budget,
                  const PlanRequest& request) {
-  return make_plans(workload, std::span{&profile, 1}, budget, request);
+  return ask_for_plans(workload, profile, budget, request).plans;
 }
 
-Plans use_plans(std::vector<PlanOfFile> files, const Workload& workload,
-                std::span<const Profile> profiles, Bytes budget, const PlanRequest& request) {
-  um::expects(files.size() == workload.training_steps().size(), "a plan for each step");
-  Plans plans{.budget = budget, .training = {}, .evaluation = {}};
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const StepToPlan step = workload.training_to_plan(i);
-    expect_usable(files[i], step.graph, step.page, request.memory);
-    if (request.memory != MemoryMode::kResident) expect_kept(files[i], step, budget);
-    plans.training.push_back(std::move(files[i].plan));
-  }
-  return with_evaluation(std::move(plans), workload, RunPlanner{workload, profiles, request},
-                         request.memory, false);
-}
-
-Plans use_plan(Plan plan, const std::string& name, const Workload& workload, const Profile& profile,
-               Bytes budget, const PlanRequest& request) {
-  std::vector<PlanOfFile> files;
-  files.push_back({.plan = std::move(plan), .name = name});
-  return use_plans(std::move(files), workload, std::span{&profile, 1}, budget, request);
+Plans use_plan(PlanOfFile file, const Workload& workload, const Profile& profile, Bytes budget,
+               const PlanRequest& request) {
+  const StepToPlan step = workload.training_to_plan();
+  expect_usable(file, step.graph, step.page, request.memory);
+  if (request.memory != MemoryMode::kResident) expect_kept(file, step, budget);
+  return with_evaluation(
+      Plans{.budget = budget, .training = std::move(file.plan), .evaluation = {}}, workload,
+      RunPlanner{workload, profile, request}, request.memory, false);
 }
 
 void take_what_is_used(Plans& plans, const Workload& workload, MemoryMode memory) {
@@ -334,30 +306,13 @@ void take_what_is_used(Plans& plans, const Workload& workload, MemoryMode memory
   const auto add = [&](const TaskGraph& graph, const Plan& plan) {
     used = std::max(used, plans.budget - plan.budget + near_use(graph, plan, memory));
   };
-  for (std::size_t i = 0; i < plans.training.size(); ++i) {
-    add(workload.training_steps()[i].step.graph, plans.training[i]);
-  }
+  add(workload.training().graph, plans.training);
   add(workload.evaluation().graph, plans.evaluation);
   const Bytes spare =
       um::round_down(um::saturating_difference(plans.budget, used), workload.page());
   plans.budget -= spare;
-  for (Plan& plan : plans.training) plan.budget -= spare;
+  plans.training.budget -= spare;
   plans.evaluation.budget -= spare;
-}
-
-prefetch::PlanFacts facts_of(const Plans& plans, const Workload& workload) {
-  prefetch::PlanFacts sum;
-  for (std::size_t i = 0; i < plans.training.size(); ++i) {
-    const RepeatedStep& part = workload.training_steps()[i];
-    const prefetch::PlanFacts facts = facts_of(plans.training[i], part.step.graph);
-    sum.offloaded += part.times * facts.offloaded;
-    sum.prefetched += part.times * facts.prefetched;
-    sum.state_far = std::max(sum.state_far, facts.state_far);
-    sum.far_updates += part.times * facts.far_updates;
-    sum.recomputed_tasks += part.times * facts.recomputed_tasks;
-    for (const auto& [name, runs] : facts.algorithms) sum.algorithms[name] += part.times * runs;
-  }
-  return sum;
 }
 
 }  // namespace spillway

@@ -60,8 +60,8 @@ struct PlanRequest {
 
 /// The plans of a run's steps, verified.
 struct Plans {
-  um::Bytes budget;                      ///< of the whole run
-  std::vector<prefetch::Plan> training;  ///< of each of Workload::training_steps()
+  um::Bytes budget;  ///< of the whole run
+  prefetch::Plan training;
   prefetch::Plan evaluation;
 };
 
@@ -81,35 +81,26 @@ void expect_feasible(const StepToPlan& step, um::Bytes budget);
 /// The same, and names the smallest budget that works for the planner asked for, by modelled times.
 void expect_feasible(const Workload& workload, um::Bytes budget, const PlanRequest& request);
 
-/// Plans of a run, and what planners said of those of the training steps.
+/// Plans of a run, and what the planner said of the training step's.
 struct AnsweredPlans {
   Plans plans;
-  std::vector<prefetch::Answer> answers;
+  prefetch::Answer training;
 };
 
 /// Plans the steps of `workload` within `budget`, without that of the evaluation unless it
 /// `evaluates`. If it does, in resident mode the result's budget is what the run needs, which must
-/// not be more. `profiles` are those of the training steps. Throws: um::Error, the sentence for the
+/// not be more. `profile` is that of the training step. Throws: um::Error, the sentence for the
 /// user, when no plan keeps the budget.
 [[nodiscard]] AnsweredPlans ask_for_plans(const Workload& workload,
-                                          std::span<const prefetch::Profile> profiles,
-                                          um::Bytes budget, const PlanRequest& request,
-                                          bool evaluates = true);
+                                          const prefetch::Profile& profile, um::Bytes budget,
+                                          const PlanRequest& request, bool evaluates = true);
 /// The plans alone.
-[[nodiscard]] Plans make_plans(const Workload& workload,
-                               std::span<const prefetch::Profile> profiles, um::Bytes budget,
-                               const PlanRequest& request);
-/// The same, of a batch that is not cut.
 [[nodiscard]] Plans make_plans(const Workload& workload, const prefetch::Profile& profile,
                                um::Bytes budget, const PlanRequest& request);
 
-/// The same, with the training plans of files instead of a planner's. Throws: um::Error when a plan
-/// does not verify, needs more than `budget`, or cannot be executed in the memory mode.
-[[nodiscard]] Plans use_plans(std::vector<PlanOfFile> files, const Workload& workload,
-                              std::span<const prefetch::Profile> profiles, um::Bytes budget,
-                              const PlanRequest& request);
-/// The same, of a batch that is not cut. `name` is the file's.
-[[nodiscard]] Plans use_plan(prefetch::Plan plan, const std::string& name, const Workload& workload,
+/// The same, with the training plan of a file instead of a planner's. Throws: um::Error when the
+/// plan does not verify, needs more than `budget`, or cannot be executed in the memory mode.
+[[nodiscard]] Plans use_plan(PlanOfFile file, const Workload& workload,
                              const prefetch::Profile& profile, um::Bytes budget,
                              const PlanRequest& request);
 
@@ -134,10 +125,7 @@ struct AnsweredPlans {
                                          um::Bytes budget, const PlanRequest& request);
 
 /// Lowers the budgets of `plans` to the near memory that they use, where they have more. Plans that
-/// page on demand or exchange state between several steps keep theirs.
+/// page on demand keep theirs.
 void take_what_is_used(Plans& plans, const Workload& workload, MemoryMode memory);
-
-/// Returns the facts of the plans of a whole batch: sums over its sub-steps.
-[[nodiscard]] prefetch::PlanFacts facts_of(const Plans& plans, const Workload& workload);
 
 }  // namespace spillway

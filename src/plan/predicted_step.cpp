@@ -31,80 +31,6 @@ using prefetch::TaskGraph;
 using um::Bytes;
 using um::Nanoseconds;
 
-struct Traffic {
-  Bytes out;
-  Bytes in;
-};
-
-// A block of movable state between the steps of one plan.
-struct StateAtHome {
-  std::vector<bool> far_pages;
-  bool is_written = false;  // by the step
-};
-
-// By name, which is the same in all steps.
-using Homes = std::map<std::string_view, StateAtHome>;
-
-Homes homes_of(const prefetch::TaskGraph& graph, const prefetch::Plan& plan) {
-  const prefetch::BlockSizes block_sizes{graph, plan.page};
-  const prefetch::StateHome home{graph, block_sizes, plan};
-  Homes homes;
-  for (std::size_t i = 0; i < graph.data.size(); ++i) {
-    const DataId id{static_cast<std::uint32_t>(i)};
-    if (!graph[id].is_offloadable || !block_sizes.is_movable(id)) continue;
-    homes[graph[id].name] = {.far_pages = home.far_pages(id)};
-  }
-  for (const prefetch::Task& task : graph.tasks) {
-    prefetch::for_each_written(task, [&](DataId id) {
-      const auto found = homes.find(graph[id].name);
-      if (found != homes.end()) found->second.is_written = true;
-    });
-  }
-  return homes;
-}
-
-// What moves when the step with homes `to` follows the one with `from`.
-Traffic passed_on(const Homes& from, const Homes& to, Bytes page, MemoryMode memory) {
-  Traffic traffic;
-  for (const auto& [name, next] : to) {
-    const auto found = from.find(name);
-    for (std::size_t i = 0; i < next.far_pages.size(); ++i) {
-      const bool was_far = found == from.end() || found->second.far_pages[i];
-      const bool is_far = next.far_pages[i];
-      const bool all_move = memory == MemoryMode::kCopy;
-      if (!is_far && (was_far || all_move)) traffic.in += page;
-      if (was_far || !(is_far || all_move)) continue;
-      if (!all_move || found->second.is_written) traffic.out += page;
-    }
-  }
-  return traffic;
-}
-
-// How long a batch waits, by its profiles' link, while the sub-steps of its shards pass on state
-// whose pages one plan has near between steps and the next one far. Unified memory moves the pages
-// that differ. With explicit copies all that is near is sent far, where it was written, and
-// brought again. Zero where a batch runs one kind of step, or state is always near.
-um::Nanoseconds state_passing_time(const Workload& workload,
-                                   std::span<const prefetch::Profile> profiles, const Plans& plans,
-                                   MemoryMode memory) {
-  const std::vector<RepeatedStep>& steps = workload.training_steps();
-  if (steps.size() < 2 || memory == MemoryMode::kResident) return um::Nanoseconds{0};
-  std::vector<Homes> homes;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    homes.push_back(homes_of(steps[i].step.graph, plans.training[i]));
-  }
-  const prefetch::LinkProfile& link = profiles.front().link;
-  const std::vector<std::size_t>& sequence = workload.sequence();
-  um::Nanoseconds time{0};
-  for (std::size_t i = 0; i < sequence.size(); ++i) {
-    const std::size_t next = sequence[(i + 1) % sequence.size()];
-    if (next == sequence[i]) continue;
-    const Traffic traffic = passed_on(homes[sequence[i]], homes[next], workload.page(), memory);
-    time += traffic.out / link.offload + traffic.in / link.prefetch;
-  }
-  return time;
-}
-
 // "fc6.update[1]" of "fc6.take[1]"; else the same.
 std::string measured_name(std::string task) {
   constexpr std::string_view kTake = ".take";
@@ -144,25 +70,16 @@ std::vector<Nanoseconds> scaled(std::vector<Nanoseconds> times, const Task& meas
 
 }  // namespace
 
-um::Nanoseconds predicted_step(const Workload& workload,
-                               std::span<const prefetch::Profile> profiles, const Plans& plans,
-                               MemoryMode memory, std::span<const prefetch::Answer> answers) {
-  um::expects(profiles.size() == workload.training_steps().size(), "a profile for each step");
-  um::Nanoseconds sum = state_passing_time(workload, profiles, plans, memory);
-  for (std::size_t i = 0; i < profiles.size(); ++i) {
-    const RepeatedStep& part = workload.training_steps()[i];
-    const prefetch::Plan& plan = plans.training[i];
-    um::Nanoseconds once{0};
-    if (memory == MemoryMode::kResident && plan.exchanges.empty()) {
-      once = prefetch::compute_time(profiles[i], plan.runs);
-    } else if (!answers.empty()) {
-      once = answers[i].timeline.makespan();
-    } else {
-      once = prefetch::simulate(part.step.graph, plan, profiles[i]).makespan();
-    }
-    sum += static_cast<std::int64_t>(part.times) * once;
+um::Nanoseconds predicted_step(const Workload& workload, const prefetch::Profile& profile,
+                               const Plans& plans, MemoryMode memory,
+                               const prefetch::Timeline* timeline) {
+  const prefetch::Plan& plan = plans.training;
+  if (memory == MemoryMode::kResident && plan.exchanges.empty()) {
+    return prefetch::compute_time(profile, plan.runs);
   }
-  return sum;
+  return timeline != nullptr
+             ? timeline->makespan()
+             : prefetch::simulate(workload.training().graph, plan, profile).makespan();
 }
 
 Profile profile_for(const TaskGraph& graph, const TaskGraph& of, Profile profile) {
@@ -180,15 +97,9 @@ Profile profile_for(const TaskGraph& graph, const TaskGraph& of, Profile profile
   return profile;
 }
 
-std::vector<Profile> profiles_for(const Workload& workload, const Workload& of,
-                                  std::vector<Profile> profiles) {
-  if (&workload == &of) return profiles;
-  um::expects(profiles.size() == workload.training_steps().size(), "a profile for each step");
-  for (std::size_t i = 0; i < profiles.size(); ++i) {
-    profiles[i] = profile_for(workload.training_steps()[i].step.graph,
-                              of.training_steps()[i].step.graph, std::move(profiles[i]));
-  }
-  return profiles;
+Profile profile_for(const Workload& workload, const Workload& of, Profile profile) {
+  if (&workload == &of) return profile;
+  return profile_for(workload.training().graph, of.training().graph, std::move(profile));
 }
 
 }  // namespace spillway

@@ -13,12 +13,12 @@
 namespace spillway {
 
 /// How long a batch should take by its plans: what the simulator says, or in resident mode, where
-/// nothing moves, the sum of the tasks' times. `profiles` are those of the training steps, and so
-/// are `answers`, where they are known: then nothing is simulated again.
+/// nothing moves, the sum of the tasks' times. `profile` is that of the training step. Where its
+/// `timeline` is known, nothing is simulated again.
 [[nodiscard]] um::Nanoseconds predicted_step(const Workload& workload,
-                                             std::span<const prefetch::Profile> profiles,
-                                             const Plans& plans, MemoryMode memory,
-                                             std::span<const prefetch::Answer> answers = {});
+                                             const prefetch::Profile& profile, const Plans& plans,
+                                             MemoryMode memory,
+                                             const prefetch::Timeline* timeline = nullptr);
 
 /// `profile`, which is of `of`, for the same tasks in a graph whose state may, or may not, be far,
 /// of which some updates run on the far side, or which is of several ranks. Where these update
@@ -28,9 +28,8 @@ namespace spillway {
                                             const prefetch::TaskGraph& of,
                                             prefetch::Profile profile);
 
-/// The same of all training steps of a workload: `profiles` are of those of `of`.
-[[nodiscard]] std::vector<prefetch::Profile> profiles_for(const Workload& workload,
-                                                          const Workload& of,
-                                                          std::vector<prefetch::Profile> profiles);
+/// The same of the training steps of two workloads.
+[[nodiscard]] prefetch::Profile profile_for(const Workload& workload, const Workload& of,
+                                            prefetch::Profile profile);
 
 }  // namespace spillway

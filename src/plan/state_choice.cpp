@@ -57,8 +57,7 @@ StateChoice::StateChoice(const Workload& near, const SizeModel& size_model,
                          const PlanRequest& request)
     : near_{near},
       far_{near.with_moving_state(size_model)},
-      far_updates_{near.training_steps().size() == 1 &&
-                           size_model.far_update_support() != FarUpdateSupport::kNone
+      far_updates_{size_model.far_update_support() != FarUpdateSupport::kNone
                        ? far_->with_far_updates(size_model)
                        : nullptr},
       rule_{request.update == UpdateRule::kFar ? StateRule::kFar : request.state},
@@ -67,8 +66,8 @@ StateChoice::StateChoice(const Workload& near, const SizeModel& size_model,
   if (far_updates_ != nullptr || update_ == UpdateRule::kNear) return;
   if (update_ == UpdateRule::kFar) {
     throw um::Error{
-        "no weights of this network are large enough to be updated on the far side, or its batch "
-        "is cut; leave out --update far"};
+        "no weights of this network are large enough to be updated on the far side; leave out "
+        "--update far"};
   }
   update_ = UpdateRule::kNear;
 }
@@ -107,17 +106,6 @@ const Workload* StateChoice::other(Bytes budget) const {
 
 const Workload* StateChoice::with_other_updates(const Workload& planned) const {
   return update_ == UpdateRule::kAuto && &planned == far_.get() ? far_updates_.get() : nullptr;
-}
-
-void expect_whole_batch(const PlanRequest& request) {
-  if (request.update == UpdateRule::kFar) {
-    throw um::Error{
-        "updates on the far side (--update far) go with whole batches only; leave out "
-        "--sub-batch"};
-  }
-  if (request.state != StateRule::kFar) return;
-  throw um::Error{
-      "state that moves (--state far) goes with whole batches only; leave out --sub-batch"};
 }
 
 void expect_near_updates(const PlanRequest& request) {

@@ -53,9 +53,6 @@ class StateChoice {
   UpdateRule update_;  // kNear where nothing else is possible
 };
 
-/// Throws: um::Error when the request wants state far, which the sub-steps of a batch that is cut
-/// leave near.
-void expect_whole_batch(const PlanRequest& request);
 /// Throws: um::Error when the request wants updates on the far side, which exchange no gradients.
 void expect_near_updates(const PlanRequest& request);
 

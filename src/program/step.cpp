@@ -30,7 +30,7 @@ std::size_t index_of(DataId id) { return static_cast<std::size_t>(id); }
 std::vector<bool> read_tasks(const Step& step) {
   const prefetch::TaskGraph& graph = step.graph;
   std::vector<bool> is_read(graph.data.size(), false);
-  is_read[index_of(step.result)] = true;
+  for (const DataId id : step.results) is_read[index_of(id)] = true;
   for (const StateBlock& block : step.state) {
     for (const DataId id : block.ids) is_read[index_of(id)] = true;
   }
@@ -69,7 +69,7 @@ void for_each_mention(Step& step, const Use& use) {
   for (Launch& launch : step.launches) all(launch.operands);
   for (StateBlock& block : step.state) all(block.ids);
   all(step.gradients);
-  use(step.result);
+  all(step.results);
   if (step.staged) use(*step.staged);
 }
 

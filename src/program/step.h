@@ -80,8 +80,16 @@ struct StateBlock {
   ParameterSpec spec;
   StateRole role;
   /// Where each of several ranks keeps a slice of a part: the floats of the whole part, by part; 0
-  /// where all have all of it. Empty where nothing is divided (shard_steps.h).
+  /// where all have all of it. Empty where nothing is divided (divided_updates.h).
   std::vector<std::size_t> divided{};
+};
+
+/// A sum of gradients that another sum, one of Step::gradients, is added to when the ranks exchange
+/// them. It outlives the step.
+struct WaitingSum {
+  prefetch::DataId sum{};    ///< the other one
+  std::size_t node = 0;      ///< which of those that wait, in the order of micro-batches
+  prefetch::DataId block{};  ///< of as many bytes as `sum`
 };
 
 /// One step of a network: the task graph that planners see and the launches that the executor runs,
@@ -93,14 +101,25 @@ struct Step {
   std::vector<StateBlock> state;     ///< in layer order
   /// Where its batch waits for it, if it does: one of those that outlive the step.
   std::optional<prefetch::DataId> staged;
-  /// Two floats, see SoftmaxCrossEntropyTrain or -Evaluate; of a sampling step, logits.
-  prefetch::DataId result{};
+  /// Two floats for each micro-batch, see SoftmaxCrossEntropyTrain or -Evaluate; of a sampling
+  /// step, logits.
+  std::vector<prefetch::DataId> results{};
   std::size_t judged_samples = 0;  ///< JudgedSamples behind these
   std::size_t given_logits = 0;    ///< floats behind these
-  /// Of parameters, where they outlive the step, in the order of `graph`: of sub-steps
-  /// (sub_step.h), and of one of several ranks' step.
+  /// Of parameters, where they outlive the step, in the order of `graph`: of one of several ranks'
+  /// step.
   std::vector<prefetch::DataId> gradients;
+  /// Other sums of such gradients, of micro-batches that stand before (micro_batches.h).
+  std::vector<WaitingSum> waiting;
+  /// By micro-batch, the running statistics that it leaves: blocks that begin a step with what
+  /// those of `state` have, in that order. Empty where a batch is not cut.
+  std::vector<std::vector<prefetch::DataId>> statistics;
 };
+
+/// The first launch, which loads the batch or its first micro-batch.
+[[nodiscard]] inline const LoadBatch& load_of(const Step& step) {
+  return std::get<LoadBatch>(step.launches.front().operation);
+}
 
 /// Loads a batch, goes forward, backward, and updates each parameter block, or part of it, as soon
 /// as its gradient is complete, or with a clip_norm as all are. Throws: um::Error when layers have

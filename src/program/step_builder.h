@@ -112,7 +112,10 @@ class StepBuilder {
 
   /// The block of the step's result; nothing before the first loss.
   [[nodiscard]] std::optional<prefetch::DataId> result() const { return result_; }
-  void set_result(prefetch::DataId result) { result_ = step_.result = result; }
+  void set_result(prefetch::DataId result) {
+    result_ = result;
+    step_.results = {result};
+  }
   /// Of an evaluation: what follows the two floats of the result.
   void set_judged(const SoftmaxCrossEntropyEvaluate& evaluation) {
     step_.judged_samples = evaluation.judged_samples();

@@ -18,8 +18,8 @@ void BatchStage::place(const Step& step, std::span<std::byte*> addresses) const 
 
 void BatchStage::expect(const BatchSamples& now, const BatchSamples& next) {
   // A batch without a number may be another one at the same address.
-  const bool is_there = brought_ && brought_->load == now.load && brought_->first == now.first &&
-                        brought_number_ != 0 && brought_number_ == now.batch->number;
+  const bool is_there = brought_ && brought_->load == now.load && brought_number_ != 0 &&
+                        brought_number_ == now.batch->number;
   if (!is_there) bring(now);
   upload_->synchronize();
   next_ = next;
@@ -38,7 +38,7 @@ void BatchStage::bring(const BatchSamples& samples) {
     if (before != nullptr) before->wait();
     const um::Bytes size = backend_.staged_bytes(*samples.load);
     const std::span<std::byte> pinned = std::span{pinned_}.first(size.count());
-    backend_.stage(*samples.load, *samples.batch, samples.first, pinned);
+    backend_.stage(*samples.load, *samples.batch, pinned);
     upload_->write(pinned, near_.bytes().first(size.count()));
   });
   uploaded_ = upload_->record();

@@ -17,9 +17,8 @@ namespace spillway {
 
 /// Samples that a step is to load.
 struct BatchSamples {
-  const LoadBatch* load = nullptr;  ///< of the step; outlives all that is asked about them
+  const LoadBatch* load = nullptr;  ///< all of the step's; outlives all that is asked about them
   const Batch* batch = nullptr;
-  std::size_t first = 0;  ///< in `batch`
 };
 
 /// Brings batches to the near memory in which they wait for the step that loads them (Step::staged)

@@ -1,7 +1,6 @@
 #include "src/run/executor.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -31,6 +30,16 @@ Position count_loads(const Step& step, const prefetch::Plan& plan) {
   return loads;
 }
 
+// The run behind the last one that loads a part of the batch.
+Position find_last_load(const Step& step, const prefetch::Plan& plan) {
+  const auto loads_batch = [&](const TaskRun& run) {
+    return std::holds_alternative<LoadBatch>(
+        step.launches[static_cast<std::size_t>(run.task)].operation);
+  };
+  const auto last = std::ranges::find_if(plan.runs.rbegin(), plan.runs.rend(), loads_batch);
+  return static_cast<Position>(plan.runs.rend() - last);
+}
+
 // Timing costs a GPU two events a run. The first step of all is slower than others, so the second
 // counts too.
 bool are_times_due(const um::Stream& stream, std::uint64_t step) {
@@ -55,9 +64,12 @@ Executor::Executor(const Step& step, const prefetch::Plan& plan, const Backend& 
                   : Counts{}},
       far_updates_{step, backend, memory},
       loads_{count_loads(step, plan)},
+      last_load_{find_last_load(step, plan)},
       kernels_(step.launches.size()) {
-  // What is repeated as one piece has no part that the processor computes, or other ranks.
-  may_repeat = may_repeat && plan.far_runs.empty() && plan.exchanges.empty();
+  // What is repeated as one piece has no part that the processor computes, other ranks, or a batch
+  // in RAM.
+  may_repeat = may_repeat && plan.far_runs.empty() && plan.exchanges.empty() &&
+               (step.staged || last_load_ == loads_);
   if (may_repeat && memory.fixed_places() != nullptr) lanes_ = stream.make_lanes();
   if (lanes_ != nullptr) given_.emplace(plan, *memory.fixed_places(), *lanes_);
   stream_.enqueue([&] {
@@ -170,6 +182,7 @@ void Executor::give_ahead(const StepContext& context, StepResult& result) {
   }
   for (Position position = 0; position < loads_; ++position) launch(position);
   given_->repeat();
+  if (last_load_ > loads_) on_loaded_();
   read_result(result);
 }
 
@@ -192,26 +205,27 @@ std::string Executor::keep(const StepContext& context) {
 
 // So few floats are too small to be moved (Workload::page), and nothing has overwritten them.
 void Executor::read_result(StepResult& result) {
-  std::array<float, 2> numbers{};
-  std::byte* made = memory_.address(step_.result);
+  static_assert(sizeof(StepLoss) == 2 * sizeof(float));
+  std::byte* made = nullptr;
   const auto read_next = [&](std::span<std::byte> bytes) {
     if (bytes.empty()) return;
     stream_.read({made, bytes.size()}, bytes);
     made += bytes.size();
   };
+  for (const prefetch::DataId id : step_.results) {
+    made = memory_.address(id);
+    read_next(std::as_writable_bytes(std::span{&result.losses.emplace_back(), 1}));
+  }
   result.judged.resize(step_.judged_samples);
   result.logits.resize(step_.given_logits);
-  read_next(std::as_writable_bytes(std::span{numbers}));
   read_next(std::as_writable_bytes(std::span{result.judged}));
   read_next(std::as_writable_bytes(std::span{result.logits}));
-  result.loss = numbers[0];
-  result.correct = numbers[1];
 }
 
 void Executor::run_one(Position position, const StepContext& context, const Places& places) {
   if (stop_.stop_requested()) throw Interrupted{};
   launch_counted(position, context, places);
-  if (position + 1 == loads_) on_loaded_();
+  if (position + 1 == last_load_) on_loaded_();
 }
 
 // A kernel of such a stream has ended when its launch returns.

@@ -31,10 +31,15 @@ class Interrupted final : public std::runtime_error {
   explicit Interrupted(const std::string& what_is_left) : std::runtime_error{what_is_left} {}
 };
 
+/// The loss of a micro-batch.
+struct StepLoss {
+  float loss = 0;     ///< as the step's softmax cross-entropy operation says
+  float correct = 0;  ///< predictions that were right
+};
+
 /// What one step gave.
 struct StepResult {
-  float loss = 0;                    ///< as the step's softmax cross-entropy operation says
-  float correct = 0;                 ///< predictions that were right
+  std::vector<StepLoss> losses;      ///< by Step::results
   std::vector<JudgedSample> judged;  ///< Step::judged_samples of them
   std::vector<float> logits;         ///< Step::given_logits, (N, C)
   /// Of the steps whose times are taken: all where that is free, the first two and then one in
@@ -66,7 +71,7 @@ class Executor {
            bool may_repeat = true, prefetch::ExchangeThread::Exchange exchange = {},
            Counts counts = {});
 
-  /// Calls `on_loaded`, in work of the stream, when the launches that load the batch have been
+  /// Calls `on_loaded`, in work of the stream, when all launches that load the batch have been
   /// given. Throws: Interrupted; um::Error when a move failed. After that nothing but destruction
   /// is allowed.
   StepResult run(
@@ -105,7 +110,8 @@ class Executor {
   FarUpdates far_updates_;
   std::unique_ptr<um::Lanes> lanes_;  // null where the plan is walked
   std::optional<prefetch::GivenStep> given_;
-  prefetch::Position loads_ = 0;     // the first so many runs load the batch
+  prefetch::Position loads_ = 0;      // the first so many runs load (a part of) the batch
+  prefetch::Position last_load_ = 0;  // the run behind the last that does
   std::function<void()> on_loaded_;  // of the current step
   std::uint64_t steps_ = 0;
   bool takes_times_ = true;                       // of the current step

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kFormat = "spillway-kept-profile";
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kVersion = 2;
 constexpr std::string_view kEnding = ".profile.json";
 
 std::string variable(const char* name) {
@@ -75,15 +75,12 @@ fs::path cache_folder() {
 ProfileKey profile_key(const ExecutionContext& context, const Measurement& measurement,
                        std::size_t ranks) {
   const um::ManagedOptions& space = measurement.space;
-  json steps = json::array();
-  for (const RepeatedStep& part : measurement.workload.training_steps()) {
-    steps.push_back({{"graph", prefetch::fingerprint(part.step.graph)}, {"batch", part.batch}});
-  }
   return {.facts = {{"build", SPILLWAY_BUILD},
                     {"program", program_stamp()},
                     {"device", context.device->name()},
                     {"backend", context.backend->description()},
-                    {"steps", std::move(steps)},
+                    {"graph", prefetch::fingerprint(measurement.workload.training().graph)},
+                    {"batch", measurement.workload.micro_batches().size},
                     {"page_bytes", measurement.workload.page().count()},
                     {"memory", to_string(measurement.mode)},
                     {"with_link", measurement.with_link},
@@ -113,18 +110,12 @@ std::optional<KeptProfile> KeptProfiles::find(const ProfileKey& key,
     const json& value = file.value();
     if (value.at("key") != prefetch::as_utf8(key.facts)) return std::nullopt;  // of the same hash
     if (um::Bytes{file.root().at("room_bytes").integer()} < key.room) return std::nullopt;
-    const std::vector<RepeatedStep>& steps = workload.training_steps();
-    const json& list = value.at("profiles");
-    if (list.size() != steps.size()) return std::nullopt;
-    KeptProfile kept{.profiles = {}, .measured = file.root().at("measured").string()};
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      const prefetch::TaskGraph& graph = steps[i].step.graph;
-      prefetch::Profile profile =
-          prefetch::read_profile(prefetch::JsonFile{list[i].dump(), path.string()}, graph);
-      profile.far_updates = prefetch::far_update_times(graph, profile.link);
-      kept.profiles.push_back(std::move(profile));
-    }
-    return kept;
+    const prefetch::TaskGraph& graph = workload.training().graph;
+    prefetch::Profile profile = prefetch::read_profile(
+        prefetch::JsonFile{value.at("profile").dump(), path.string()}, graph);
+    profile.far_updates = prefetch::far_update_times(graph, profile.link);
+    return KeptProfile{.profile = std::move(profile),
+                       .measured = file.root().at("measured").string()};
   } catch (const um::Error&) {
     return std::nullopt;
   } catch (const json::exception&) {
@@ -133,15 +124,15 @@ std::optional<KeptProfile> KeptProfiles::find(const ProfileKey& key,
 }
 
 void KeptProfiles::keep(const ProfileKey& key, const std::string& title, const Workload& workload,
-                        const std::vector<prefetch::Profile>& profiles) const {
-  json list = json::array();
-  for (std::size_t i = 0; i < profiles.size(); ++i) {
-    list.push_back(prefetch::to_json(profiles[i], workload.training_steps()[i].step.graph));
-  }
+                        const prefetch::Profile& profile) const {
   const json value{
-      {"format", kFormat},          {"version", kVersion}, {"title", title},
-      {"measured", now_text()},     {"key", key.facts},    {"room_bytes", key.room.count()},
-      {"profiles", std::move(list)}};
+      {"format", kFormat},
+      {"version", kVersion},
+      {"title", title},
+      {"measured", now_text()},
+      {"key", key.facts},
+      {"room_bytes", key.room.count()},
+      {"profile", prefetch::to_json(profile, workload.training().graph)}};
   const um::Folder folder = um::Folder::make(folder_);
   um::ReplacedFile file{folder, path_of(key).filename().string()};
   const std::string text = prefetch::json_text(value) + "\n";

@@ -29,9 +29,9 @@ struct ProfileKey {
 [[nodiscard]] ProfileKey profile_key(const ExecutionContext& context,
                                      const Measurement& measurement, std::size_t ranks);
 
-/// Profiles of the training steps of a workload, and when they were measured.
+/// The profile of the training step of a workload, and when it was measured.
 struct KeptProfile {
-  std::vector<prefetch::Profile> profiles;
+  prefetch::Profile profile;
   std::string measured;  ///< "2026-11-29 19:10 UTC"
 };
 
@@ -46,13 +46,13 @@ class KeptProfiles {
   /// `cache` as of cache_folder(). Looks at nothing yet.
   explicit KeptProfiles(const std::filesystem::path& cache) : folder_{cache / "profiles"} {}
 
-  /// Returns the profiles of the steps of `workload` that were kept under `key` with as much room.
+  /// Returns the profile of the step of `workload` that was kept under `key` with as much room.
   [[nodiscard]] std::optional<KeptProfile> find(const ProfileKey& key,
                                                 const Workload& workload) const;
-  /// Keeps `profiles` of the steps of `workload`. `title` says what they are of. Throws: um::Error
-  /// when they cannot be written.
+  /// Keeps the profile of the step of `workload`. `title` says what it is of. Throws: um::Error
+  /// when it cannot be written.
   void keep(const ProfileKey& key, const std::string& title, const Workload& workload,
-            const std::vector<prefetch::Profile>& profiles) const;
+            const prefetch::Profile& profile) const;
   /// Removes what is kept under `key`. Returns whether something was.
   [[nodiscard]] bool forget(const ProfileKey& key) const;
 

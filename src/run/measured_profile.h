@@ -32,22 +32,13 @@ struct Measurement {
 [[nodiscard]] bool depends_on_times(const Workload& workload, MemoryMode mode);
 
 /// Returns a machine model's times, for when no plan depends on times.
-[[nodiscard]] std::vector<prefetch::Profile> unmeasured_profiles(const Workload& workload,
-                                                                 const prefetch::Machine& model);
+[[nodiscard]] prefetch::Profile unmeasured_profile(const Workload& workload,
+                                                   const prefetch::Machine& model);
 
-/// Measures the link and each training step of a workload: one profile per step. A sub-step takes
-/// its times by name from another step with the same number of samples that has all its tasks.
-/// Throws: um::Error at once when the device cannot make such a space; um::OutOfMemory; Interrupted
-/// when `stop` is requested.
-[[nodiscard]] std::vector<prefetch::Profile> measure_profiles(ExecutionContext& context,
-                                                              const Measurement& measurement,
-                                                              const std::stop_token& stop,
-                                                              const OnProgress& on_progress);
-
-/// Measures the profile of a workload with one training step (its batch is not cut).
-[[nodiscard]] prefetch::Profile measure_profile(ExecutionContext& context, const Workload& workload,
-                                                um::Bytes limit, MemoryMode mode,
-                                                const um::ManagedOptions& space,
+/// Measures the link and the training step of a workload. Throws: um::Error at once when the device
+/// cannot make such a space; um::OutOfMemory; Interrupted when `stop` is requested.
+[[nodiscard]] prefetch::Profile measure_profile(ExecutionContext& context,
+                                                const Measurement& measurement,
                                                 const std::stop_token& stop,
                                                 const OnProgress& on_progress);
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "prefetch/files/machine.h"
+#include "src/program/micro_batches.h"
 #include "src/run/executor.h"
 #include "src/run/scratch_ring.h"
 #include "um/error.h"
@@ -140,12 +141,14 @@ class TaskTimer {
   TaskTimer(const Step& step, const Backend& backend, um::Range scratch, um::Stream& stream)
       : stream_{stream},
         ring_{scratch},
-        exact_run_{stream.has_free_notices() ? Nanoseconds{0} : kExactRun} {
+        exact_run_{stream.has_free_notices() ? Nanoseconds{0} : kExactRun},
+        alike_{first_alike(step.graph)} {
     backend.clear(scratch);
     const prefetch::Profile model =
         prefetch::model_profile(step.graph, prefetch::find_machine("host"));
     for (std::size_t t = 0; t < step.graph.tasks.size(); ++t) {
       std::vector<AlgorithmCandidate>& candidates = tasks_.emplace_back();
+      if (alike_[t] != TaskId(t)) continue;
       for (std::uint32_t a = 0; a < step.graph.tasks[t].algorithms.size(); ++a) {
         if (ScratchLaunch::size(step, TaskId(t), a).count() > scratch.size()) continue;
         candidates.emplace_back(a, model.durations[t][a], exact_run_,
@@ -162,6 +165,7 @@ class TaskTimer {
     double room = most_time(step_time()) - static_cast<double>(repeated_);
     bool is_any_wanted = false;
     for (std::vector<AlgorithmCandidate>& candidates : tasks_) {
+      if (candidates.empty()) continue;
       AlgorithmCandidate& candidate = neediest(candidates);
       const bool is_wanted = !candidate.is_settled();
       if (candidate.has_time()) {
@@ -195,6 +199,11 @@ class TaskTimer {
   [[nodiscard]] std::vector<std::vector<Nanoseconds>> times(const prefetch::TaskGraph& graph) {
     std::vector<std::vector<Nanoseconds>> result;
     for (std::size_t t = 0; t < tasks_.size(); ++t) {
+      if (alike_[t] != TaskId(t)) {
+        const std::vector<Nanoseconds> times = result[static_cast<std::size_t>(alike_[t])];
+        result.push_back(times);
+        continue;
+      }
       std::vector<Nanoseconds>& times = result.emplace_back();
       for (const AlgorithmCandidate& candidate : tasks_[t]) {
         times.resize(std::max(times.size(), std::size_t{candidate.algorithm()}),
@@ -232,8 +241,9 @@ class TaskTimer {
   }
   [[nodiscard]] double step_time() const {
     double sum = 0;
-    for (const std::vector<AlgorithmCandidate>& candidates : tasks_)
-      sum += time_of(candidates.front());
+    for (const std::vector<AlgorithmCandidate>& candidates : tasks_) {
+      if (!candidates.empty()) sum += time_of(candidates.front());
+    }
     return sum;
   }
 
@@ -293,7 +303,8 @@ class TaskTimer {
   ScratchRing ring_;
   const Nanoseconds exact_run_;  // shorter runs are batches; zero if notices are free
   Clock::time_point begin_;      // of the last timed run; only used by notices, which come in order
-  std::vector<std::vector<AlgorithmCandidate>> tasks_;
+  std::vector<TaskId> alike_;    // by task
+  std::vector<std::vector<AlgorithmCandidate>> tasks_;  // empty where another is measured instead
   std::vector<AlgorithmCandidate*> chosen_;
   // Nanoseconds of all runs, and of repeats alone. Notices may come from another thread.
   std::atomic<std::int64_t> passed_ = 0;

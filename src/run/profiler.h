@@ -20,7 +20,8 @@ using OnProgress = std::function<void(double)>;
 inline constexpr int kRepeatedSteps = 3;
 
 /// Measures every task of `step` with each of its algorithms, one at a time and in the step's
-/// order, so that caches hold what they would hold in training. Uses `limit` bytes of `memory`, or
+/// order, so that caches hold what they would hold in training; of tasks of several micro-batches
+/// that are alike (first_alike()) the first. Uses `limit` bytes of `memory`, or
 /// what the largest task needs with its first algorithm if that is more; frees them at the end.
 ///
 /// Runs each algorithm until its fastest times agree within a tenth: two times if it takes 2 ms or

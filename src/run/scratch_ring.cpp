@@ -99,14 +99,15 @@ ScratchLaunch::ScratchLaunch(const Step& step, prefetch::TaskId task, std::uint3
   const Launch& launch = step.launches[static_cast<std::size_t>(task)];
   kernel_ = backend.prepare(launch.operation, traits.algorithms[algorithm].name);
   if (const auto* load = std::get_if<LoadBatch>(&launch.operation); load && !load->is_staged) {
+    const std::size_t samples = load->first_sample + load->x.batch;
     if (load->has_bytes) {
       byte_numbers_.resize(load->x.image.channels * kByteValues);
       batch_.byte_numbers = byte_numbers_;
-      batch_.bytes.assign(load->x.elements(), 0);
+      batch_.bytes.assign(samples * load->x.image.elements(), 0);
     } else {
-      batch_.images.assign(load->x.elements(), 0.F);
+      batch_.images.assign(samples * load->x.image.elements(), 0.F);
     }
-    batch_.labels.assign(load->label_count(), 0);
+    batch_.labels.assign(samples * load->labels_each, 0);
   }
   backend.begin_step({});
   std::unordered_map<std::uint32_t, std::size_t> index;

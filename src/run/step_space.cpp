@@ -199,19 +199,12 @@ Bytes buffer_size(const std::vector<const StepLayout*>& layouts) {
 }  // namespace
 
 std::vector<StepLayout> layouts_of(const Workload& workload, const Plans& plans) {
-  const std::vector<RepeatedStep>& steps = workload.training_steps();
-  um::expects(plans.training.size() == steps.size(), "a plan for each training step");
-  std::vector<const prefetch::TaskGraph*> graphs;
-  graphs.reserve(steps.size() + 1);
-  for (const RepeatedStep& part : steps) graphs.push_back(&part.step.graph);
-  graphs.push_back(&workload.evaluation().graph);
+  const std::array graphs{&workload.training().graph, &workload.evaluation().graph};
   const std::vector<StatePlaces> places = share_state(graphs, workload.page());
   std::vector<StepLayout> layouts;
   layouts.reserve(graphs.size());  // nothing may move: memories and executors refer to them
-  for (std::size_t i = 0; i < graphs.size(); ++i) {
-    const bool is_training = i < steps.size();
-    layouts.emplace_back(*graphs[i], is_training ? plans.training[i] : plans.evaluation, places[i]);
-  }
+  layouts.emplace_back(*graphs[0], plans.training, places[0]);
+  layouts.emplace_back(*graphs[1], plans.evaluation, places[1]);
   return layouts;
 }
 

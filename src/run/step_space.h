@@ -20,7 +20,7 @@
 
 namespace spillway {
 
-/// Returns the layouts of the training steps, then the evaluation's. They refer to both arguments.
+/// Returns the layouts of the training's step and the evaluation's. They refer to both arguments.
 [[nodiscard]] std::vector<prefetch::StepLayout> layouts_of(const Workload& workload,
                                                            const Plans& plans);
 

@@ -21,20 +21,19 @@ prefetch::Machine modelled_machine(const um::Device& device,
   return model;
 }
 
-std::vector<Profile> StepTimes::find(const Measurement& wanted, const Workload& near,
-                                     bool is_needed) {
+Profile StepTimes::find(const Measurement& wanted, const Workload& near, bool is_needed) {
   const Workload& workload = wanted.workload;
   are_timed_ = is_needed || !options_.file.empty() || depends_on_times(workload, wanted.mode);
-  if (!are_timed_) return unmeasured_profiles(workload, modelled_machine(*context_.device));
+  if (!are_timed_) return unmeasured_profile(workload, modelled_machine(*context_.device));
   if (options_.file.empty()) return kept_or_measured(wanted);
   const prefetch::TaskGraph& graph = near.training().graph;
-  return {profile_for(workload.training().graph, graph,
-                      profile_of_file(options_.file, graph, wanted.mode))};
+  return profile_for(workload.training().graph, graph,
+                     profile_of_file(options_.file, graph, wanted.mode));
 }
 
-std::vector<Profile> StepTimes::kept_or_measured(const Measurement& wanted) {
+Profile StepTimes::kept_or_measured(const Measurement& wanted) {
   const auto measure = [&] {
-    return measure_profiles(context_, wanted, stop_, [&](double fraction) {
+    return measure_profile(context_, wanted, stop_, [&](double fraction) {
       if (events_.on_measuring) events_.on_measuring(fraction);
     });
   };
@@ -44,17 +43,17 @@ std::vector<Profile> StepTimes::kept_or_measured(const Measurement& wanted) {
   kept_since_.reset();
   if (kept) {
     kept_since_ = std::move(kept->measured);
-    return std::move(kept->profiles);
+    return std::move(kept->profile);
   }
-  std::vector<Profile> profiles = measure();
-  if (options_.adds_to_cache) keep(wanted.workload, profiles);
-  return profiles;
+  Profile profile = measure();
+  if (options_.adds_to_cache) keep(wanted.workload, profile);
+  return profile;
 }
 
 // A failure only has the next run measure again.
-void StepTimes::keep(const Workload& workload, const std::vector<Profile>& profiles) const {
+void StepTimes::keep(const Workload& workload, const Profile& profile) const {
   try {
-    KeptProfiles{options_.cache}.keep(*key_, title_, workload, profiles);
+    KeptProfiles{options_.cache}.keep(*key_, title_, workload, profile);
   } catch (const std::exception& error) {
     if (events_.on_warning) {
       events_.on_warning(std::string{"measured times are not kept: "} + error.what());

@@ -49,11 +49,11 @@ class StepTimes {
         events_{std::move(events)},
         stop_{std::move(stop)} {}
 
-  /// Returns the profiles of the training steps of `wanted.workload`. `near` is the same workload
+  /// Returns the profile of the training step of `wanted.workload`. `near` is the same workload
   /// with its state near; a profile file is of that. Measures if a plan depends on times, or if it
-  /// `is_needed`. Throws: as measure_profiles(); um::Error when the file cannot be used.
-  [[nodiscard]] std::vector<prefetch::Profile> find(const Measurement& wanted, const Workload& near,
-                                                    bool is_needed);
+  /// `is_needed`. Throws: as measure_profile(); um::Error when the file cannot be used.
+  [[nodiscard]] prefetch::Profile find(const Measurement& wanted, const Workload& near,
+                                       bool is_needed);
 
   /// Returns whether those found last are of this machine or of a file; else no plan depends on
   /// them.
@@ -64,8 +64,8 @@ class StepTimes {
   [[nodiscard]] bool forget() const;
 
  private:
-  [[nodiscard]] std::vector<prefetch::Profile> kept_or_measured(const Measurement& wanted);
-  void keep(const Workload& workload, const std::vector<prefetch::Profile>& profiles) const;
+  [[nodiscard]] prefetch::Profile kept_or_measured(const Measurement& wanted);
+  void keep(const Workload& workload, const prefetch::Profile& profile) const;
 
   TimesOptions options_;
   ExecutionContext& context_;

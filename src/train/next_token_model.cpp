@@ -92,21 +92,17 @@ class NextTokenModel::Runner {
     std::ranges::fill(batch_.images, 0.F);  // tokens behind the text are not attended to
     std::ranges::transform(tokens, batch_.images.begin(),
                            [](std::int32_t token) { return static_cast<float>(token); });
-    if (step_.staged) stage_.expect({.load = &load(), .batch = &batch_}, {});
+    if (step_.staged) stage_.expect({.load = &load_of(step_), .batch = &batch_}, {});
     static_cast<void>(executor_.run({.batch = &batch_, .position = tokens.size() - 1}, [this] {
       if (step_.staged) stage_.loaded();
     }));
     const std::span<std::byte> bytes = std::as_writable_bytes(logits);
-    const std::byte* const made = memory_.address(step_.result);
+    const std::byte* const made = memory_.address(step_.results.front());
     stream_.enqueue([&] { stream_.read({made, bytes.size()}, bytes); });
     stream_.synchronize();
   }
 
  private:
-  [[nodiscard]] const LoadBatch& load() const {
-    return std::get<LoadBatch>(step_.launches.front().operation);
-  }
-
   std::size_t length_;
   um::Stream& stream_;
   Batch batch_;

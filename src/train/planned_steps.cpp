@@ -12,7 +12,7 @@
 #include "src/plan/memory_choice.h"
 #include "src/plan/plan_question.h"
 #include "src/plan/predicted_step.h"
-#include "src/plan/sub_batch_plans.h"
+#include "src/plan/micro_batch_choice.h"
 #include "src/ranks/collectives.h"
 #include "src/run/executor.h"
 #include "src/run/step_space.h"
@@ -58,38 +58,27 @@ PlannedSteps::PlannedSteps(const TrainerOptions& options, ExecutionContext& cont
                                  options.step.has_byte_images});
     choose_state();
   } else {
-    build(options.step, prefetch::cut(options.step.batch, options.step.batch));
+    const std::size_t batch = options.step.batch;
+    build(options.step, options.ranks.shards ? shard_batch(options.ranks, batch)
+                                             : all_of(batch, prefetch::cut(batch, batch)));
   }
   whole_need_ = choice_->need();
 }
 
-void PlannedSteps::build(const StepOptions& step, const prefetch::SubBatches& batches) {
+void PlannedSteps::build(const StepOptions& step, const MicroBatches& batches) {
   choice_.reset();
-  if (options_.ranks.shards) {
-    build_shards(step);
-  } else {
-    near_ = std::make_unique<const Workload>(options_.network, *context_.backend, step, batches);
-  }
-  choose_state();
-}
-
-void PlannedSteps::build_shards(const StepOptions& step) {
   const RankOptions& ranks = options_.ranks;
-  const ShardedBatch batch = shard_batch(ranks, step.batch);
-  ShardSteps shards = make_shard_steps(options_.network, *context_.backend, step, batch);
-  const Bytes beside = RankStep::near_memory(batch, ranks, shards.steps.back().step);
-  near_ = std::make_unique<const Workload>(options_.network, *context_.backend, step, batch,
-                                           std::move(shards), beside);
+  Step training = make_rank_program(options_.network, *context_.backend, step, batches, ranks);
+  const Bytes beside = RankStep::near_memory(batches, ranks, training);
+  near_ = std::make_unique<const Workload>(options_.network, *context_.backend, step, batches,
+                                           std::move(training), beside);
+  choose_state();
 }
 
 // What state may be chosen from.
 PlanRequest PlannedSteps::state_request() const {
   PlanRequest request = request_;
-  if (!SubBatchChoice{options_.planning.sub_batch}.is_off()) {
-    expect_whole_batch(request);
-    request.state = StateRule::kNear;
-    request.update = UpdateRule::kNear;
-  } else if (options_.ranks.shards) {
+  if (options_.ranks.communicator.get().size() > 1) {
     expect_near_updates(request);
     request.update = UpdateRule::kNear;
   }
@@ -107,23 +96,27 @@ void PlannedSteps::cut_batch() {
   const bool is_told = choice.text == kAutomatic;
   const prefetch::Machine model = is_told ? modelled_machine(*context_.device, events_.on_warning)
                                           : modelled_machine(*context_.device);
-  SubBatchPlanner planner{{.network = options_.network,
-                           .size_model = *context_.backend,
-                           .machine = model,
-                           .step = options_.step,
-                           .budget = find_limit(nullptr),
-                           .request = request_}};
-  const prefetch::SubBatches batches = choice.resolve(options_.step.batch, planner);
-  if (batches.steps > 1) build(options_.step, batches);
+  const auto search = [&] {
+    return MicroBatchSearch{{.network = options_.network,
+                             .size_model = *context_.backend,
+                             .machine = model,
+                             .step = options_.step,
+                             .budget = find_limit(nullptr),
+                             .request = request_}}
+        .choose();
+  };
+  const prefetch::SubBatches batches = choice.resolve(options_.step.batch, search);
+  if (batches.steps > 1) build(options_.step, all_of(options_.step.batch, batches));
 }
 
 // Files that were made without a look at the data are of images that are floats, and so are the
 // plans of a training that began with such a file.
-void PlannedSteps::take_floats_for(const PlanPath& path, const KeptPlans& kept) {
+void PlannedSteps::take_floats_for(const std::string& plan, const KeptPlans& kept) {
   if (!options_.step.has_byte_images) return;
-  const std::string& profile = options_.planning.times.file;
-  const auto fits = [&](const std::string& file) { return is_file_of(*choice_, file); };
-  const bool is_of_floats = (path && !fits(path(0))) || (!profile.empty() && !fits(profile));
+  const auto is_of_others = [&](const std::string& file) {
+    return !file.empty() && !is_file_of(*choice_, file);
+  };
+  const bool is_of_floats = is_of_others(plan) || is_of_others(options_.planning.times.file);
   Communicator& communicator = options_.ranks.communicator;  // all ranks take the same images
   if (any_rank(communicator, is_of_floats)) return build_with(false);
   const auto are_of_others = [&] { return any_rank(communicator, !kept.are_of(*choice_)); };
@@ -135,40 +128,37 @@ void PlannedSteps::take_floats_for(const PlanPath& path, const KeptPlans& kept) 
 void PlannedSteps::build_with(bool has_byte_images) {
   StepOptions step = options_.step;
   step.has_byte_images = has_byte_images;
-  build(step, prefetch::SubBatches{near_->sub_batches()});
-  if (near_->sub_batches().steps == 1) whole_need_ = choice_->need();
+  build(step, MicroBatches{near_->micro_batches()});
+  if (near_->micro_batches().own.count() == 1) whole_need_ = choice_->need();
 }
 
-void PlannedSteps::plan(const PlanPath& path, const KeptPlans& kept) {
+void PlannedSteps::plan(const std::string& path, const KeptPlans& kept) {
   take_floats_for(path, kept);
-  std::vector<PlanOfFile> files;
-  if (path) {
-    FilePlans read = read_file_plans(*choice_, request_, path);
+  std::optional<PlanOfFile> file;
+  if (!path.empty()) {
+    FilePlan read = read_file_plan(*choice_, request_, path);
     workload_ = read.workload;
-    files = std::move(read.plans);
+    file = std::move(read.plan);
   }
-  const bool pages_on_demand = files.empty()
-                                   ? request_.planner->name() == "on-demand"
-                                   : std::ranges::any_of(files, [](const PlanOfFile& file) {
-                                       return file.plan.residency == prefetch::Residency::kOnDemand;
-                                     });
+  const bool pages_on_demand = file ? file->plan.residency == prefetch::Residency::kOnDemand
+                                    : request_.planner->name() == "on-demand";
   expect_budget_kept(request_.memory, pages_on_demand, *context_.device);
-  const Bytes limit = files.empty() ? limit_of(kept) : find_limit(&files.back().plan);
-  if (files.empty()) workload_ = &choice_->within(limit);
-  if (files.empty()) {
-    expect_feasible(*workload_, limit, request_);
+  const Bytes limit = file ? find_limit(&file->plan) : limit_of(kept);
+  if (file) {
+    expect_feasible(workload_->training_to_plan(), limit);
   } else {
-    expect_feasible(workload_->neediest_to_plan(), limit);
+    workload_ = &choice_->within(limit);
+    expect_feasible(*workload_, limit, request_);
   }
-  plan_within(limit, files, kept);
+  plan_within(limit, file, kept);
   if (!may_spill()) return;
   const Bytes far = far_memory(layouts_of(*workload_, plans_), request_.memory, workload_->page());
   if (far == Bytes{} || plans_.budget + far <= available_memory()) return;
   // The file of unified memory has room for all of it.
   const bool is_managed = request_.memory == MemoryMode::kManaged;
   space_.far.file = options_.memory.find_far_folder(is_managed ? workload_->need().resident : far);
-  if (files.empty()) workload_ = &choice_->within(limit);
-  plan_within(limit, files, kept);
+  if (!file) workload_ = &choice_->within(limit);
+  plan_within(limit, file, kept);
 }
 
 // Whether far memory may move to a file. Several ranks would have to agree on it.
@@ -178,16 +168,17 @@ bool PlannedSteps::may_spill() const {
          options_.ranks.communicator.get().size() == 1 && context_.device->memory_facts().is_host;
 }
 
-void PlannedSteps::plan_within(Bytes limit, const std::vector<PlanOfFile>& files,
+void PlannedSteps::plan_within(Bytes limit, const std::optional<PlanOfFile>& file,
                                const KeptPlans& kept) {
-  profiles_ = find_profiles(limit);
+  std::optional<prefetch::Profile> found = find_profile(limit);
   if (any_rank(options_.ranks.communicator, stop_.stop_requested())) throw Interrupted{};
-  um::expects(!profiles_.empty(), "measurements end early only where a stop is requested");
+  um::expects(found.has_value(), "measurements end early only where a stop is requested");
+  profile_ = *std::move(found);
   const auto interconnect =
-      broadcast_profiles(options_.ranks, context_, limit, workload_->training_steps(), profiles_);
+      broadcast_profile(options_.ranks, context_, limit, workload_->training(), profile_);
   if (interconnect && options_.ranks.chooses_buckets) choose_buckets(*interconnect, limit);
-  if (!files.empty()) {
-    plans_ = use_plans(files, *workload_, profiles_, limit, request_);
+  if (file) {
+    plans_ = use_plan(*file, *workload_, profile_, limit, request_);
     return;
   }
   const KeptPlans::Difference difference = kept.difference(settings(), limit);
@@ -216,7 +207,7 @@ Bytes PlannedSteps::limit_of(const KeptPlans& kept) const {
 
 // Returns the settings that a checkpoint keeps.
 KeptSettings PlannedSteps::settings() const {
-  KeptSettings settings = kept_settings(options_, context_, near_->sub_batches());
+  KeptSettings settings = kept_settings(options_, context_, near_->micro_batches());
   settings.planning->mode = to_string(request_.memory);
   return settings;
 }
@@ -240,29 +231,25 @@ bool PlannedSteps::use_kept(const KeptPlans& kept, Bytes limit) {
 // The same where they are of `steps`. All ranks call it with the same ones.
 bool PlannedSteps::use_kept(const KeptPlans& kept, const Workload& steps, Bytes limit) {
   if (!kept.are_there()) return false;
-  std::vector<prefetch::Profile> profiles = profiles_for(steps, *workload_, profiles_);
-  auto plans = kept.use(steps, profiles, limit, request_);
+  prefetch::Profile profile = profile_for(steps, *workload_, profile_);
+  auto plans = kept.use(steps, profile, limit, request_);
   if (!plans) return false;
   workload_ = &steps;
-  profiles_ = std::move(profiles);
+  profile_ = std::move(profile);
   plans_ = *std::move(plans);
   return true;
 }
 
 void PlannedSteps::plan_anew(Bytes limit, const KeptPlans& kept,
                              const KeptPlans::Difference& difference) {
-  std::size_t tasks = 0;
-  for (const RepeatedStep& part : workload_->training_steps()) {
-    tasks += part.step.graph.tasks.size();
-  }
-  if (events_.on_planning) events_.on_planning(tasks);
+  if (events_.on_planning) events_.on_planning(workload_->training().graph.tasks.size());
   const Workload& measured = *workload_;
   PlanAnswer best = answer({.choice = *choice_,
-                            .profiles = kept.favour(measured, profiles_),
+                            .profile = kept.favour(measured, profile_),
                             .budget = limit,
                             .request = request_});
   workload_ = best.workload;
-  profiles_ = profiles_for(*workload_, measured, std::move(profiles_));  // not the favoured ones
+  profile_ = profile_for(*workload_, measured, std::move(profile_));  // not the favoured one
   plans_ = std::move(best.plans);
   if (!kept.are_there() || !events_.on_warning) return;
   events_.on_warning(kept.departure(difference, *workload_, plans_.training));
@@ -272,23 +259,23 @@ void PlannedSteps::plan_anew(Bytes limit, const KeptPlans& kept,
 void PlannedSteps::choose_buckets(const prefetch::Interconnect& interconnect, Bytes limit) {
   ChosenBuckets chosen = choose_rank_buckets(
       options_.ranks, *near_,
-      {.workload = *workload_, .profiles = profiles_, .interconnect = interconnect},
+      {.workload = *workload_, .profile = profile_, .interconnect = interconnect},
       *context_.backend, limit, state_request());
   if (chosen.near == nullptr) return;
   buckets_ = chosen.rule;
-  profiles_ = std::move(chosen.profiles);
+  profile_ = std::move(chosen.profile);
   choice_.reset();
   near_ = std::move(chosen.near);
   choose_state();
   workload_ = &choice_->within(limit);
-  profiles_ = profiles_of(
-      *workload_, {.workload = *near_, .profiles = profiles_, .interconnect = interconnect});
+  profile_ = profile_of(
+      *workload_, {.workload = *near_, .profile = profile_, .interconnect = interconnect});
 }
 
 // What a budget is relative to: of a plan that is given, the need of its steps.
 prefetch::NearNeed PlannedSteps::need_for(const prefetch::Plan* plan) const {
   const bool is_given = options_.memory.budget != kAutomatic;
-  const bool is_whole = near_->sub_batches().steps == 1;
+  const bool is_whole = near_->micro_batches().own.count() == 1;
   if (is_given && !(plan != nullptr && is_whole)) return whole_need_;
   // Which side updates is decided under a budget: it is relative to the same as then.
   return workload_ == choice_->far_updates() ? choice_->need() : workload_->need();
@@ -320,8 +307,8 @@ Bytes PlannedSteps::find_limit(const prefetch::Plan* plan) const {
   return limit;
 }
 
-// Returns no profiles when this rank is to stop: others may be in the middle of it.
-std::vector<prefetch::Profile> PlannedSteps::find_profiles(Bytes limit) {
+// Returns nothing when this rank is to stop: others may be in the middle of it.
+std::optional<prefetch::Profile> PlannedSteps::find_profile(Bytes limit) {
   // Several ranks need times of tasks to know what exchanges cost.
   const bool is_needed = options_.ranks.communicator.get().size() > 1;
   const bool may_update_far = choice_->may_update_far() || workload_ == choice_->far_updates();
@@ -334,7 +321,7 @@ std::vector<prefetch::Profile> PlannedSteps::find_profiles(Bytes limit) {
                         .with_far_updates = may_update_far},
                        *near_, is_needed);
   } catch (const Interrupted&) {
-    return {};
+    return std::nullopt;
   }
 }
 

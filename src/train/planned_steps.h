@@ -2,10 +2,8 @@
 
 #include <memory>
 #include <optional>
-#include <span>
 #include <stop_token>
 #include <string>
-#include <vector>
 
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/interconnect.h"
@@ -35,11 +33,11 @@ class PlannedSteps {
 
   /// Cuts the batch as the options say.
   void cut_batch();
-  /// Measures and plans; where there are files of plans, reads these instead. A training that goes
-  /// on uses the plans that are `kept`, or makes new ones with their algorithms, and warns. Where
+  /// Measures and plans; where `file` is a plan, reads this instead. A training that goes on uses
+  /// the plans that are `kept`, or makes new ones with their algorithms, and warns. Where
   /// plans or profiles of files are of images that are floats, they become that. To be called once.
   /// Throws: um::Error, one sentence for the user; Interrupted.
-  void plan(const PlanPath& files, const KeptPlans& kept = {});
+  void plan(const std::string& file, const KeptPlans& kept = {});
 
   [[nodiscard]] const Workload& workload() const { return *workload_; }
   /// The mode that was asked for, or else the one that suits the device.
@@ -52,7 +50,7 @@ class PlannedSteps {
   }
   /// What they need in near memory, wherever their state is best.
   [[nodiscard]] prefetch::NearNeed need() const { return choice_->need(); }
-  [[nodiscard]] const std::vector<prefetch::Profile>& profiles() const { return profiles_; }
+  [[nodiscard]] const prefetch::Profile& profile() const { return profile_; }
   /// Whether these are of this machine or of a file; else no plan depends on them.
   [[nodiscard]] bool are_timed() const { return times_.are_timed(); }
   /// When they were measured, if they were kept by an earlier run: "2026-11-29 19:10 UTC".
@@ -66,23 +64,22 @@ class PlannedSteps {
   [[nodiscard]] const prefetch::BucketRule& buckets() const { return buckets_; }
 
  private:
-  void build(const StepOptions& step, const prefetch::SubBatches& batches);
-  void build_shards(const StepOptions& step);
+  void build(const StepOptions& step, const MicroBatches& batches);
   [[nodiscard]] PlanRequest state_request() const;
   void choose_state();
   [[nodiscard]] um::Bytes limit_of(const KeptPlans& kept) const;
   [[nodiscard]] bool use_kept(const KeptPlans& kept, um::Bytes limit);
   [[nodiscard]] bool use_kept(const KeptPlans& kept, const Workload& steps, um::Bytes limit);
   void choose_buckets(const prefetch::Interconnect& interconnect, um::Bytes limit);
-  void take_floats_for(const PlanPath& files, const KeptPlans& kept);
+  void take_floats_for(const std::string& file, const KeptPlans& kept);
   void build_with(bool has_byte_images);
   [[nodiscard]] um::Bytes available_memory() const;
   [[nodiscard]] prefetch::NearNeed need_for(const prefetch::Plan* plan) const;
   [[nodiscard]] um::Bytes find_limit(const prefetch::Plan* plan) const;
   void plan_anew(um::Bytes limit, const KeptPlans& kept, const KeptPlans::Difference& difference);
-  void plan_within(um::Bytes limit, const std::vector<PlanOfFile>& files, const KeptPlans& kept);
+  void plan_within(um::Bytes limit, const std::optional<PlanOfFile>& file, const KeptPlans& kept);
   [[nodiscard]] bool may_spill() const;
-  [[nodiscard]] std::vector<prefetch::Profile> find_profiles(um::Bytes limit);
+  [[nodiscard]] std::optional<prefetch::Profile> find_profile(um::Bytes limit);
 
   const TrainerOptions& options_;
   ExecutionContext& context_;
@@ -94,9 +91,9 @@ class PlannedSteps {
   StepTimes times_;
   std::unique_ptr<const Workload> near_;  // of the whole batch until that is cut
   std::optional<StateChoice> choice_;
-  const Workload* workload_ = nullptr;       // the one that runs
-  prefetch::NearNeed whole_need_;            // of the whole batch: what budgets are relative to
-  std::vector<prefetch::Profile> profiles_;  // of the training steps
+  const Workload* workload_ = nullptr;  // the one that runs
+  prefetch::NearNeed whole_need_;       // of the whole batch: what budgets are relative to
+  prefetch::Profile profile_;           // of the training step
   Plans plans_;
 };
 

@@ -29,42 +29,12 @@ std::optional<um::Nanoseconds> stalled_time(const std::optional<prefetch::Timeli
   return stalled;
 }
 
-std::vector<std::byte*> addresses(const Step& step, const State& state,
-                                  const GradientSums& gradients, const BatchStage& stage) {
-  std::vector<std::byte*> all = state.addresses(step);
-  gradients.place(step, all);
-  stage.place(step, all);
-  return all;
-}
-
-const LoadBatch& load_of(const Step& step) {
-  return std::get<LoadBatch>(step.launches.front().operation);
-}
-
-// Null where the step's batch is not staged.
-const LoadBatch* staged_load(const Step& step) { return step.staged ? &load_of(step) : nullptr; }
-
 um::Bytes staged_bytes(const Workload& workload) {
   um::Bytes max;
-  const auto add = [&](const Step& step) {
-    if (step.staged) max = std::max(max, step.graph[*step.staged].size);
-  };
-  add(workload.evaluation());
-  for (const RepeatedStep& part : workload.training_steps()) add(part.step);
+  for (const Step* const step : {&workload.evaluation(), &workload.training()}) {
+    if (step->staged) max = std::max(max, step->graph[*step->staged].size);
+  }
   return max;
-}
-
-// The losses are parts of one mean.
-void add(const StepReport& part, StepReport& whole) {
-  whole.loss += part.loss;
-  whole.correct += part.correct;
-  whole.duration += part.duration;
-  whole.stalled = whole.stalled && part.stalled
-                      ? std::optional{*whole.stalled + *part.stalled}
-                      : std::nullopt;  // a part of it would be no figure of the step
-  if (!part.problem.empty()) whole.problem = part.problem;
-  whole.counters += part.counters;
-  whole.near_peak = std::max(whole.near_peak, part.near_peak);
 }
 
 }  // namespace
@@ -72,10 +42,9 @@ void add(const StepReport& part, StepReport& whole) {
 Session::Runner::Runner(const Step& step, const prefetch::StepLayout& layout, Session& session,
                         ExecutionContext& context, const std::stop_token& stop, bool may_repeat)
     : pinned{layout.graph, layout.block_sizes,
-             addresses(step, session.state_, session.gradients_, session.stage_),
-             session.space_.pinned_buffer()},
+             session.addresses(step), session.space_.pinned_buffer()},
       memory{session.space_.make_memory(layout, pinned)},
-      staged_load{spillway::staged_load(step)},
+      staged_load{step.staged ? std::optional{load_of(step).staged()} : std::nullopt},
       executor{step,
                layout.plan,
                *context.backend,
@@ -83,7 +52,7 @@ Session::Runner::Runner(const Step& step, const prefetch::StepLayout& layout, Se
                *context.compute,
                stop,
                may_repeat,
-               [&session](std::uint32_t bucket) { session.shards_->exchange(bucket); },
+               [&session](std::uint32_t bucket) { session.rank_.exchange(bucket); },
                [&session] { return session.space_.counters(); }} {}
 
 Session::Session(ExecutionContext& context, const Workload& workload, const Plans& plans,
@@ -96,7 +65,9 @@ Session::Session(ExecutionContext& context, const Workload& workload, const Plan
       near_memory_{context.device->memory(), ledger_},
       state_{workload.training(), workload.page(), *context.backend, near_memory_},
       slices_{ranks.communicator, ranks.between_near_memory(), context.device->memory()},
-      gradients_{workload.training(), near_memory_},
+      batches_{workload.micro_batches()},
+      rank_{batches_, ranks, workload.training(), state_.addresses(workload.training()),
+            near_memory_},
       stage_{context, staged_bytes(workload), near_memory_},
       evaluation_batch_{load_of(workload.evaluation()).x.batch},
       layouts_{layouts_of(workload, plans)},
@@ -107,22 +78,16 @@ Session::Session(ExecutionContext& context, const Workload& workload, const Plan
              layouts(),
              workload.state_at_once(),
              near_memory_,
-             ledger_},
-      sequence_{workload.sequence()} {
-  evaluation_ = std::make_unique<Runner>(workload.evaluation(), layouts_.back(), *this, context,
-                                         stop, space.gpu.graph);
-  for (std::size_t i = 0; i < workload.training_steps().size(); ++i) {
-    const RepeatedStep& part = workload.training_steps()[i];
-    training_.push_back({.runner = std::make_unique<Runner>(part.step, layouts_[i], *this, context,
-                                                            stop, space.gpu.graph),
-                         .batch = part.batch});
-    batch_ += part.times * part.batch;
-  }
-  if (ranks.shards) shard_batches(workload, ranks);
+             ledger_} {
+  const auto make = [&](const Step& step, const prefetch::StepLayout& layout) {
+    return std::make_unique<Runner>(step, layout, *this, context, stop, space.gpu.graph);
+  };
+  evaluation_ = make(workload.evaluation(), layouts_.back());
+  training_ = make(workload.training(), layouts_.front());
   state_.divide_by(slices_);
   state_.reach_through([this](auto ids, um::Access access, const auto& use) {
     um::expects(!is_in_step_, "state of steps that came to their end");
-    prefetch::StepMemory& memory = *training_.back().runner->memory;
+    prefetch::StepMemory& memory = *training_->memory;
     give_state_to(memory);
     memory.with_state(ids, access, use);
     near_peak_ = std::max(near_peak_, ledger_.peak());
@@ -143,115 +108,67 @@ void Session::give_state_to(prefetch::StepMemory& memory) {
   holder_ = &memory;
 }
 
-void Session::shard_batches(const Workload& workload, const RankOptions& ranks) {
-  const Step& last = workload.training();
-  const std::vector<std::byte*> addresses = state_.addresses(last);
-  std::vector<std::span<float>> statistics;
-  for (const StateBlock& block : last.state) {
-    if (block.role != StateRole::kStatistics) continue;
-    for (const prefetch::DataId id : block.ids) {
-      statistics.emplace_back(reinterpret_cast<float*>(addresses[static_cast<std::size_t>(id)]),
-                              last.graph[id].size.count() / sizeof(float));
-    }
-  }
-  batch_ = *ranks.shards * workload.sub_batches().size;
-  shards_.emplace(shard_batch(ranks, batch_), ranks, gradients_.buckets(), std::move(statistics),
-                  near_memory_);
+std::vector<std::byte*> Session::addresses(const Step& step) const {
+  std::vector<std::byte*> all = state_.addresses(step);
+  rank_.place(step, all);
+  stage_.place(step, all);
+  return all;
 }
 
 std::optional<BatchPart> Session::own_samples() const {
-  if (!shards_) return std::nullopt;
-  return BatchPart{.first = shards_->batch().samples_before(),
-                   .count = shards_->batch().own_samples()};
+  if (batches_.own.count() == batches_.count()) return std::nullopt;
+  return BatchPart{.first = batches_.samples_before(), .count = batches_.own_samples()};
 }
 
 StepReport Session::train(const StepContext& context) {
-  if (shards_) return train_shards(context);
-  if (sequence_.size() > 1) return train_in_parts(context);
-  Runner& runner = *training_.front().runner;
-  Finished whole = run(runner, context, {.runner = &runner, .batch = context.next_batch});
-  whole.report.counted = count_labels(*context.batch);
-  if (whole.timeline) timeline_ = *std::move(whole.timeline);
-  return whole.report;
-}
-
-StepReport Session::train_in_parts(StepContext context) {
   um::expects(context.batch != nullptr, "a batch to train on");
-  context.counted_labels = count_labels(*context.batch);
-  return run_parts(context);
-}
-
-StepReport Session::train_shards(StepContext context) {
-  um::expects(context.batch != nullptr, "samples to train on");
   const auto begin = std::chrono::steady_clock::now();
-  context.counted_labels = shards_->begin_batch(count_labels(*context.batch));
-  context.samples_before = shards_->batch().samples_before();
-  StepReport whole = run_parts(context);
-  const ShardResult sum = shards_->end_batch();
-  whole.loss = sum.loss;
-  whole.correct = sum.correct;
-  whole.duration = std::chrono::steady_clock::now() - begin;
-  return whole;
-}
-
-// One sub-step after the other.
-StepReport Session::run_parts(StepContext context) {
-  StepReport whole{.counted = *context.counted_labels,
-                   .learning_rate = context.learning_rate,
-                   .stalled = um::Nanoseconds{0}};
-  for (std::size_t i = 0; i < sequence_.size(); ++i) {
-    const Part& part = training_[sequence_[i]];
-    const Next next = i + 1 < sequence_.size()
-                          ? Next{.runner = training_[sequence_[i + 1]].runner.get(),
-                                 .batch = context.batch,
-                                 .first = context.first_sample + part.batch}
-                          : Next{.runner = training_[sequence_.front()].runner.get(),
-                                 .batch = context.next_batch};
-    const std::size_t shard = shards_ ? shards_->batch().own.first + i : 0;
-    if (shards_) shards_->begin_shard(shard);
-    Finished sub = run(*part.runner, context, next);
-    if (shards_)
-      shards_->end_shard(shard, {.loss = sub.report.loss, .correct = sub.report.correct});
-    add(sub.report, whole);
-    if (sub.timeline) timeline_ = *std::move(sub.timeline);
-    context.first_sample += part.batch;
-  }
-  return whole;
+  StepContext own = context;
+  own.counted_labels = rank_.begin_batch(count_labels(*context.batch));
+  own.samples_before = batches_.samples_before();
+  auto [report, result] = run(*training_, own);
+  const StepLoss sum = rank_.end_batch(result.losses);
+  report.loss = sum.loss;
+  report.correct = sum.correct;
+  report.counted = *own.counted_labels;
+  report.duration = std::chrono::steady_clock::now() - begin;
+  if (result.timeline) timeline_ = *std::move(result.timeline);
+  return report;
 }
 
 StepReport Session::evaluate(const StepContext& context) {
-  return run(*evaluation_, context, {.runner = evaluation_.get(), .batch = context.next_batch})
-      .report;
+  auto [report, result] = run(*evaluation_, context);
+  report.loss = result.losses.front().loss;
+  report.correct = result.losses.front().correct;
+  report.judged = std::move(result.judged);
+  report.logits = std::move(result.logits);
+  return report;
 }
 
-Session::Finished Session::run(Runner& runner, const StepContext& context, const Next& next) {
+Session::Finished Session::run(Runner& runner, const StepContext& context) {
   give_state_to(*runner.memory);
   near_peak_ = std::max(near_peak_, ledger_.peak());
   const um::Counters before = space_.counters();
   ledger_.reset_peak();
   const auto begin = std::chrono::steady_clock::now();
-  if (runner.staged_load != nullptr) {
-    stage_.expect(
-        {.load = runner.staged_load, .batch = context.batch, .first = context.first_sample},
-        {.load = next.runner->staged_load, .batch = next.batch, .first = next.first});
+  const LoadBatch* const load = runner.staged_load ? &*runner.staged_load : nullptr;
+  if (load != nullptr) {
+    stage_.expect({.load = load, .batch = context.batch},
+                  {.load = load, .batch = context.next_batch});
   }
   is_in_step_ = true;
   StepResult result = runner.executor.run(context, [&] {
-    if (runner.staged_load != nullptr) stage_.loaded();
+    if (load != nullptr) stage_.loaded();
   });
   is_in_step_ = false;
-  const StepReport report{.loss = result.loss,
-                          .correct = result.correct,
-                          .judged = std::move(result.judged),
-                          .logits = std::move(result.logits),
-                          .learning_rate = context.learning_rate,
+  const StepReport report{.learning_rate = context.learning_rate,
                           .duration = std::chrono::steady_clock::now() - begin,
                           .stalled = stalled_time(result.timeline),
                           .counters = space_.counters() - before,
                           .near_peak = ledger_.peak(),
                           .problem = std::move(result.problem)};
   near_peak_ = std::max(near_peak_, report.near_peak);
-  return {.report = report, .timeline = std::move(result.timeline)};
+  return {.report = report, .result = std::move(result)};
 }
 
 }  // namespace spillway

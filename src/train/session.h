@@ -22,7 +22,6 @@
 #include "src/train/checkpoint/state.h"
 #include "src/train/data_parallel/rank_options.h"
 #include "src/train/data_parallel/rank_step.h"
-#include "src/train/data_parallel/shard_gradients.h"
 #include "src/train/data_parallel/state_slices.h"
 #include "um/device.h"
 #include "um/memory.h"
@@ -30,7 +29,7 @@
 
 namespace spillway {
 
-/// One step as it went; where its batch is cut, all of its sub-steps together.
+/// One step as it went.
 struct StepReport {
   float loss = 0;           ///< training: mean over the batch; evaluation: sum
   float correct = 0;        ///< predictions that were right
@@ -56,23 +55,22 @@ class Session {
  public:
   /// All arguments but `stop` and `ranks` must outlive it, and so must the communicators. `space`
   /// gives far memory, link and paging. When `stop` is requested the step under way throws
-  /// Interrupted after the task under way: weights are updated in part. Where batches are sharded
-  /// (RankOptions::shards), this process trains its own shards, and `workload` has their steps.
-  /// Throws: um::Error; um::OutOfMemory.
+  /// Interrupted after the task under way: weights are updated in part. Of several ranks, this one
+  /// trains its own micro-batches, and `workload` has these. Throws: um::Error; um::OutOfMemory.
   Session(ExecutionContext& context, const Workload& workload, const Plans& plans, MemoryMode mode,
           const um::ManagedOptions& space, const std::stop_token& stop = {},
           const RankOptions& ranks = {});
 
-  /// Loads a batch, goes forward and backward, updates the weights. A batch that is cut goes one
-  /// sub-batch after the other; each sample with a label counts for as much as in the whole batch.
-  /// Of several ranks, `context` has this one's samples, and the report is of all.
+  /// Loads a batch, goes forward and backward, updates the weights. Of a batch that is cut, each
+  /// sample with a label counts for as much as in the whole batch. Of several ranks, `context` has this one's samples, and the report is of all.
   /// After an exception nothing but destruction is allowed.
   StepReport train(const StepContext& context);
   /// Loads evaluation_batch() samples and goes forward.
   StepReport evaluate(const StepContext& context);
   /// Returns when no StepContext::next_batch is read any more.
   void settle() noexcept { stage_.settle(); }
-  [[nodiscard]] std::size_t batch() const { return batch_; }  ///< samples of a step, of all ranks
+  /// Samples of a step, of all ranks.
+  [[nodiscard]] std::size_t batch() const { return batches_.batch; }
   /// The part of each batch that train() loads; nullopt: all of it.
   [[nodiscard]] std::optional<BatchPart> own_samples() const;
   [[nodiscard]] std::size_t evaluation_batch() const { return evaluation_batch_; }
@@ -91,13 +89,13 @@ class Session {
   /// False in a step that has thrown: the state that moves is lost then.
   [[nodiscard]] bool is_between_steps() const { return !is_in_step_; }
   /// When everything happened in the last training step whose times were taken
-  /// (StepResult::timeline); of a batch that is cut, in a sub-step.
+  /// (StepResult::timeline).
   [[nodiscard]] const prefetch::Timeline& timeline() const { return timeline_; }
   /// The most near memory in use at any time so far.
   [[nodiscard]] um::Bytes near_peak() const { return near_peak_; }
-  /// In copy mode: how the training step uses its arena; of a batch that is cut, the last sub-step.
+  /// In copy mode: how the training step uses its arena.
   [[nodiscard]] std::optional<prefetch::ArenaUse> arena_use() const {
-    return space_.arena_use(layouts_[training_.size() - 1]);
+    return space_.arena_use(layouts_.front());
   }
   /// The most bytes that its plans have in far memory.
   [[nodiscard]] um::Bytes far_memory() const { return far_memory_; }
@@ -111,32 +109,17 @@ class Session {
            ExecutionContext& context, const std::stop_token& stop, bool may_repeat);
     prefetch::PinnedBlocks pinned;
     std::unique_ptr<prefetch::StepMemory> memory;
-    const LoadBatch* staged_load;  // null where its batch is not staged
+    std::optional<LoadBatch> staged_load;  // nothing where its batch is not staged
     Executor executor;
   };
 
-  // What follows a sub-step.
-  struct Next {
-    const Runner* runner = nullptr;
-    const Batch* batch = nullptr;
-    std::size_t first = 0;
-  };
-
-  // A step of sub-batches of so many samples.
-  struct Part {
-    std::unique_ptr<Runner> runner;
-    std::size_t batch;
-  };
   struct Finished {
     StepReport report;
-    std::optional<prefetch::Timeline> timeline;
+    StepResult result;
   };
 
-  Finished run(Runner& runner, const StepContext& context, const Next& next);
-  StepReport train_in_parts(StepContext context);
-  StepReport train_shards(StepContext context);
-  StepReport run_parts(StepContext context);
-  void shard_batches(const Workload& workload, const RankOptions& ranks);
+  Finished run(Runner& runner, const StepContext& context);
+  [[nodiscard]] std::vector<std::byte*> addresses(const Step& step) const;
   void give_state_to(prefetch::StepMemory& memory);
   [[nodiscard]] std::vector<const prefetch::StepLayout*> layouts() const;
 
@@ -146,16 +129,14 @@ class Session {
   um::LimitedMemory near_memory_;
   State state_;
   StateSlices slices_;
-  GradientSums gradients_;
+  MicroBatches batches_;
+  RankStep rank_;  // whose exchanges the training makes
   BatchStage stage_;
-  std::size_t batch_ = 0;
   std::size_t evaluation_batch_;
-  std::vector<prefetch::StepLayout> layouts_;  // of the training steps, then the evaluation's
+  std::vector<prefetch::StepLayout> layouts_;  // of the training's step and the evaluation's
   um::Bytes far_memory_;
   StepSpace space_;
-  std::optional<RankStep> shards_;     // nullopt: batches are not sharded
-  std::vector<Part> training_;         // whose exchanges it makes
-  std::vector<std::size_t> sequence_;  // of parts, in a batch
+  std::unique_ptr<Runner> training_;
   std::unique_ptr<Runner> evaluation_;
   prefetch::StepMemory* holder_ = nullptr;  // of the state that moves; null: it is all far
   bool is_in_step_ = false;                 // also where its step has thrown

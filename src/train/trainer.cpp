@@ -12,8 +12,8 @@
 #include "src/io/data/batch_loader.h"
 #include "src/io/file_digest.h"
 #include "src/plan/predicted_step.h"
-#include "src/plan/sub_batch_plans.h"
-#include "src/program/sub_step.h"
+#include "src/plan/micro_batch_choice.h"
+#include "src/program/micro_batches.h"
 #include "src/ranks/collectives.h"
 #include "src/train/checkpoint/state.h"
 #include "um/machine/available_memory.h"
@@ -178,7 +178,7 @@ std::uint64_t Trainer::last_step() const {
 
 std::optional<um::Nanoseconds> Trainer::predicted_step() const {
   if (!steps_.are_timed()) return std::nullopt;
-  return spillway::predicted_step(workload(), steps_.profiles(), plans(), memory());
+  return spillway::predicted_step(workload(), steps_.profile(), plans(), memory());
 }
 
 AfterEvaluation Trainer::take(std::uint64_t step, const Evaluation& evaluation) {
@@ -347,10 +347,8 @@ void Trainer::open_folder(bool must_be_new) {
 // Cuts the batch, and plans its steps: by files, by what the checkpoint kept, or anew.
 void Trainer::plan_steps() {
   steps_.cut_batch();
-  expect_values_to_normalize(options().network, options().step.batch, workload().sub_batches());
-  const std::string& file = options().planning.plan_file;
-  const PlanPath files = file.empty() ? PlanPath{} : [&file](std::size_t /*step*/) { return file; };
-  steps_.plan(files, kept_plans());
+  expect_values_to_normalize(options().network, workload().micro_batches());
+  steps_.plan(options().planning.plan_file, kept_plans());
 }
 
 // Returns the plans of the checkpoint to go on from, which rank zero reads.

@@ -81,12 +81,12 @@ class Trainer {
   /// The last of the steps of a batch, which updates the weights: its graph, times and plan. The
   /// times are a model's where no plan depends on them.
   [[nodiscard]] const prefetch::TaskGraph& graph() const { return workload().training().graph; }
-  [[nodiscard]] const prefetch::Profile& profile() const { return steps_.profiles().back(); }
+  [[nodiscard]] const prefetch::Profile& profile() const { return steps_.profile(); }
   /// When these times were measured, if an earlier run kept them: TimesOptions::cache.
   [[nodiscard]] const std::optional<std::string>& kept_since() const { return steps_.kept_since(); }
   /// Has the next run measure them anew. Returns whether they were kept.
   [[nodiscard]] bool forget_profiles() const { return steps_.forget_profiles(); }
-  [[nodiscard]] const prefetch::Plan& plan() const { return plans().training.back(); }
+  [[nodiscard]] const prefetch::Plan& plan() const { return plans().training; }
 
  private:
   // How far a training has come, the same on all ranks.

@@ -6,20 +6,12 @@
 #include "nets/network.h"
 #include "src/io/data/dataset.h"
 #include "src/io/data/open_dataset.h"
-#include "src/plan/sub_batch_plans.h"
+#include "src/plan/micro_batch_choice.h"
 #include "src/train/checkpoint/settings.h"
 #include "um/error.h"
 #include "um/text/wording.h"
 
 namespace spillway {
-
-std::optional<std::string_view> file_of_one_step(const PlanningOptions& planning,
-                                                 std::size_t batch) {
-  if (SubBatchChoice{planning.sub_batch}.leaves_whole(batch)) return std::nullopt;
-  if (!planning.plan_file.empty()) return "plan";
-  if (!planning.times.file.empty()) return "profile";
-  return std::nullopt;
-}
 
 void expect_mixable(const TrainerOptions& options) {
   if (!options.training.mixing.is_on()) return;
@@ -45,6 +37,7 @@ void expect_shardable(const TrainerOptions& options) {
   if (!SubBatchChoice{options.planning.sub_batch}.is_off()) {
     throw um::Error{"each shard of a batch is a sub-batch; leave out --sub-batch"};
   }
+  if (communicator.size() == 1) return;
   if (!options.planning.plan_file.empty() || !options.planning.times.file.empty()) {
     throw um::Error{
         "plans and profiles in files are of one rank; ranks measure and plan for themselves"};
@@ -56,19 +49,13 @@ void expect_shardable(const TrainerOptions& options) {
   }
   if (options.planning.planner == "on-demand") {
     throw um::Error{
-        "page faults alone (--planner on-demand) go with whole batches only; leave out --ranks and "
-        "--shards"};
+        "page faults alone (--planner on-demand) go with one rank only; leave out --ranks"};
   }
 }
 
 TrainerOptions checked_options(TrainerOptions options) {
   expect_sub_batch(options.planning.sub_batch);
   expect_shardable(options);
-  if (const auto file = file_of_one_step(options.planning, options.step.batch)) {
-    throw um::Error{"a " + std::string{*file} +
-                    " file is about one step, but a batch in sub-batches runs several; leave the "
-                    "file out, or turn sub-batches off"};
-  }
   if (!options.initial.weights.empty() && options.checkpoint.resume) {
     throw um::Error{"a training that goes on has the weights of its checkpoint, not those of " +
                     options.initial.weights};
@@ -120,8 +107,8 @@ KeptPlanning kept_planning(const TrainerOptions& options, const ExecutionContext
 }  // namespace
 
 KeptSettings kept_settings(const TrainerOptions& options, const ExecutionContext& context,
-                           const prefetch::SubBatches& batches) {
-  const bool is_cut = batches.steps > 1 && !options.ranks.shards;
+                           const MicroBatches& batches) {
+  const bool is_cut = batches.count() > 1 && !options.ranks.shards;
   return {.learning_rate = options.training.learning_rate,
           .optimizer = options.step.optimizer,
           .label_smoothing = options.step.label_smoothing,

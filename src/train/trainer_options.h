@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "nets/network.h"
-#include "prefetch/moves/sub_batch.h"
+#include "src/program/micro_batches.h"
 #include "src/io/data/image_folder.h"
 #include "src/io/data/open_dataset.h"
 #include "src/ops/backend.h"
@@ -50,11 +50,6 @@ struct PlanningOptions {
   std::string plan_file;                  ///< empty: a planner makes the plan
   TimesOptions times;                     ///< of tasks
 };
-
-/// Which file is about one step, where a batch of `batch` may run several: "plan" or "profile".
-/// Nothing when the files go with the batch, as a Trainer needs it.
-[[nodiscard]] std::optional<std::string_view> file_of_one_step(const PlanningOptions& planning,
-                                                               std::size_t batch);
 
 /// Where a training is saved, and whether it goes on from there.
 struct CheckpointOptions {
@@ -116,7 +111,7 @@ void expect_mixable(const TrainerOptions& options);
 /// `batches`.
 [[nodiscard]] KeptSettings kept_settings(const TrainerOptions& options,
                                          const ExecutionContext& context,
-                                         const prefetch::SubBatches& batches);
+                                         const MicroBatches& batches);
 
 /// How to open data for the network of `options`, in batches of `batch`.
 [[nodiscard]] DatasetOptions dataset_options(const TrainerOptions& options, std::size_t batch);

@@ -80,10 +80,7 @@ std::vector<std::string> TrainingFolder::plan_paths() const {
 }
 
 void TrainingFolder::set_plans(const Workload& workload, const Plans& plans) {
-  const std::vector<RepeatedStep>& steps = workload.training_steps();
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    folder_->set_plan(i, steps.size(), plans.training[i], steps[i].step.graph);
-  }
+  folder_->set_plan(plans.training, workload.training().graph);
 }
 
 void TrainingFolder::save(Checkpoint moment, const State& state) {

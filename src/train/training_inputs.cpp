@@ -152,7 +152,9 @@ TrainingInputs open_inputs(const std::function<ExecutionContext()>& open_context
   expect_ranks_agree(settled, inputs.data, inputs.context);
   if (settled.ranks.join_devices) {
     inputs.device_communicator = settled.ranks.join_devices(inputs.context);
-    settled.ranks.device_communicator = *inputs.device_communicator;
+    if (inputs.device_communicator) {
+      settled.ranks.device_communicator = *inputs.device_communicator;
+    }
   }
   settled.step.has_byte_images = can_load_bytes(*inputs.data.train, settled.training.mixing) &&
                                  inputs.data.test->as_bytes() != nullptr;

@@ -84,7 +84,7 @@ Files made_by(const std::string& flags) {
   const test::TemporaryFolder folder;
   train(flags + " --steps 2 --checkpoint " + folder.path().string());
   return {.manifest = content(folder.path() / manifest_file(kStep)),
-          .plan = content(folder.path() / plan_file(kStep, 0, 1)),
+          .plan = content(folder.path() / plan_file(kStep)),
           .tensors = content(folder.path() / tensor_file(kStep))};
 }
 
@@ -124,10 +124,10 @@ void write_checkpoint(const Files& whole, const std::string& input, const fs::pa
   const std::string plan = restamped(is_json && !manifest ? input : "", whole.plan)
                                .value_or(is_json && !manifest ? input : whole.plan);
   const std::string& tensors = is_json ? whole.tensors : input;
-  write(folder / plan_file(kStep, 0, 1), plan);
+  write(folder / plan_file(kStep), plan);
   const std::string path = write(folder / tensor_file(kStep), tensors);
   json fitting = json::parse(whole.manifest);
-  fitting["plans"] = json::array({stored(plan_file(kStep, 0, 1), plan)});
+  fitting["plans"] = json::array({stored(plan_file(kStep), plan)});
   json digests = digests_of(path, fitting["tensors"]["sha256_of_each"]);
   fitting["tensors"] = stored(tensor_file(kStep), tensors);
   fitting["tensors"]["sha256_of_each"] = std::move(digests);

@@ -51,7 +51,7 @@ void refuse(const TrainTrial& trial, Bytes needed, const char* what, Bytes free,
 // The last step of `trial`; in which nothing moves, what was measured alone.
 nlohmann::json trace_of(const TrainTrial& trial) {
   const prefetch::TaskGraph& graph = trial.subject().workload().training().graph;
-  const prefetch::Plan& plan = trial.plans()->training.back();
+  const prefetch::Plan& plan = trial.plans()->training;
   std::vector<prefetch::NamedTimeline> timelines;
   if (!trial.strategy().is_resident()) {
     const prefetch::Profile& profile = trial.subject().profile(trial.strategy().memory);
@@ -128,8 +128,7 @@ ResidentStep TrainComparison::resident_step(const TrainTrial& trial) const {
   if (const auto resident = reference(subject).rounds(); !resident.empty()) {
     return {.time = step_about(trial.rounds(), resident), .is_measured = true};
   }
-  const prefetch::Profile& profile = subject.profile(MemoryMode::kResident);
-  return {.time = predicted_step(subject.workload(), std::span{&profile, 1},
+  return {.time = predicted_step(subject.workload(), subject.profile(MemoryMode::kResident),
                                  subject.resident_plans(), MemoryMode::kResident)};
 }
 
@@ -259,7 +258,7 @@ void write_timelines(const TrainComparison& comparison, const std::filesystem::p
     if (key.series == TrainSeries::kBatch || trial->timeline().runs.empty()) continue;
     const std::string path = (folder / timeline_name(key)).string();
     prefetch::write_json(trace_of(*trial), path + ".trace.json");
-    prefetch::write_json(prefetch::to_json(trial->plans()->training.back(),
+    prefetch::write_json(prefetch::to_json(trial->plans()->training,
                                            trial->subject().workload().training().graph),
                          path + ".plan.json");
   }

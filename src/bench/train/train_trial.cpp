@@ -38,7 +38,7 @@ Plans plans_of(const TrainStrategy& strategy, const Workload& workload,
   if (strategy.plan_file.empty()) return make_plans(workload, profile, budget, strategy.request());
   prefetch::Plan plan =
       prefetch::read_plan(prefetch::JsonFile{strategy.plan_file}, workload.training().graph);
-  return use_plan(std::move(plan), strategy.plan_file, workload, profile, budget,
+  return use_plan({.plan = std::move(plan), .name = strategy.plan_file}, workload, profile, budget,
                   strategy.request());
 }
 
@@ -61,7 +61,11 @@ std::string TrainSubject::description() const {
 
 void TrainSubject::measure(ExecutionContext& context, const Means& means,
                            const std::stop_token& stop, const OnProgress& on_progress) {
-  profile_ = measure_profile(context, workload_, means.limit, MemoryMode::kManaged, means.space,
+  profile_ = measure_profile(context,
+                             {.workload = workload_,
+                              .limit = means.limit,
+                              .mode = MemoryMode::kManaged,
+                              .space = means.space},
                              stop, on_progress);
   if (!means.with_copies) return;
   copy_profile_ = profile_;
@@ -143,9 +147,8 @@ void TrainTrial::plan(const um::Device& device) {
     const prefetch::Profile& profile = subject_.profile(strategy_.memory);
     Plans plans = plans_of(strategy_, subject_.workload(), profile, budget_);
     expect_budget_kept(strategy_.memory,
-                       plans.training.back().residency == prefetch::Residency::kOnDemand, device);
-    predicted_ =
-        predicted_step(subject_.workload(), std::span{&profile, 1}, plans, strategy_.memory);
+                       plans.training.residency == prefetch::Residency::kOnDemand, device);
+    predicted_ = predicted_step(subject_.workload(), profile, plans, strategy_.memory);
     plans_ = std::move(plans);
   } catch (const um::Error& error) {
     failure_ = error.what();

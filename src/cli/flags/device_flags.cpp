@@ -299,7 +299,8 @@ std::string device_of_rank(const std::string& device, const Communicator& ranks)
 std::function<std::unique_ptr<Communicator>(ExecutionContext&)> joining_of(
     const std::string& device, Communicator& ranks, const CommunicatorOptions& options) {
   if (device == "host") return {};
-  return [&ranks, options](ExecutionContext& context) {
+  return [&ranks, options](ExecutionContext& context) -> std::unique_ptr<Communicator> {
+    if (context.device->memory_facts().is_host) return nullptr;
     return load_cuda_side().join_ranks(context, ranks, options);
   };
 }

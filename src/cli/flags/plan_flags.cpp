@@ -150,8 +150,7 @@ void SubBatchOption::add_to(CLI::App& app, const std::string& help) {
 void SubBatchOption::add_to_plan(CLI::App& app) {
   add_to(app,
          "Gradient accumulation over sub-batches of at most N images: N, auto (by moDNN's Eq. 3 "
-         "for modnn and vdnn+, by trial for the others), or off. Figures are for the whole batch, "
-         "--timeline is of its last sub-batch. Needs --machine");
+         "for modnn and vdnn+, by trial for the others), or off. Needs --machine");
 }
 
 void SubBatchOption::add_to_train(CLI::App& app) {
@@ -159,8 +158,7 @@ void SubBatchOption::add_to_train(CLI::App& app) {
       app,
       "Gradient accumulation over sub-batches of at most N images: N, auto (chosen as by spillway "
       "plan), or off. A --budget in percent or from min refers to the whole batch. Batch norm "
-      "normalizes each sub-batch by itself. --resume takes the checkpoint's; --plan and --profile "
-      "need off");
+      "normalizes each sub-batch by itself. --resume takes the checkpoint's");
 }
 
 }  // namespace spillway::cli

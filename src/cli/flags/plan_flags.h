@@ -5,7 +5,7 @@
 
 #include "src/cli/flags/cli11.h"
 #include "src/plan/plans.h"
-#include "src/plan/sub_batch_plans.h"
+#include "src/plan/micro_batch_choice.h"
 
 namespace spillway::cli {
 

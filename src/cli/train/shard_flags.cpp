@@ -171,8 +171,10 @@ void ShardFlags::choose_share(DeviceFlags& device) const {
   device.device = device_of_rank(device.device, communicator());
 }
 
-RankOptions ShardFlags::options(const std::string& arguments, const std::string& device) const {
-  if (shards_ == 0) return {};
+RankOptions ShardFlags::options(const std::string& arguments, const std::string& device,
+                                bool cuts_batches) const {
+  if (shards_ == 0 && !cuts_batches) return {};
+  if (shards_ == 0) return {.join_devices = joining_of(device, self_communicator(), {})};
   RankOptions options{
       .communicator = communicator(),
       .join_devices = joining_of(device, communicator(), limits()),

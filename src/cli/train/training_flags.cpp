@@ -293,7 +293,7 @@ TrainerOptions TrainingFlags::trainer(const std::string& arguments) const {
                       .has_new_head = initial.has_new_head,
                       .values = initial.values_of(opened, checkpoint.resume)},
           .checkpoint = written_checkpoint(),
-          .ranks = shards.options(arguments, device.device)};
+          .ranks = shards.options(arguments, device.device, !sub_batch.is_off())};
 }
 
 CheckpointOptions TrainingFlags::written_checkpoint() const {
@@ -408,14 +408,6 @@ void TrainingFlags::restore_sub_batch(std::optional<std::size_t> kept, bool is_g
                     ", which cannot change; leave out --sub-batch"};
   }
   sub_batch.text = text;
-}
-
-void TrainingFlags::expect_files_of_all_steps() const {
-  const auto file = file_of_one_step(planning(), workload.batch);
-  if (!file) return;
-  throw um::Error{"--" + std::string{*file} +
-                  " is about one step, but a batch in sub-batches runs several; leave it out, or "
-                  "train with --sub-batch off"};
 }
 
 }  // namespace spillway::cli

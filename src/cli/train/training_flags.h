@@ -86,9 +86,6 @@ struct TrainingFlags {
   /// unknown network, or a confusion matrix of a network with more than one label per image.
   [[nodiscard]] TrainerOptions trainer(const std::string& arguments) const;
 
-  /// Throws: um::Error when files of a single step are given but batches may have several.
-  void expect_files_of_all_steps() const;
-
  private:
   [[nodiscard]] PlanningOptions planning() const;
   [[nodiscard]] CheckpointOptions written_checkpoint() const;

@@ -353,7 +353,7 @@ void widen(const Machine& machine, std::size_t count, const std::byte* from, flo
 // Forward and backward are the same: x (or dy) times the mask.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutForward& op) {
   auto mask = machine.numbers->add([op](const StepContext& context) {
-    return dropout_mask(op.x.image, op.probability, op.stream, context);
+    return dropout_mask(op.x.image, op.probability, op.stream, op.first_sample, context);
   });
   auto apply = [machine, op, mask = std::move(mask)](const auto& operands) {
     with_element(machine.precision, [&](auto element) {

@@ -63,11 +63,12 @@ void enqueue_pack(const Machine& machine, const LoadBatch& op, const StagedBatch
                  .channels = op.x.image.channels,
                  .packs_of_pixel = Layout::padded(op.x.image.channels) / Pack<T>::kLanes,
                  .packs = pack_count<T>(op.x)};
-  std::byte* const images = begin + staged.images().count();
+  std::byte* const images = begin + staged.images(op.first_sample).count();
   if (op.has_bytes) {
     const ByteNumbers source{.images = tensor<const std::uint8_t>(images),
                              .numbers = tensor<const float>(begin + staged.byte_numbers().count()),
-                             .labels = tensor<const std::int32_t>(begin),
+                             .labels = tensor<const std::int32_t>(
+                                 begin + staged.labels(op.first_sample).count()),
                              .labels_each = op.labels_each};
     launch(machine.stream, g.packs, pack_images<T, ByteNumbers>, source, x, g);
   } else {
@@ -81,12 +82,13 @@ void enqueue_pack(const Machine& machine, const LoadBatch& op, const StagedBatch
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LoadBatch& op) {
   um::expects(op.is_staged, "a batch that waits in near memory");
   const auto load = [machine, op](const auto& operands) {
-    const StagedBatch staged{machine.precision, op};
+    const StagedBatch staged{machine.precision, op.staged()};
     std::byte* const begin = operands.in.staged;
-    um::check(cudaMemcpyAsync(operands.out.labels, begin, staged.labels_bytes().count(),
-                              cudaMemcpyDeviceToDevice, machine.stream));
+    um::check(cudaMemcpyAsync(operands.out.labels, begin + staged.labels(op.first_sample).count(),
+                              staged.labels(op.x.batch).count(), cudaMemcpyDeviceToDevice,
+                              machine.stream));
     if (op.x.image.form == nets::Form::kTokens) {
-      um::check(cudaMemcpyAsync(operands.out.x, begin + staged.images().count(),
+      um::check(cudaMemcpyAsync(operands.out.x, begin + staged.images(op.first_sample).count(),
                                 float_bytes(op.x.elements()).count(), cudaMemcpyDeviceToDevice,
                                 machine.stream));
       return;

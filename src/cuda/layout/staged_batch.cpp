@@ -51,24 +51,24 @@ um::Bytes byte_numbers_size(const LoadBatch& op) {
 }  // namespace
 
 StagedBatch::StagedBatch(Precision precision, const LoadBatch& op)
-    : labels_bytes_{op.label_count() * sizeof(std::int32_t)},
-      byte_numbers_{um::round_up(labels_bytes_, kPartAlignment)},
+    : bytes_of_labels_{op.labels_each * sizeof(std::int32_t)},
+      byte_numbers_{um::round_up(labels(op.x.batch), kPartAlignment)},
       images_{um::round_up(byte_numbers_ + byte_numbers_size(op), kPartAlignment)},
       is_bf16_{precision == Precision::kBf16 && op.x.image.form != nets::Form::kTokens},
-      image_bytes_{op.x.elements() * image_element(is_bf16_, op)} {}
+      bytes_of_image_{op.x.image.elements() * image_element(is_bf16_, op)},
+      samples_{op.x.batch} {}
 
-void StagedBatch::fill(const LoadBatch& op, const Batch& batch, std::size_t first,
-                       std::span<std::byte> to) const {
-  um::expects(has_all_samples(batch, op, first), "a batch has all samples of the step");
+void StagedBatch::fill(const LoadBatch& op, const Batch& batch, std::span<std::byte> to) const {
+  um::expects(has_all_samples(batch, op), "a batch has all samples of the step");
   um::expects(to.size() >= bytes().count(), "room for a batch");
   const auto put = [&](um::Bytes at, const auto& numbers) {
     const std::span bytes = std::as_bytes(numbers);
     copy_by_some(bytes, to.subspan(at.count(), bytes.size()).data());
   };
   const auto samples_of = [&](const auto& images) {
-    return std::span{images}.subspan(first * op.x.image.elements(), op.x.elements());
+    return std::span{images}.first(op.x.elements());
   };
-  put({}, std::span{batch.labels}.subspan(first * op.labels_each, op.label_count()));
+  put({}, std::span{batch.labels}.first(op.label_count()));
   if (op.has_bytes) {
     put(byte_numbers_, std::span{batch.byte_numbers});
     put(images_, samples_of(batch.bytes));

@@ -294,7 +294,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutForward
                                                    const auto& arguments) {
     constexpr std::size_t kWords = DropoutMask::kGroup;
     const DropoutMask mask =
-        dropout_mask(op.x.image, op.probability, op.stream, *arguments.context);
+        dropout_mask(op.x.image, op.probability, op.stream, op.first_sample, *arguments.context);
     const auto* const x = elements(operands.in.x);
     auto* const y = elements(operands.out.y);
     const nets::Shape image = layout.padded(op.x.image);

@@ -47,8 +47,8 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LoadBatch& op)
   const auto load = [layout = machine.layout, op](auto elements, const auto& operands,
                                                   const auto& arguments) {
     const Batch& batch = *arguments.context->batch;
-    const std::size_t first = arguments.context->first_sample;
-    um::expects(has_all_samples(batch, op, first), "a batch has all samples of the step");
+    const std::size_t first = op.first_sample;
+    um::expects(has_all_samples(batch, op), "a batch has all samples of the step");
     const std::size_t to = layout.padded(op.x.image).elements();
     const auto copy_to = [&](auto* x) {
 #pragma omp parallel for schedule(static)

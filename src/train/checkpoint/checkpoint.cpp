@@ -208,9 +208,8 @@ std::string tensor_file(std::uint64_t step) {
   return "step-" + std::to_string(step) + ".safetensors";
 }
 
-std::string plan_file(std::uint64_t step, std::size_t index, std::size_t count) {
-  const std::string number = index + 1 == count ? "" : "-" + std::to_string(index + 1);
-  return "step-" + std::to_string(step) + "-plan" + number + ".json";
+std::string plan_file(std::uint64_t step) {
+  return "step-" + std::to_string(step) + "-plan.json";
 }
 
 // A path of the user's that is no UTF-8 is written as well as it can be.

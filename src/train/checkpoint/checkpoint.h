@@ -139,13 +139,13 @@ class ForeignCheckpoint final : public um::Error {
 [[nodiscard]] std::string manifest_file(std::uint64_t step);
 /// The step of "step-12.json"; nothing for other names.
 [[nodiscard]] std::optional<std::uint64_t> step_of_manifest(const std::string& name);
-/// The step of a name that manifest_file(), tensor_file() or plan_file() gives; nothing for others.
+/// The step of a name that manifest_file(), tensor_file() or plan_file() gives, or that earlier
+/// versions gave to one of several plans ("step-12-plan-1.json"); nothing for others.
 [[nodiscard]] std::optional<std::uint64_t> step_of_file(std::string_view name);
 /// "step-12.safetensors"
 [[nodiscard]] std::string tensor_file(std::uint64_t step);
-/// "step-12-plan.json", that of the last of `count` training steps; "step-12-plan-1.json" of the
-/// first of several.
-[[nodiscard]] std::string plan_file(std::uint64_t step, std::size_t index, std::size_t count);
+/// "step-12-plan.json"
+[[nodiscard]] std::string plan_file(std::uint64_t step);
 
 /// The text of a JSON object with its own digest: SHA-256 of the object without it, under "sha256".
 [[nodiscard]] std::string sealed(nlohmann::json object);

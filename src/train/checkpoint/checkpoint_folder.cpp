@@ -84,7 +84,7 @@ void CheckpointFolder::save(const Checkpoint& checkpoint, const State& state) {
   manifest.tensors.bytes = digests.bytes;
   manifest.tensors.sha256 = std::move(digests.file);
   manifest.tensor_digests = by_name(tensors, digests.tensors);
-  manifest.plans = write_plans(checkpoint.step);
+  manifest.plans = write_plan(checkpoint.step);
   const std::string text = to_text(manifest);
   um::ReplacedFile description{folder_, manifest_file(checkpoint.step)};
   description.write(std::as_bytes(std::span{text}));
@@ -143,25 +143,20 @@ void CheckpointFolder::remove(const CheckpointManifest& old,
   if (!stays.contains(name)) folder_.remove(name);
 }
 
-void CheckpointFolder::set_plan(std::size_t index, std::size_t count, const prefetch::Plan& plan,
-                                const prefetch::TaskGraph& graph) {
-  plans_.resize(count);
-  plans_[index] = to_json(plan, graph).dump(1) + "\n";
+void CheckpointFolder::set_plan(const prefetch::Plan& plan, const prefetch::TaskGraph& graph) {
+  plan_ = to_json(plan, graph).dump(1) + "\n";
 }
 
-// Their names are on the disk once the folder is.
-std::vector<StoredFile> CheckpointFolder::write_plans(std::uint64_t step) const {
-  std::vector<StoredFile> files;
-  for (std::size_t i = 0; i < plans_.size(); ++i) {
-    files.push_back({.name = plan_file(step, i, plans_.size()),
-                     .bytes = plans_[i].size(),
-                     .sha256 = sha256_of(plans_[i])});
-    um::ReplacedFile file{folder_, files.back().name};
-    file.write(std::as_bytes(std::span{plans_[i]}));
-    file.flush();
-    file.take_place();
-  }
-  return files;
+// Its name is on the disk once the folder is.
+std::vector<StoredFile> CheckpointFolder::write_plan(std::uint64_t step) const {
+  if (plan_.empty()) return {};
+  StoredFile stored{
+      .name = plan_file(step), .bytes = plan_.size(), .sha256 = sha256_of(plan_)};
+  um::ReplacedFile file{folder_, stored.name};
+  file.write(std::as_bytes(std::span{plan_}));
+  file.flush();
+  file.take_place();
+  return {std::move(stored)};
 }
 
 ChosenCheckpoint CheckpointFolder::go_on(const CheckpointKey& key) {

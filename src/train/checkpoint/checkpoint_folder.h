@@ -36,10 +36,8 @@ class CheckpointFolder {
   /// ones; those that cannot be removed go later. Throws: um::Error when it cannot be written, or a
   /// number is not finite; the checkpoints before it stay then.
   void save(const Checkpoint& checkpoint, const State& state);
-  /// The plan of training step number `index` of `count` (Workload::training_steps()), which every
-  /// checkpoint to come is saved with.
-  void set_plan(std::size_t index, std::size_t count, const prefetch::Plan& plan,
-                const prefetch::TaskGraph& graph);
+  /// The plan of the training step, which every checkpoint to come is saved with.
+  void set_plan(const prefetch::Plan& plan, const prefetch::TaskGraph& graph);
 
   /// Beside the last ones, the checkpoint of this step stays.
   void set_best(std::uint64_t step) { best_ = step; }
@@ -53,7 +51,8 @@ class CheckpointFolder {
   /// was killed before, or kept more: for a training that will save no other. What cannot be
   /// written or removed stays.
   void settle(const ChosenCheckpoint& chosen);
-  /// The files of a chosen checkpoint's plans, of each training step in order.
+  /// The files of a chosen checkpoint's plans: one, or where an earlier version wrote it one for
+  /// each kind of part of a batch.
   [[nodiscard]] std::vector<std::string> plan_paths(const ChosenCheckpoint& chosen) const;
   /// Throws: as expect_no_checkpoint().
   void expect_empty() const;
@@ -63,7 +62,7 @@ class CheckpointFolder {
   void find_kept();
   void replace(const std::string& name, const std::string& text) const;
   void restore(const std::string& name, const ChosenCheckpoint& chosen) const;
-  [[nodiscard]] std::vector<StoredFile> write_plans(std::uint64_t step) const;
+  [[nodiscard]] std::vector<StoredFile> write_plan(std::uint64_t step) const;
   void rotate();
   void remove_outlived();
   void remove(const CheckpointManifest& old, const std::set<std::string>& stays) const;
@@ -74,7 +73,7 @@ class CheckpointFolder {
   std::optional<std::uint64_t> best_;
   std::vector<CheckpointManifest> kept_;      // the newest first
   std::vector<CheckpointManifest> outlived_;  // to be removed when the next one is saved
-  std::vector<std::string> plans_;            // the text of each
+  std::string plan_;  // its text; empty: none is known
 };
 
 }  // namespace spillway

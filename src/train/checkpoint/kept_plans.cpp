@@ -35,12 +35,6 @@ std::unordered_map<std::string, std::string> algorithms_of(const JsonFile& file)
   return algorithms;
 }
 
-// A training step of `count` others' in a plan's place: the last one updates.
-std::size_t counterpart(std::size_t step, std::size_t count, std::size_t others) {
-  if (step + 1 == count || others == 1) return others - 1;
-  return std::min(step, others - 2);
-}
-
 // The workloads that a plan in a file may be of.
 std::vector<const Workload*> workloads_of(const StateChoice& choice) {
   std::vector<const Workload*> all{&choice.near(), &choice.far()};
@@ -95,7 +89,7 @@ bool KeptPlans::are_of(const StateChoice& choice) const {
   if (!are_there()) return false;
   const JsonFile first{plans_.front().text, plans_.front().name};
   return std::ranges::any_of(workloads_of(choice), [&](const Workload* workload) {
-    return is_made_for(workload->training_steps().front().step.graph, first.root());
+    return is_made_for(workload->training().graph, first.root());
   });
 }
 
@@ -108,7 +102,7 @@ std::optional<um::Bytes> KeptPlans::budget(const std::string& asked,
   if (asked != "auto") return std::nullopt;
   for (const Workload* const workload : workloads_of(choice)) {
     try {
-      return workload->run_budget(read(*workload).back().plan.budget);
+      return workload->run_budget(read(*workload).plan.budget);
     } catch (const um::Error&) {  // they are of other steps
     }
   }
@@ -147,24 +141,19 @@ KeptPlans::Difference KeptPlans::difference(const KeptSettings& now, um::Bytes l
   return difference;
 }
 
-// Throws um::Error where they are of other steps.
-std::vector<PlanOfFile> KeptPlans::read(const Workload& workload) const {
-  const std::vector<RepeatedStep>& steps = workload.training_steps();
-  if (steps.size() != plans_.size()) throw um::Error{"plans of other steps"};
-  std::vector<PlanOfFile> plans;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const auto& [name, text, algorithms] = plans_[i];
-    plans.push_back({.plan = read_plan(JsonFile{text, name}, steps[i].step.graph), .name = name});
-  }
-  return plans;
+// Throws um::Error where it is of another step.
+PlanOfFile KeptPlans::read(const Workload& workload) const {
+  if (are_of_parts()) throw um::Error{"plans of parts of a step"};
+  const auto& [name, text, algorithms] = plans_.front();
+  return {.plan = read_plan(JsonFile{text, name}, workload.training().graph), .name = name};
 }
 
-std::optional<Plans> KeptPlans::use(const Workload& workload, std::span<const Profile> profiles,
+std::optional<Plans> KeptPlans::use(const Workload& workload, const Profile& profile,
                                     um::Bytes budget, const PlanRequest& request) const {
   if (!are_there()) return std::nullopt;
   std::optional<Plans> plans;
   try {
-    plans = use_plans(read(workload), workload, profiles, budget, request);
+    plans = use_plan(read(workload), workload, profile, budget, request);
   } catch (const um::Error&) {  // they are of other steps, or take more
   }
   if (any_rank(communicator_, !plans)) return std::nullopt;
@@ -172,52 +161,47 @@ std::optional<Plans> KeptPlans::use(const Workload& workload, std::span<const Pr
 }
 
 // Empty where they do not tell.
-std::string_view KeptPlans::kept_algorithm(const Workload& workload, std::size_t step,
-                                           const prefetch::Task& task) const {
-  const std::size_t own = counterpart(step, workload.training_steps().size(), plans_.size());
-  for (std::size_t i = 0; i < plans_.size(); ++i) {  // its own first
-    const Algorithms& algorithms = plans_[(own + i) % plans_.size()].algorithms;
-    const auto name = algorithms.find(task.name);
-    if (name != algorithms.end()) return name->second;
+std::string_view KeptPlans::kept_algorithm(const prefetch::Task& task) const {
+  const std::string first = task.name.substr(0, task.name.rfind('#'));  // of its micro-batches
+  for (const std::string& name : {task.name, first}) {
+    for (const Kept& plan : plans_) {
+      const auto found = plan.algorithms.find(name);
+      if (found != plan.algorithms.end()) return found->second;
+    }
   }
   return {};
 }
 
-std::vector<Profile> KeptPlans::favour(const Workload& workload,
-                                       std::vector<Profile> profiles) const {
-  if (!are_there()) return profiles;
-  for (std::size_t i = 0; i < profiles.size(); ++i) {
-    const auto& tasks = workload.training_steps()[i].step.graph.tasks;
-    for (std::size_t t = 0; t < tasks.size(); ++t) {
-      const auto kept = std::ranges::find(
-          tasks[t].algorithms, kept_algorithm(workload, i, tasks[t]), &prefetch::Algorithm::name);
-      std::vector<Nanoseconds>& times = profiles[i].durations[t];
-      if (kept == tasks[t].algorithms.end() ||
-          *std::ranges::max_element(times) > kLongestFavoured / kSlower) {
-        continue;
-      }
-      const auto favoured = static_cast<std::size_t>(kept - tasks[t].algorithms.begin());
-      for (std::size_t a = 0; a < times.size(); ++a) {
-        if (a != favoured) times[a] *= kSlower;
-      }
+Profile KeptPlans::favour(const Workload& workload, Profile profile) const {
+  if (!are_there()) return profile;
+  const auto& tasks = workload.training().graph.tasks;
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    const auto kept =
+        std::ranges::find(tasks[t].algorithms, kept_algorithm(tasks[t]), &prefetch::Algorithm::name);
+    std::vector<Nanoseconds>& times = profile.durations[t];
+    if (kept == tasks[t].algorithms.end() ||
+        *std::ranges::max_element(times) > kLongestFavoured / kSlower) {
+      continue;
+    }
+    const auto favoured = static_cast<std::size_t>(kept - tasks[t].algorithms.begin());
+    for (std::size_t a = 0; a < times.size(); ++a) {
+      if (a != favoured) times[a] *= kSlower;
     }
   }
-  return profiles;
+  return profile;
 }
 
 std::string KeptPlans::departure(const Difference& difference, const Workload& workload,
-                                 std::span<const prefetch::Plan> plans) const {
+                                 const prefetch::Plan& plan) const {
   std::size_t chosen = 0;
   std::size_t others = 0;
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    for (const prefetch::TaskRun& run : plans[i].runs) {
-      if (run.is_recomputation) continue;
-      const prefetch::Task& task = workload.training_steps()[i].step.graph[run.task];
-      const std::string_view kept = kept_algorithm(workload, i, task);
-      const bool is_other = !kept.empty() && kept != task.algorithms[run.algorithm].name;
-      chosen += !kept.empty() && (is_other || task.algorithms.size() > 1) ? 1 : 0;
-      others += is_other ? 1 : 0;
-    }
+  for (const prefetch::TaskRun& run : plan.runs) {
+    if (run.is_recomputation) continue;
+    const prefetch::Task& task = workload.training().graph[run.task];
+    const std::string_view kept = kept_algorithm(task);
+    const bool is_other = !kept.empty() && kept != task.algorithms[run.algorithm].name;
+    chosen += !kept.empty() && (is_other || task.algorithms.size() > 1) ? 1 : 0;
+    others += is_other ? 1 : 0;
   }
   const std::string sentence =
       "the checkpoint's plan " +
@@ -227,6 +211,11 @@ std::string KeptPlans::departure(const Difference& difference, const Workload& w
   if (others > 0) {
     return sentence + "in which " + um::count_of(others, "task") + " of " + std::to_string(chosen) +
            " that had a choice run by other algorithms, so that results may be rounded otherwise";
+  }
+  if (are_of_parts()) {
+    return sentence +
+           "of all micro-batches together, whose gradients are added up in another order, so that "
+           "results may be rounded otherwise";
   }
   return sentence + "with the same algorithms" +
          (difference.rounds_otherwise

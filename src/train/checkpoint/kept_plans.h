@@ -29,7 +29,7 @@ namespace spillway {
 class KeptPlans {
  public:
   KeptPlans() = default;  ///< there are none
-  /// Reads `files`, of each training step in order, of a training with `settings`, on rank zero;
+  /// Reads `files`, one or those of parts of a step in order, of a training with `settings`, on rank zero;
   /// other ranks give neither. All ranks call this, and the functions that say so. `communicator`
   /// must outlive it. Throws: on all ranks, um::Error when a file cannot be read.
   KeptPlans(Communicator& communicator, const std::vector<std::string>& files,
@@ -37,7 +37,7 @@ class KeptPlans {
 
   [[nodiscard]] bool are_there() const { return !plans_.empty(); }
 
-  /// Returns whether they are of the training steps of one of the workloads of `choice`.
+  /// Returns whether they are of the training step of one of the workloads of `choice`.
   [[nodiscard]] bool are_of(const StateChoice& choice) const;
 
   /// Returns the budget of their whole run if `asked`, a text as in MemoryOptions::budget, asks for
@@ -54,21 +54,20 @@ class KeptPlans {
   /// finds it. All ranks call it.
   [[nodiscard]] Difference difference(const KeptSettings& now, um::Bytes limit) const;
 
-  /// Returns the plans as use_plans() does, if every rank can use them within `budget`; otherwise
+  /// Returns the plans as use_plan() does, if every rank can use them within `budget`; otherwise
   /// nullopt on all ranks, which all call it.
   [[nodiscard]] std::optional<Plans> use(const Workload& workload,
-                                         std::span<const prefetch::Profile> profiles,
-                                         um::Bytes budget, const PlanRequest& request) const;
+                                         const prefetch::Profile& profile, um::Bytes budget,
+                                         const PlanRequest& request) const;
 
-  /// `profiles` of the steps of `workload` by which planners keep each task's algorithm, where
-  /// near memory lets them: all others take a thousand times as long.
-  [[nodiscard]] std::vector<prefetch::Profile> favour(
-      const Workload& workload, std::vector<prefetch::Profile> profiles) const;
+  /// `profile` of the step of `workload` by which planners keep each task's algorithm, where near
+  /// memory lets them: all others take a thousand times as long.
+  [[nodiscard]] prefetch::Profile favour(const Workload& workload, prefetch::Profile profile) const;
 
-  /// Says that there are new `plans` because of `difference`, and whether results can be rounded
+  /// Says that there is a new `plan` because of `difference`, and whether results can be rounded
   /// otherwise than by the old ones.
   [[nodiscard]] std::string departure(const Difference& difference, const Workload& workload,
-                                      std::span<const prefetch::Plan> plans) const;
+                                      const prefetch::Plan& plan) const;
 
  private:
   using Algorithms = std::unordered_map<std::string, std::string>;  // by task
@@ -77,9 +76,10 @@ class KeptPlans {
     std::string text;
     Algorithms algorithms;
   };
-  [[nodiscard]] std::string_view kept_algorithm(const Workload& workload, std::size_t step,
-                                                const prefetch::Task& task) const;
-  [[nodiscard]] std::vector<PlanOfFile> read(const Workload& workload) const;
+  // Checkpoints of spillway 2.3 and before have a plan for each kind of part of a batch.
+  [[nodiscard]] bool are_of_parts() const { return plans_.size() > 1; }
+  [[nodiscard]] std::string_view kept_algorithm(const prefetch::Task& task) const;
+  [[nodiscard]] PlanOfFile read(const Workload& workload) const;
 
   std::reference_wrapper<Communicator> communicator_ = self_communicator();
   std::vector<Kept> plans_;

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "src/program/divided_updates.h"
 #include "um/error.h"
 #include "um/text/wording.h"
 
@@ -22,17 +23,28 @@ void expect_whole_shards(const RankOptions& options, std::size_t batch) {
   }
 }
 
-ShardedBatch shard_batch(const RankOptions& options, std::size_t batch) {
+MicroBatches shard_batch(const RankOptions& options, std::size_t batch) {
   expect_whole_shards(options, batch);
   const Communicator& communicator = options.communicator;
   const std::size_t shards = *options.shards;
   return {.batch = batch,
+          .size = batch / shards,
           .tree = ShardTree{shards},
-          .own = shards_of_rank(shards, communicator.size(), communicator.rank()),
-          .buckets = options.buckets,
-          .division = options.divides_optimizer ? OptimizerDivision{.rank = communicator.rank(),
-                                                                    .ranks = communicator.size()}
-                                                : OptimizerDivision{}};
+          .own = shards_of_rank(shards, communicator.size(), communicator.rank())};
+}
+
+Step make_rank_program(const nets::Network& network, const SizeModel& size_model,
+                       const StepOptions& step, const MicroBatches& batches,
+                       const RankOptions& options) {
+  Step program = make_program(network, size_model, step, batches);
+  const Communicator& communicator = options.communicator;
+  if (communicator.size() == 1) return program;
+  if (options.divides_optimizer) {
+    divide_updates(program, size_model,
+                   {.rank = communicator.rank(), .ranks = communicator.size()});
+  }
+  exchange_gradients(program, options.buckets);
+  return program;
 }
 
 }  // namespace spillway

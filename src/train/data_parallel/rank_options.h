@@ -8,7 +8,11 @@
 
 #include "prefetch/gradient_exchange.h"
 #include "src/ops/backend.h"
-#include "src/program/shard_steps.h"
+#include "nets/network.h"
+#include "prefetch/gradient_exchange.h"
+#include "src/ops/backend.h"
+#include "src/program/micro_batches.h"
+#include "src/program/step.h"
 #include "src/ranks/agreement.h"
 #include "src/ranks/communicator.h"
 
@@ -24,8 +28,8 @@ enum class RankReduction {
 struct RankOptions {
   /// This rank's end of the communication between the processes.
   std::reference_wrapper<Communicator> communicator = self_communicator();
-  /// Joins the devices of all ranks; this rank's is the context's. Empty where near memory is RAM,
-  /// which `communicator` exchanges.
+  /// Joins the devices of all ranks; this rank's is the context's. Null, or empty, where near memory
+  /// is RAM, which `communicator` exchanges.
   std::function<std::unique_ptr<Communicator>(ExecutionContext&)> join_devices;
   /// The result of `join_devices`; nullopt where near memory is RAM.
   std::optional<std::reference_wrapper<Communicator>> device_communicator;
@@ -54,6 +58,12 @@ void expect_whole_shards(const RankOptions& options, std::size_t batch);
 
 /// Returns the part of a batch that this rank trains. Requires: shards. Throws: as
 /// expect_whole_shards().
-[[nodiscard]] ShardedBatch shard_batch(const RankOptions& options, std::size_t batch);
+[[nodiscard]] MicroBatches shard_batch(const RankOptions& options, std::size_t batch);
+
+/// Returns the training step of this rank's part of a batch: make_program(), with gradients that
+/// several ranks exchange. Throws: um::Error where nothing is trained.
+[[nodiscard]] Step make_rank_program(const nets::Network& network, const SizeModel& size_model,
+                                     const StepOptions& step, const MicroBatches& batches,
+                                     const RankOptions& options);
 
 }  // namespace spillway

@@ -2,8 +2,6 @@
 
 #include <memory>
 #include <optional>
-#include <span>
-#include <vector>
 
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/interconnect.h"
@@ -12,7 +10,7 @@
 #include "src/plan/bucket_choice.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
-#include "src/program/sub_step.h"
+#include "src/program/step.h"
 #include "src/train/data_parallel/rank_options.h"
 #include "um/bytes.h"
 
@@ -21,8 +19,8 @@ namespace spillway {
 /// Buckets of gradients, and the steps of a rank with them.
 struct ChosenBuckets {
   prefetch::BucketRule rule;
-  std::unique_ptr<const Workload> near;     ///< with its state near; null: as it was
-  std::vector<prefetch::Profile> profiles;  ///< of `near`, where that is there
+  std::unique_ptr<const Workload> near;  ///< with its state near; null: as it was
+  prefetch::Profile profile;             ///< of `near`, where that is there
 };
 
 /// Returns the buckets that all ranks use: those of choose_buckets() on rank zero where all ranks
@@ -36,13 +34,12 @@ struct ChosenBuckets {
 
 /// Broadcasts rank zero's times of tasks, by name, and of its link, so that ranks with the same
 /// steps make the same plans. Measures exchanges between the ranks, and tasks beside them within
-/// `limit` of near memory, for the last of the steps; they take some mebibytes, which are freed
-/// again. The exchanges of a single rank take no time. `profiles` are those of `steps`, on the same
-/// kind of machine. Returns the measured interconnect; nullopt for a single rank. Throws: what
-/// Communicator throws; um::OutOfMemory.
-std::optional<prefetch::Interconnect> broadcast_profiles(const RankOptions& ranks,
-                                                         ExecutionContext& context, um::Bytes limit,
-                                                         std::span<const RepeatedStep> steps,
-                                                         std::vector<prefetch::Profile>& profiles);
+/// `limit` of near memory; they take some mebibytes, which are freed again. `profile` is that of
+/// `step`, on the same kind of machine. Returns the measured interconnect; nullopt for a single
+/// rank. Throws: what Communicator throws; um::OutOfMemory.
+std::optional<prefetch::Interconnect> broadcast_profile(const RankOptions& ranks,
+                                                        ExecutionContext& context, um::Bytes limit,
+                                                        const Step& step,
+                                                        prefetch::Profile& profile);
 
 }  // namespace spillway

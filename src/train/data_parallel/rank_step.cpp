@@ -1,132 +1,132 @@
 #include "src/train/data_parallel/rank_step.h"
 
-#include <cstdint>
+#include <algorithm>
 #include <numeric>
-#include <utility>
 
 #include "prefetch/block_sizes.h"
 #include "src/ranks/collectives.h"
-#include "src/train/data_parallel/shard_gradients.h"
 
 namespace spillway {
 namespace {
 
 using um::Bytes;
 
-// Returns the size of the running statistics in near memory.
-Bytes statistics_of(const Step& step) {
+// A micro-batch's blocks of statistics, each aligned.
+Bytes bytes_of_one(const Step& step) {
   Bytes size;
-  for (const StateBlock& block : step.state) {
-    if (block.role != StateRole::kStatistics) continue;
-    for (const prefetch::DataId id : block.ids) size += step.graph[id].size;
+  if (step.statistics.empty()) return size;
+  for (const prefetch::DataId id : step.statistics.front()) {
+    size += um::round_up(step.graph[id].size, prefetch::kNearAlignment);
   }
   return size;
 }
 
+std::size_t aligned_floats(std::span<const float> block) {
+  return um::round_up(Bytes{block.size_bytes()}, prefetch::kNearAlignment).count() / sizeof(float);
+}
+
 }  // namespace
 
-Bytes ShardStatistics::near_memory(const ShardedBatch& batch, Bytes statistics) {
-  return (1 + batch.tree.shards()) * statistics;
+Bytes BatchStatistics::others_memory(const MicroBatches& batches, const Step& step) {
+  return (batches.count() - batches.own.count()) * bytes_of_one(step);
 }
 
-ShardStatistics::ShardStatistics(const ShardedBatch& batch, Communicator& communicator,
-                                 std::vector<std::span<float>> blocks, um::Memory& memory)
-    : batch_{batch}, communicator_{communicator}, blocks_{std::move(blocks)} {
-  for (const std::span<float> block : blocks_) count_ += block.size();
-  if (count_ == 0) return;
-  block_ = um::Block{memory, near_memory(batch, Bytes{count_ * sizeof(float)})};
+BatchStatistics::BatchStatistics(const MicroBatches& batches, Communicator& communicator,
+                                 const Step& step, std::span<std::byte* const> addresses,
+                                 um::Memory& memory)
+    : batches_{batches},
+      communicator_{communicator},
+      stride_{bytes_of_one(step).count() / sizeof(float)} {
+  if (stride_ == 0) return;
+  for (const StateBlock& block : step.state) {
+    if (block.role != StateRole::kStatistics) continue;
+    for (const prefetch::DataId id : block.ids) {
+      blocks_.emplace_back(reinterpret_cast<float*>(addresses[static_cast<std::size_t>(id)]),
+                           step.graph[id].size.count() / sizeof(float));
+    }
+  }
+  block_ = um::Block{memory, batches_.count() * bytes_of_one(step)};
+  communicator_.kernels().fill({left_by(0).data(), batches_.count() * stride_}, 0.F);
 }
 
-void ShardStatistics::begin_shard(std::size_t shard) {
-  if (count_ == 0) return;
-  if (shard == batch_.own.first) {
-    store(before());
-  } else {
-    load(before());
+void BatchStatistics::place(const Step& step, std::span<std::byte*> addresses) const {
+  for (std::size_t i = 0; i < step.statistics.size() && stride_ > 0; ++i) {
+    float* next = left_by(batches_.own.first + i).data();
+    for (std::size_t b = 0; b < blocks_.size(); ++b) {
+      addresses[static_cast<std::size_t>(step.statistics[i][b])] =
+          reinterpret_cast<std::byte*>(next);
+      next += aligned_floats(blocks_[b]);
+    }
   }
 }
 
-void ShardStatistics::end_shard(std::size_t shard) {
-  if (count_ > 0) store(left_by(shard));
-}
-
-void ShardStatistics::end_batch() {
-  if (count_ == 0) return;
-  const std::size_t shards = batch_.tree.shards();
-  all_gather_shards(communicator_, shards, count_ * sizeof(float),
-                    std::as_writable_bytes(std::span{left_by(0).data(), shards * count_}));
-  const std::span<float> sum = left_by(0);
-  for (std::size_t shard = 1; shard < shards; ++shard) {
-    communicator_.kernels().add(sum, left_by(shard));
-  }
-  communicator_.kernels().divide(sum, static_cast<float>(shards));
-  load(sum);
-}
-
-std::span<float> ShardStatistics::copy(std::size_t place) const {
-  return {reinterpret_cast<float*>(block_.data()) + place * count_, count_};
-}
-
-void ShardStatistics::store(std::span<float> to) const {
-  for (const std::span<float> block : blocks_) {
-    communicator_.kernels().copy(to.first(block.size()), block);
-    to = to.subspan(block.size());
+void BatchStatistics::begin_batch() {
+  if (stride_ == 0) return;
+  for (std::size_t i = batches_.own.first; i < batches_.own.end; ++i) {
+    std::span<float> to = left_by(i);
+    for (const std::span<float> block : blocks_) {
+      communicator_.kernels().copy(to.first(block.size()), block);
+      to = to.subspan(aligned_floats(block));
+    }
   }
   communicator_.finish();
 }
 
-void ShardStatistics::load(std::span<const float> from) const {
+void BatchStatistics::end_batch() {
+  if (stride_ == 0) return;
+  const std::size_t count = batches_.count();
+  all_gather_shards(communicator_, count, stride_ * sizeof(float),
+                    std::as_writable_bytes(std::span{left_by(0).data(), count * stride_}));
+  std::span<float> sum = left_by(0);
+  for (std::size_t i = 1; i < count; ++i) communicator_.kernels().add(sum, left_by(i));
+  communicator_.kernels().divide(sum, static_cast<float>(count));
   for (const std::span<float> block : blocks_) {
-    communicator_.kernels().copy(block, from.first(block.size()));
-    from = from.subspan(block.size());
+    communicator_.kernels().copy(block, sum.first(block.size()));
+    sum = sum.subspan(aligned_floats(block));
   }
   communicator_.finish();
 }
 
-Bytes RankStep::near_memory(const ShardedBatch& batch, const RankOptions& options,
-                            const Step& last) {
-  const GradientLayout gradients{last};
-  return um::round_up(
-             ShardGradients::near_memory(batch, options, gradients.size(), gradients.exchanges()),
-             prefetch::kNearAlignment) +
-         um::round_up(ShardStatistics::near_memory(batch, statistics_of(last)),
-                      prefetch::kNearAlignment);
+std::span<float> BatchStatistics::left_by(std::size_t micro_batch) const {
+  return {reinterpret_cast<float*>(block_.data()) + micro_batch * stride_, stride_};
 }
 
-RankStep::RankStep(const ShardedBatch& batch, const RankOptions& options, GradientBuckets gradients,
-                   std::vector<std::span<float>> statistics, um::Memory& memory)
-    : batch_{batch},
+Bytes RankStep::near_memory(const MicroBatches& batches, const RankOptions& options,
+                            const Step& step) {
+  return ExchangedGradients::scratch_memory(batches, options, step) +
+         BatchStatistics::others_memory(batches, step);
+}
+
+RankStep::RankStep(const MicroBatches& batches, const RankOptions& options, const Step& step,
+                   std::span<std::byte* const> addresses, um::Memory& memory)
+    : batches_{batches},
       communicator_{options.communicator.get()},
-      gradients_{batch, options, std::move(gradients), memory},
-      statistics_{batch, options.between_near_memory(), std::move(statistics), memory},
-      results_(batch.tree.shards()) {}
+      gradients_{batches, options, step, memory},
+      statistics_{batches, options.between_near_memory(), step, addresses, memory} {}
+
+void RankStep::place(const Step& step, std::span<std::byte*> addresses) const {
+  gradients_.place(step, addresses);
+  statistics_.place(step, addresses);
+}
 
 std::size_t RankStep::begin_batch(std::size_t counted) {
+  statistics_.begin_batch();
   const auto all = all_gather_values(communicator_, std::uint64_t{counted});
   return std::accumulate(all.begin(), all.end(), std::size_t{0});
 }
 
-void RankStep::begin_shard(std::size_t shard) {
-  gradients_.begin_shard(shard);
-  statistics_.begin_shard(shard);
-}
-
-void RankStep::end_shard(std::size_t shard, const ShardResult& result) {
-  gradients_.end_shard(shard);
-  statistics_.end_shard(shard);
-  results_[shard] = result;
-}
-
-ShardResult RankStep::end_batch() {
+StepLoss RankStep::end_batch(std::span<const StepLoss> own) {
   statistics_.end_batch();
-  all_gather_shards(communicator_, results_.size(), sizeof(ShardResult),
-                    std::as_writable_bytes(std::span{results_}));
-  ShardResult all;
-  for (const ShardResult& result : results_) {
-    all.loss += result.loss;
-    all.correct += result.correct;
+  std::vector<StepLoss> all(batches_.count());
+  std::ranges::copy(own, all.begin() + static_cast<std::ptrdiff_t>(batches_.own.first));
+  all_gather_shards(communicator_, all.size(), sizeof(StepLoss),
+                    std::as_writable_bytes(std::span{all}));
+  StepLoss sum;
+  for (const StepLoss& each : all) {
+    sum.loss += each.loss;
+    sum.correct += each.correct;
   }
-  return all;
+  return sum;
 }
 
 }  // namespace spillway

@@ -1,4 +1,4 @@
-#include "src/plan/sub_batch_plans.h"
+#include "src/plan/micro_batch_choice.h"
 
 #include <gtest/gtest.h>
 

@@ -139,7 +139,7 @@ TEST(FarUpdateOfARun, GoesOnWhereThePlanIsOfOtherTasks) {
     first.run();
   }
   const std::string plan = R"({"graph": 1, "runs": []})";
-  std::ofstream{folder.path() / plan_file(2, 0, 1)} << plan;
+  std::ofstream{folder.path() / plan_file(2)} << plan;
   nlohmann::json manifest = nlohmann::json::parse(std::ifstream{folder.path() / kNewestManifest});
   manifest["plans"][0]["bytes"] = plan.size();
   manifest["plans"][0]["sha256"] = sha256_of(plan);

@@ -1,4 +1,4 @@
-#include "src/program/shard_steps.h"
+#include "src/program/divided_updates.h"
 
 #include <algorithm>
 #include <map>
@@ -38,12 +38,12 @@ std::vector<bool> are_parameters(const Step& step) {
   return are;
 }
 
-std::vector<LargeUpdate> find_large_updates(const Step& whole) {
-  const std::vector<bool> is_of_parameters = are_parameters(whole);
+std::vector<LargeUpdate> find_large_updates(const Step& step) {
+  const std::vector<bool> is_of_parameters = are_parameters(step);
   std::vector<LargeUpdate> found;
-  for (std::size_t t = 0; t < whole.launches.size(); ++t) {
-    if (!std::holds_alternative<UpdateParameters>(whole.launches[t].operation)) continue;
-    const Task& task = whole.graph.tasks[t];
+  for (std::size_t t = 0; t < step.launches.size(); ++t) {
+    if (!std::holds_alternative<UpdateParameters>(step.launches[t].operation)) continue;
+    const Task& task = step.graph.tasks[t];
     LargeUpdate update{.task = task.name};
     for (const DataId id : task.writes) {
       if (is_of_parameters[static_cast<std::size_t>(id)]) {
@@ -54,7 +54,7 @@ std::vector<LargeUpdate> find_large_updates(const Step& whole) {
     }
     update.gradient =
         *std::ranges::find_if(task.reads, [&](DataId id) { return !has(task.writes, id); });
-    const um::Bytes size = whole.graph[update.gradient].size;
+    const um::Bytes size = step.graph[update.gradient].size;
     update.floats = size.count() / sizeof(float);
     if (size >= kSmallestDivided) found.push_back(std::move(update));
   }
@@ -112,19 +112,15 @@ void divide(Step& step, std::size_t place, const LargeUpdate& update, const Size
   step.launches.insert(step.launches.begin() + next, std::move(of_taking));
 }
 
-enum class Kind { kBegins, kEnds, kLast };
-
 }  // namespace
 
-void divide_updates(Step& step, const Step& whole, const SizeModel& size_model,
-                    const OptimizerDivision& division) {
+void divide_updates(Step& step, const SizeModel& size_model, const OptimizerDivision& division) {
   um::expects(step.graph.exchanges.empty(), "a step whose gradients are not exchanged yet");
   if (division.is_whole()) return;
-  const std::vector<LargeUpdate> updates = find_large_updates(whole);
+  const std::vector<LargeUpdate> updates = find_large_updates(step);
   for (const LargeUpdate& update : updates) {
     shrink_state(step, update, division.ranks);
     const auto found = std::ranges::find(step.graph.tasks, update.task, &Task::name);
-    if (found == step.graph.tasks.end()) continue;  // another sub-step updates
     divide(step, static_cast<std::size_t>(found - step.graph.tasks.begin()), update, size_model,
            division);
   }
@@ -142,56 +138,6 @@ OptimizerBytes optimizer_bytes(const Step& step) {
     }
   }
   return bytes;
-}
-
-std::size_t ShardedBatch::waiting_sums() const {
-  std::size_t waits = 0;
-  std::size_t most = 0;
-  for (std::size_t shard = own.first; shard < own.end; ++shard) {
-    if (shard > own.first && begins_node(shard)) most = std::max(most, ++waits);
-    waits -= sums_due_after(shard);
-  }
-  return most;
-}
-
-ShardSteps make_shard_steps(const nets::Network& network, const SizeModel& size_model,
-                            const StepOptions& options, const ShardedBatch& batch) {
-  um::expects(batch.own.count() > 0 && batch.batch == batch.shard_size() * batch.tree.shards(),
-              "shards of one size, of which a rank has some");
-  StepOptions own_options = options;
-  own_options.batch = batch.shard_size();
-  const Step whole = make_training_step(network, size_model, own_options);
-  const auto divided = [&](Step step) {
-    divide_updates(step, whole, size_model, batch.division);
-    return step;
-  };
-  const auto make = [&](SubStepPlace place) {
-    return divided(make_sub_step(whole, place, network, GradientParts::kWhole));
-  };
-
-  ShardSteps made;
-  std::map<Kind, std::size_t> places;
-  const auto add = [&](Kind kind, const auto& make_step) {
-    const auto [place, is_new] = places.emplace(kind, made.steps.size());
-    if (is_new) {
-      made.steps.push_back({.step = make_step(), .times = 0, .batch = batch.shard_size()});
-    }
-    ++made.steps[place->second].times;
-    made.sequence.push_back(place->second);
-  };
-  for (std::size_t shard = batch.own.first; shard + 1 < batch.own.end; ++shard) {
-    if (batch.begins_node(shard)) {
-      add(Kind::kBegins, [&] { return make(SubStepPlace::kFirst); });
-    } else {
-      add(Kind::kEnds, [&] { return make(SubStepPlace::kMiddle); });
-    }
-  }
-  add(Kind::kLast, [&] {
-    Step last = batch.begins_node(batch.own.end - 1) ? divided(whole) : make(SubStepPlace::kLast);
-    exchange_gradients(last, batch.buckets);
-    return last;
-  });
-  return made;
 }
 
 }  // namespace spillway

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nets/network.h"
+#include "prefetch/moves/sub_batch.h"
+#include "prefetch/task_graph.h"
+#include "src/ops/backend.h"
+#include "src/program/step.h"
+#include "src/ranks/shard_tree.h"
+
+namespace spillway {
+
+/// A batch cut into micro-batches, of which one rank trains some, one after the other. Gradients
+/// are added up in the order of a ShardTree over all of them: the number of ranks never shows in
+/// the bits.
+struct MicroBatches {
+  std::size_t batch = 1;  ///< samples of all of them
+  std::size_t size = 1;   ///< samples of each but the last, which may have fewer
+  ShardTree tree{1};      ///< over all of them
+  ShardRange own{0, 1};   ///< of this rank; not empty
+
+  [[nodiscard]] std::size_t count() const { return tree.shards(); }
+  /// Samples of this rank, and those of the batch that stand before them.
+  [[nodiscard]] std::size_t own_samples() const;
+  [[nodiscard]] std::size_t samples_before() const { return own.first * size; }
+  /// The sums that this rank's gradients are added up to but for the last one, which others' are
+  /// added to: largest nodes of the tree.
+  [[nodiscard]] std::size_t waiting_sums() const { return tree.cover(own).size() - 1; }
+};
+
+/// All micro-batches of a batch of `samples`, cut as `cut` says.
+[[nodiscard]] MicroBatches all_of(std::size_t samples, const prefetch::SubBatches& cut);
+
+/// The training of this rank's micro-batches as one step, graph and launches (moDNN section III-B).
+/// The blocks and tasks of the second one are those of the first with "#2" behind their names.
+/// Behind the task that completes a micro-batch's gradient of parameters stand those that add it to
+/// the sums before ("conv1.accumulate#1"). The last micro-batch updates with the sums.
+///
+/// Small tensors of later micro-batches lie in those of the first (DataBlock::lies_in), so that
+/// what is always near does not grow with their number.
+///
+/// Each batch norm normalizes a micro-batch by its own statistics, and leaves the running ones that
+/// the batch began with, moved by these, in a block of its own (Step::statistics). So a batch in
+/// micro-batches is not the same training as the whole batch: normalizes_by_batch().
+/// Throws: um::Error where the network's layers have names of which two parts would get one.
+[[nodiscard]] Step make_program(const nets::Network& network, const SizeModel& size_model,
+                                const StepOptions& options, const MicroBatches& batches);
+
+/// By task, the first that takes as long with each of its algorithms: those of other micro-batches
+/// of the same size do.
+[[nodiscard]] std::vector<prefetch::TaskId> first_alike(const prefetch::TaskGraph& graph);
+
+/// True when a task of the step keeps running statistics of its batch.
+[[nodiscard]] bool normalizes_by_batch(const prefetch::TaskGraph& training);
+
+/// The first batch norm of `network` that sees a single value per channel when `samples` are
+/// trained on together: it would make zeros of whatever it reads. Nothing when there is none.
+[[nodiscard]] std::optional<std::string> norm_of_one_value(const nets::Network& network,
+                                                           std::size_t samples);
+
+/// As norm_of_one_value() of the last micro-batch, where only that one is so small.
+[[nodiscard]] std::optional<std::string> last_norm_of_one_value(const nets::Network& network,
+                                                                const MicroBatches& batches);
+
+/// Throws: um::Error that names the layer when a batch norm has one value per channel in every
+/// micro-batch; PyTorch refuses it, too.
+void expect_values_to_normalize(const nets::Network& network, const MicroBatches& batches);
+
+}  // namespace spillway
