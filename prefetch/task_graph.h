@@ -31,8 +31,8 @@ struct DataBlock {
   /// FarUpdate reads it. Its content of the previous step is not needed.
   bool is_sent = false;
   /// Where this block and another before it, which is no smaller, are always near: shares the
-  /// other's memory, and adds no bytes. From its first write in a step on, the other block's content
-  /// is not used. Tensors are always near where they are small (BlockSizes).
+  /// other's memory, and adds no bytes. From its first write in a step on, the other block's
+  /// content is not used. Tensors are always near where they are small (BlockSizes).
   std::optional<DataId> lies_in{};
 
   /// True if it may be far at some time.

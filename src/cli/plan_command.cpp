@@ -34,8 +34,8 @@
 #include "src/cli/terminal/terminal.h"
 #include "src/plan/bucket_choice.h"
 #include "src/plan/budget.h"
-#include "src/plan/plans.h"
 #include "src/plan/micro_batch_choice.h"
+#include "src/plan/plans.h"
 #include "src/program/micro_batches.h"
 #include "um/bytes.h"
 #include "um/error.h"
@@ -229,9 +229,8 @@ OpenedSubject open(const PlanCommandFlags& options, const Budget& budget_text,
     if (one.state == nullptr && one.workload) one.choose_state(request);
     return {.subject = std::move(one), .budget = budget};
   }
-  const prefetch::BucketRule rule = ranks.bucket.is_auto()
-                                        ? planned_buckets(one, ranks, budget, request)
-                                        : ranks.bucket.rule();
+  const prefetch::BucketRule rule =
+      ranks.bucket.is_auto() ? planned_buckets(one, ranks, budget, request) : ranks.bucket.rule();
   return {.subject = with_buckets(one, rule), .budget = budget};
 }
 

@@ -55,15 +55,15 @@ prefetch::Profile measure(const ProfileFlags& options, ExecutionContext& context
   const MemoryMode mode = memory_mode(options.memory.mode(), *context.device, space.far);
   const Interrupt interrupt;
   ProgressLine progress;
-  return measure_profile(
-      context,
-      {.workload = workload,
-       .limit = limit,
-       .mode = mode,
-       .space = space,
-       .with_link = mode != MemoryMode::kResident},
-      interrupt.token(),
-      [&](double part) { progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part)); });
+  return measure_profile(context,
+                         {.workload = workload,
+                          .limit = limit,
+                          .mode = mode,
+                          .space = space,
+                          .with_link = mode != MemoryMode::kResident},
+                         interrupt.token(), [&](double part) {
+                           progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part));
+                         });
 }
 
 // Prints the measured interconnect as flags of `spillway plan`.

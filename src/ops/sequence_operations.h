@@ -213,7 +213,7 @@ struct AttentionGeometry {
   TensorShape x;
   Heads heads;
   bool is_causal = true;
-  float dropout = 0;         ///< probability of dropping a weight; zero in evaluation
+  float dropout = 0;             ///< probability of dropping a weight; zero in evaluation
   std::uint32_t stream = 0;      ///< of dropout, as in DropoutForward
   std::size_t first_sample = 0;  ///< likewise
 

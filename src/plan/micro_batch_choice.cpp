@@ -68,11 +68,10 @@ void MicroBatchSearch::refuse(const Trial& trial) const {
   const StepToPlan step = trial.workload.training_to_plan();
   const SubBatches& batches = trial.batches;
   throw trial.refusal()->with(
-      smallest_run_budget(step, *trial.refusal(),
-                          [&](um::Bytes budget) {
-                            return has_plan(step, trial.profile, budget, task_.request);
-                          }),
-      batches.steps == 1 ? "" : "in micro-batches of " + std::to_string(batches.size) + ", ");
+      smallest_run_budget(
+          step, *trial.refusal(),
+          [&](um::Bytes budget) { return has_plan(step, trial.profile, budget, task_.request); }),
+      batches.steps == 1 ? "" : "in sub-batches of " + std::to_string(batches.size) + ", ");
 }
 
 // S_W counts what is always near of two micro-batches: others add nothing.
@@ -131,7 +130,7 @@ bool SubBatchChoice::agrees_with(std::optional<std::size_t> kept, std::size_t ba
 }
 
 prefetch::SubBatches SubBatchChoice::resolve(std::size_t batch,
-                                   const std::function<SubBatches()>& search) const {
+                                             const std::function<SubBatches()>& search) const {
   if (is_off()) return prefetch::cut(batch, batch);
   const auto size = parse_size(text);
   if (!size) return search();

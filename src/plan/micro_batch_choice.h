@@ -60,8 +60,8 @@ struct SubBatchChoice {
   /// True when it may stand for a choice made before: `kept` samples of `batch`, or the whole
   /// batch.
   [[nodiscard]] bool agrees_with(std::optional<std::size_t> kept, std::size_t batch) const;
-  /// How a batch is to be cut; `search` is called where that is to be chosen. Throws: um::Error when
-  /// the number is more than `batch`; what `search` throws.
+  /// How a batch is to be cut; `search` is called where that is to be chosen. Throws: um::Error
+  /// when the number is more than `batch`; what `search` throws.
   [[nodiscard]] prefetch::SubBatches resolve(
       std::size_t batch, const std::function<prefetch::SubBatches()>& search) const;
 };

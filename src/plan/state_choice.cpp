@@ -112,7 +112,7 @@ void expect_near_updates(const PlanRequest& request) {
   if (request.update != UpdateRule::kFar) return;
   throw um::Error{
       "updates on the far side (--update far) exchange no gradients between ranks; leave out "
-      "--update far, or --ranks and, in a training, --shards"};
+      "--update far, or --ranks"};
 }
 
 }  // namespace spillway

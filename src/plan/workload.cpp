@@ -93,8 +93,7 @@ Workload::Workload(const nets::Network& network, const SizeModel& size_model,
                    const StepOptions& options, const MicroBatches& batches, Step training,
                    Bytes beside)
     : Workload{batches, std::move(training),
-               make_evaluation_step(network, size_model, with_batch(options, batches.size)),
-               beside,
+               make_evaluation_step(network, size_model, with_batch(options, batches.size)), beside,
                size_model} {}
 
 Workload::Workload(const nets::Network& network, const SizeModel& size_model,
@@ -107,7 +106,10 @@ Workload::Workload(const nets::Network& network, const SizeModel& size_model,
                size_model} {}
 
 Workload::Workload(const EvaluationOnly& only, Step evaluation, const SizeModel& size_model)
-    : Workload{MicroBatches{.batch = only.batch, .size = only.batch}, evaluation, evaluation, {},
+    : Workload{MicroBatches{.batch = only.batch, .size = only.batch},
+               evaluation,
+               evaluation,
+               {},
                size_model} {}
 
 std::unique_ptr<const Workload> Workload::with_moving_state(const SizeModel& size_model) const {
@@ -148,8 +150,8 @@ std::unique_ptr<const Workload> Workload::with_buckets(
       new Workload{batches_, std::move(training), evaluation_, near, size_model}};
 }
 
-Workload::Workload(const MicroBatches& batches, Step training, Step evaluation,
-                   Bytes beside, const SizeModel& size_model)
+Workload::Workload(const MicroBatches& batches, Step training, Step evaluation, Bytes beside,
+                   const SizeModel& size_model)
     : batches_{batches},
       training_{std::move(training)},
       beside_{beside},

@@ -150,10 +150,10 @@ class Unroller {
           ids_[place_of(id)] = by_name_.at(own.name);
           continue;
         }
-        statistics.push_back(made_.graph.add(
-            DataBlock{.name = own.name + kNumber + std::to_string(number_ + 1),
-                      .size = own.size,
-                      .kind = DataKind::kState}));
+        statistics.push_back(
+            made_.graph.add(DataBlock{.name = own.name + kNumber + std::to_string(number_ + 1),
+                                      .size = own.size,
+                                      .kind = DataKind::kState}));
         ids_[place_of(id)] = statistics.back();
       }
     }
@@ -269,9 +269,9 @@ class Unroller {
   std::size_t first_sample_ = 0;
   const Step* training_ = nullptr;  // its step
   std::map<DataId, PartGradient> gradients_;
-  std::vector<std::optional<DataId>> ids_;        // by block of its step: which it is
-  std::map<std::string, DataId> by_name_;         // state
-  std::map<std::string, DataId> places_;          // the first tensor of each
+  std::vector<std::optional<DataId>> ids_;           // by block of its step: which it is
+  std::map<std::string, DataId> by_name_;            // state
+  std::map<std::string, DataId> places_;             // the first tensor of each
   std::map<std::string, std::vector<DataId>> sums_;  // by gradient's name: a stack
   std::map<std::string, std::size_t> merges_;
 };
@@ -323,8 +323,8 @@ std::vector<TaskId> first_alike(const TaskGraph& graph) {
     const Task& task = graph.tasks[t];
     const std::string_view name = task.name;
     std::vector<TaskId>& known = by_stem[name.substr(0, name.rfind(kNumber))];
-    const auto found = std::ranges::find_if(
-        known, [&](TaskId id) { return are_alike(graph[id], task); });
+    const auto found =
+        std::ranges::find_if(known, [&](TaskId id) { return are_alike(graph[id], task); });
     if (found == known.end()) {
       known.push_back(TaskId(t));
       first.push_back(TaskId(t));

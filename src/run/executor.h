@@ -112,7 +112,7 @@ class Executor {
   std::optional<prefetch::GivenStep> given_;
   prefetch::Position loads_ = 0;      // the first so many runs load (a part of) the batch
   prefetch::Position last_load_ = 0;  // the run behind the last that does
-  std::function<void()> on_loaded_;  // of the current step
+  std::function<void()> on_loaded_;   // of the current step
   std::uint64_t steps_ = 0;
   bool takes_times_ = true;                       // of the current step
   std::vector<std::unique_ptr<Kernel>> kernels_;  // by TaskId

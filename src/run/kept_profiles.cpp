@@ -125,14 +125,13 @@ std::optional<KeptProfile> KeptProfiles::find(const ProfileKey& key,
 
 void KeptProfiles::keep(const ProfileKey& key, const std::string& title, const Workload& workload,
                         const prefetch::Profile& profile) const {
-  const json value{
-      {"format", kFormat},
-      {"version", kVersion},
-      {"title", title},
-      {"measured", now_text()},
-      {"key", key.facts},
-      {"room_bytes", key.room.count()},
-      {"profile", prefetch::to_json(profile, workload.training().graph)}};
+  const json value{{"format", kFormat},
+                   {"version", kVersion},
+                   {"title", title},
+                   {"measured", now_text()},
+                   {"key", key.facts},
+                   {"room_bytes", key.room.count()},
+                   {"profile", prefetch::to_json(profile, workload.training().graph)}};
   const um::Folder folder = um::Folder::make(folder_);
   um::ReplacedFile file{folder, path_of(key).filename().string()};
   const std::string text = prefetch::json_text(value) + "\n";

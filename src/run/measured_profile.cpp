@@ -69,9 +69,9 @@ Profile measure_profile(ExecutionContext& context, const Measurement& measuremen
   options.page = workload.page();
   if (measurement.with_link) expect_space(*context.device, measurement, options);
   const Step& step = workload.training();
-  Profile profile = measure_tasks(step, *context.backend, context.device->memory(),
-                                  std::min(limit, workload.need().resident), *context.compute,
-                                  stop, on_progress);
+  Profile profile =
+      measure_tasks(step, *context.backend, context.device->memory(),
+                    std::min(limit, workload.need().resident), *context.compute, stop, on_progress);
   if (measurement.with_link) {
     profile.link = measure_link({.device = *context.device,
                                  .mode = measurement.mode,

@@ -10,9 +10,9 @@
 #include "src/plan/budget.h"
 #include "src/plan/file_plans.h"
 #include "src/plan/memory_choice.h"
+#include "src/plan/micro_batch_choice.h"
 #include "src/plan/plan_question.h"
 #include "src/plan/predicted_step.h"
-#include "src/plan/micro_batch_choice.h"
 #include "src/ranks/collectives.h"
 #include "src/run/executor.h"
 #include "src/run/step_space.h"
@@ -268,8 +268,8 @@ void PlannedSteps::choose_buckets(const prefetch::Interconnect& interconnect, By
   near_ = std::move(chosen.near);
   choose_state();
   workload_ = &choice_->within(limit);
-  profile_ = profile_of(
-      *workload_, {.workload = *near_, .profile = profile_, .interconnect = interconnect});
+  profile_ = profile_of(*workload_,
+                        {.workload = *near_, .profile = profile_, .interconnect = interconnect});
 }
 
 // What a budget is relative to: of a plan that is given, the need of its steps.

@@ -41,8 +41,8 @@ um::Bytes staged_bytes(const Workload& workload) {
 
 Session::Runner::Runner(const Step& step, const prefetch::StepLayout& layout, Session& session,
                         ExecutionContext& context, const std::stop_token& stop, bool may_repeat)
-    : pinned{layout.graph, layout.block_sizes,
-             session.addresses(step), session.space_.pinned_buffer()},
+    : pinned{layout.graph, layout.block_sizes, session.addresses(step),
+             session.space_.pinned_buffer()},
       memory{session.space_.make_memory(layout, pinned)},
       staged_load{step.staged ? std::optional{load_of(step).staged()} : std::nullopt},
       executor{step,

@@ -62,8 +62,9 @@ class Session {
           const RankOptions& ranks = {});
 
   /// Loads a batch, goes forward and backward, updates the weights. Of a batch that is cut, each
-  /// sample with a label counts for as much as in the whole batch. Of several ranks, `context` has this one's samples, and the report is of all.
-  /// After an exception nothing but destruction is allowed.
+  /// sample with a label counts for as much as in the whole batch. Of several ranks, `context` has
+  /// this one's samples, and the report is of all. After an exception nothing but destruction is
+  /// allowed.
   StepReport train(const StepContext& context);
   /// Loads evaluation_batch() samples and goes forward.
   StepReport evaluate(const StepContext& context);

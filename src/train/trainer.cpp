@@ -11,8 +11,8 @@
 
 #include "src/io/data/batch_loader.h"
 #include "src/io/file_digest.h"
-#include "src/plan/predicted_step.h"
 #include "src/plan/micro_batch_choice.h"
+#include "src/plan/predicted_step.h"
 #include "src/program/micro_batches.h"
 #include "src/ranks/collectives.h"
 #include "src/train/checkpoint/state.h"

@@ -9,12 +9,12 @@
 #include <string_view>
 
 #include "nets/network.h"
-#include "src/program/micro_batches.h"
 #include "src/io/data/image_folder.h"
 #include "src/io/data/open_dataset.h"
 #include "src/ops/backend.h"
 #include "src/ops/initial_values.h"
 #include "src/plan/plans.h"
+#include "src/program/micro_batches.h"
 #include "src/program/step.h"
 #include "src/run/step_times.h"
 #include "src/train/checkpoint/checkpoint.h"

@@ -90,8 +90,8 @@ class TogetherKernel final : public Kernel {
   std::vector<std::unique_ptr<Kernel>> kernels_;
 };
 
-/// Loads the labels, the numbers of bytes and the images that wait in near memory, as the host
-/// loads a batch.
+/// Loads its part of the labels, the numbers of bytes and the images that wait in near memory, as
+/// the host loads a batch.
 class StagedLoad final : public Kernel {
  public:
   StagedLoad(LoadBatch op, std::unique_ptr<Kernel> host)
@@ -105,16 +105,17 @@ class StagedLoad final : public Kernel {
 
   void run(const KernelArguments& arguments) override {
     const auto* const labels = reinterpret_cast<const std::int32_t*>(arguments.operands[0]);
-    const auto* const numbers = reinterpret_cast<const float*>(labels + op_.label_count());
-    const float* const images = numbers + byte_numbers(op_);
+    const LoadBatch all = op_.staged();
+    const auto* const numbers = reinterpret_cast<const float*>(labels + all.label_count());
+    const float* const images = numbers + byte_numbers(all);
     Batch batch;
-    batch.labels.assign(labels, labels + op_.label_count());
+    batch.labels.assign(labels, labels + all.label_count());
     batch.byte_numbers = {numbers, byte_numbers(op_)};
     if (op_.has_bytes) {
       const auto* const bytes = reinterpret_cast<const std::uint8_t*>(images);
-      batch.bytes.assign(bytes, bytes + op_.x.elements());
+      batch.bytes.assign(bytes, bytes + all.x.elements());
     } else {
-      batch.images.assign(images, images + op_.x.elements());
+      batch.images.assign(images, images + all.x.elements());
     }
     const StepContext context{.batch = &batch};
     host_->run({.operands = arguments.operands.subspan(1), .context = &context});
@@ -148,9 +149,9 @@ class GpuLikeBackend final : public test::OnHostBackend {
            float_bytes(StagedLoad::byte_numbers(operation)) +
            um::Bytes{operation.x.elements() * StagedLoad::element(operation)};
   }
-  void stage(const LoadBatch& operation, const Batch& batch, std::size_t first,
+  void stage(const LoadBatch& operation, const Batch& batch,
              std::span<std::byte> staged) const override {
-    um::expects(has_all_samples(batch, operation, first), "a batch has all samples of the step");
+    um::expects(has_all_samples(batch, operation), "a batch has all samples of the step");
     on_stage();
     gpu_.touch(staged, um::Access::kWrite);
     std::byte* at = staged.data();
@@ -158,13 +159,12 @@ class GpuLikeBackend final : public test::OnHostBackend {
       std::memcpy(at, numbers, count * sizeof(*numbers));
       at += count * sizeof(*numbers);
     };
-    const std::size_t first_number = first * operation.x.image.elements();
-    put(batch.labels.data() + first * operation.labels_each, operation.label_count());
+    put(batch.labels.data(), operation.label_count());
     if (operation.has_bytes) {
       put(batch.byte_numbers.data(), batch.byte_numbers.size());
-      put(batch.bytes.data() + first_number, operation.x.elements());
+      put(batch.bytes.data(), operation.x.elements());
     } else {
-      put(batch.images.data() + first_number, operation.x.elements());
+      put(batch.images.data(), operation.x.elements());
     }
   }
   [[nodiscard]] std::vector<AlgorithmInfo> algorithms(const Operation& operation) const override {

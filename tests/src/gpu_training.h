@@ -132,8 +132,13 @@ inline Trained train(Opened opened, MemoryMode mode, const Training& training = 
       training.room +
       (mode == MemoryMode::kResident ? workload.need().resident : workload.need().smallest);
   if (opened.backend != nullptr) opened.backend->declare(workload.training());
-  const prefetch::Profile profile =
-      measure_profile(context, workload, budget, mode, {}, {}, [](double) {});
+  const prefetch::Profile profile = measure_profile(context,
+                                                    {.workload = workload,
+                                                     .limit = budget,
+                                                     .mode = mode,
+                                                     .space = {},
+                                                     .with_link = mode != MemoryMode::kResident},
+                                                    {}, [](double) {});
   const Plans plans = make_plans(workload, profile, budget,
                                  {.memory = mode,
                                   .planner = &prefetch::find_planner(training.planner),
@@ -145,7 +150,7 @@ inline Trained train(Opened opened, MemoryMode mode, const Training& training = 
   std::optional<um::LateGpu> late;
   if (opened.gpu != nullptr) late.emplace(*opened.gpu, 1);
   Trained trained{.memory = session.memory_description(),
-                  .far_updates = plans.training.front().far_runs.size(),
+                  .far_updates = plans.training.far_runs.size(),
                   .staged = opened.gpu != nullptr
                                 ? workload.training().graph[*workload.training().staged].size
                                 : um::Bytes{}};

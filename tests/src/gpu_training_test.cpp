@@ -97,8 +97,13 @@ TEST(GpuTraining, RefusesUnifiedMemoryThatNoPlanFitsBeforeItMeasures) {
   const Workload workload{net, *context.backend, {.batch = kBatch}};
   bool has_measured = false;
   const auto measure = [&](MemoryMode mode) {
-    return measure_profile(context, workload, workload.need().resident, mode, {}, {},
-                           [&](double) { has_measured = true; });
+    return measure_profile(context,
+                           {.workload = workload,
+                            .limit = workload.need().resident,
+                            .mode = mode,
+                            .space = {},
+                            .with_link = mode != MemoryMode::kResident},
+                           {}, [&](double) { has_measured = true; });
   };
   const std::string sentence = test::refusal([&] { return measure(MemoryMode::kManaged); });
   EXPECT_NE(sentence.find("more than the limit of 2.00 MiB"), std::string::npos) << sentence;

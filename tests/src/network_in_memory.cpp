@@ -20,15 +20,13 @@ namespace {
 
 // A resident run takes of its budget only what it needs.
 Plans plan(const Workload& workload, MemoryMode memory, const Budget& budget) {
-  std::vector<prefetch::Profile> profiles;
-  for (const RepeatedStep& part : workload.training_steps()) {
-    profiles.push_back(prefetch::model_profile(part.step.graph, prefetch::find_machine("v100")));
-  }
+  const prefetch::Profile profile =
+      prefetch::model_profile(workload.training().graph, prefetch::find_machine("v100"));
   const um::Bytes peak_with_workspace = 2 * workload.need().peak_with_workspace;
   const um::Bytes limit = memory == MemoryMode::kResident
                               ? peak_with_workspace
                               : budget.resolve(workload.need(), peak_with_workspace);
-  return make_plans(workload, profiles, limit,
+  return make_plans(workload, profile, limit,
                     {.memory = memory, .planner = &prefetch::find_planner("joint")});
 }
 

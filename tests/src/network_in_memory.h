@@ -35,7 +35,7 @@ class NetworkInMemory {
   [[nodiscard]] Session& session() { return session_; }
   [[nodiscard]] const nets::Network& network() const { return network_; }
   [[nodiscard]] const Step& training_step() const { return workload_.training(); }
-  [[nodiscard]] const prefetch::Plan& training_plan() const { return plans_.training.back(); }
+  [[nodiscard]] const prefetch::Plan& training_plan() const { return plans_.training; }
   [[nodiscard]] const Plans& plans() const { return plans_; }
   [[nodiscard]] const Workload& workload() const { return workload_; }
 

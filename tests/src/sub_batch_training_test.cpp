@@ -162,8 +162,8 @@ TEST_F(SubBatchTraining, EndsAsTheWholeBatchUpToRoundingWhereNoLayerMixesSamples
 
 TEST_F(SubBatchTraining, OfAWholeBatchIsTheOrdinaryOne) {
   const NetworkInMemory net = in_memory(per_sample_network(), kBatch);
-  EXPECT_EQ(net.workload().training_steps().size(), 1U);
-  EXPECT_TRUE(net.training_step().gradients.empty());
+  EXPECT_EQ(net.workload().micro_batches().count(), 1U);
+  EXPECT_EQ(net.training_step().results.size(), 1U);
 }
 
 // The mean is over the five samples that count, wherever the batch is cut; a sub-batch of one may
@@ -205,12 +205,8 @@ TEST_F(SubBatchTraining, GivesTheSameBitsWhereverItsTensorsAre) {
 TEST_F(SubBatchTraining, FitsWhereTheWholeBatchDoesNot) {
   const NetworkInMemory whole = in_memory(narrow_network(), kBatch, MemoryMode::kManaged);
   NetworkInMemory parts = in_memory(narrow_network(), 2, MemoryMode::kManaged);
-  ASSERT_EQ(parts.plans().training.size(), 3U);
-  for (std::size_t i = 0; i < 3; ++i) {
-    const auto verdict = prefetch::verify(parts.workload().training_steps()[i].step.graph,
-                                          parts.plans().training[i]);
-    EXPECT_LE(std::get<prefetch::Verified>(verdict).peak, parts.plans().budget);
-  }
+  const auto verdict = prefetch::verify(parts.training_step().graph, parts.training_plan());
+  EXPECT_LE(std::get<prefetch::Verified>(verdict).peak, parts.plans().budget);
   parts.session().state().initialise(1);
   const Batch batch = batch_of(0);
   const StepReport report = parts.session().train({.learning_rate = kRate, .batch = &batch});
@@ -218,9 +214,9 @@ TEST_F(SubBatchTraining, FitsWhereTheWholeBatchDoesNot) {
   EXPECT_LT(report.near_peak, whole.workload().need().smallest);
 }
 
-// running = 0.9 running + 0.1 of a sub-batch, three times: of 3, 3 and 1 samples. A mean of 768
-// numbers up to 1 rounds off by far less than 1e-6.
-TEST_F(SubBatchTraining, MovesRunningStatisticsOnceASubBatch) {
+// running = 0.9 running + 0.1 of a sub-batch, the mean of three: of 3, 3 and 1 samples. A mean of
+// 768 numbers up to 1 rounds off by far less than 1e-6.
+TEST_F(SubBatchTraining, MovesRunningStatisticsOnceABatch) {
   NetworkInMemory net = in_memory(normalized_network(), 3);
   net.session().state().initialise(1);
   const Batch batch = batch_of(0);
@@ -239,7 +235,7 @@ TEST_F(SubBatchTraining, MovesRunningStatisticsOnceASubBatch) {
           sum += static_cast<double>(batch.images[(n * kImage.channels + c) * pixels + p]);
         }
       }
-      mean = 0.9 * mean + 0.1 * sum / static_cast<double>((end - begin) * pixels);
+      mean += 0.1 / 3 * sum / static_cast<double>((end - begin) * pixels);
     }
     EXPECT_NEAR(static_cast<double>(running->values[c]), mean, 1e-6);
   }

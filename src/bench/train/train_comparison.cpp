@@ -258,9 +258,9 @@ void write_timelines(const TrainComparison& comparison, const std::filesystem::p
     if (key.series == TrainSeries::kBatch || trial->timeline().runs.empty()) continue;
     const std::string path = (folder / timeline_name(key)).string();
     prefetch::write_json(trace_of(*trial), path + ".trace.json");
-    prefetch::write_json(prefetch::to_json(trial->plans()->training,
-                                           trial->subject().workload().training().graph),
-                         path + ".plan.json");
+    prefetch::write_json(
+        prefetch::to_json(trial->plans()->training, trial->subject().workload().training().graph),
+        path + ".plan.json");
   }
 }
 

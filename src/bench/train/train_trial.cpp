@@ -146,8 +146,8 @@ void TrainTrial::plan(const um::Device& device) {
   try {
     const prefetch::Profile& profile = subject_.profile(strategy_.memory);
     Plans plans = plans_of(strategy_, subject_.workload(), profile, budget_);
-    expect_budget_kept(strategy_.memory,
-                       plans.training.residency == prefetch::Residency::kOnDemand, device);
+    expect_budget_kept(strategy_.memory, plans.training.residency == prefetch::Residency::kOnDemand,
+                       device);
     predicted_ = predicted_step(subject_.workload(), profile, plans, strategy_.memory);
     plans_ = std::move(plans);
   } catch (const um::Error& error) {

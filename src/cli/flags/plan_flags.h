@@ -4,8 +4,8 @@
 #include <string>
 
 #include "src/cli/flags/cli11.h"
-#include "src/plan/plans.h"
 #include "src/plan/micro_batch_choice.h"
+#include "src/plan/plans.h"
 
 namespace spillway::cli {
 

@@ -36,8 +36,8 @@ class ShardFlags {
   void choose_share(DeviceFlags& device) const;
   /// Returns the options for a training on `device`, from choose_share(), with the command line
   /// `arguments`.
-  [[nodiscard]] RankOptions options(const std::string& arguments,
-                                    const std::string& device, bool cuts_batches) const;
+  [[nodiscard]] RankOptions options(const std::string& arguments, const std::string& device,
+                                    bool cuts_batches) const;
 
  private:
   [[nodiscard]] CommunicatorOptions limits() const;

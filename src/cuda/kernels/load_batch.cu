@@ -65,11 +65,11 @@ void enqueue_pack(const Machine& machine, const LoadBatch& op, const StagedBatch
                  .packs = pack_count<T>(op.x)};
   std::byte* const images = begin + staged.images(op.first_sample).count();
   if (op.has_bytes) {
-    const ByteNumbers source{.images = tensor<const std::uint8_t>(images),
-                             .numbers = tensor<const float>(begin + staged.byte_numbers().count()),
-                             .labels = tensor<const std::int32_t>(
-                                 begin + staged.labels(op.first_sample).count()),
-                             .labels_each = op.labels_each};
+    const ByteNumbers source{
+        .images = tensor<const std::uint8_t>(images),
+        .numbers = tensor<const float>(begin + staged.byte_numbers().count()),
+        .labels = tensor<const std::int32_t>(begin + staged.labels(op.first_sample).count()),
+        .labels_each = op.labels_each};
     launch(machine.stream, g.packs, pack_images<T, ByteNumbers>, source, x, g);
   } else {
     const Elements<T> source{.images = tensor<const T>(images)};

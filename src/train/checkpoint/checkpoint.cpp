@@ -208,9 +208,7 @@ std::string tensor_file(std::uint64_t step) {
   return "step-" + std::to_string(step) + ".safetensors";
 }
 
-std::string plan_file(std::uint64_t step) {
-  return "step-" + std::to_string(step) + "-plan.json";
-}
+std::string plan_file(std::uint64_t step) { return "step-" + std::to_string(step) + "-plan.json"; }
 
 // A path of the user's that is no UTF-8 is written as well as it can be.
 std::string sealed(json object) {

@@ -150,8 +150,7 @@ void CheckpointFolder::set_plan(const prefetch::Plan& plan, const prefetch::Task
 // Its name is on the disk once the folder is.
 std::vector<StoredFile> CheckpointFolder::write_plan(std::uint64_t step) const {
   if (plan_.empty()) return {};
-  StoredFile stored{
-      .name = plan_file(step), .bytes = plan_.size(), .sha256 = sha256_of(plan_)};
+  StoredFile stored{.name = plan_file(step), .bytes = plan_.size(), .sha256 = sha256_of(plan_)};
   um::ReplacedFile file{folder_, stored.name};
   file.write(std::as_bytes(std::span{plan_}));
   file.flush();

@@ -73,7 +73,7 @@ class CheckpointFolder {
   std::optional<std::uint64_t> best_;
   std::vector<CheckpointManifest> kept_;      // the newest first
   std::vector<CheckpointManifest> outlived_;  // to be removed when the next one is saved
-  std::string plan_;  // its text; empty: none is known
+  std::string plan_;                          // its text; empty: none is known
 };
 
 }  // namespace spillway

@@ -176,8 +176,8 @@ Profile KeptPlans::favour(const Workload& workload, Profile profile) const {
   if (!are_there()) return profile;
   const auto& tasks = workload.training().graph.tasks;
   for (std::size_t t = 0; t < tasks.size(); ++t) {
-    const auto kept =
-        std::ranges::find(tasks[t].algorithms, kept_algorithm(tasks[t]), &prefetch::Algorithm::name);
+    const auto kept = std::ranges::find(tasks[t].algorithms, kept_algorithm(tasks[t]),
+                                        &prefetch::Algorithm::name);
     std::vector<Nanoseconds>& times = profile.durations[t];
     if (kept == tasks[t].algorithms.end() ||
         *std::ranges::max_element(times) > kLongestFavoured / kSlower) {

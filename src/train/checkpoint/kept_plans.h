@@ -29,9 +29,9 @@ namespace spillway {
 class KeptPlans {
  public:
   KeptPlans() = default;  ///< there are none
-  /// Reads `files`, one or those of parts of a step in order, of a training with `settings`, on rank zero;
-  /// other ranks give neither. All ranks call this, and the functions that say so. `communicator`
-  /// must outlive it. Throws: on all ranks, um::Error when a file cannot be read.
+  /// Reads `files`, one or those of parts of a step in order, of a training with `settings`, on
+  /// rank zero; other ranks give neither. All ranks call this, and the functions that say so.
+  /// `communicator` must outlive it. Throws: on all ranks, um::Error when a file cannot be read.
   KeptPlans(Communicator& communicator, const std::vector<std::string>& files,
             KeptSettings settings = {});
 
@@ -56,9 +56,8 @@ class KeptPlans {
 
   /// Returns the plans as use_plan() does, if every rank can use them within `budget`; otherwise
   /// nullopt on all ranks, which all call it.
-  [[nodiscard]] std::optional<Plans> use(const Workload& workload,
-                                         const prefetch::Profile& profile, um::Bytes budget,
-                                         const PlanRequest& request) const;
+  [[nodiscard]] std::optional<Plans> use(const Workload& workload, const prefetch::Profile& profile,
+                                         um::Bytes budget, const PlanRequest& request) const;
 
   /// `profile` of the step of `workload` by which planners keep each task's algorithm, where near
   /// memory lets them: all others take a thousand times as long.

@@ -53,8 +53,8 @@ ExchangedGradients::ExchangedGradients(const MicroBatches& batches, const RankOp
       communicator_{options.between_near_memory()},
       reduction_{communicator_, batches.count()} {
   if (layout_.size() == Bytes{}) return;
-  block_ = um::Block{memory, (waits_ + 1) * layout_.size() +
-                                 reduction_scratch(batches, options, layout_)};
+  block_ = um::Block{memory,
+                     (waits_ + 1) * layout_.size() + reduction_scratch(batches, options, layout_)};
 }
 
 void ExchangedGradients::place(const Step& step, std::span<std::byte*> addresses) const {
@@ -129,8 +129,7 @@ void GradientLayout::place(const Step& step, prefetch::DataId id) {
 
 NumberSlice GradientLayout::numbers(const Step& step, prefetch::DataId id) const {
   const prefetch::DataId gradient = step.graph[id].lies_in.value_or(id);
-  return {.first = numbers_of(offset(step, gradient)),
-          .count = numbers_of(step.graph[id].size)};
+  return {.first = numbers_of(offset(step, gradient)), .count = numbers_of(step.graph[id].size)};
 }
 
 BucketExchange GradientLayout::exchange_of(const Step& step,

@@ -6,8 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "prefetch/gradient_exchange.h"
-#include "src/ops/backend.h"
 #include "nets/network.h"
 #include "prefetch/gradient_exchange.h"
 #include "src/ops/backend.h"
@@ -28,8 +26,8 @@ enum class RankReduction {
 struct RankOptions {
   /// This rank's end of the communication between the processes.
   std::reference_wrapper<Communicator> communicator = self_communicator();
-  /// Joins the devices of all ranks; this rank's is the context's. Null, or empty, where near memory
-  /// is RAM, which `communicator` exchanges.
+  /// Joins the devices of all ranks; this rank's is the context's. Null, or empty, where near
+  /// memory is RAM, which `communicator` exchanges.
   std::function<std::unique_ptr<Communicator>(ExecutionContext&)> join_devices;
   /// The result of `join_devices`; nullopt where near memory is RAM.
   std::optional<std::reference_wrapper<Communicator>> device_communicator;

@@ -181,7 +181,7 @@ TEST(PlanSubBatch, ThatIsStillTooLargeSaysWhatItNeeds) {
   expect_refused(kFailure, lenet_plan({"--budget", too_little(), "--sub-batch 512"}),
                  {"smallest budget"});
   expect_refused(kFailure, lenet_plan("--budget 1MiB --sub-batch 128"),
-                 {"in sub-batches of 128", "smallest budget"});
+                 {"needs most", "smallest budget"});
 }
 
 TEST(PlanSubBatch, RefusesWhatIsNoSize) {

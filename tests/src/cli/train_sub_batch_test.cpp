@@ -96,7 +96,7 @@ TEST(TrainSubBatch, GivesTheSameBitsInEveryModeAtTheSmallestBudget) {
   }
 }
 
-// A step's line counts all its sub-batches: their sum equals the plans' moves.
+// A step's line counts all its sub-batches: what the plan moves.
 TEST(TrainSubBatch, ReportsWholeBatches) {
   const std::uint64_t smallest = trained("--sub-batch 5").at("min_budget_bytes");
   const Outcome outcome = run_spillway(
@@ -170,11 +170,16 @@ TEST(TrainSubBatch, RefusesToCutTheBatchOfACheckpointThatIsWhole) {
                  {"with --sub-batch off", "leave out --sub-batch"});
 }
 
-TEST(TrainSubBatch, RefusesFilesThatAreAboutOneStep) {
-  for (const char* flag : {"--plan", "--profile"}) {
-    expect_refused(kFailure, train_lenet({"--sub-batch 4", flag, "file.json"}),
-                   {std::string{flag} + " is about one step", "--sub-batch off"});
-  }
+// A plan is of all sub-batches together.
+TEST(TrainSubBatch, RunsByAPlanInAFile) {
+  const TemporaryFolder folder;
+  const std::string plan = folder.file("plan.json");
+  const Arguments cut = "--net lenet --batch 16 --conv-algorithm direct --sub-batch 5";
+  succeed({"plan --machine host --budget min+50% --out", plan, cut});
+  const json by_file = trained({"--sub-batch 5 --plan", plan});
+  EXPECT_EQ(by_file.at("weights_sha256"), trained("--sub-batch 5").at("weights_sha256"));
+  EXPECT_GT(by_file.at("bytes_offloaded"), 0);
+  expect_refused(kFailure, train_lenet({"--sub-batch 8 --plan", plan}), {plan});
 }
 
 TEST(TrainSubBatch, RefusesWhatIsNoSize) {

@@ -148,12 +148,11 @@ class OperationRunner : public ::testing::Test {
     expect_same_floats(all, expected, "padding is zero");
     return {numbers.begin(), numbers.end()};
   }
-  /// Returns the samples of `batch`, starting at `first`, staged for a LoadBatch.
-  [[nodiscard]] DeviceBlock staged(const LoadBatch& op, const Batch& batch,
-                                   std::size_t first = 0) const {
-    const StagedBatch layout{machine_.precision, op};
+  /// Returns the samples of `batch` staged for a LoadBatch.
+  [[nodiscard]] DeviceBlock staged(const LoadBatch& op, const Batch& batch) const {
+    const StagedBatch layout{machine_.precision, op.staged()};
     std::vector<std::byte> bytes(layout.bytes().count());
-    layout.fill(op, batch, first, bytes);
+    layout.fill(op.staged(), batch, bytes);
     DeviceBlock block{layout.bytes()};
     block.write(bytes);
     return block;
@@ -227,8 +226,8 @@ class OperationRunner : public ::testing::Test {
   void run(LoadBatch op, std::vector<Block*> operands, const StepContext& context) {
     host_.run(op, {&operands[0]->host, &operands[1]->host}, context);
     op.is_staged = true;
-    Block waiting{.host = host::Block{um::Bytes{}},
-                  .device = staged(op, *context.batch, context.first_sample)};
+    op.staged_samples = op.first_sample + op.x.batch;
+    Block waiting{.host = host::Block{um::Bytes{}}, .device = staged(op, *context.batch)};
     operands.insert(operands.begin(), &waiting);
     run_tested(op, operands, context);
   }

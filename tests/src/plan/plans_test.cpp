@@ -34,7 +34,8 @@ class PlansTest : public testing::Test {
   }
   [[nodiscard]] std::string refused(Plan plan, MemoryMode memory, Bytes budget) const {
     return refusal([&] {
-      return use_plan(std::move(plan), "p.json", workload, profile, budget, request(memory));
+      return use_plan({.plan = std::move(plan), .name = "p.json"}, workload, profile, budget,
+                      request(memory));
     });
   }
   nets::Network net = nets::build_network("vgg16", {.image = nets::Shape{3, 64, 64}});
@@ -51,7 +52,7 @@ TEST_F(PlansTest, TakeNoMoreThanTheyUse) {
     take_what_is_used(plans, workload, memory);
     EXPECT_LT(plans.budget, workload.need().peak_with_workspace + workload.page());
     EXPECT_EQ(plans.evaluation.budget, workload.evaluation_budget(plans.budget));
-    const Plan& plan = plans.training.front();
+    const Plan& plan = plans.training;
     EXPECT_EQ(plan.budget, workload.training_budget(plans.budget));
     const auto verdict = prefetch::verify(workload.training().graph, plan);
     ASSERT_TRUE(std::holds_alternative<prefetch::Verified>(verdict));
@@ -114,9 +115,9 @@ TEST_F(PlansTest, EvaluationHasNoMoreRoomThanTrainingLeavesIt) {
 TEST_F(PlansTest, AreFeasibleAtTheSmallestBudgetInEveryMode) {
   for (const MemoryMode memory : {MemoryMode::kManaged, MemoryMode::kCopy}) {
     const Plans plans = make_plans(workload, profile, workload.need().smallest, request(memory));
-    const auto verdict = prefetch::verify(workload.training().graph, plans.training.back());
+    const auto verdict = prefetch::verify(workload.training().graph, plans.training);
     EXPECT_LE(std::get<prefetch::Verified>(verdict).peak, workload.need().smallest);
-    EXPECT_FALSE(plans.training.back().offloads.empty());
+    EXPECT_FALSE(plans.training.offloads.empty());
   }
 }
 
@@ -136,7 +137,7 @@ TEST_F(PlansTest, OfResidentRunsTakeOnlyWhatTheyNeed) {
                                  request(MemoryMode::kResident));
   EXPECT_LT(plans.budget, 2 * workload.need().peak_with_workspace);
   EXPECT_GE(plans.budget, workload.need().resident);
-  EXPECT_TRUE(plans.training.back().offloads.empty());
+  EXPECT_TRUE(plans.training.offloads.empty());
   const std::string sentence = refusal(
       [&] { return make_plans(workload, profile, middle(), request(MemoryMode::kResident)); });
   EXPECT_NE(sentence, "accepted");
@@ -146,8 +147,9 @@ TEST_F(PlansTest, OfResidentRunsTakeOnlyWhatTheyNeed) {
 
 TEST_F(PlansTest, OfAFileAreUsedWhenTheyFit) {
   const Plan plan = plan_step(workload.training_to_plan(), profile, middle(), managed).plan;
-  const Plans plans = use_plan(plan, "p.json", workload, profile, middle(), managed);
-  EXPECT_EQ(plans.training.back(), plan);
+  const Plans plans =
+      use_plan({.plan = plan, .name = "p.json"}, workload, profile, middle(), managed);
+  EXPECT_EQ(plans.training, plan);
   EXPECT_EQ(plans.budget, middle());
 }
 
@@ -248,7 +250,7 @@ TEST_F(PlacedPlanTest, IsWhatTheCopyModeExecutes) {
   EXPECT_TRUE(
       prefetch::arena_use(step.graph, plan_step(step, profile, budget, request).plan)->fits());
   const Plans plans = make_plans(workload, profile, budget, request);
-  EXPECT_TRUE(prefetch::arena_use(step.graph, plans.training.front())->fits());
+  EXPECT_TRUE(prefetch::arena_use(step.graph, plans.training)->fits());
 }
 
 TEST_F(PlacedPlanTest, KeepsThePlanWhosePlacesFit) {

@@ -38,13 +38,13 @@ class StateChoiceTest : public testing::Test {
   [[nodiscard]] StateChoice choice(const PlanRequest& wanted) const {
     return {workload, size_model, wanted};
   }
-  [[nodiscard]] std::vector<prefetch::Profile> profiles(const Workload& of) const {
-    return {prefetch::model_profile(of.training().graph, prefetch::find_machine("host"))};
+  [[nodiscard]] static prefetch::Profile profile(const Workload& of) {
+    return prefetch::model_profile(of.training().graph, prefetch::find_machine("host"));
   }
   [[nodiscard]] PlanAnswer planned(const PlanRequest& wanted, Bytes budget) const {
     const StateChoice all = choice(wanted);
     return answer({.choice = all,
-                   .profiles = profiles(all.within(budget)),
+                   .profile = profile(all.within(budget)),
                    .budget = budget,
                    .request = wanted});
   }
@@ -77,10 +77,10 @@ TEST_F(StateChoiceTest, MovesStateWhereItHasNoRoom) {
     EXPECT_EQ(&all.within(smallest_near), &workload);
     const Workload& far = all.within(smallest_near - Bytes{1});
     EXPECT_EQ(&far, &all.far());
-    const PlanAnswer outcome = answer(
-        {.choice = all, .profiles = profiles(far), .budget = smallest_far, .request = wanted});
+    const PlanAnswer outcome =
+        answer({.choice = all, .profile = profile(far), .budget = smallest_far, .request = wanted});
     ASSERT_EQ(outcome.workload, &far);
-    const prefetch::Plan& plan = outcome.plans.training.front();
+    const prefetch::Plan& plan = outcome.plans.training;
     const prefetch::TaskGraph& graph = far.training().graph;
     const prefetch::StateHome home{graph, prefetch::BlockSizes{graph, plan.page}, plan};
     EXPECT_GT(home.far(), Bytes{});
@@ -93,7 +93,7 @@ TEST_F(StateChoiceTest, AutomaticallyIsNeverSlowerThanNear) {
   const PlanAnswer best = planned(request(StateRule::kAuto), budget);
   const auto seconds = [](const PlanAnswer& each) {
     EXPECT_EQ(each.step,
-              predicted_step(*each.workload, each.profiles, each.plans, MemoryMode::kManaged));
+              predicted_step(*each.workload, each.profile, each.plans, MemoryMode::kManaged));
     return each.step;
   };
   EXPECT_LE(seconds(best), seconds(near));
@@ -118,7 +118,7 @@ TEST_F(StateChoiceTest, BelowTheSmallestSaysWhatWorks) {
 
 TEST_F(StateChoiceTest, AProfileServesBothAlike) {
   const StateChoice all = choice(request(StateRule::kAuto));
-  const prefetch::Profile near = profiles(workload).front();
+  const prefetch::Profile near = profile(workload);
   const prefetch::TaskGraph& graph = workload.training().graph;
   const prefetch::Profile far = profile_for(all.far().training().graph, graph, near);
   EXPECT_NE(far.graph, near.graph);
@@ -134,17 +134,17 @@ TEST_F(StateChoiceTest, UpdatesOnTheFarSideWhereThatIsFaster) {
   const PlanRequest wanted = request(StateRule::kFar);
   const FarUpdatingModel updates_far;
   const StateChoice all{workload, updates_far, wanted};
-  prefetch::Profile times = profiles(all.far()).front();
+  prefetch::Profile times = profile(all.far());
   times.link.offload = times.link.prefetch = um::Bandwidth{0.5e9};
   times.link.far_update = um::Bandwidth{20e9};
   const Bytes budget = all.far().need().smallest;
   const PlanAnswer fast =
-      answer({.choice = all, .profiles = {times}, .budget = budget, .request = wanted});
+      answer({.choice = all, .profile = times, .budget = budget, .request = wanted});
   EXPECT_EQ(fast.workload, all.far_updates());
-  EXPECT_FALSE(fast.plans.training.front().far_runs.empty());
+  EXPECT_FALSE(fast.plans.training.far_runs.empty());
   times.link.far_update = um::Bandwidth{0.1e9};
   const PlanAnswer slow =
-      answer({.choice = all, .profiles = {times}, .budget = budget, .request = wanted});
+      answer({.choice = all, .profile = times, .budget = budget, .request = wanted});
   EXPECT_EQ(slow.workload, &all.far());
   PlanRequest near = wanted;
   near.update = UpdateRule::kNear;

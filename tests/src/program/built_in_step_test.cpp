@@ -128,9 +128,9 @@ TEST_P(BuiltInStep, CountsTheNumbersOfTheNetwork) {
 
 TEST_P(BuiltInStep, EvaluationOnlyGoesForward) {
   for (const Task& task : evaluation.graph.tasks) EXPECT_EQ(task.phase, Phase::kForward);
-  EXPECT_EQ(evaluation.graph[evaluation.result].size,
+  EXPECT_EQ(evaluation.graph[evaluation.results.front()].size,
             um::Bytes{2 * sizeof(float) + 2 * sizeof(JudgedSample)});  // of a batch of two
-  EXPECT_EQ(training.graph[training.result].size, um::Bytes{2 * sizeof(float)});
+  EXPECT_EQ(training.graph[training.results.front()].size, um::Bytes{2 * sizeof(float)});
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, BuiltInStep,

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "nets/builder.h"
+#include "src/program/micro_batches.h"
 #include "src/program/step_builder.h"
-#include "src/program/sub_step.h"
 #include "tests/refusal.h"
 
 namespace spillway {
@@ -82,8 +82,9 @@ nets::Network network() {
   return builder.build(builder.linear("fc", x, {.features = 5}));
 }
 
-std::string refusal(std::size_t batch, const SubBatches& batches) {
-  return test::refusal([&] { return expect_values_to_normalize(network(), batch, batches), 0; });
+std::string refusal(std::size_t batch, const SubBatches& cut) {
+  return test::refusal(
+      [&] { return expect_values_to_normalize(network(), all_of(batch, cut)), 0; });
 }
 
 TEST(BatchNormValues, OfOneImageAreRefusedWhereTheImageIsOneNumber) {
@@ -100,9 +101,9 @@ TEST(BatchNormValues, OfOneImageAreRefusedWhereTheImageIsOneNumber) {
 
 TEST(BatchNormValues, OfALastSubBatchOfOneImageAreWorthAWarning) {
   EXPECT_EQ(refusal(5, {.size = 2, .steps = 3}), "accepted");
-  EXPECT_EQ(last_norm_of_one_value(network(), 5, {.size = 2, .steps = 3}), "bn2");
-  EXPECT_EQ(last_norm_of_one_value(network(), 6, {.size = 2, .steps = 3}), std::nullopt);
-  EXPECT_EQ(last_norm_of_one_value(network(), 2, {.size = 2, .steps = 1}), std::nullopt);
+  EXPECT_EQ(last_norm_of_one_value(network(), all_of(5, {.size = 2, .steps = 3})), "bn2");
+  EXPECT_EQ(last_norm_of_one_value(network(), all_of(6, {.size = 2, .steps = 3})), std::nullopt);
+  EXPECT_EQ(last_norm_of_one_value(network(), all_of(2, {.size = 2, .steps = 1})), std::nullopt);
 }
 
 TEST(BatchNormValues, MayBeOneWhereNothingIsNormalizedByIt) {

@@ -40,9 +40,9 @@ TEST(TrainingStep, AddsTheLossesOfHeadsThatEvaluationLeavesOut) {
   const Step training = make_training_step(net, MachineSizeModel{}, {.batch = 2});
   const Task& aux = *find_task(training, "aux.loss.forward");
   const Task& main = *find_task(training, "loss.forward");
-  EXPECT_EQ(std::ranges::count(aux.reads, training.result), 0);
-  EXPECT_EQ(std::ranges::count(main.reads, training.result), 1);
-  EXPECT_EQ(std::ranges::count(main.writes, training.result), 1);
+  EXPECT_EQ(std::ranges::count(aux.reads, training.results.front()), 0);
+  EXPECT_EQ(std::ranges::count(main.reads, training.results.front()), 1);
+  EXPECT_EQ(std::ranges::count(main.writes, training.results.front()), 1);
   const auto violation =
       prefetch::check_dataflow(training.graph, prefetch::runs_in_order(training.graph));
   EXPECT_FALSE(violation) << violation->reason;
@@ -102,7 +102,7 @@ TEST(EvaluationStep, LoadsNoMoreSamplesThanItMaySayOf) {
                                            {.batch = 1U << 20U, .gives_logits = gives_logits});
     EXPECT_EQ(std::get<LoadBatch>(step.launches.front().operation).x.batch, samples);
     const prefetch::BlockSizes block_sizes{step.graph, prefetch::kLargestPage};
-    EXPECT_FALSE(block_sizes.is_movable(step.result));
+    EXPECT_FALSE(block_sizes.is_movable(step.results.front()));
   }
 }
 
@@ -269,8 +269,8 @@ TEST_P(SamplingStep, IsAnEvaluationButForItsEnd) {
 
 TEST_P(SamplingStep, EndsWithTheLogitsOfEachText) {
   EXPECT_TRUE(std::holds_alternative<VocabularyLogits>(sampling.launches.back().operation));
-  EXPECT_EQ(sampling.launches.back().operands.back(), sampling.result);
-  EXPECT_EQ(sampling.graph[sampling.result].size, float_bytes(kTexts * kVocabulary));
+  EXPECT_EQ(sampling.launches.back().operands.back(), sampling.results.front());
+  EXPECT_EQ(sampling.graph[sampling.results.front()].size, float_bytes(kTexts * kVocabulary));
 }
 
 TEST_P(SamplingStep, ReadsNothingThatWasNotWrittenBefore) {
@@ -324,7 +324,7 @@ TEST(FrozenLayers, LeaveAStepWhoseBlocksAreThoseOfItsTasks) {
                 whole.graph[launch.operands[i]].name);
     }
   }
-  EXPECT_EQ(step.graph[step.result].name, "result");
+  EXPECT_EQ(step.graph[step.results.front()].name, "result");
 }
 
 TEST(FrozenLayers, AreCounted) {

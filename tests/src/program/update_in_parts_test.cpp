@@ -14,10 +14,10 @@
 #include "prefetch/task_graph.h"
 #include "prefetch/verify/dataflow.h"
 #include "src/host/host_backend.h"
+#include "src/program/divided_updates.h"
 #include "src/program/machine_size_model.h"
-#include "src/program/shard_steps.h"
+#include "src/program/micro_batches.h"
 #include "src/program/step.h"
-#include "src/program/sub_step.h"
 #include "tests/src/step_tasks.h"
 
 namespace spillway {
@@ -146,26 +146,20 @@ TEST(UpdateInParts, IsOfLargeLinearLayersOnly) {
   EXPECT_EQ(parts_of("conv", half), 1);
 }
 
-TEST(UpdateInParts, OfASubStepAddsUpTheGradientsOfParts) {
+TEST(UpdateInParts, OfMicroBatchesAddsUpTheGradientsOfParts) {
   nets::Builder builder{"toy", {16, 8, 8}};
   const nets::Network net = builder.build(builder.linear("fc", builder.input(), {.features = 32}));
-  const Step training = make_training_step(net, MachineSizeModel{},
-                                           {.batch = 2, .largest_update = um::Bytes{48'000}});
-  const Step first = make_sub_step(training, SubStepPlace::kFirst, net);
-  const Step last = make_sub_step(training, SubStepPlace::kLast, net);
-  const std::vector<std::string> sums{"fc.dw[0]", "fc.dw[1]", "fc.dw[2]"};
-  EXPECT_EQ(block_names(first, first.gradients), sums);
-  EXPECT_EQ(block_names(last, last.gradients), sums);
-  for (const char* suffix : {"[0]", "[1]", "[2]"}) {
-    EXPECT_EQ(find_task(first, std::string{"fc.update"} + suffix), nullptr);
-    const Task& weights = *find_task(last, std::string{"fc.backward_weights"} + suffix);
-    EXPECT_EQ(block_names(last, weights.writes),
-              std::vector<std::string>{std::string{"fc.dw_part"} + suffix});
+  const Step step =
+      make_program(net, MachineSizeModel{}, {.batch = 4, .largest_update = um::Bytes{48'000}},
+                   all_of(4, {.size = 2, .steps = 2}));
+  for (const std::string suffix : {"[0]", "[1]", "[2]"}) {
+    const Task& weights = *find_task(step, "fc.backward_weights" + suffix + "#2");
+    EXPECT_EQ(block_names(step, weights.writes), std::vector<std::string>{"fc.dw" + suffix + "#2"});
     const Task& sum = *(&weights + 1);
-    EXPECT_EQ(sum.name, std::string{"fc.accumulate"} + suffix);
-    EXPECT_EQ(block_names(last, sum.writes),
-              std::vector<std::string>{std::string{"fc.dw"} + suffix});
-    EXPECT_EQ((&sum + 1)->name, std::string{"fc.update"} + suffix);
+    EXPECT_EQ(sum.name, "fc.accumulate" + suffix + "#1");
+    EXPECT_EQ(block_names(step, sum.writes), std::vector<std::string>{"fc.dw" + suffix});
+    EXPECT_EQ(block_names(step, find_task(step, "fc.update" + suffix)->reads),
+              (std::vector<std::string>{"fc", "fc.momentum" + suffix, "fc.dw" + suffix}));
   }
 }
 
@@ -185,7 +179,7 @@ class DividedUpdates : public ::testing::Test {
   [[nodiscard]] Step divided(std::size_t rank, std::size_t ranks) const {
     const Step all = whole();
     Step step = all;
-    divide_updates(step, all, model_, {.rank = rank, .ranks = ranks});
+    divide_updates(step, model_, {.rank = rank, .ranks = ranks});
     return step;
   }
 
@@ -249,15 +243,6 @@ TEST_F(DividedUpdates, HaveTheSameGraphOnAllRanks) {
 
 TEST_F(DividedUpdates, OfOneRankAreWhole) {
   EXPECT_EQ(prefetch::fingerprint(divided(0, 1).graph), prefetch::fingerprint(whole().graph));
-}
-
-// A sub-step that does not update has as little state as the one that does.
-TEST_F(DividedUpdates, ShrinkTheStateOfEverySubStep) {
-  const Step all = whole();
-  Step first = make_sub_step(all, SubStepPlace::kFirst, network_);
-  divide_updates(first, all, model_, {.rank = 0, .ranks = 2});
-  EXPECT_EQ(first.graph[block_of(first, "fc1.exp_avg")].size, float_bytes(kFloats / 2));
-  EXPECT_EQ(place_of(first, "fc1.take"), first.graph.tasks.size());
 }
 
 TEST_F(DividedUpdates, AreScatteredAndGathered) {

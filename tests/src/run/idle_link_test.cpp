@@ -110,7 +110,7 @@ class LeastSlab : public testing::Test {
     const Plans plans =
         make_plans(workload, profile, budget,
                    {.memory = MemoryMode::kManaged, .planner = &prefetch::find_planner(planner)});
-    return prefetch::StepLayout{workload.training().graph, plans.training.front()}.placement.extent;
+    return prefetch::StepLayout{workload.training().graph, plans.training}.placement.extent;
   }
 
   nets::Network net = nets::build_network("vgg16", {.image = nets::Shape{3, 64, 64}});

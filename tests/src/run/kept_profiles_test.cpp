@@ -67,14 +67,14 @@ class KeptProfilesTest : public testing::Test {
         context,
         {.workload = workload, .limit = limit, .mode = MemoryMode::kManaged, .space = space}, 1);
   }
-  void keep(const ProfileKey& of) const { kept.keep(of, "small at batch 3", workload, profiles); }
+  void keep(const ProfileKey& of) const { kept.keep(of, "small at batch 3", workload, profile); }
 
   test::TemporaryFolder folder;
   KeptProfiles kept{folder.path()};
   ExecutionContext context = test::small_context();
   Workload workload{test::small_network(), *context.backend, {.batch = 3}};
-  std::vector<prefetch::Profile> profiles{
-      prefetch::model_profile(workload.training().graph, prefetch::find_machine("v100"))};
+  prefetch::Profile profile =
+      prefetch::model_profile(workload.training().graph, prefetch::find_machine("v100"));
   um::Bytes half{workload.need().resident.count() / 2};
 };
 
@@ -84,8 +84,8 @@ TEST_F(KeptProfilesTest, AreFoundUnderTheirKeyAlone) {
   keep(own);
   const auto found = kept.find(own, workload);
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->profiles.front().durations, profiles.front().durations);
-  EXPECT_EQ(found->profiles.front().link.latency, profiles.front().link.latency);
+  EXPECT_EQ(found->profile.durations, profile.durations);
+  EXPECT_EQ(found->profile.link.latency, profile.link.latency);
   EXPECT_EQ(found->measured.size(), std::string{"2026-11-29 19:10 UTC"}.size());
   um::ManagedOptions slow;
   slow.link.bandwidth = um::Bandwidth{1e9};

@@ -62,8 +62,9 @@ TEST_F(Profiling, RefusesASpaceThatCannotBeMadeBeforeItMeasures) {
   um::ManagedOptions space;
   space.far.file = "/no/such/folder/far";
   for (const MemoryMode mode : {MemoryMode::kManaged, MemoryMode::kCopy}) {
-    EXPECT_THROW(static_cast<void>(measure_profile(context, workload, Bytes{1ULL << 24U}, mode,
-                                                   space, stop.get_token(),
+    const Measurement measurement{
+        .workload = workload, .limit = Bytes{1ULL << 24U}, .mode = mode, .space = space};
+    EXPECT_THROW(static_cast<void>(measure_profile(context, measurement, stop.get_token(),
                                                    [&](double part) { progress.push_back(part); })),
                  um::Error)
         << to_string(mode);

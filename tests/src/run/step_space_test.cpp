@@ -49,7 +49,7 @@ class ManagedStepSpace : public testing::Test {
     plans =
         make_plans(workload, profile, budget,
                    {.memory = MemoryMode::kManaged, .planner = &prefetch::find_planner(planner)});
-    const prefetch::StepLayout layout{workload.training().graph, plans.training.front()};
+    const prefetch::StepLayout layout{workload.training().graph, plans.training};
     um::Ledger ledger{budget};
     um::LimitedMemory near{device.memory(), ledger};
     const StepSpace space{
@@ -72,7 +72,7 @@ TEST_F(ManagedStepSpace, SaysHowMuchWillBeFarCountingEachByteOnce) {
   const prefetch::BlockSizes block_sizes{workload.training().graph, workload.page()};
   std::set<prefetch::DataId> moved;
   Bytes expected;
-  for (const prefetch::Move& move : plans.training.front().offloads) {
+  for (const prefetch::Move& move : plans.training.offloads) {
     if (moved.insert(move.data).second) expected += block_sizes.size(move.data);
   }
   EXPECT_GT(expected, Bytes{});

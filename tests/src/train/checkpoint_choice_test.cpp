@@ -74,7 +74,7 @@ TEST_F(CheckpointChoice, RefusesAnotherTrainingAndSaysInWhatItDiffers) {
 
 // Every file of a checkpoint, and every byte of its manifests that says anything.
 TEST_F(CheckpointChoice, FindsAFlippedBitAnywhere) {
-  checkpoints.set_plan(0, 1, {}, step.graph);
+  checkpoints.set_plan({}, step.graph);
   save(1);
   for (const std::string name : {"step-1.safetensors", "step-1-plan.json", "checkpoint.json"}) {
     const std::string whole = content(name);

@@ -228,7 +228,7 @@ TEST_F(CheckpointFolderTest, SaysThatItsPathIsTooLong) {
 
 TEST_F(CheckpointFolderTest, SavesItsPlanWithTheCheckpoint) {
   const prefetch::Plan plan = plan_of(step.graph, "test");
-  checkpoints.set_plan(0, 1, plan, step.graph);
+  checkpoints.set_plan(plan, step.graph);
   save(1);
   const std::string path = checkpoints.plan_paths(checkpoints.go_on(key)).at(0);
   EXPECT_EQ(path, folder.file("step-1-plan.json"));
@@ -237,28 +237,25 @@ TEST_F(CheckpointFolderTest, SavesItsPlanWithTheCheckpoint) {
   EXPECT_EQ(read.runs, plan.runs);
 }
 
-// As of a batch that is cut.
 TEST_F(CheckpointFolderTest, OneDamagedPlanCostsOneCheckpoint) {
-  for (const std::size_t i : {0, 1}) {
-    checkpoints.set_plan(i, 2, plan_of(step.graph, "test"), step.graph);
-  }
+  checkpoints.set_plan(plan_of(step.graph, "test"), step.graph);
   for (const std::uint64_t each : {1, 2}) save(each);
   flip_bit("step-2-plan.json");
   EXPECT_EQ(load(), 1U);
   save(3);
-  std::filesystem::remove(folder.file("step-3-plan-1.json"));
+  std::filesystem::remove(folder.file("step-3-plan.json"));
   EXPECT_EQ(load(), 1U);
   save(4);
-  EXPECT_EQ(files(), (Files{"checkpoint.json", "step-1-plan-1.json", "step-1-plan.json",
-                            "step-1.json", "step-1.safetensors", "step-4-plan-1.json",
-                            "step-4-plan.json", "step-4.json", "step-4.safetensors"}));
+  EXPECT_EQ(files(),
+            (Files{"checkpoint.json", "step-1-plan.json", "step-1.json", "step-1.safetensors",
+                   "step-4-plan.json", "step-4.json", "step-4.safetensors"}));
 }
 
 // Until it goes, the checkpoint before needs the plan that it was trained with.
 TEST_F(CheckpointFolderTest, ReplacesNoPlanOfACheckpoint) {
-  checkpoints.set_plan(0, 1, plan_of(step.graph, "first"), step.graph);
+  checkpoints.set_plan(plan_of(step.graph, "first"), step.graph);
   save(1);
-  checkpoints.set_plan(0, 1, plan_of(step.graph, "second"), step.graph);
+  checkpoints.set_plan(plan_of(step.graph, "second"), step.graph);
   EXPECT_EQ(load(), 1U);
   save(2);
   save(3);

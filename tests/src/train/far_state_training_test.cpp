@@ -104,8 +104,8 @@ TEST(FarStateOfARun, GoesFromStepToStep) {
     const Workload& workload = choice.within(budget);
     const PlanAnswer planned =
         answer({.choice = choice,
-                .profiles = {prefetch::model_profile(workload.training().graph,
-                                                     prefetch::find_machine("host"))},
+                .profile = prefetch::model_profile(workload.training().graph,
+                                                   prefetch::find_machine("host")),
                 .budget = budget,
                 .request = request});
     Session session{context, *planned.workload, planned.plans, mode, {}};
@@ -126,12 +126,18 @@ TEST(FarStateOfARun, GoesFromStepToStep) {
   EXPECT_EQ(losses(MemoryMode::kCopy), resident);
 }
 
-TEST(FarStateOfARun, GoesWithWholeBatches) {
-  TrainerOptions options = heavy_options(MemoryMode::kManaged, StateRule::kFar, "min");
-  options.planning.sub_batch = "1";
-  const std::string sentence =
-      test::refusal([&] { Trainer(test::small_context(), options).run(); });
-  EXPECT_NE(sentence.find("whole batches only"), std::string::npos) << sentence;
+TEST(FarStateOfARun, GoesWithMicroBatches) {
+  const auto weights = [](MemoryMode mode, StateRule state, const char* budget) {
+    TrainerOptions options = heavy_options(mode, state, budget);
+    options.planning.sub_batch = "1";
+    Trainer trainer{test::small_context(), options};
+    EXPECT_EQ(far_between_steps(trainer) > um::Bytes{}, state == StateRule::kFar);
+    return trainer.run().weights_sha256;
+  };
+  const std::string resident = weights(MemoryMode::kResident, StateRule::kAuto, "auto");
+  for (const MemoryMode mode : {MemoryMode::kManaged, MemoryMode::kCopy}) {
+    EXPECT_EQ(weights(mode, StateRule::kFar, "min"), resident) << to_string(mode);
+  }
 }
 
 TEST(FarStateOfARun, IsChosenWhereTheBudgetIsTooSmallForTheRest) {

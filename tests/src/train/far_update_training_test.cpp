@@ -218,9 +218,20 @@ TEST(FarUpdateOfARun, IsRefusedWhereItCannotBe) {
   options = linear_options(MemoryMode::kCopy, UpdateRule::kFar, adam);
   options.planning.state = StateRule::kNear;
   EXPECT_NE(refusal_of(options).find("leave out --state near"), std::string::npos);
-  options.planning.state = StateRule::kAuto;
-  options.planning.sub_batch = "1";
-  EXPECT_NE(refusal_of(options).find("whole batches only"), std::string::npos);
+}
+
+TEST(FarUpdateOfARun, GoesWithMicroBatches) {
+  const auto weights = [](MemoryMode mode, UpdateRule update) {
+    TrainerOptions options = linear_options(mode, update, optimizer_named("adam"));
+    options.planning.sub_batch = "1";
+    Trainer trainer{test::small_context(), options};
+    EXPECT_EQ(trainer.plan().far_runs.empty(), update != UpdateRule::kFar);
+    return trainer.run().weights_sha256;
+  };
+  const std::string resident = weights(MemoryMode::kResident, UpdateRule::kAuto);
+  for (const MemoryMode mode : {MemoryMode::kManaged, MemoryMode::kCopy}) {
+    EXPECT_EQ(weights(mode, UpdateRule::kFar), resident) << to_string(mode);
+  }
 }
 
 }  // namespace

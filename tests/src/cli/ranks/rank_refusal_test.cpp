@@ -234,13 +234,13 @@ TEST_F(RefusedRanks, MixNoImages) {
 TEST_F(RefusedRanks, UpdateNothingFar) {
   expect_all({{"--update far",
                " ended: updates on the far side (--update far) exchange no gradients between "
-               "ranks; leave out --update far, or --ranks and, in a training, --shards"}});
+               "ranks; leave out --update far, or --ranks"}});
 }
 
 TEST_F(RefusedRanks, DoNotLiveOnPageFaults) {
   expect_all({{"--planner on-demand",
-               " ended: page faults alone (--planner on-demand) go with whole batches only; leave "
-               "out --ranks and --shards\n"}});
+               " ended: page faults alone (--planner on-demand) go with one rank only; leave out "
+               "--ranks\n"}});
 }
 
 TEST_F(RefusedRanks, TrainOnAGpuEach) {

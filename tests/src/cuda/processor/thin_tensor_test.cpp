@@ -103,7 +103,7 @@ TEST_F(ThinTensor, DropsByTheNumberOfItsPixel) {
   for (std::size_t c = 0; c < 8; ++c) put(x, 8 * kPixel + c, 1);
   const StepContext context{.seed = 7, .step = 3};
   run_thin(DropoutForward{.x = kMany, .probability = 0.5F, .stream = 2}, {&x, &y}, context);
-  const DropoutMask mask = dropout_mask(kMany.image, 0.5F, 2, context);
+  const DropoutMask mask = dropout_mask(kMany.image, 0.5F, 2, 0, context);
   for (std::size_t c = 0; c < 8; ++c) {
     EXPECT_EQ(get(y, 8 * kPixel + c), mask.apply(mask.words(kPixel, c / 4)[c % 4], 1.F));
   }

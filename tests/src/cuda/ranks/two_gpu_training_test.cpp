@@ -61,15 +61,12 @@ std::vector<std::size_t> bucket_counts(const prefetch::TaskGraph& graph,
 // Plans with a modelled machine, so that all ranks make the same plan.
 Plans plans_of(const Workload& workload, Bytes budget, MemoryMode mode) {
   const prefetch::Machine machine = prefetch::find_machine("h100");
-  std::vector<prefetch::Profile> profiles;
-  for (const RepeatedStep& part : workload.training_steps()) {
-    profiles.push_back(prefetch::model_profile(part.step.graph, machine));
-  }
-  prefetch::Profile& last = profiles.back();
-  last.exchanges = prefetch::exchange_times(
-      workload.training().graph, {.ranks = kRanks, .bandwidth = um::Bandwidth{25e9}}, last.link);
+  const prefetch::TaskGraph& graph = workload.training().graph;
+  prefetch::Profile profile = prefetch::model_profile(graph, machine);
+  profile.exchanges = prefetch::exchange_times(
+      graph, {.ranks = kRanks, .bandwidth = um::Bandwidth{25e9}}, profile.link);
   return make_plans(
-      workload, profiles, budget,
+      workload, profile, budget,
       {.memory = mode, .planner = &prefetch::find_planner("joint"), .may_recompute = false});
 }
 
@@ -78,13 +75,11 @@ RankTrained train_rank(Opened& opened, const RankOptions& ranks, const RankTrain
   const MemoryMode mode = training.mode;
   const nets::Network net = training.network();
   const StepOptions step{.batch = kBatch, .convolution = ConvolutionAlgorithm::kDirect};
-  const ShardedBatch batch = shard_batch(ranks, kBatch);
-  ShardSteps shards = make_shard_steps(net, *context.backend, step, batch);
-  const Bytes beside = RankStep::near_memory(batch, ranks, shards.steps.back().step);
-  const Workload workload{net, *context.backend, step, batch, std::move(shards), beside};
-  if (opened.backend != nullptr) {
-    for (const RepeatedStep& part : workload.training_steps()) opened.backend->declare(part.step);
-  }
+  const MicroBatches batches = shard_batch(ranks, kBatch);
+  Step program = make_rank_program(net, *context.backend, step, batches, ranks);
+  const Bytes beside = RankStep::near_memory(batches, ranks, program);
+  const Workload workload{net, *context.backend, step, batches, std::move(program), beside};
+  if (opened.backend != nullptr) opened.backend->declare(workload.training());
   const Bytes budget =
       mode == MemoryMode::kResident ? workload.need().resident : workload.need().smallest;
   const Plans plans = plans_of(workload, budget, mode);
@@ -94,7 +89,7 @@ RankTrained train_rank(Opened& opened, const RankOptions& ranks, const RankTrain
       .train = std::make_unique<SyntheticDataset>(kImage, kClasses, 3 * kBatch, 1, Split::kTrain),
       .test = std::make_unique<SyntheticDataset>(kImage, kClasses, kBatch, 1, Split::kTest)};
   if (opened.gpu != nullptr && training.kept_before > 0) opened.gpu->hold();
-  RankTrained trained{.buckets = bucket_counts(workload.training().graph, plans.training.back())};
+  RankTrained trained{.buckets = bucket_counts(workload.training().graph, plans.training)};
   train(session, data, {.steps = kSteps, .evaluate_every = 0},
         {.on_step = [&](auto, auto,
                         const StepReport& report) { trained.losses.push_back(report.loss); },

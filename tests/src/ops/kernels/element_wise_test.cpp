@@ -238,11 +238,13 @@ class Dropout : public KernelRunner {
  protected:
   // Returns the result of dropout on ones.
   Values mask(const TensorShape& shape, const StepContext& context, std::uint32_t stream,
-              float probability = 0.25F) {
+              float probability = 0.25F, std::size_t first_sample = 0) {
     Block x = tensor(shape, Values(shape.elements(), 1.0));
     Block y = tensor(shape);
-    run(DropoutForward{.x = shape, .probability = probability, .stream = stream}, {&x, &y},
-        context);
+    run(
+        DropoutForward{
+            .x = shape, .probability = probability, .stream = stream, .first_sample = first_sample},
+        {&x, &y}, context);
     return values(shape, y);
   }
 
@@ -275,7 +277,7 @@ TEST_F(Dropout, OfAPartOfABatchDrawsTheMaskOfTheWhole) {
   const TensorShape part{1, shape_.image};
   Values parts;
   for (std::size_t n = 0; n < shape_.batch; ++n) {
-    const Values one = mask(part, {.seed = 7, .step = 3, .first_sample = n}, 1);
+    const Values one = mask(part, context_, 1, 0.25F, n);
     parts.insert(parts.end(), one.begin(), one.end());
   }
   EXPECT_EQ(parts, whole);

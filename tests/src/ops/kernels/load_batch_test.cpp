@@ -24,7 +24,7 @@ class BatchLoading : public KernelRunner, public ::testing::WithParamInterface<T
   void expect_loaded(const Batch& batch, std::size_t first) {
     Block x = tensor(shape_);
     Block labels = bytes(um::Bytes{shape_.batch * sizeof(std::int32_t)});
-    run(LoadBatch{.x = shape_}, {&x, &labels}, {.batch = &batch, .first_sample = first});
+    run(LoadBatch{.x = shape_, .first_sample = first}, {&x, &labels}, {.batch = &batch});
     const auto image =
         batch.images.begin() + static_cast<std::ptrdiff_t>(first * shape_.image.elements());
     expect_near(values(shape_, x),
@@ -67,9 +67,9 @@ TEST_P(BatchLoading, MakesOfBytesTheNumbersThatTheyStandFor) {
     Block x_of_bytes = tensor(shape_);
     Block labels = bytes(um::Bytes{shape_.batch * sizeof(std::int32_t)});
     Block labels_of_bytes = bytes(um::Bytes{shape_.batch * sizeof(std::int32_t)});
-    run(LoadBatch{.x = shape_}, {&x, &labels}, {.batch = &of_floats, .first_sample = first});
-    run(LoadBatch{.x = shape_, .has_bytes = true}, {&x_of_bytes, &labels_of_bytes},
-        {.batch = &of_bytes, .first_sample = first});
+    run(LoadBatch{.x = shape_, .first_sample = first}, {&x, &labels}, {.batch = &of_floats});
+    run(LoadBatch{.x = shape_, .has_bytes = true, .first_sample = first},
+        {&x_of_bytes, &labels_of_bytes}, {.batch = &of_bytes});
     EXPECT_EQ(values(shape_, x_of_bytes), values(shape_, x));
     EXPECT_EQ(labels_of_bytes.numbers<std::int32_t>(), labels.numbers<std::int32_t>());
   }
@@ -90,8 +90,9 @@ TEST_F(WrongBatch, IsTheCallersBug) {
   const LoadBatch op{.x = shape};
   EXPECT_THROW(run_tested(op, {&x, &labels}, {.batch = &batch}), um::ContractError);
   const Batch enough{.images = std::pmr::vector<float>(18), .labels = {0, 1}};
-  EXPECT_THROW(run_tested(op, {&x, &labels}, {.batch = &enough, .first_sample = 1}),
-               um::ContractError);
+  LoadBatch beyond = op;
+  beyond.first_sample = 1;
+  EXPECT_THROW(run_tested(beyond, {&x, &labels}, {.batch = &enough}), um::ContractError);
   const LoadBatch of_bytes{.x = shape, .has_bytes = true};
   EXPECT_THROW(run_tested(of_bytes, {&x, &labels}, {.batch = &enough}), um::ContractError);
   const Batch no_numbers{.bytes = std::pmr::vector<std::uint8_t>(18), .labels = {0, 1}};

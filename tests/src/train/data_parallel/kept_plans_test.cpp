@@ -57,10 +57,11 @@ struct Told {
   bool is_planned_anew = false;
 };
 
-// The plans of the first of so many ranks, after its training.
-std::vector<Plan> plans_on(std::size_t ranks, const TrainerOptions& options, Told* told = nullptr) {
+// The plan of the first of so many ranks, after its training.
+std::optional<Plan> plan_on(std::size_t ranks, const TrainerOptions& options,
+                            Told* told = nullptr) {
   ThreadRanks group{ranks};
-  std::vector<Plan> plans;
+  std::optional<Plan> plan;
   const auto errors = on_ranks(group, [&](Communicator& communicator) {
     TrainerOptions own = options;
     own.ranks.communicator = communicator;
@@ -76,27 +77,27 @@ std::vector<Plan> plans_on(std::size_t ranks, const TrainerOptions& options, Tol
                            if (is_first && told != nullptr) told->warnings.push_back(sentence);
                          }}};
     trainer.run();
-    if (is_first) plans = trainer.plans().training;
+    if (is_first) plan = trainer.plans().training;
   });
   EXPECT_EQ(errors, testing::no_errors(group));
-  return plans;
+  return plan;
 }
 
 TEST(KeptPlans, AreUsedAgainByAsManyRanks) {
   const test::TemporaryFolder folder;
   TrainerOptions options = options_with_a_choice(folder);
   options.memory.budget = "100%";
-  const std::vector<Plan> first = plans_on(2, options);
-  ASSERT_FALSE(first.empty());
+  const std::optional<Plan> first = plan_on(2, options);
+  ASSERT_TRUE(first);
   options.checkpoint.resume = true;
   options.training.steps = 2;
   Told told;
-  EXPECT_EQ(plans_on(2, options, &told), first);
+  EXPECT_EQ(plan_on(2, options, &told), first);
   EXPECT_TRUE(told.warnings.empty());
   EXPECT_FALSE(told.is_planned_anew);
   options.planning.planner = "vdnn-all";
   options.training.steps = 3;
-  EXPECT_NE(plans_on(2, options, &told), first);
+  EXPECT_NE(plan_on(2, options, &told), first);
   ASSERT_EQ(told.warnings.size(), 1U);
   EXPECT_EQ(told.warnings.front(),
             "the checkpoint's plan was made for planner joint, not vdnn-all; there is a new one, "
@@ -158,16 +159,18 @@ TEST(KeptPlans, AreMadeAnewForOthersAndInASmallerBudget) {
   const test::TemporaryFolder folder;
   TrainerOptions options = options_with_a_choice(folder);
   options.memory.budget = "100%";
-  const std::vector<Plan> first = plans_on(4, options);
-  ASSERT_EQ(first.size(), 1U);
+  const std::optional<Plan> first = plan_on(4, options);
+  ASSERT_TRUE(first);
   options.checkpoint.resume = true;
   options.training.steps = 2;
-  EXPECT_GT(plans_on(1, options).size(), 1U);
+  const std::optional<Plan> alone = plan_on(1, options);  // of all four
+  ASSERT_TRUE(alone);
+  EXPECT_GT(alone->runs.size(), 3 * first->runs.size());
   options.training.steps = 3;
   options.memory.budget = "min";
-  const std::vector<Plan> small = plans_on(4, options);
-  ASSERT_EQ(small.size(), 1U);
-  EXPECT_LT(small.front().budget, first.front().budget);
+  const std::optional<Plan> small = plan_on(4, options);
+  ASSERT_TRUE(small);
+  EXPECT_LT(small->budget, first->budget);
 }
 
 /// Plans of a small training in which convolutions are what no time would choose.
@@ -195,7 +198,7 @@ class KeptAlgorithms : public ::testing::Test {
       make_plans(workload,
                  prefetch::model_profile(workload.training().graph, prefetch::find_machine("host")),
                  2 * workload.need().peak_with_workspace, {.memory = MemoryMode::kResident})
-          .training.front();
+          .training;
   std::size_t choices = 0;
 };
 
@@ -203,7 +206,7 @@ TEST_F(KeptAlgorithms, AreMuchFasterThanOthers) {
   ASSERT_GT(choices, 0U);
   const auto& graph = workload.training().graph;
   const prefetch::Profile times = prefetch::model_profile(graph, prefetch::find_machine("host"));
-  const prefetch::Profile favoured = kept().favour(workload, {times}).front();
+  const prefetch::Profile favoured = kept().favour(workload, times);
   for (const prefetch::TaskRun& run : plan.runs) {
     const auto& of_task = favoured.durations[static_cast<std::size_t>(run.task)];
     EXPECT_EQ(of_task[run.algorithm], times(run));
@@ -215,17 +218,43 @@ TEST_F(KeptAlgorithms, AreMuchFasterThanOthers) {
 }
 
 TEST_F(KeptAlgorithms, AreThoseOfTheNewPlan) {
-  const std::vector<Plan> same{plan};
-  EXPECT_EQ(kept().departure({}, workload, same),
+  EXPECT_EQ(kept().departure({}, workload, plan),
             "the checkpoint's plan does not fit the steps and the budget of this training; there "
             "is a new one, with the same algorithms, so that results stay the same bit for bit");
-  EXPECT_EQ(kept().departure({.text = "1 thread, not 2", .rounds_otherwise = true}, workload, same),
+  EXPECT_EQ(kept().departure({.text = "1 thread, not 2", .rounds_otherwise = true}, workload, plan),
             "the checkpoint's plan was made for 1 thread, not 2; there is a new one, with the same "
             "algorithms, but kernels that divide their work otherwise may round otherwise");
-  std::vector<Plan> other{plan};
-  for (prefetch::TaskRun& run : other.front().runs) run.algorithm = 0;
+  Plan other = plan;
+  for (prefetch::TaskRun& run : other.runs) run.algorithm = 0;
   const std::string sentence = kept().departure({}, workload, other);
   EXPECT_NE(sentence.find("run by other algorithms"), std::string::npos) << sentence;
+}
+
+// Earlier versions kept a plan for each kind of part of a batch.
+TEST_F(KeptAlgorithms, OfPartsOfABatchAreThoseOfAllMicroBatches) {
+  const Workload cut{
+      two_convolutions(), MachineSizeModel{}, {.batch = 24}, {.size = 8, .steps = 3}};
+  static_cast<void>(kept());
+  const std::string file = folder.file("plan.json");
+  const KeptPlans parts{self_communicator(), {file, file}};
+  EXPECT_FALSE(parts.are_of(StateChoice{cut, MachineSizeModel{}, {.state = StateRule::kNear}}));
+  const prefetch::TaskGraph& graph = cut.training().graph;
+  const prefetch::Profile times = prefetch::model_profile(graph, prefetch::find_machine("host"));
+  EXPECT_FALSE(
+      parts.use(cut, times, 2 * cut.need().peak_with_workspace, {.memory = MemoryMode::kResident}));
+  const Plan anew = make_plans(cut, parts.favour(cut, times), 2 * cut.need().peak_with_workspace,
+                               {.memory = MemoryMode::kResident})
+                        .training;
+  for (const prefetch::TaskRun& run : anew.runs) {
+    const auto& algorithms = graph[run.task].algorithms;
+    if (algorithms.size() > 1) {
+      EXPECT_EQ(run.algorithm, algorithms.size() - 1);
+    }
+  }
+  EXPECT_EQ(parts.departure({}, cut, anew),
+            "the checkpoint's plan does not fit the steps and the budget of this training; there "
+            "is a new one, of all micro-batches together, whose gradients are added up in another "
+            "order, so that results may be rounded otherwise");
 }
 
 TEST(KeptPlans, ThatCannotBeReadEndAllRanks) {

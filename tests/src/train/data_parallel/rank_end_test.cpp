@@ -236,12 +236,14 @@ TEST(EndOfRanks, RefusesOtherNumbersOfThreads) {
 
 TEST(EndOfRanks, RefusesWhatShardsCannotDo) {
   const auto refusal = [](const auto& change) {
-    TrainerOptions options = options_of(test::small_network());
-    ThreadRanks ranks{1};
-    const auto communicator = ranks.end(0);
-    options.ranks.communicator = *communicator;
-    change(options);
-    return test::refusal([&] { Trainer{test::small_context(), options}; });
+    ThreadRanks group{2};
+    return on_ranks(group, [&](Communicator& communicator) {
+             TrainerOptions options = options_of(test::small_network());
+             options.ranks.communicator = communicator;
+             change(options);
+             Trainer{test::small_context(), options};
+           })
+        .front();
   };
   EXPECT_NE(refusal([](auto& options) { options.ranks.shards = 3; }).find("equal shards"),
             std::string::npos);

@@ -154,7 +154,7 @@ class PowerLoss : public testing::Test {
     prefetch::Plan plan;
     plan.graph = prefetch::fingerprint(step_.graph);
     plan.planner = planner;
-    checkpoints.set_plan(0, 1, plan, step_.graph);
+    checkpoints.set_plan(plan, step_.graph);
   }
 
   // Every state that the power may leave goes on from what was acknowledged, or from what came

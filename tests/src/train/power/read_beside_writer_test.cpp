@@ -37,7 +37,7 @@ void before_opening(std::string_view path) {
 class ReadBesideWriter : public test::CheckpointFixture {
  protected:
   ReadBesideWriter() {
-    writer_.set_plan(0, 1, {}, step.graph);
+    writer_.set_plan({}, step.graph);
     save_next();
   }
   ~ReadBesideWriter() override { interruption = {}; }

@@ -1,0 +1,83 @@
+#include "src/plan/micro_batch_choice.h"
+
+#include <gtest/gtest.h>
+
+#include "nets/builder.h"
+#include "nets/families/network_catalogue.h"
+#include "prefetch/block_sizes.h"
+#include "prefetch/planners/catalogue.h"
+#include "src/plan/budget.h"
+#include "src/plan/workload.h"
+#include "src/program/machine_size_model.h"
+#include "tests/refusal.h"
+
+namespace spillway {
+namespace {
+
+using prefetch::SubBatches;
+using um::Bytes;
+
+class MicroBatchSearchTest : public testing::Test {
+ protected:
+  [[nodiscard]] SubBatches choose(const char* planner, Bytes budget, std::size_t batch = 64) const {
+    return MicroBatchSearch{
+        {.network = net,
+         .size_model = size_model,
+         .machine = machine,
+         .step = {.batch = batch},
+         .budget = budget,
+         .request = {.planner = &prefetch::find_planner(planner), .state = StateRule::kNear}}}
+        .choose();
+  }
+  // What a run in micro-batches of `size` needs at least.
+  [[nodiscard]] Bytes smallest(std::size_t size, std::size_t batch = 64) const {
+    return Workload{net, size_model, {.batch = batch}, prefetch::cut(batch, size)}.need().smallest;
+  }
+  nets::Network net = nets::build_network("resnet18", {.image = nets::Shape{3, 128, 128}});
+  MachineSizeModel size_model;
+  prefetch::Machine machine = prefetch::find_machine("v100");
+};
+
+// Every rule finds sizes for a budget that a whole batch does not fit in, and leaves a batch whole
+// where nothing is in short supply.
+TEST_F(MicroBatchSearchTest, ChoosesSmallMicroBatchesForSmallBudgets) {
+  for (const char* name : {"modnn", "vdnn+", "capacity"}) {
+    EXPECT_GE(choose(name, smallest(16)).steps, 4U) << name;
+    EXPECT_EQ(choose(name, 20 * smallest(64)), (SubBatches{.size = 64, .steps = 1})) << name;
+  }
+}
+
+// At batch 2 the sums of gradients, which micro-batches keep, are more than a whole batch needs
+// beside its weights.
+TEST_F(MicroBatchSearchTest, LeavesABatchWholeWhereOnlyThatFits) {
+  const Bytes budget = smallest(2, 2);
+  ASSERT_LT(budget, smallest(1, 2));
+  EXPECT_EQ(choose("modnn", budget, 2), (SubBatches{.size = 2, .steps = 1}));
+}
+
+TEST_F(MicroBatchSearchTest, SaysWhatOneSampleNeeds) {
+  const Bytes one = smallest(1);
+  const std::string sentence = test::refusal([&] { return choose("modnn", one - Bytes{1}); });
+  EXPECT_NE(sentence.find("in sub-batches of 1, "), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find(std::to_string(one.count()) + " bytes"), std::string::npos) << sentence;
+}
+
+// Of 1024 images of one pixel, no activation has more than 8 KiB. What an evaluation says of each
+// is more than a quarter of a page that suits them.
+TEST(RunPage, IsTooLargeForTheEvaluationsResultToMove) {
+  nets::Builder builder{"thin", {1, 1, 1}};
+  const nets::NodeId hidden = builder.linear("fc1", builder.input(), {.features = 2});
+  const nets::Network net = builder.build(builder.linear("fc2", hidden, {.features = 2}));
+  const MachineSizeModel size_model;
+  const StepOptions options{.batch = 1024};
+  const Step training = make_training_step(net, size_model, options);
+  const Step evaluation = make_evaluation_step(net, size_model, options);
+  const Bytes page = run_page(training.graph, evaluation, size_model);
+  EXPECT_GT(page, step_page(training.graph, size_model));
+  EXPECT_FALSE(
+      (prefetch::BlockSizes{evaluation.graph, page}.is_movable(evaluation.results.front())));
+  EXPECT_EQ(page, (Workload{net, size_model, options}.page()));
+}
+
+}  // namespace
+}  // namespace spillway

@@ -1,0 +1,157 @@
+// Which features of a training go together: each combination ends with the bits of its resident
+// twin, or is refused in a sentence with the reason.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <fstream>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "prefetch/files/plan_file.h"
+#include "src/train/trainer.h"
+#include "tests/refusal.h"
+#include "tests/src/printed_memory_mode.h"
+#include "tests/src/ranks/on_ranks.h"
+#include "tests/src/small_training.h"
+#include "tests/temporary_folder.h"
+
+namespace spillway::testing {
+namespace {
+
+constexpr std::size_t kSamples = 8;
+constexpr const char* kMixup = "mixup";
+constexpr const char* kPlanFile = "plan file";
+
+struct Combination {
+  std::size_t micro_batches = 1;  // of a rank's batch; 1 of several ranks: one each
+  std::size_t ranks = 1;
+  bool moves_state = false;
+  bool updates_far = false;
+  std::string planner;
+  MemoryMode mode = MemoryMode::kResident;
+  std::string extra;
+
+  [[nodiscard]] std::size_t parts() const { return std::max(micro_batches, ranks); }
+};
+
+std::ostream& operator<<(std::ostream& out, const Combination& c) {
+  return out << c.micro_batches << " micro-batches, " << c.ranks << " ranks, state "
+             << (c.moves_state ? "far" : "near") << ", updates " << (c.updates_far ? "far" : "near")
+             << ", " << c.planner << ", " << to_string(c.mode) << ", " << c.extra;
+}
+
+TrainerOptions options_of(const Combination& c) {
+  TrainerOptions options{.network = test::heavy_network(),
+                         .step = {.batch = kSamples, .convolution = ConvolutionAlgorithm::kDirect},
+                         .memory = {.budget = "90%", .mode = c.mode},
+                         .planning = {.planner = c.planner},
+                         .training = {.steps = 2, .evaluate_every = 0}};
+  if (c.mode == MemoryMode::kResident) options.memory.budget = "auto";
+  if (c.mode != MemoryMode::kResident) {
+    options.planning.state = c.moves_state ? StateRule::kFar : StateRule::kNear;
+    options.planning.update = c.updates_far ? UpdateRule::kFar : UpdateRule::kNear;
+  }
+  if (c.parts() > 1) options.ranks.shards = c.parts();
+  AdamOptions adam;
+  if (c.extra == kMixup) options.training.mixing.mixup = 0.4F;
+  if (c.extra == "clip") adam.clip_norm = 0.1F;
+  if (c.extra == "average") options.step.average_decay = 0.9;
+  options.step.optimizer = adam;
+  return options;
+}
+
+// The weights of each rank.
+std::vector<std::string> train(const Combination& c, const TrainerOptions& options) {
+  if (c.ranks == 1) return {Trainer{test::small_context(), options}.run().weights_sha256};
+  ThreadRanks group{c.ranks};
+  std::vector<std::string> weights(c.ranks);
+  const auto errors = on_ranks(group, [&](Communicator& communicator) {
+    TrainerOptions own = options;
+    own.ranks.communicator = communicator;
+    weights[communicator.rank()] = Trainer{test::small_context(), own}.run().weights_sha256;
+  });
+  if (!errors.front().empty()) throw um::Error{errors.front()};
+  return weights;
+}
+
+// Which sentences may refuse a combination, empty where none may: what a planner's authors leave
+// near; and what several ranks cannot do yet.
+std::string reason_of(const Combination& c) {
+  if (c.updates_far && !c.moves_state) return "updates on the far side are of state that is far";
+  const bool leaves_state = c.planner == "vdnn-conv" || c.planner == "superneurons";
+  if (c.ranks > 1 && c.extra == kPlanFile) return "plans and profiles in files are of one rank";
+  if (c.ranks > 1 && c.extra == kMixup) return "mix images of different shards";
+  if (c.ranks > 1 && c.updates_far) return "exchange no gradients between ranks";
+  return c.moves_state && leaves_state ? "leaves weights and optimizer state near" : "";
+}
+
+class Compositions : public ::testing::TestWithParam<std::tuple<std::size_t, std::size_t>> {
+ protected:
+  // A plan of the same training, in a file.
+  std::string plan_of(const Combination& c) {
+    const Trainer trainer{test::small_context(), options_of(c)};
+    const std::string path = folder_.file("plan.json");
+    std::ofstream{path} << prefetch::to_json(trainer.plan(), trainer.graph());
+    return path;
+  }
+
+  void expect_twin(const Combination& c) {
+    const std::string reason = reason_of(c);
+    TrainerOptions options = options_of(c);
+    if (c.extra == kPlanFile) options.planning.plan_file = reason.empty() ? plan_of(c) : "none";
+    if (!reason.empty()) {
+      const std::string sentence = test::refusal([&] { return train(c, options); });
+      EXPECT_NE(sentence.find(reason), std::string::npos) << c << ": " << sentence;
+      return;
+    }
+    try {
+      EXPECT_EQ(train(c, options), std::vector<std::string>(c.ranks, twin_of(c))) << c;
+    } catch (const um::Error& error) {
+      ADD_FAILURE() << c << ": " << error.what();
+    }
+  }
+
+ private:
+  // Near, without a planner and other ranks, and cut as often.
+  const std::string& twin_of(const Combination& c) {
+    std::string& weights = twins_[{c.parts(), c.extra}];
+    if (weights.empty()) {
+      const Combination twin{
+          .micro_batches = c.parts(), .ranks = 1, .planner = "joint", .extra = c.extra};
+      weights = train(twin, options_of(twin)).front();
+    }
+    return weights;
+  }
+
+  test::TemporaryFolder folder_;
+  std::map<std::tuple<std::size_t, std::string>, std::string> twins_;
+};
+
+TEST_P(Compositions, EndWithTheBitsOfTheirResidentTwinsOrSayWhyNot) {
+  const auto& [micro_batches, ranks] = GetParam();
+  for (const bool moves_state : {false, true}) {
+    for (const bool updates_far : {false, true}) {
+      for (const char* planner : {"joint", "capacity", "vdnn-conv", "superneurons"}) {
+        for (const MemoryMode mode : {MemoryMode::kManaged, MemoryMode::kCopy}) {
+          for (const char* extra : {"", kMixup, "clip", "average", kPlanFile}) {
+            expect_twin({.micro_batches = micro_batches,
+                         .ranks = ranks,
+                         .moves_state = moves_state,
+                         .updates_far = updates_far,
+                         .planner = planner,
+                         .mode = mode,
+                         .extra = extra});
+          }
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(OfRanks, Compositions,
+                         ::testing::Combine(::testing::Values(1U, 4U), ::testing::Values(1U, 2U)));
+
+}  // namespace
+}  // namespace spillway::testing
