@@ -157,18 +157,26 @@ void add_exchanges(const TaskGraph& graph, Plan& plan) {
   plan.exchanges.clear();
   if (graph.exchanges.empty()) return;
   const std::vector<std::uint32_t> exchange = exchange_of_blocks(graph);
+  std::vector<std::uint32_t> made(graph.exchanges.size(),
+                                  0);  // by exchange: when this many runs have ended
   std::uint32_t awaited = 0;
   for (std::uint32_t p = 0; p < plan.runs.size(); ++p) {
     TaskRun& run = plan.runs[p];
     for_each_operand(graph[run.task], [&](DataId id) {
       const std::uint32_t e = exchange[static_cast<std::size_t>(id)];
-      if (e > awaited && run.task > graph.exchanges[e - 1].ready) awaited = e;
+      if (e == 0) return;
+      if (run.task <= graph.exchanges[e - 1].ready) {
+        made[e - 1] = p + 1;
+      } else {
+        awaited = std::max(awaited, e);
+      }
     });
     run.after_exchanges = awaited;
-    for (auto e = static_cast<std::uint32_t>(plan.exchanges.size());
-         e < graph.exchanges.size() && graph.exchanges[e].ready == run.task; ++e) {
-      plan.exchanges.push_back({.exchange = e, .after_runs = p + 1});
-    }
+  }
+  std::uint32_t after = 0;
+  for (std::uint32_t e = 0; e < made.size(); ++e) {
+    after = std::max(after, made[e]);
+    plan.exchanges.push_back({.exchange = e, .after_runs = after});
   }
 }
 

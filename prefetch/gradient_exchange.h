@@ -31,8 +31,9 @@ struct BucketRule {
 /// Returns the number of buckets; gathered parameters share those of their gradients.
 [[nodiscard]] std::size_t count_buckets(const TaskGraph& graph);
 
-/// Adds the exchanges of `graph` to `plan` in order, each as soon as it is ready, and lets runs
-/// wait for the gradients that they use. Changes nothing else in the plan.
+/// Adds the exchanges of `graph` to `plan` in the graph's order, which is the same on every rank:
+/// each as soon as the last run that makes its blocks has ended. Lets runs wait for the gradients
+/// that they use. Changes nothing else in the plan.
 /// Complexity: O(runs with their operands); O(1) without exchanges.
 void add_exchanges(const TaskGraph& graph, Plan& plan);
 

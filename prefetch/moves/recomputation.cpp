@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -30,6 +31,15 @@ std::vector<std::vector<TaskId>> find_writers(const TaskGraph& graph) {
   return writers;
 }
 
+// Returns by task the algorithm of its first run.
+std::vector<std::uint32_t> algorithms_of(const TaskGraph& graph, const std::vector<TaskRun>& runs) {
+  std::vector<std::uint32_t> algorithms(graph.tasks.size());
+  for (const TaskRun& run : runs) {
+    if (!run.is_recomputation) algorithms[static_cast<std::size_t>(run.task)] = run.algorithm;
+  }
+  return algorithms;
+}
+
 // Builds one sequence.
 class Insertion {
  public:
@@ -38,6 +48,7 @@ class Insertion {
       : graph_{graph},
         writers_{writers},
         runs_{runs},
+        algorithms_{algorithms_of(graph, runs)},
         is_missing_(graph.data.size(), false),
         reuse_(graph.data.size(), Reuse::kUntilLastUse) {
     for (const Dropped& block : dropped) {
@@ -100,7 +111,7 @@ class Insertion {
       if (is_missing_[index(read)]) return begin_making(read);
     }
     result_.push_back({.task = writer,
-                       .algorithm = runs_[static_cast<std::size_t>(writer)].algorithm,
+                       .algorithm = algorithms_[static_cast<std::size_t>(writer)],
                        .is_recomputation = true});
     for (const DataId written : task.writes) be_present(written);
     ++last.writer;
@@ -128,10 +139,11 @@ class Insertion {
   const TaskGraph& graph_;
   const std::vector<std::vector<TaskId>>& writers_;
   const std::vector<TaskRun>& runs_;
-  std::vector<bool> is_missing_;  // by block
-  std::vector<Reuse> reuse_;      // by block
-  std::vector<DataId> borrowed_;  // recomputed for the current run
-  std::vector<Making> making_;    // a stack: each is an input of the one before
+  std::vector<std::uint32_t> algorithms_;  // by task
+  std::vector<bool> is_missing_;           // by block
+  std::vector<Reuse> reuse_;               // by block
+  std::vector<DataId> borrowed_;           // recomputed for the current run
+  std::vector<Making> making_;             // a stack: each is an input of the one before
   std::vector<TaskRun> result_;
 };
 
@@ -278,12 +290,13 @@ std::vector<Recomputable> find_recomputable(const TaskGraph& graph, const Profil
   const auto writers = find_writers(graph);
   const auto saved = find_saved(graph);
   const auto reruns = Rerun{graph, writers}.find();
+  const std::vector<std::uint32_t> algorithms = algorithms_of(graph, runs);
   std::vector<Recomputable> result;
   for (std::size_t i = 0; i < graph.data.size(); ++i) {
     if (!saved[i] || !reruns[i] || !block_sizes.is_movable(DataId(i))) continue;
     Recomputable block{.data = DataId(i), .size = block_sizes.size(DataId(i))};
     for (const TaskId writer : writers[i]) {
-      block.cost += profile(writer, runs[static_cast<std::size_t>(writer)].algorithm);
+      block.cost += profile(writer, algorithms[static_cast<std::size_t>(writer)]);
     }
     result.push_back(block);
   }

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "prefetch/precedence.h"
+
 namespace spillway::prefetch {
 namespace {
 
@@ -93,7 +95,10 @@ Reference number_in_order(const TaskGraph& graph) {
 class RunReplayer {
  public:
   RunReplayer(const TaskGraph& graph, const Reference& reference)
-      : graph_{graph}, reference_{reference}, held_{reference.initial} {}
+      : graph_{graph},
+        reference_{reference},
+        held_{reference.initial},
+        is_rewritten_(reference.initial.size(), false) {}
 
   std::optional<Violation> run(const TaskRun& run) {
     const auto index = static_cast<std::size_t>(run.task);
@@ -105,6 +110,9 @@ class RunReplayer {
       }
     }
     write(task, run.is_recomputation, reference_.first_written[index], reference_.overlaps, held_);
+    for (const DataId id : task.writes) {
+      is_rewritten_[static_cast<std::size_t>(id)] = run.is_recomputation;
+    }
     return std::nullopt;
   }
 
@@ -142,17 +150,25 @@ class RunReplayer {
     if (run.is_recomputation) {
       return {"the recomputation of " + name + " reads other values than its first run"};
     }
-    return {name + " reads " + block + " after a recomputation gave it an older value"};
+    if (is_rewritten_[static_cast<std::size_t>(id)]) {
+      return {name + " reads " + block + " after a recomputation gave it an older value"};
+    }
+    return {name + " reads " + block + " when it does not hold what the graph's order gives it"};
   }
 
   const TaskGraph& graph_;
   const Reference& reference_;
-  std::vector<Version> held_;  // by block
+  std::vector<Version> held_;       // by block
+  std::vector<bool> is_rewritten_;  // by block: its last writer was a recomputation
 };
 
-std::optional<Violation> check_order(const TaskGraph& graph, std::span<const TaskRun> runs) {
-  std::size_t next = 0;
-  for (const TaskRun& run : runs) {
+// Checks that each task has one first run, no recomputation before it, and that the batch is loaded
+// first.
+std::optional<Violation> check_first_runs(const TaskGraph& graph, std::span<const TaskRun> runs) {
+  std::vector<bool> has_run(graph.tasks.size(), false);
+  const std::size_t loads = count_loads(graph);
+  for (std::size_t position = 0; position < runs.size(); ++position) {
+    const TaskRun& run = runs[position];
     const auto task = static_cast<std::size_t>(run.task);
     if (task >= graph.tasks.size())
       return Violation{"a run names task " + std::to_string(task) + ", which is not there"};
@@ -160,15 +176,21 @@ std::optional<Violation> check_order(const TaskGraph& graph, std::span<const Tas
     if (run.algorithm >= graph.tasks[task].algorithms.size()) {
       return Violation{name + " has no algorithm " + std::to_string(run.algorithm)};
     }
-    if (run.is_recomputation) {
-      if (task >= next) return Violation{name + " is recomputed before its first run"};
-      if (!graph.tasks[task].is_recomputable) return Violation{name + " cannot be recomputed"};
-    } else if (task != next++) {
-      return Violation{name + " runs out of order"};
+    if (position < loads && task != position) {
+      return Violation{name + " runs before the batch is loaded"};
     }
+    if (run.is_recomputation) {
+      if (!has_run[task]) return Violation{name + " is recomputed before its first run"};
+      if (!graph.tasks[task].is_recomputable) return Violation{name + " cannot be recomputed"};
+    } else if (has_run[task]) {
+      return Violation{name + " runs twice without being a recomputation"};
+    }
+    has_run[task] = true;
   }
-  if (next != graph.tasks.size()) return Violation{graph.tasks[next].name + " never runs"};
-  return std::nullopt;
+  const auto missing = std::ranges::find(has_run, false);
+  if (missing == has_run.end()) return std::nullopt;
+  return Violation{graph.tasks[static_cast<std::size_t>(missing - has_run.begin())].name +
+                   " never runs"};
 }
 
 // A recomputation must use the algorithm of the first run: another one rounds differently.
@@ -187,7 +209,7 @@ std::optional<Violation> check_algorithms(const TaskGraph& graph, std::span<cons
 }  // namespace
 
 std::optional<Violation> check_dataflow(const TaskGraph& graph, std::span<const TaskRun> runs) {
-  if (auto violation = check_order(graph, runs)) return violation;
+  if (auto violation = check_first_runs(graph, runs)) return violation;
   if (auto violation = check_algorithms(graph, runs)) return violation;
   const Reference reference = number_in_order(graph);
   RunReplayer replayer{graph, reference};

@@ -25,12 +25,14 @@ using um::Bytes;
 
 std::optional<Violation> check_queue(const TaskGraph& graph, const Plan& plan) {
   std::vector<bool> has_run(graph.exchanges.size(), false);
-  for (const ExchangeRun& run : plan.exchanges) {
+  for (std::size_t place = 0; place < plan.exchanges.size(); ++place) {
+    const ExchangeRun& run = plan.exchanges[place];
     if (run.exchange >= has_run.size()) {
       return Violation{"the plan names an exchange that is not there"};
     }
     const std::string& name = graph.exchanges[run.exchange].name;
     if (has_run[run.exchange]) return Violation{name + " is exchanged twice"};
+    if (run.exchange != place) return Violation{name + " is exchanged out of order between ranks"};
     if (run.after_runs > plan.runs.size()) return Violation{name + " waits for ever"};
     has_run[run.exchange] = true;
   }

@@ -20,7 +20,7 @@ struct Verified {
 };
 
 /// Proves that `plan`, under any timing that its `after` conditions allow,
-/// - runs every task, in order, with the same values as the sequence of all tasks,
+/// - runs every task, in any order, with the same values as the sequence of all tasks,
 /// - never reads a byte that is not near, and has all operands of far updates far,
 /// - exchanges gradients between ranks when they are complete, and uses them only afterwards,
 /// - never uses more near memory than its budget,

@@ -42,6 +42,13 @@ spillway_test(prefetch_placement_tests
   SOURCES prefetch/placement/*_test.cpp
   LINK spillway::prefetch rapidcheck
   RANDOM_CASES 100)
+# Plans of random steps in random orders.
+spillway_test(prefetch_order_tests
+  SOURCES prefetch/order_test.cpp
+  LINK spillway::prefetch rapidcheck
+  RANDOM_CASES 1000)
+target_compile_definitions(prefetch_order_tests PRIVATE
+  SPILLWAY_TRACES="${CMAKE_CURRENT_SOURCE_DIR}/prefetch/traces")
 spillway_test(prefetch_optimum_tests
   SOURCES prefetch/exact_solver_test.cpp
   LINK spillway::prefetch rapidcheck

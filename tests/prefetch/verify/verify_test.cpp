@@ -66,7 +66,12 @@ struct Spoilt {
 constexpr std::array kSpoilt{
     Spoilt{[](Plan& plan) { plan.budget -= kPage; }, ") begins, more than its budget"},
     Spoilt{[](Plan& plan) { plan.runs.pop_back(); }, "b1 never runs"},
-    Spoilt{[](Plan& plan) { std::swap(plan.runs[1], plan.runs[2]); }, "f2 runs out of order"},
+    Spoilt{[](Plan& plan) { std::swap(plan.runs[1], plan.runs[2]); },
+           "f2 reads y1 before anything"},
+    Spoilt{[](Plan& plan) { std::swap(plan.runs[0], plan.runs[1]); },
+           "f1 runs before the batch is loaded"},
+    Spoilt{[](Plan& plan) { plan.runs[2].task = TaskId{1}; },
+           "f1 runs twice without being a recomputation"},
     // A prefetch is missing.
     Spoilt{[](Plan& plan) {
              plan.prefetches.pop_back();
