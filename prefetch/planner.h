@@ -50,6 +50,8 @@ struct Problem {
   um::Bytes chunk{16ULL << 20U};  ///< where fractional plans cut blocks; a multiple of the page
   bool whole_blocks = false;      ///< moves take whole blocks, as the copy mode requires
   bool may_recompute = false;     ///< cheap tasks may run again, which saves moving their outputs
+  bool may_reorder = true;        ///< tasks may run in another order than the graph's: Precedence
+  bool may_move = true;           ///< false: plans only order and recompute
 };
 
 /// Returns the chunk size at which latency costs less than a hundredth: at least 100 * latency *

@@ -9,7 +9,8 @@
 
 namespace spillway::prefetch {
 
-/// Proved lower bounds of a step's makespan: no plan is faster, whatever its order of moves.
+/// Proved lower bounds of a step's makespan: no plan is faster, whatever its order of moves. All
+/// but `any_order` are bounds of the graph's order of tasks.
 ///
 /// They hold for one and for two copy engines, for moves of whole blocks and of parts, and for
 /// every choice of algorithms: each task counts with its fastest time, and with its least
@@ -51,6 +52,8 @@ struct Bounds {
   um::Nanoseconds offload_transition{0};
   /// `mixed` with TransitionBound. At least exchange_bound().
   um::Nanoseconds mixed_transition{0};
+  /// any_order_bound(): the only one for plans that run tasks in another order than the graph's.
+  um::Nanoseconds any_order{0};
 };
 
 /// Requires: the budget is at least near_need().smallest.

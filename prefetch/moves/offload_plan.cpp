@@ -200,7 +200,9 @@ void OffloadPlanner::choose_homes(std::vector<TaskRun> runs) {
                         .page = problem_.page,
                         .chunk = problem_.chunk,
                         .whole_blocks = problem_.whole_blocks,
-                        .may_recompute = problem_.may_recompute};
+                        .may_recompute = problem_.may_recompute,
+                        .may_reorder = problem_.may_reorder,
+                        .may_move = problem_.may_move};
   const OffloadPlanner other{unaware, runs};
   const auto with_others = evaluate(other.options_);
   if (with_others && *with_others < evaluate(options_).value_or(um::Nanoseconds::max())) {
