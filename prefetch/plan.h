@@ -103,6 +103,12 @@ struct Plan {
   return runs;
 }
 
+/// Returns true when the plan moves blocks over the link, or may have to on demand.
+[[nodiscard]] inline bool moves_anything(const Plan& plan) {
+  return plan.residency == Residency::kOnDemand || !plan.offloads.empty() ||
+         !plan.prefetches.empty();
+}
+
 /// Returns true when every move of the plan takes a whole block, as the copy mode requires.
 [[nodiscard]] inline bool moves_whole_blocks(const Plan& plan, const TaskGraph& graph) {
   const auto is_whole = [&](const Move& move) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "prefetch/block_sizes.h"
+#include "prefetch/moves/recomputation.h"
 #include "prefetch/planners/chain/dynprog.h"
 #include "prefetch/planners/chain/rotor.h"
 #include "prefetch/planners/joint/joint_search.h"
@@ -64,7 +65,10 @@ class NamedStrategy final : public Planner {
     um::expects(updates_far() || problem.graph.far_updates.empty(),
                 "a planner of updates on the far side");
     auto result = strategy_(in_few_chunks(problem));
-    if (auto* const plan = std::get_if<Plan>(&result)) plan->planner = name_;
+    auto* const plan = std::get_if<Plan>(&result);
+    if (plan == nullptr) return result;
+    if (!problem.may_move && moves_anything(*plan)) return need_of(problem, plan->runs);
+    plan->planner = name_;
     return result;
   }
 

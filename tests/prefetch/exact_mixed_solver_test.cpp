@@ -171,7 +171,8 @@ Problem tiny_problem(const TaskGraph& graph, const Profile& profile) {
           .page = kPage,
           .chunk = pages(6),
           .whole_blocks = true,
-          .may_recompute = true};
+          .may_recompute = true,
+          .may_reorder = false};
 }
 
 // The bounds also hold for sequences that planners do not consider: any reruns, with the best

@@ -44,9 +44,9 @@ spillway_test(prefetch_placement_tests
   RANDOM_CASES 100)
 # Plans of random steps in random orders.
 spillway_test(prefetch_order_tests
-  SOURCES prefetch/order_test.cpp
+  SOURCES prefetch/order_test.cpp prefetch/planners/joint/sequence_test.cpp
   LINK spillway::prefetch rapidcheck
-  RANDOM_CASES 1000)
+  TIMEOUT 300 RANDOM_CASES 100)
 target_compile_definitions(prefetch_order_tests PRIVATE
   SPILLWAY_TRACES="${CMAKE_CURRENT_SOURCE_DIR}/prefetch/traces")
 spillway_test(prefetch_optimum_tests

@@ -18,10 +18,12 @@
 #include "prefetch/bounds/bounds.h"
 #include "prefetch/liveness.h"
 #include "prefetch/moves/offload_plan.h"
+#include "prefetch/moves/recomputation.h"
 #include "prefetch/moves/swap_planner.h"
 #include "prefetch/planner.h"
 #include "prefetch/planners/joint/decisions.h"
 #include "prefetch/planners/joint/neighbourhood.h"
+#include "prefetch/planners/joint/order_search.h"
 #include "prefetch/profile.h"
 #include "prefetch/simulate/simulate.h"
 #include "um/bytes.h"
@@ -420,6 +422,19 @@ std::optional<Plan> plan_unhindered(const Problem& problem) {
   return std::move(result->plan);
 }
 
+// Returns the shortest plan that moves nothing.
+std::variant<Plan, Infeasible> plan_without_any_move(const Problem& problem,
+                                                     std::span<const StartingStrategy> strategies) {
+  auto best = Portfolio{problem, strategies}.shorter(um::Nanoseconds::max());
+  const um::Nanoseconds limit = best ? best->makespan : um::Nanoseconds::max();
+  if (limit > fastest_step(problem.profile)) {
+    auto reordered = plan_reordered_without_moves(problem, limit);
+    if (reordered) best = std::move(reordered);
+  }
+  if (!best) return need_of(problem, runs_in_order(problem.graph));
+  return std::move(best->plan);
+}
+
 // Plans with the problem's budget and with smaller ones, which keep it, too. A search may be
 // luckier with less room, and more room must not make a step longer.
 class SmallerBudgets {
@@ -504,6 +519,7 @@ Portfolio::Portfolio(const Problem& problem, std::span<const StartingStrategy> s
 
 bool Portfolio::is_allowed(const Plan& plan) const {
   if (plan.residency != Residency::kPlanned) return false;
+  if (!problem_.may_move && moves_anything(plan)) return false;
   if (problem_.whole_blocks && !moves_whole_blocks(plan, problem_.graph)) return false;
   return problem_.may_recompute || std::ranges::none_of(plan.runs, &TaskRun::is_recomputation);
 }
@@ -556,8 +572,13 @@ std::optional<EvaluatedPlan> joint_search(const Problem& problem, const SearchLi
 std::variant<Plan, Infeasible> plan_joint(const Problem& problem,
                                           std::span<const StartingStrategy> strategies) {
   if (std::optional<Plan> unhindered = plan_unhindered(problem)) return std::move(*unhindered);
+  if (!problem.may_move) return plan_without_any_move(problem, strategies);
   auto best = SmallerBudgets{problem, strategies}.best();
   if (!best) return infeasible(problem);
+  if (may_pay_to_reorder(problem, best->makespan)) {
+    auto reordered = plan_reordered(problem, best->makespan, limits_for(problem).evaluations / 2);
+    if (reordered) best = std::move(reordered);
+  }
   return std::move(best->plan);
 }
 

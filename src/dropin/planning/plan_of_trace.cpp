@@ -101,7 +101,8 @@ json plan_trace(const std::string& trace, const PlanOfTraceRequest& request) {
                                   .page = page,
                                   .chunk = prefetch::chunk_for(request.link),
                                   .whole_blocks = !request.in_parts,
-                                  .may_recompute = request.may_recompute};
+                                  .may_recompute = request.may_recompute,
+                                  .may_reorder = false};  // the caller runs its own order
   const prefetch::Planner& planner = prefetch::find_planner(request.planner);
   if (*request.budget < need.smallest) {
     answer["refused"] =

@@ -1,0 +1,163 @@
+#include "prefetch/planners/joint/order_search.h"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "prefetch/block_sizes.h"
+#include "prefetch/bounds/any_order.h"
+#include "prefetch/moves/algorithm_choice.h"
+#include "prefetch/moves/recomputation.h"
+#include "prefetch/planners/joint/joint_search.h"
+#include "prefetch/planners/joint/sequence_search.h"
+#include "prefetch/planners/joint/unrolled_step.h"
+#include "prefetch/planners/joint/value_graph.h"
+#include "um/bytes.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using um::Nanoseconds;
+using Runs = std::vector<TaskRun>;
+
+// In tasks: no order is searched for longer steps.
+constexpr std::size_t kMostTasks = 5000;
+
+bool may_reorder(const Problem& problem) {
+  return problem.may_reorder && problem.graph.exchanges.empty() &&
+         problem.graph.far_updates.empty() && problem.graph.tasks.size() > 1 &&
+         problem.graph.tasks.size() <= kMostTasks;
+}
+
+// Returns a number of changes: `most` for large steps, fewer for small ones, which need less.
+std::size_t changes_for(const ValueGraph& graph, std::size_t for_each_pair, std::size_t most) {
+  return std::min(most, for_each_pair * graph.count() * graph.count());
+}
+
+Runs without_reruns(Runs runs) {
+  std::erase_if(runs, [](const TaskRun& run) { return run.is_recomputation; });
+  return runs;
+}
+
+// A sequence, and the makespan of its plan.
+struct Judged {
+  Runs runs;
+  Nanoseconds makespan = Nanoseconds::max();
+};
+
+std::vector<SequenceGoal> goals_of(const Problem& problem, const ValueGraph& graph,
+                                   const Runs& given) {
+  const um::Bytes need = need_of(problem, given).smallest_budget;
+  const auto excess = static_cast<double>(um::saturating_difference(need, problem.budget).count());
+  std::vector<SequenceGoal> goals;
+  for (const double more : {0.0, 0.25, 0.5}) {
+    goals.push_back({.pool = graph.pool + static_cast<std::int64_t>(excess * more),
+                     .may_recompute = problem.may_recompute});
+  }
+  const LinkProfile& link = problem.profile.link;
+  for (const double speed : {1.0, 0.7}) {
+    goals.push_back({.pool = graph.pool,
+                     .out = link.offload.bytes_per_second() * speed,
+                     .in = link.prefetch.bytes_per_second() * speed,
+                     .may_recompute = problem.may_recompute});
+  }
+  return goals;
+}
+
+// Returns the found sequences, and each without its reruns, judged; the given order is none.
+std::vector<Judged> judged_sequences(const Problem& problem, const Runs& given) {
+  const ValueGraph graph{problem, given};
+  if (graph.pool < 0) return {};
+  const std::vector<SequenceGoal> goals = goals_of(problem, graph, given);
+  std::vector<Judged> judged(2 * goals.size());
+  const OffloadPlanner planner{problem};
+  tbb::parallel_for(std::size_t{0}, goals.size(), [&](std::size_t i) {
+    auto found = search_sequence(graph, goals[i], {.changes = changes_for(graph, 20, 300'000)});
+    if (!found) return;
+    judged[2 * i].runs = *found;
+    judged[2 * i + 1].runs = without_reruns(std::move(*found));
+    for (Judged& each : std::span{judged}.subspan(2 * i, 2)) {
+      if (each.runs == given) continue;
+      const auto plan = planner.plan(each.runs);
+      if (plan) each.makespan = plan->makespan;
+    }
+  });
+  std::erase_if(judged, [](const Judged& each) { return each.makespan == Nanoseconds::max(); });
+  std::ranges::stable_sort(judged, {}, &Judged::makespan);
+  return judged;
+}
+
+// Returns the best plan that begins with `runs`; nullopt if none is below `limit`.
+std::optional<EvaluatedPlan> joint_from(const Problem& problem, const Runs& runs, Nanoseconds limit,
+                                        int evaluations) {
+  const UnrolledStep unrolled{problem, runs};
+  const Problem beginning = unrolled.problem();
+  SearchLimits limits = limits_for(beginning);
+  limits.evaluations = std::min(limits.evaluations, evaluations);
+  const auto found = joint_search(beginning, limits);
+  if (!found || found->makespan >= limit) return std::nullopt;
+  auto rolled_up = evaluated(problem, unrolled.rolled_up(found->plan));
+  if (!rolled_up) {  // the same runs with moves of their own
+    Runs again = unrolled.rolled_up(found->plan).runs;
+    auto planned = OffloadPlanner{problem}.plan(std::move(again));
+    if (planned) rolled_up = evaluated(problem, std::move(planned->plan));
+  }
+  if (!rolled_up || rolled_up->makespan >= limit) return std::nullopt;
+  return rolled_up;
+}
+
+}  // namespace
+
+bool may_pay_to_reorder(const Problem& problem, Nanoseconds makespan) {
+  constexpr double kNear = 1.01;
+  if (!may_reorder(problem)) return false;
+  const double bound = um::to_double(any_order_bound(problem));
+  if (um::to_double(makespan) <= kNear * bound) return false;
+  return problem.may_recompute ||
+         ValueGraph{problem, runs_in_order(problem.graph)}.has_other_orders();
+}
+
+std::optional<EvaluatedPlan> plan_reordered(const Problem& problem, Nanoseconds limit,
+                                            int evaluations) {
+  const std::vector<Judged> judged = judged_sequences(problem, fastest_that_fit(problem));
+  const auto reruns = [](const Judged& each) {
+    return std::ranges::any_of(each.runs, &TaskRun::is_recomputation);
+  };
+  std::optional<EvaluatedPlan> best;
+  for (const bool with_reruns : {true, false}) {
+    const auto first = std::ranges::find(judged, with_reruns, reruns);
+    if (first == judged.end()) continue;
+    auto found = joint_from(problem, first->runs, best ? best->makespan : limit, evaluations);
+    if (found) best = std::move(found);
+  }
+  return best;
+}
+
+std::optional<EvaluatedPlan> plan_reordered_without_moves(const Problem& problem,
+                                                          Nanoseconds limit) {
+  if (!may_reorder(problem)) return std::nullopt;
+  Runs given = runs_in_order(problem.graph);  // first algorithms take least room
+  const ValueGraph graph{problem, given};
+  if (graph.pool < 0) return std::nullopt;
+  const SequenceGoal goal{.pool = graph.pool, .may_recompute = problem.may_recompute};
+  // Single searches end in local optima of different worth.
+  constexpr std::size_t kStarts = 7;
+  std::vector<std::optional<EvaluatedPlan>> found(kStarts);
+  tbb::parallel_for(std::size_t{0}, kStarts, [&](std::size_t i) {
+    const auto runs =
+        search_sequence(graph, goal, {.changes = changes_for(graph, 100, 1'000'000), .seed = i});
+    if (runs) found[i] = evaluated(problem, plan_without_moves(problem, *runs));
+  });
+  std::optional<EvaluatedPlan> best;
+  for (std::optional<EvaluatedPlan>& each : found) {
+    if (!each || each->makespan >= (best ? best->makespan : limit)) continue;
+    best = std::move(each);
+  }
+  return best;
+}
+
+}  // namespace spillway::prefetch

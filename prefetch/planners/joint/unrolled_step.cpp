@@ -1,0 +1,88 @@
+#include "prefetch/planners/joint/unrolled_step.h"
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "prefetch/block_sizes.h"
+
+namespace spillway::prefetch {
+namespace {
+
+constexpr std::uint32_t kEachAlgorithm = ~0U;  // algorithms
+
+}  // namespace
+
+UnrolledStep::UnrolledStep(const Problem& problem, std::vector<TaskRun> runs)
+    : problem_{problem}, runs_{std::move(runs)} {
+  graph_.data = problem.graph.data;
+  profile_ = problem.profile;
+  profile_.durations.clear();
+  for (std::size_t i = 0; i < graph_.data.size(); ++i) origins_.push_back(DataId(i));
+  const BlockSizes block_sizes{problem.graph, problem.page};
+  std::vector<std::uint32_t> count(problem.graph.tasks.size(), 0);
+  for (const TaskRun& run : runs_) ++count[static_cast<std::size_t>(run.task)];
+  std::vector<DataId> now = origins_;  // by block of the problem: the one that holds its content
+  for (const TaskRun& run : runs_) {
+    Task task = problem.graph[run.task];
+    for (DataId& id : task.reads) id = now[static_cast<std::size_t>(id)];
+    for (DataId& id : task.writes) {
+      if (run.is_recomputation && block_sizes.is_movable(id)) {
+        add_block_again(id);
+        now[static_cast<std::size_t>(id)] = DataId(graph_.data.size() - 1);
+      }
+      id = now[static_cast<std::size_t>(id)];
+    }
+    std::vector<um::Nanoseconds> durations =
+        problem.profile.durations[static_cast<std::size_t>(run.task)];
+    algorithms_.push_back(kEachAlgorithm);
+    if (count[static_cast<std::size_t>(run.task)] > 1) {
+      algorithms_.back() = run.algorithm;
+      task.algorithms = {task.algorithms[run.algorithm]};
+      durations = {durations[run.algorithm]};
+    }
+    if (run.is_recomputation) {
+      task.updates_once.clear();
+      task.name += " again " + std::to_string(graph_.tasks.size());
+    }
+    graph_.add(std::move(task));
+    profile_.durations.push_back(std::move(durations));
+  }
+  profile_.graph = fingerprint(graph_);
+}
+
+void UnrolledStep::add_block_again(DataId id) {
+  DataBlock block = problem_.graph[id];
+  block.name += " again " + std::to_string(graph_.data.size());
+  graph_.add(std::move(block));
+  origins_.push_back(id);
+}
+
+Problem UnrolledStep::problem() const {
+  return {.graph = graph_,
+          .profile = profile_,
+          .budget = problem_.budget,
+          .page = problem_.page,
+          .chunk = problem_.chunk,
+          .whole_blocks = problem_.whole_blocks,
+          .may_recompute = problem_.may_recompute,
+          .may_reorder = false,
+          .may_move = problem_.may_move};
+}
+
+Plan UnrolledStep::rolled_up(const Plan& unrolled) const {
+  Plan plan = unrolled;
+  plan.graph = problem_.profile.graph;
+  for (TaskRun& run : plan.runs) {
+    const auto index = static_cast<std::size_t>(run.task);
+    run.task = runs_[index].task;
+    run.is_recomputation = run.is_recomputation || runs_[index].is_recomputation;
+    if (algorithms_[index] != kEachAlgorithm) run.algorithm = algorithms_[index];
+  }
+  for (auto* const moves : {&plan.offloads, &plan.prefetches}) {
+    for (Move& move : *moves) move.data = origins_[static_cast<std::size_t>(move.data)];
+  }
+  return plan;
+}
+
+}  // namespace spillway::prefetch
