@@ -34,8 +34,8 @@ bool may_reorder(const Problem& problem) {
 }
 
 // Returns a number of changes: `most` for large steps, fewer for small ones, which need less.
-std::size_t changes_for(const ValueGraph& graph, std::size_t for_each_pair, std::size_t most) {
-  return std::min(most, for_each_pair * graph.count() * graph.count());
+std::size_t changes_for(std::size_t tasks, std::size_t for_each_pair, std::size_t most) {
+  return std::min(most, for_each_pair * tasks * tasks);
 }
 
 Runs without_reruns(Runs runs) {
@@ -68,28 +68,57 @@ std::vector<SequenceGoal> goals_of(const Problem& problem, const ValueGraph& gra
   return goals;
 }
 
-// Returns the found sequences, and each without its reruns, judged; the given order is none.
-std::vector<Judged> judged_sequences(const Problem& problem, const Runs& given) {
-  const ValueGraph graph{problem, given};
-  if (graph.pool < 0) return {};
-  const std::vector<SequenceGoal> goals = goals_of(problem, graph, given);
-  std::vector<Judged> judged(2 * goals.size());
-  const OffloadPlanner planner{problem};
-  tbb::parallel_for(std::size_t{0}, goals.size(), [&](std::size_t i) {
-    auto found = search_sequence(graph, goals[i], {.changes = changes_for(graph, 20, 300'000)});
-    if (!found) return;
-    judged[2 * i].runs = *found;
-    judged[2 * i + 1].runs = without_reruns(std::move(*found));
-    for (Judged& each : std::span{judged}.subspan(2 * i, 2)) {
-      if (each.runs == given) continue;
-      const auto plan = planner.plan(each.runs);
-      if (plan) each.makespan = plan->makespan;
-    }
-  });
-  std::erase_if(judged, [](const Judged& each) { return each.makespan == Nanoseconds::max(); });
-  std::ranges::stable_sort(judged, {}, &Judged::makespan);
-  return judged;
+bool has_reruns(const Judged& judged) {
+  return std::ranges::any_of(judged.runs, &TaskRun::is_recomputation);
 }
+
+// Searches for sequences, and judges each by its plan, as it is and without its reruns.
+class SequenceJudge {
+ public:
+  // `limit`: the makespan of a known plan.
+  SequenceJudge(const Problem& problem, Nanoseconds limit)
+      : given_{fastest_that_fit(problem)},
+        graph_{problem, given_},
+        goals_{goals_of(problem, graph_, given_)},
+        planner_{problem},
+        limit_{limit} {
+    if (const auto plan = planner_.plan(given_)) as_given_ = plan->makespan;
+  }
+
+  // Returns orders with shorter plans than the given order's, and sequences with reruns whose plans
+  // are at most `longer` times the known one; the shortest first.
+  [[nodiscard]] std::vector<Judged> promising(std::size_t changes, double longer) const {
+    if (graph_.pool < 0) return {};
+    std::vector<Judged> judged(2 * goals_.size());
+    tbb::parallel_for(std::size_t{0}, goals_.size(), [&](std::size_t i) {
+      auto found = search_sequence(graph_, goals_[i], {.changes = changes});
+      if (!found) return;
+      judged[2 * i].runs = *found;
+      judged[2 * i + 1].runs = without_reruns(std::move(*found));
+      for (const std::size_t j : {2 * i, 2 * i + 1}) {
+        const auto plan = planner_.plan(judged[j].runs);
+        if (plan) judged[j].makespan = plan->makespan;
+      }
+    });
+    const auto limit = um::to_double(limit_) * longer;
+    std::erase_if(judged, [&](const Judged& each) {
+      if (each.makespan == Nanoseconds::max()) return true;
+      return has_reruns(each) ? um::to_double(each.makespan) >= limit : each.makespan >= as_given_;
+    });
+    std::ranges::stable_sort(judged, {}, &Judged::makespan);
+    return judged;
+  }
+
+  [[nodiscard]] std::size_t count() const { return graph_.count(); }
+
+ private:
+  Runs given_;
+  ValueGraph graph_;
+  std::vector<SequenceGoal> goals_;
+  OffloadPlanner planner_;
+  Nanoseconds limit_;
+  Nanoseconds as_given_ = Nanoseconds::max();
+};
 
 // Returns the best plan that begins with `runs`; nullopt if none is below `limit`.
 std::optional<EvaluatedPlan> joint_from(const Problem& problem, const Runs& runs, Nanoseconds limit,
@@ -123,13 +152,16 @@ bool may_pay_to_reorder(const Problem& problem, Nanoseconds makespan) {
 
 std::optional<EvaluatedPlan> plan_reordered(const Problem& problem, Nanoseconds limit,
                                             int evaluations) {
-  const std::vector<Judged> judged = judged_sequences(problem, fastest_that_fit(problem));
-  const auto reruns = [](const Judged& each) {
-    return std::ranges::any_of(each.runs, &TaskRun::is_recomputation);
-  };
+  constexpr std::size_t kFirst = 8;  // the part of the search that decides whether to go on
+  constexpr double kNear = 1.02;     // after that part
+  constexpr double kLast = 1.1;
+  const SequenceJudge judge{problem, limit};
+  const std::size_t changes = changes_for(judge.count(), 20, 300'000);
+  if (judge.promising(changes / kFirst, kNear).empty()) return std::nullopt;
+  const std::vector<Judged> judged = judge.promising(changes, kLast);
   std::optional<EvaluatedPlan> best;
   for (const bool with_reruns : {true, false}) {
-    const auto first = std::ranges::find(judged, with_reruns, reruns);
+    const auto first = std::ranges::find(judged, with_reruns, has_reruns);
     if (first == judged.end()) continue;
     auto found = joint_from(problem, first->runs, best ? best->makespan : limit, evaluations);
     if (found) best = std::move(found);
@@ -148,8 +180,8 @@ std::optional<EvaluatedPlan> plan_reordered_without_moves(const Problem& problem
   constexpr std::size_t kStarts = 7;
   std::vector<std::optional<EvaluatedPlan>> found(kStarts);
   tbb::parallel_for(std::size_t{0}, kStarts, [&](std::size_t i) {
-    const auto runs =
-        search_sequence(graph, goal, {.changes = changes_for(graph, 100, 1'000'000), .seed = i});
+    const auto runs = search_sequence(
+        graph, goal, {.changes = changes_for(graph.count(), 100, 1'000'000), .seed = i});
     if (runs) found[i] = evaluated(problem, plan_without_moves(problem, *runs));
   });
   std::optional<EvaluatedPlan> best;
