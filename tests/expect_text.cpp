@@ -92,7 +92,7 @@ void expect_text(const std::string& path, const std::string& section, const std:
   ASSERT_EQ(("\n" + actual).find("\n" + kMark), std::string::npos)
       << path << ", " << section << ": a line begins a section in " << actual;
   const std::filesystem::path file = golden_file(path);
-  Sections sections = sections_of(std::ifstream{file, std::ios::binary});
+  Sections sections = golden_sections(path);
   const auto expected = sections.find(section);
   if (expected != sections.end() && expected->second == actual) return;
   if (is_update()) {
@@ -106,9 +106,13 @@ void expect_text(const std::string& path, const std::string& section, const std:
                 << "SPILLWAY_UPDATE=1 in the environment of this test writes the section anew.";
 }
 
+Sections golden_sections(const std::string& path) {
+  return sections_of(std::ifstream{golden_file(path), std::ios::binary});
+}
+
 void expect_only_sections(const std::string& path, const std::set<std::string>& sections) {
   const std::filesystem::path file = golden_file(path);
-  Sections left = sections_of(std::ifstream{file, std::ios::binary});
+  Sections left = golden_sections(path);
   const auto stale = [&sections](const auto& each) { return !sections.contains(each.first); };
   if (is_update()) {
     if (std::erase_if(left, stale) > 0) write(file, left);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 
@@ -11,6 +12,9 @@ namespace spillway::test {
 ///
 /// Requires: `actual` ends with a newline, and none of its lines begins a section.
 void expect_text(const std::string& path, const std::string& section, const std::string& actual);
+
+/// Returns the text of each section of the golden file at `path`, by its name.
+[[nodiscard]] std::map<std::string, std::string> golden_sections(const std::string& path);
 
 /// Fails the test for each section of the file that is not one of `sections`. With
 /// SPILLWAY_UPDATE=1 in the environment, removes it.

@@ -46,25 +46,6 @@ class BadPlan : public testing::Test {
 
 TEST_F(BadPlan, IsNotWhatTheseTestsStartFrom) { succeed(training()); }
 
-TEST_F(BadPlan, OfAnotherNetworkOrBatchIsRefused) {
-  const std::vector<std::string> words{"plan.json", "belongs to another step or machine",
-                                       "--net, --batch"};
-  expect_refused(1, {"train --net lenet --batch 4 --plan", path()}, words);
-  expect_refused(1, {"train --net resnet18 --batch 8 --image-size 32 --plan", path()}, words);
-}
-
-TEST_F(BadPlan, WithPartsOfBlocksCannotMoveByExplicitCopies) {
-  succeed(
-      {"plan --net lenet --batch 8 --budget min+40% --state near --recompute off --out", path()});
-  expect_refused(1, training("--memory copy"),
-                 {"plan.json", "parts of blocks", "plan --memory copy"});
-}
-
-TEST_F(BadPlan, MadeForALargerBudgetIsRefused) {
-  succeed({"plan --net lenet --batch 8 --state near --out", path()});
-  expect_refused(1, training("--budget min"), {"plan.json", "made for a budget of"});
-}
-
 TEST_F(BadPlan, ThatForgetsSomethingIsRefusedByTheVerifier) {
   const std::vector<std::function<void(json&)>> tamperings{
       [](json& plan) {
@@ -102,34 +83,14 @@ TEST_F(BadPlan, SaysWhichMemberIsWrong) {
   expect_refused_when([](json& plan) { plan["page_bytes"] = 8192; }, {"plan.json", "page"});
 }
 
-TEST_F(BadPlan, ThatIsNoJsonOrNotThereIsRefused) {
-  std::ofstream{path()} << "{\"format\":";
-  expect_refused(1, training(), {"plan.json: not JSON"});
-  expect_refused(1, small_training({"--plan", folder_.file("none")}), {"cannot read", "none"});
-  expect_refused(1, small_training({"--plan", folder_.path().string()}), {"cannot read"});
-}
-
-class BadProfile : public testing::Test {
- protected:
-  BadProfile() { succeed({"profile --net lenet --batch 8 --out", path()}); }
-
-  [[nodiscard]] std::string path() const { return folder_.file("profile.json"); }
-
-  TemporaryFolder folder_;
-};
-
-TEST_F(BadProfile, OfAnotherNetworkOrBatchIsRefused) {
-  for (const char* net : {"resnet18 --batch 8 --image-size 32", "lenet --batch 4"}) {
-    expect_refused(1, {"train --net", net, "--steps 1 --profile", path()},
-                   {"profile.json: graph belongs to another step", "--net, --batch"});
-  }
-}
-
-TEST_F(BadProfile, SaysWhichMemberIsWrong) {
-  json profile = json::parse(std::ifstream{path()});
+TEST(BadProfile, SaysWhichMemberIsWrong) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("profile.json");
+  succeed({"profile --net lenet --batch 8 --out", path});
+  json profile = json::parse(std::ifstream{path});
   profile["tasks"][1]["duration_ns"] = json::object();
-  std::ofstream{path()} << profile;
-  expect_refused(1, small_training({"--profile", path()}),
+  std::ofstream{path} << profile;
+  expect_refused(1, small_training({"--profile", path}),
                  {"profile.json: tasks[1].duration_ns.direct is missing"});
 }
 
@@ -141,18 +102,6 @@ TEST(ModelProfile, IsTheSameEachTimeAndTrains) {
   const json first = json::parse(std::ifstream{folder.file("first")});
   EXPECT_EQ(first, json::parse(std::ifstream{folder.file("second")}));
   succeed(small_training({"--profile", folder.file("first")}));
-}
-
-TEST(ModelProfile, ExcludesWhatOnlyAMeasurementNeeds) {
-  for (const char* flag : {"--budget min", "--memory copy", "--far ram", "--link-latency 1us"}) {
-    expect_refused(2, {"profile --net lenet --batch 8 --out - --machine v100", flag},
-                   {"--machine", std::string{flag}.substr(0, std::string{flag}.find(' '))});
-  }
-}
-
-TEST_F(BadProfile, ExcludesAMachine) {
-  expect_refused(2, {"plan --net lenet --batch 8 --profile", path(), "--machine v100"},
-                 {"--machine", "--profile"});
 }
 
 }  // namespace

@@ -3,10 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -48,7 +45,6 @@ TEST_F(Evaluated, TextHasItsPerplexity) {
        checkpoint()}));
   const json result = json_of({"evaluate", checkpoint(), "--threads 1 --json -"});
   EXPECT_EQ(result.value("perplexity", 0.0), summary.value("perplexity", 1.0));
-  expect_refused(test::kFailure, {"predict", checkpoint()}, {"which class", "gpt:1,1,8,8"});
 }
 
 // Counts all images of the split, in the ten rows of their labels.
@@ -95,37 +91,13 @@ TEST_F(Evaluated, TheBestCheckpointIsFound) {
   EXPECT_EQ(json_of({"evaluate", checkpoint(), "--json -"}).value("step", 0), 3);
 }
 
-// Refused before any computation.
-TEST_F(Evaluated, FlagsOfEvaluationsNeedOne) {
-  for (const char* flag : {"--keep-best", "--early-stop 2", "--confusion -"}) {
-    const Arguments training{"train --net lenet --batch 16 --steps 3 --checkpoint", checkpoint(),
-                             flag};
-    expect_refused(test::kBadUsage, {training, "--eval-every 0"}, {"--eval-every 0 turns off"});
-    expect_refused(test::kFailure, training,
-                   {"of evaluations, and there is none", "ends after 3 steps", "--eval-every N"});
-  }
-  EXPECT_FALSE(std::filesystem::exists(checkpoint()));
-}
-
 TEST_F(Evaluated, AConfusionMatrixIsOfImagesWithOneLabel) {
   const Arguments text = "--net gpt:1,1,8,8 --vocabulary 32 --batch 16 --steps 1 --eval-every 1";
-  expect_refused(test::kFailure, {"train", text, "--confusion -"},
-                 {"--confusion is of images with one label each", "gpt:1,1,8,8"});
   static_cast<void>(run_spillway({"train", text, "--checkpoint", checkpoint()}));
   const std::string sentence = expect_refused(
       test::kFailure, {"evaluate", checkpoint(), "--confusion -"}, {"--confusion is of images"});
   EXPECT_EQ(run_spillway({"evaluate", checkpoint(), "--confusion -"}).errors, sentence)
       << "at once, before tasks are measured";
-}
-
-TEST_F(Evaluated, RefusalsSayWhatIsMissing) {
-  expect_refused(test::kFailure, {"evaluate", folder_.file("none")}, {"no checkpoint in"});
-  static_cast<void>(train("--steps 1 --eval-every 0"));
-  expect_refused(test::kFailure, {"evaluate", checkpoint(), "--best"},
-                 {"never evaluated", "--best"});
-  expect_refused(test::kFailure, {"evaluate", checkpoint(), "--budget 1KiB"}, {"smallest"});
-  expect_refused(test::kBadUsage, {"evaluate", checkpoint(), "--split validation"},
-                 {"--split", "test", "train"});
 }
 
 // A network that was trained on a tree of cats and dogs.
@@ -197,38 +169,6 @@ TEST_F(PredictedFiles, ThatCannotBeReadAreNamedAndTheOthersTold) {
   EXPECT_EQ(none.exit_code, kFailure);
   EXPECT_EQ(json::parse(none.output).at("items").size(), 0U);
   expect_parts(none.errors, {"1 of 1 file cannot be read as images\n"});
-}
-
-TEST_F(PredictedFiles, AreRefusedWhereTheyAreNotThereOrNotAskedFor) {
-  train();
-  expect_refused(kFailure, predict({tree_.file("none.jpg")}), {"none.jpg", "No such file"});
-  TemporaryFolder empty;
-  expect_refused(kFailure, predict({empty.path().string()}), {"there is no .jpg"});
-  expect_refused(kFailure, predict(Arguments{"/dev/null"}), {"neither a file nor a folder"});
-  for (const std::string flag : {"--data synthetic", "--split train", "--count 3"}) {
-    expect_refused(kBadUsage, predict({tree_.file("val"), Arguments{flag.c_str()}}),
-                   {flag.substr(0, flag.find(' ')), "is about a data set"});
-  }
-}
-
-TEST_F(PredictedFiles, AreOfTrainingsOnImages) {
-  succeed({"train --net lenet --batch 2 --steps 1 --eval-every 0 --checkpoint", checkpoint()});
-  expect_refused(kFailure, predict(tree_.file("val")),
-                 {"was trained on synthetic", "--data images:DIR"});
-}
-
-// The class numbers would have other meanings.
-TEST_F(PredictedFiles, AreNotJudgedByOtherClasses) {
-  train();
-  ImageTree other;
-  other.add("train/bird/1.jpg", golden_image("usual.jpg"));
-  other.remove("train/cat");
-  other.remove("val/cat");
-  expect_refused(kFailure, {"evaluate", checkpoint(), "--data", "images:" + other.path().string()},
-                 {"classes of images:" + other.path().string() + ", bird, dog,",
-                  "not those of the training, cat, dog"});
-  expect_refused(kFailure, predict({"--data", "images:" + other.path().string()}),
-                 {"not those of the training"});
 }
 
 }  // namespace

@@ -77,28 +77,13 @@ TEST_F(ImageTraining, MixesTheSameWithAnyNumberOfThreadsAndGoesOnSo) {
   EXPECT_NE(begun.at("weights_sha256"), one.at("weights_sha256"));
   const json rest = summary({"--steps 6 --resume --checkpoint", checkpoint});
   EXPECT_EQ(rest.at("weights_sha256"), one.at("weights_sha256"));
-  for (const std::string flag : {"--mixup 0", "--cutmix 0.5"}) {
-    expect_refused(
-        kFailure,
-        training({"--steps 9 --resume --checkpoint", checkpoint, Arguments{flag.c_str()}}),
-        {"with another " + flag.substr(0, flag.find(' ')), "which cannot change"});
-  }
 }
 
-TEST_F(ImageTraining, MixesImagesOfAnyDataSetButNoTexts) {
+TEST_F(ImageTraining, MixesImagesOfAnyDataSet) {
   const auto trained = [](const Arguments& more) {
     return summary_of(succeed({small_training("--device host --json -"), more}));
   };
   EXPECT_NE(trained("--mixup 1").at("weights_sha256"), trained({}).at("weights_sha256"));
-  expect_refused(kFailure, {"train --net gpt:1,2,8,8 --batch 2 --steps 1 --mixup 0.2"},
-                 {"mixup and CutMix are of images, but the network reads text"});
-  expect_refused(kFailure, {"train --net lenet --batch 1 --steps 1 --cutmix 1"},
-                 {"mix images of a batch", "larger --batch"});
-  const TemporaryFolder folder;
-  succeed({"plan --net lenet --batch 8 --out", folder.file("plan.json")});
-  expect_refused(kFailure,
-                 small_training({"--device host --mixup 1 --plan", folder.file("plan.json")}),
-                 {"belongs to another step", "--mixup, --cutmix"});
 }
 
 TEST_F(ImageTraining, KeepsTheNamesOfItsClasses) {
@@ -207,51 +192,11 @@ TEST_F(ImageTraining, NamesAllBrokenFilesBeforeItMeasures) {
   EXPECT_EQ(first.exit_code, 0) << "none of those that are read is broken: " << first.errors;
 }
 
-TEST_F(ImageTraining, IsJudgedWhereAllFilesOfTheSplitAreWhole) {
-  const TemporaryFolder folder;
-  succeed(training({"--steps 1 --checkpoint", folder.file("kept")}));
-  for (const char* const name : {"val/dog/8.jpg", "val/dog/9.jpg"}) {
-    tree_.add(name, FileContent{'N', 'o', 'n', 'e'});
-  }
-  expect_refused(kFailure, {"evaluate --device host", folder.file("kept")},
-                 {"2 files are broken: ", "/val/dog/8.jpg is", "/val/dog/9.jpg is"});
-  succeed({"evaluate --device host --split train", folder.file("kept")});
-}
-
 TEST_F(ImageTraining, EndsCleanlyWhenItIsInterrupted) {
   Program program{training("--epochs 100000 --loader-threads 8")};
   program.wait_for_lines(3);
   program.signal(SIGTERM);
   EXPECT_EQ(program.finish().exit_code, 128 + SIGTERM);
-}
-
-TEST_F(ImageTraining, RefusesWhatDoesNotFit) {
-  const std::string data = "images:" + tree_.path().string();
-  expect_refused(kFailure, small_training({"--data images:/nowhere"}), {"/nowhere"});
-  expect_refused(kFailure, {"train --net lenet --steps 1 --batch 9 --data", data},
-                 {"too few for a batch of 9"});
-  tree_.add("train/ant/1.jpg", golden_image("grey.jpg"));
-  expect_refused(kFailure, small_training({"--classes 2 --data", data}), {"--classes 3"});
-  expect_refused(kFailure, small_training({"--validation 20% --data", data}), {"--validation"});
-  expect_refused(kFailure, {"train --net gpt:1,2,8,8 --batch 2 --steps 1 --data", data},
-                 {"holds images"});
-  for (const std::string flag :
-       {"--augment none", "--crop-area 0.5", "--flip 0", "--erase 0.1", "--color-jitter 0.1",
-        "--hue 0.1", "--eval-crop 1", "--validation 5%", "--on-broken skip"}) {
-    expect_refused(kBadUsage, {"train --net lenet --batch 2 --steps 1", Arguments{flag.c_str()}},
-                   {"is for --data images:DIR"});
-  }
-  for (const std::string flag :
-       {"--flip 1.1",         "--flip nan",           "--augment other",
-        "--eval-crop 0",      "--eval-crop 1e-30",    "--validation 10",
-        "--validation 100%",  "--validation 0%",      "--on-broken go",
-        "--loader-threads 0", "--loader-threads 257", "--loader-threads 99999999999999999999",
-        "--crop-area -1",     "--hue 0.51",           "--hue -0.1",
-        "--mixup -0.1",       "--mixup nan",          "--mixup 1001",
-        "--mixup much",       "--cutmix -1",          "--cutmix inf"}) {
-    expect_refused(kBadUsage, {small_training({"--data", data}), Arguments{flag.c_str()}},
-                   {flag.substr(0, flag.find(' '))});
-  }
 }
 
 }  // namespace

@@ -203,43 +203,6 @@ TEST_F(NetworkFile, GoesOnFromItsCheckpoint) {
   EXPECT_EQ(summary_of(more).at("steps"), 3);
 }
 
-// Also refused if all tensors keep their shapes and all tasks their names.
-TEST_F(NetworkFile, DoesNotGoOnAfterItsLayersWereChanged) {
-  const std::string conv = "conv convolution channels=4 kernel=3\n";
-  write(conv + "drop dropout");
-  const Arguments saved = {"--checkpoint", folder_.file("saved")};
-  succeed(training(saved));
-  const std::string before = content_of(folder_.file("saved/checkpoint.json"));
-  Arguments more = training({saved, "--resume"});
-  *std::ranges::find(more, "2") = "3";  // steps
-  for (const std::string& changed :
-       {conv + "drop dropout probability=0.4", conv + "other dropout", conv + "relu relu",
-        std::string{"conv convolution channels=5 kernel=3\ndrop dropout"}}) {
-    write(changed);
-    expect_refused(kFailure, more, {"checkpoint.json: layers_sha256", "'mine", "changed since"});
-  }
-  EXPECT_EQ(content_of(folder_.file("saved/checkpoint.json")), before);
-  write("# as it was\n" + conv + "drop dropout conv probability=0.5");
-  EXPECT_EQ(summary_of(more).at("steps_run"), 1);
-}
-
-TEST_F(NetworkFile, ThatIsWrongIsRefusedWithItsLineAndLayer) {
-  write("conv convolution channels=4 kernel=13");
-  const std::vector<std::string> words{path() + ":6: layer conv", "does not fit"};
-  expect_refused(kFailure, training(), words);
-  for (const char* command : {"plan", "profile", "sweep"}) {
-    expect_refused(kFailure, {command, "--net", path(), "--batch 4"}, words);
-  }
-  expect_refused(kFailure, {"nets", path()}, words);
-  expect_refused(kFailure, {"nets", path(), "--dump"}, words);
-}
-
-TEST_F(NetworkFile, ThatIsNotThereOrAFolderIsRefused) {
-  expect_refused(kFailure, training(), {"cannot read " + path(), "No such file"});
-  expect_refused(kFailure, {"plan --net", folder_.path().string(), "--batch 4 --machine v100"},
-                 {"cannot read", folder_.path().string(), "folder"});
-}
-
 TEST(Dump, GoesToStandardOutputUnlessAFileIsNamed) {
   const TemporaryFolder folder;
   const Arguments dump = "nets resnet18 --classes 7 --image-size 64 --dump";
@@ -257,16 +220,6 @@ TEST(Dump, HasTheAuxiliaryHeads) {
   succeed({"nets googlenet --aux-heads --dump", file});
   EXPECT_EQ(succeed({"nets", file, "--json -"}).output,
             succeed("nets googlenet --aux-heads --json -").output);
-  expect_refused(kFailure, {"nets", file, "--aux-heads"}, {"from a file", "leave out --aux-heads"});
-  expect_refused(kFailure, "nets vgg16 --aux-heads --dump",
-                 {"vgg16 has no auxiliary heads", "googlenet"});
-}
-
-TEST(Dump, IsOfOneNetwork) {
-  expect_refused(kBadUsage, "nets --dump", {"--dump", "name"});
-  expect_refused(kBadUsage, "nets lenet --dump - --json -", {"--dump", "--json"});
-  expect_refused(kFailure, "nets lenet --dump /no-such-folder/lenet.net",
-                 {"/no-such-folder/lenet.net"});
 }
 
 }  // namespace

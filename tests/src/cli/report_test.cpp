@@ -36,14 +36,6 @@ class Report : public testing::Test {
     std::ifstream file{folder_.file(name)};
     return {std::istreambuf_iterator<char>{file}, {}};
   }
-  // Expects an error, and an old report to stay.
-  void expect_refused_and_old_kept(const std::vector<std::string>& words) const {
-    write("report.html", "old");
-    expect_refused(1, {"report", input_, "-o", page_}, words);
-    EXPECT_EQ(text_of("report.html"), "old");
-    EXPECT_FALSE(fs::exists(page_ + ".partial"));
-  }
-
   TemporaryFolder folder_;
   std::string input_ = folder_.file("in");
   std::string page_ = folder_.file("report.html");
@@ -76,38 +68,6 @@ TEST_F(Report, OfAFolderWithABadFileShowsTheRest) {
   expect_parts(page, {"joint takes 1.50\\u00d7 the resident step", "cut.json: not JSON"});
 }
 
-TEST_F(Report, OfBadFilesLeavesTheOldOne) {
-  fs::remove(folder_.file("in/train.json"));
-  write("in/bad.json", "{\"format\"");
-  expect_refused_and_old_kept({"none of the .json files can be shown", "bad.json", "not JSON"});
-  write("in/bad.json", R"({"format": "spillway-bench", "version": 7})");
-  expect_refused_and_old_kept({"bad.json", "version is 7"});
-  write("in/bad.json", R"({"traceEvents": 1})");
-  expect_refused_and_old_kept({"bad.json", "traceEvents is no array"});
-  fs::remove_all(input_);
-  expect_refused_and_old_kept({"cannot read", "No such file"});
-  fs::create_directory(input_);
-  expect_refused_and_old_kept({"there is no .json file in", "spillway bench"});
-}
-
-TEST_F(Report, OfABadFileThatIsNamedIsAnError) {
-  write("in/bad.json", "{\"format\"");
-  expect_refused(
-      1, {"report", folder_.file("in/train.json"), folder_.file("in/bad.json"), "-o", page_},
-      {"bad.json", "not JSON"});
-  EXPECT_FALSE(fs::exists(page_));
-}
-
-TEST_F(Report, WantsAPlaceItCanWrite) {
-  expect_refused(1, {"report", input_, "-o", folder_.file("nowhere/x.html")}, {"cannot write"});
-  expect_refused(1, {"report", input_, "-o", input_}, {"cannot write", "directory"});
-  expect_refused(1, {"report", input_, "-o /dev/null"}, {"/dev/null is no regular file"});
-  const std::string file = folder_.file("in/train.json");
-  expect_refused(1, {"report", file, "-o", file}, {"would replace", "which it reads"});
-  EXPECT_NE(text_of("in/train.json"), "");
-  expect_refused(1, {"report", input_, "-o", file}, {"no JSON", file});
-}
-
 TEST_F(Report, OfATrainingHasItsCurvesAndATableOfItsSteps) {
   const std::string run = folder_.file("run.json");
   succeed({"train --net lenet --batch 8 --steps 3 --eval-every 2 --json", run});
@@ -125,18 +85,6 @@ TEST_F(Report, OfATrainingHasItsCurvesAndATableOfItsSteps) {
   succeed({"report", run, "--csv", csv, "-o", page_});
   EXPECT_EQ(text_of("steps.csv"), table.output);
   EXPECT_TRUE(fs::exists(page_));
-}
-
-TEST_F(Report, HasNoTableOfStepsWithoutATraining) {
-  expect_refused(1, {"report", input_, "--csv -"}, {"spillway train --json FILE"});
-  const std::string file = folder_.file("in/train.json");
-  expect_refused(1, {"report", file, "--csv", file}, {"would replace", "--csv another name"});
-  expect_refused(kBadUsage, {"report", input_, "--csv - -o -"}, {"standard output"});
-}
-
-TEST_F(Report, WantsSomethingToRead) {
-  const Outcome outcome = run_spillway("report");
-  EXPECT_EQ(outcome.exit_code, 2);
 }
 
 TEST_F(Report, FollowsALinkToThePage) {

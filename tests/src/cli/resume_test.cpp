@@ -3,13 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "tests/src/cli/program.h"
 #include "tests/temporary_folder.h"
@@ -19,7 +17,6 @@ namespace {
 
 using nlohmann::json;
 using test::Arguments;
-using test::expect_refused;
 using test::run_spillway;
 using test::succeed;
 using test::TemporaryFolder;
@@ -140,10 +137,6 @@ TEST_F(Resumed, TrainingKeepsItsDropout) {
   };
   const std::string whole = train_gpt("--dropout 0.2 --steps 4");
   ASSERT_EQ(train_gpt(kept("--dropout 0.2 --steps 2")).size(), whole.size());
-  expect_refused(1,
-                 {"train --net gpt:1,2,16,8 --vocabulary 300 --batch 4",
-                  kept("--resume --steps 4 --dropout 0.1")},
-                 {"is of a training with --dropout 0.2, which cannot change; leave out --dropout"});
   EXPECT_EQ(train_gpt(kept("--resume --steps 4")), whole);
 }
 
@@ -171,23 +164,6 @@ TEST_F(Resumed, TrainingGoesOnInTheSameLog) {
   EXPECT_EQ(table.find(",1.5,"), std::string::npos) << "step 3 as it ran last: " << table;
   train_to("4");
   EXPECT_EQ(lines(), 8) << "nothing was left to train";
-}
-
-TEST_F(Resumed, TrainingGoesOnInNoOtherFile) {
-  static_cast<void>(train(kept("--steps 1")));
-  const std::string path = folder_.file("plan.json");
-  for (const std::string text : {"{\"runs\":[]}\n", "{\"runs\":[]}", "step 1", "{\"step\":1,"}) {
-    std::ofstream{path} << text;
-    expect_refused(1, {"train --net lenet --batch 8 --json", path, kept("--resume --steps 2")},
-                   {path + " is not the log of a training", "give --json another name"});
-    EXPECT_EQ(std::filesystem::file_size(path), text.size());
-  }
-}
-
-TEST_F(Resumed, TrainingIsNotThatOfAnotherOptimizer) {
-  static_cast<void>(train(kept("--optimizer adam --steps 1")));
-  expect_refused(1, {"train --net lenet --batch 8", kept("--resume --optimizer sgd")},
-                 {"the checkpoint is of a training with --optimizer adam; give that"});
 }
 
 TEST_F(Resumed, TrainingKeepsAPlanThatItWasGiven) {
@@ -311,42 +287,6 @@ TEST_F(Resumed, TrainingGoesOnFromTheCheckpointBeforeADamagedOneAndSaysSo) {
   EXPECT_EQ(hash(summary_of(outcome)), hash(whole));
 }
 
-// Works from another working folder and with moved data, but not with other data.
-TEST_F(Resumed, TrainingKnowsItsDataByTheirContent) {
-  const auto write = [&](const std::string& to, std::uint8_t shade) {
-    std::filesystem::create_directory(folder_.file(to));
-    for (const std::string split : {"train", "t10k"}) {
-      std::vector<std::uint8_t> images{0, 0, 8, 3, 0, 0, 0, 16, 0, 0, 0, 8, 0, 0, 0, 8};
-      for (int i = 0; i < 16 * 64; ++i) images.push_back(static_cast<std::uint8_t>(i * shade));
-      folder_.write(to + "/" + split + "-images-idx3-ubyte", images);
-      std::vector<std::uint8_t> labels{0, 0, 8, 1, 0, 0, 0, 16};
-      for (std::uint8_t i = 0; i < 16; ++i) labels.push_back(i % 10);
-      folder_.write(to + "/" + split + "-labels-idx1-ubyte", labels);
-    }
-    return "idx:" + folder_.file(to);
-  };
-  static_cast<void>(train(kept({"--steps 2 --data", write("here", 7)})));
-
-  const json resumed = train(kept({"--resume --steps 3 --data", write("there", 7)}));
-
-  EXPECT_EQ(resumed.value("steps_run", 0), 1);
-  expect_refused(
-      1, {"train --net lenet --batch 8", kept({"--resume --steps 4 --data", write("other", 9)})},
-      {"checkpoint.json: data is 'idx:", "differ from those of", "give the same data"});
-}
-
-TEST_F(Resumed, TrainingIsAskedForWhereAFolderHoldsACheckpoint) {
-  const Arguments lenet = "train --net lenet --batch 8";
-  static_cast<void>(train(kept("--steps 2")));
-  expect_refused(
-      1, {lenet, kept("--steps 2")},
-      {"there is a checkpoint of lenet 1x28x28, 10 classes in " + checkpoint(), "give --resume"});
-
-  const json resumed = train(kept("--resume --steps 3"));
-
-  EXPECT_EQ(resumed.value("steps_run", 0), 1);
-}
-
 // The same command is repeated, as a scheduler does.
 class Restarted : public Resumed {
  protected:
@@ -392,17 +332,6 @@ TEST_F(Restarted, TrainingGoesOnFromAFirstCheckpointThatIsThere) {
   EXPECT_EQ(train(kept("--resume --steps 6")).value("steps_run", 0), 4) << "as --resume alone";
 }
 
-TEST_F(Restarted, TrainingIsRefusedWhereEverythingIsDamaged) {
-  save_first();
-  std::ofstream{in_folder("checkpoint.json")} << "{}";
-  const Arguments again = {"train --net lenet --batch 8", kept("--resume auto --steps 6")};
-  EXPECT_EQ(run_spillway(again).exit_code, 0) << "where one is whole, it goes on from that";
-  for (const char* const name : {"checkpoint.json", "step-6.json", "step-2.json"}) {
-    std::ofstream{in_folder(name)} << "{}";
-  }
-  expect_refused(1, again, {"does not match its own digest", "begin anew in another"});
-}
-
 // Initialisation rules and weight files apply only to the first start.
 TEST_F(Restarted, TrainingMayBeToldHowItBegins) {
   const Arguments rule = "--init pytorch";
@@ -410,11 +339,6 @@ TEST_F(Restarted, TrainingMayBeToldHowItBegins) {
   ASSERT_NE(whole, whole_);
   static_cast<void>(train(kept({rule, "--resume auto --steps 2"})));
   EXPECT_EQ(hash(restart(rule)), whole);
-}
-
-TEST_F(Restarted, TrainingKnowsNoOtherWord) {
-  expect_refused(test::kBadUsage, {"train --net lenet --batch 8", kept("--resume maybe")},
-                 {"'maybe' does not say whether to go on", "--resume auto"});
 }
 
 }  // namespace

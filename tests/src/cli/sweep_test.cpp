@@ -102,14 +102,6 @@ TEST(SweepJson, IsOfThePrecisionThatTheMachinesComputeIn) {
   expect_parts(table.output, {"on h200 in bf16, link x1"});
 }
 
-TEST(Sweep, RefusesAPrecisionThatAMachineHasNoPeakIn) {
-  expect_refused(kFailure, sweep_lenet("--machines h200,v100 --precision bf16"),
-                 {"'v100' has no peak rate in bf16, only in fp32"});
-  expect_refused(kFailure, "plan --net lenet --batch 8 --precision tf32",
-                 {"'host' has no peak rate in tf32, only in fp32 and bf16"});
-  expect_refused(kBadUsage, sweep_lenet("--precision fp8"), {"--precision", "fp8"});
-}
-
 TEST(SweepTable, SaysWhichPlannersNeedMore) {
   const Outcome outcome = succeed(sweep_lenet("--budgets min --planners fractional,resident"));
   expect_parts(outcome.output, {"-: resident needs at least"});
@@ -191,40 +183,6 @@ TEST(SweepMemory, OfExplicitCopiesMovesWholeBlocks) {
   EXPECT_GT(offloaded("copy"), offloaded("managed")) << "parts of blocks are enough there";
 }
 
-TEST(BadSweep, IsOneSentence) {
-  expect_refused(kBadUsage, "sweep", {"needs --net"});
-  expect_refused(kBadUsage, "sweep --net lenet", {"needs --batch"});
-  expect_refused(kBadUsage, sweep_lenet("--budgets min,most"), {"'most' is no budget"});
-  expect_refused(kBadUsage, sweep_lenet("--budgets 12.5"), {"'12.5' is no budget"});
-  expect_refused(kBadUsage, sweep_lenet("--budgets 1x"), {"whole number from 2 to 1000"});
-  expect_refused(kBadUsage, sweep_lenet("--budgets 0"), {"whole number from 2 to 1000"});
-  for (const char* budgets : {"1", "1001", "12,min", "min,12", "12,12"}) {
-    expect_refused(kBadUsage, sweep_lenet({"--budgets", budgets}),
-                   {"has no unit", "whole number from 2 to 1000 alone"});
-  }
-  expect_refused(kBadUsage, sweep_lenet("--planners best"), {"no planner called 'best'"});
-  expect_refused(kBadUsage, sweep_lenet("--machines abacus"), {"no machine called 'abacus'"});
-  expect_refused(kBadUsage, sweep_lenet("--links x0"), {"'x0' is no factor"});
-  expect_refused(kBadUsage, sweep_lenet("--links fast"), {"'fast' is no factor"});
-  expect_refused(kBadUsage, sweep_lenet("--threads 0"), {"--threads"});
-  expect_refused(kBadUsage, sweep_lenet("--noise 100%"), {"'100%' is no noise"});
-  expect_refused(kBadUsage, sweep_lenet("--plot-of link"), {"--plot"});
-}
-
-TEST(BadSweep, NamesTheFileItCannotWrite) {
-  const TemporaryFolder folder;
-  expect_refused(kFailure, sweep_lenet({"--json", folder.file("no/such/folder.json")}),
-                 {"cannot write"});
-  expect_refused(kFailure, sweep_lenet({"--plot", folder.file("no/such/folder.png")}),
-                 {"cannot write"});
-}
-
-TEST(BadSweep, SaysWhatPicturesNeed) {
-  const TemporaryFolder folder;
-  expect_refused(kFailure, sweep_lenet({"--plot", folder.file("sweep.png")}),
-                 {"python3", "matplotlib", "tools/setup --plot"}, "PATH=" + folder.file("empty"));
-}
-
 // ---- plans from files
 
 TEST(SweepPlans, ComparesThePlanOfAFileWithPlanners) {
@@ -243,14 +201,6 @@ TEST(SweepPlans, ComparesThePlanOfAFileWithPlanners) {
   EXPECT_GT(points[3].at("offloaded_bytes"), 0);
 }
 
-TEST(SweepPlans, RefusesAPlanOfAnotherStep) {
-  const TemporaryFolder folder;
-  const std::string file = (folder.path() / "other.json").string();
-  succeed({"plan --net lenet --batch 32 --machine v100 --budget min+50% --out", file});
-  expect_refused(1, sweep_lenet({"--budgets 100% --planners capacity --plan", file}),
-                 {"other.json"});
-}
-
 TEST(SweepPlans, ReadsAPlanThatUpdatesOnTheFarSide) {
   const TemporaryFolder folder;
   const std::string file = (folder.path() / "far.json").string();
@@ -262,13 +212,6 @@ TEST(SweepPlans, ReadsAPlanThatUpdatesOnTheFarSide) {
   ASSERT_EQ(points.size(), 2U);
   EXPECT_EQ(points[1].at("planner"), "far.json");
   EXPECT_EQ(points[1].at("verified"), true);
-  expect_refused(1, sweep_lenet({"--budgets 100% --planners vdnn-all --plan", file}),
-                 {"vdnn-all plans no updates on the far side"});
-}
-
-TEST(SweepPlans, RefusesFarUpdatesOfStateThatIsNear) {
-  expect_refused(1, sweep_lenet({"--budgets 100% --planners capacity --update far --state near"}),
-                 {"leave out --state near, or --update far"});
 }
 
 // Budgets and ratios have the same base, wherever the state may be.

@@ -77,46 +77,11 @@ TEST_F(TextTraining, GoesOnAsIfItHadNotStopped) {
   EXPECT_EQ(hash({"--resume --checkpoint", checkpoint}), whole);
 }
 
-TEST_F(TextTraining, KnowsItsTextAgain) {
-  const std::string checkpoint = folder_.file("checkpoint");
-  static_cast<void>(succeed(training({"--checkpoint", checkpoint})));
-  write("a.txt", std::string(2000, 'x'));
-  expect_refused(1, training({"--resume --checkpoint", checkpoint}), {"data"});
-}
-
-TEST_F(TextTraining, RefusesFlagsOfImages) {
-  expect_refused(1, training("--image-size 8"), {"reads text", "--sequence-length"});
-  expect_refused(1, training("--classes 8"), {"reads text", "--vocabulary"});
-  expect_refused(1, small_training("--sequence-length 8"), {"reads images", "--image-size"});
-  expect_refused(1, small_training("--vocabulary 8"), {"reads images", "--classes"});
-  expect_refused(1, training("--sequence-length 33"), {"32 positions", "--sequence-length"});
-}
-
-TEST_F(TextTraining, RefusesDataOfAnotherKind) {
-  expect_refused(1, small_training("--data text:/x"), {"learns from images", "idx:DIR"});
-  expect_refused(1, small_training("--data tokens:/x"), {"learns from images", "idx:DIR"});
-  expect_refused(1, {"train --net gpt:1,2,16,32 --batch 4 --steps 1 --data idx:/x"},
-                 {"learns from text", "tokens:FILE"});
-}
-
-TEST_F(TextTraining, RefusesABrokenTextBeforeItStarts) {
-  expect_refused(1, training({"--tokenizer", folder_.path().string()}),
-                 {"no tokenizer", "encoder.json", "merges.txt"});
-  write("a.txt", "");
-  expect_refused(1, training(""), {"a.txt is empty"});
-  write("a.txt", std::string(65, 'x'));
-  expect_refused(1, training(""), {"65 tokens", "needs 66", "--sequence-length"});
-  write("a.txt", std::string(120, 'x'));
-  expect_refused(1, training(""), {"2 windows", "batch of 4", "--batch"});
-}
-
 TEST(NetsOfTexts, HaveTokensAndAVocabulary) {
   const json net =
       json_of("nets gpt:1,2,16,32 --sequence-length 8 --vocabulary 99 --json -").front();
   EXPECT_EQ(net.at("image"), "8 tokens");
   EXPECT_EQ(net.at("classes"), 99);
-  expect_refused(1, "nets gpt:1,2,16,32 --classes 8", {"reads text", "--vocabulary"});
-  expect_refused(1, "nets lenet --sequence-length 8", {"reads images", "--image-size"});
 }
 
 class FineTuning : public testing::Test {
@@ -146,8 +111,6 @@ class FineTuning : public testing::Test {
 
 TEST_F(FineTuning, DrawsAHeadOfAnotherSizeAnewAndKeepsTheRest) {
   const Arguments other = "--classes 3 --steps 0 --seed 5";
-  expect_refused(kFailure, training({other, golden_weights_}),
-                 {"fc.weight", "give --classes 5, or --new-head"});
   const Outcome tuned =
       succeed(training({other, golden_weights_, "--new-head --checkpoint", file("tuned")}));
   expect_parts(tuned.errors, {"layer fc is drawn anew: the file has none for 3 classes"});
@@ -166,7 +129,6 @@ TEST_F(FineTuning, TakesAHeadThatFits) {
   EXPECT_EQ(same.errors.find("drawn anew"), std::string::npos);
   succeed(training({"--steps 0", golden_weights_, "--checkpoint", file("whole")}));
   EXPECT_EQ(digest(file("same"), "fc.weight"), digest(file("whole"), "fc.weight"));
-  expect_refused(kBadUsage, training("--steps 0 --new-head"), {"--new-head", "needs --weights"});
 }
 
 // evaluate and export use the same numbers: averages, or weights with --raw-weights.
@@ -243,8 +205,6 @@ TEST_F(FineTuning, BeginsWithZeroGammaWhereAsked) {
   succeed(training({"--steps 0 --zero-gamma --checkpoint", file("zero")}));
   EXPECT_EQ(digest(file("zero"), "layer1.0.bn2.weight"), digest(file("zero"), "layer1.0.bn2.bias"));
   EXPECT_NE(digest(file("zero"), "layer1.0.bn1.weight"), digest(file("zero"), "layer1.0.bn1.bias"));
-  expect_refused(kFailure, small_training("--zero-gamma"), {"network lenet", "--zero-gamma"});
-  expect_refused(kBadUsage, training({"--zero-gamma", golden_weights_}), {"--zero-gamma"});
 }
 
 class Recipes : public testing::Test {
@@ -280,22 +240,6 @@ TEST_F(Recipes, MaySayWhetherToGoOn) {
     EXPECT_EQ(summary_of(run_spillway(training)).value("steps_run", 0), 2);
     EXPECT_EQ(run_spillway(training).exit_code, is_auto ? 0 : test::kFailure);
   }
-}
-
-TEST_F(Recipes, RefuseWhatTrainHasNot) {
-  const auto refused = [&](const std::string& text, const std::vector<std::string>& words) {
-    expect_refused(test::kFailure, {"train --recipe", recipe(text)}, words);
-  };
-  refused(R"({"optimiser": "sgd"})", {"no option 'optimiser'", "did you mean 'optimizer'?"});
-  refused(R"({"nesterov": 1})", {"'nesterov' is true or false"});
-  refused(R"({"lr": {}})", {"'lr' is a number, a text, or a list"});
-  refused(R"({"net": "lenet\u0000.net"})", {"'net' has a zero byte"});
-  refused("[]", {"no JSON object"});
-  refused("{", {"recipe.json"});
-  expect_refused(test::kFailure, "train --recipe fashion-mnits", {"did you mean 'fashion-mnist'?"});
-  expect_refused(test::kBadUsage,
-                 {"train --recipe", recipe(R"({"net": "lenet", "batch": 8, "lr": "much"})")},
-                 {"--lr"});
 }
 
 // A built-in recipe, with fewer steps.

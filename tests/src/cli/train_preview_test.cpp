@@ -67,7 +67,6 @@ TEST(RamOfTraining, TakesNoMoreNearMemoryThanItUses) {
 
 TEST(FarMemory, IsChosenByAutoAloneWhereItCanBe) {
   EXPECT_EQ(summary_of(small_training("--far auto --json -")).at("far"), "ram");
-  expect_refused(kBadUsage, "bench paging --far auto", {"'auto' is no far memory"});
 }
 
 // ---- Times that are kept
@@ -156,10 +155,8 @@ TEST_F(KeptTimes, AreShownAndCleared) {
   const json entry = kept().at("profiles")[0];
   EXPECT_EQ(entry.at("title"), "lenet at batch 8");
   EXPECT_GT(entry.at("bytes"), 0);
-  expect_refused(kFailure, "cache --json x.json clear", {"leave out --json"}, environment());
   expect_parts(succeed("cache clear", environment()).output, {"removed the times of 1 step"});
   EXPECT_EQ(kept().at("profiles").size(), 0U);
-  expect_refused(kFailure, "cache", {"nothing is kept", "SPILLWAY_CACHE"}, "SPILLWAY_CACHE=off");
 }
 
 TEST_F(KeptTimes, ThatCannotBeKeptEndNothing) {
@@ -224,11 +221,6 @@ TEST(DryRun, LeavesACheckpointAsItIs) {
   EXPECT_FALSE(fs::exists(folder.file("log")));
 }
 
-TEST(DryRun, RefusesWhatATrainingRefuses) {
-  expect_refused(kFailure, small_training("--budget 10KiB --dry-run"), {"too small", "smallest"});
-  expect_refused(kFailure, small_training("--data idx:/nowhere --dry-run"), {"/nowhere"});
-}
-
 // ---- TensorBoard
 
 TEST(TensorBoard, HasTheNumbersOfStepsAndEvaluations) {
@@ -243,13 +235,6 @@ TEST(TensorBoard, HasTheNumbersOfStepsAndEvaluations) {
   expect_parts(text, {"brain.Event:2", "loss", "accuracy", "learning_rate", "step/seconds",
                       "step/images_per_second", "memory/near_peak_bytes", "memory/bytes_in",
                       "memory/bytes_out", "memory/faults", "test/loss", "test/accuracy"});
-}
-
-TEST(TensorBoard, NeedsAFolder) {
-  const TemporaryFolder folder;
-  std::ofstream{folder.file("file")} << "text";
-  expect_refused(kFailure, small_training({"--tensorboard", folder.file("file")}),
-                 {folder.file("file")});
 }
 
 // ---- Page faults in timelines

@@ -1,7 +1,6 @@
 // Weight files with the names of other libraries: train --weights and export.
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -91,44 +90,6 @@ TEST_F(WeightsOfFiles, AreTheSameWithinABudget) {
   EXPECT_EQ(weights_of(within), weights_of(resident));
 }
 
-TEST_F(WeightsOfFiles, DoNotGoWithResuming) {
-  expect_refused(2, training("3", {"--resume --weights x --checkpoint", folder()}),
-                 {"--weights does not go with --resume"});
-}
-
-TEST_F(WeightsOfFiles, ThatDoNotFitAreRefused) {
-  train_and_export();
-  const std::string bad = files_.file("bad");
-  const Arguments start = training("1", {"--checkpoint", files_.file("new"), "--weights"});
-  const auto expect_sentence = [&](const std::vector<std::string>& words) {
-    expect_refused(1, {start, bad}, words);
-  };
-  expect_sentence({"cannot read " + bad + ": No such file"});
-  write(bad, "");
-  expect_sentence({"it is empty"});
-  write(bad, content_of(file()).substr(0, 1000));
-  expect_sentence({bad, "its header claims"});
-  write(bad, "{\"weight_map\": {}}");
-  expect_sentence({bad, "it is JSON, as the index"});
-  write(bad, std::string{"PK\3\4"} + std::string(100, 'x'));
-  expect_sentence({bad, "torch.save()", "safetensors.torch.save_file()"});
-  expect_refused(1, {start, folder()},
-                 {"neither model.safetensors nor model.safetensors.index.json", "spillway export"});
-  expect_refused(1, training("1", {"--weights", file()}, "30"),
-                 {"transformer.wte.weight", "(23, 16)", "(30, 16)", "give --vocabulary 23"});
-  expect_refused(1, {"train --net llama:1,2,1,16,24,12 --batch 4 --steps 1 --weights", file()},
-                 {"is of Hugging Face's GPT-2", "Hugging Face's Llama"});
-  expect_refused(1, {"train --net lenet --batch 4 --steps 1 --weights", file()},
-                 {"network lenet has no names", "gpt2", "resnet"});
-  EXPECT_FALSE(fs::exists(files_.file("new")));
-}
-
-// Opening a named pipe without a writer would block forever.
-TEST_F(WeightsOfFiles, AreNotReadFromNamedPipes) {
-  ASSERT_EQ(mkfifo(file().c_str(), 0600), 0);
-  expect_refused(1, training("1", {"--weights", file()}), {"it is no ordinary file"});
-}
-
 class Exporting : public WeightsOfFiles {};
 
 TEST_F(Exporting, ReplacesAFileAsAWholeAndFollowsALink) {
@@ -139,48 +100,6 @@ TEST_F(Exporting, ReplacesAFileAsAWholeAndFollowsALink) {
   EXPECT_EQ(summary_of(training("0", {"--json - --weights", files_.file("target")})).size(),
             summary_of(training("0", {"--json -"})).size());
   EXPECT_EQ(std::distance(fs::directory_iterator{files_.path()}, fs::directory_iterator{}), 3);
-}
-
-TEST_F(Exporting, LeavesWhatIsThereWhereItIsRefused) {
-  succeed(training("1", {"--checkpoint", folder()}));
-  write(file(), "old");
-  expect_refused(1, {"export", folder(), "--to torchvision", file()},
-                 {"network gpt:2,2,16,12 has no names of torchvision's", "Hugging Face's GPT-2"});
-  expect_refused(1, {"export", files_.file("nowhere"), "--to hf", file()},
-                 {"there is no checkpoint in", "give the folder of a train --checkpoint"});
-  fs::resize_file(folder() + "/step-1.safetensors", 100);
-  expect_refused(1, to_hf(), {"step-1.safetensors"});
-  EXPECT_EQ(content_of(file()), "old");
-}
-
-TEST_F(Exporting, OfANetworkWithoutNamesIsRefused) {
-  succeed({small_training(), "--checkpoint", folder()});
-  expect_refused(
-      1, to_hf(),
-      {"network lenet has no names in files of other libraries", "gpt2", "have torchvision's"});
-  EXPECT_FALSE(fs::exists(file()));
-}
-
-TEST_F(Exporting, WritesOnlyFilesOfTheUsers) {
-  succeed(training("1", {"--checkpoint", folder()}));
-  const std::string inside = folder() + "/step-1.safetensors";
-  const std::string before = content_of(inside);
-  const auto to = [&](const std::string& path) {
-    return Arguments{"export", folder(), "--to hf", path};
-  };
-  expect_refused(1, to(inside), {"that is the checkpoint's folder"});
-  expect_refused(1, to(folder() + "/../run/new"), {"that is the checkpoint's folder"});
-  EXPECT_EQ(content_of(inside), before);
-  expect_refused(1, to(files_.path().string()), {"it is no ordinary file"});
-  expect_refused(1, to(files_.file("missing/file")), {"No such file or directory"});
-  expect_refused(1, to("-"), {"not standard output"});
-  expect_refused(1, to("/dev/null"), {"it is no ordinary file"});
-}
-
-TEST_F(Exporting, NeedsToKnowWhoseNames) {
-  expect_refused(2, {"export", folder(), file()}, {"needs --to"});
-  expect_refused(2, {"export", folder(), "--to keras", file()}, {"--to", "hf", "torchvision"});
-  expect_refused(2, {"export", folder(), "--to hf"}, {"needs file"});
 }
 
 }  // namespace

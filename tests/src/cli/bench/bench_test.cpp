@@ -3,11 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "tests/src/cli/program.h"
 #include "tests/temporary_folder.h"
@@ -114,13 +112,6 @@ TEST(BenchPagingProgram, PagesInBothMechanisms) {
   EXPECT_EQ(file.at("rows").size(), 8U);
 }
 
-TEST(BenchProgram, ShowsAnExampleInTheHelpOfEachBench) {
-  for (const char* bench : {"link", "paging"}) {
-    const Outcome outcome = succeed({"bench", bench, "--help"});
-    expect_parts(outcome.output, {std::string{"Example: spillway bench "} + bench});
-  }
-}
-
 TEST(BenchProgram, ShowsATableOnStandardOutput) {
   const Outcome link = succeed("bench link --device host --quick --sizes 4KiB");
   expect_parts(link.output, {"pinned_copy", "launch", "alone", "give --far file:PATH"});
@@ -176,45 +167,6 @@ TEST(BenchProgram, KeepsWhatItMeasuredBeforeItWasInterrupted) {
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].at("pattern"), "stream");
   expect_timing(rows[0].at("seconds"));
-}
-
-TEST(BadBench, WantsABenchThatIsThere) {
-  expect_refused(kBadUsage, "bench", {"Subcommands:"});
-  expect_refused(kBadUsage, "bench everything", {"'everything'", "link"});
-}
-
-TEST(BadBench, RefusesValuesThatMakeNoSense) {
-  const auto refuse = [](const Arguments& flags, const std::vector<std::string>& words) {
-    expect_refused(kBadUsage, {"bench", flags}, words);
-  };
-  refuse("link --sizes 3KiB", {"--sizes", "power of two"});
-  refuse("link --sizes 8388608TiB", {"--sizes", "to 1024TiB"});
-  refuse("link --sizes 4KiB,x", {"--sizes", "'x'"});
-  refuse("link --ways pigeon", {"pigeon", "pinned_copy"});
-  refuse("paging --page 4MiB", {"--page", "2MiB"});
-  refuse("paging --near lots", {"--near", "lots"});
-  refuse("paging --times 0", {"--times", "0 is below 0.25"});
-  refuse("paging --times 1,nan", {"--times", "'nan'"});
-  refuse("paging --times=-1", {"--times", "-1 is below 0.25"});
-  refuse("paging --patterns zigzag", {"zigzag", "stride"});
-  refuse("paging --ways begging", {"begging", "advised"});
-  refuse("paging --memory copy", {"--memory"});
-  refuse("paging --oversubscribe", {"--oversubscribe"});  // only for a GPU
-  refuse("paging --discard off", {"--discard"});
-  for (const char* bench : {"link", "paging"}) {
-    refuse({bench, "--repeats 0"}, {"--repeats"});
-    refuse({bench, "--repeats -1"}, {"--repeats"});
-    refuse({bench, "--deviation nan"}, {"--deviation", "nan"});
-    refuse({bench, "--seconds -1"}, {"--seconds", "-1"});
-  }
-}
-
-TEST(BadBench, RefusesWhatThisMachineHasNoRoomFor) {
-  expect_refused(kFailure, "bench paging --near 1000GiB", {"smaller --near"});
-  expect_refused(kFailure, "bench paging --near 1MiB", {"8 pages", "smaller pages"});
-  expect_refused(kFailure, "bench link --far file:/no/such/folder/far", {"/no/such/folder"});
-  expect_refused(kFailure, "bench link --json /no/such/folder/link.json",
-                 {"cannot write", "/no/such/folder/link.json"});
 }
 
 }  // namespace

@@ -185,11 +185,6 @@ TEST_F(BenchTraining, KeepsABudgetThatIsTooSmallAsARow) {
   expect_parts(file.at("rows").back().at("failed").get<std::string>(), {"too small"});
 }
 
-TEST_F(BenchTraining, RefusesWhatDoesNotFitTheMachine) {
-  expect_refused(1, quick("train", "--strategies copy --budget 100TiB"),
-                 {"copy within 100 TiB", "are free", "smaller batches or budgets"});
-}
-
 TEST_F(BenchTraining, WritesItsFileWhenItIsStopped) {
   const std::string path = folder_.file("bench.json");
   Program program{quick("train", {"--rounds 100000 --deviation 0 --json", path})};
@@ -227,26 +222,6 @@ TEST_F(BenchTraining, KeepsWhatItMeasuredBeforeItWasStopped) {
       return row.at("strategy") == "joint" && row.contains("seconds");
     })) << rows;
   }
-}
-
-TEST_F(BenchTraining, RefusesBadFlags) {
-  const auto refuse = [&](const Arguments& arguments, const std::string& word) {
-    expect_refused(2, {"bench", arguments}, {word});
-  };
-  refuse("train --net lenet", "'lenet' is no network at a batch: give NAME:BATCH");
-  refuse("train --net lenet:0", "'lenet:0' is no network at a batch");
-  refuse("train --net lenet:8,vgg99:8", "no network 'vgg99'");
-  refuse("train --net lenet:8,", "'' is no network at a batch");
-  refuse("train --batches 0", "--batches");
-  refuse("train --batches -1", "--batches");
-  refuse("train --budgets 40%,x", "'x' is no budget");
-  refuse("train --budget x", "'x' is no budget");
-  refuse("train --strategies magic", "there is no planner called 'magic'");
-  refuse("planners --planners magic", "there is no planner called 'magic'");
-  refuse("planners --memory resident", "--memory");
-  refuse("train --rounds 0", "--rounds");
-  refuse("train --steps 0", "--steps");
-  refuse("train --seconds 0", "--seconds");
 }
 
 TEST_F(BenchTraining, ReadsNamesWithCommasAndColons) {

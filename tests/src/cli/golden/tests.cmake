@@ -2,7 +2,10 @@
 spillway_test(golden_text_tests
   SOURCES expect_text.cpp expect_text_test.cpp src/cli/program.cpp src/cli/golden/*_test.cpp
   LINK spillway::um golden_files nlohmann_json::nlohmann_json
-  TIMEOUT 300)
+  TIMEOUT 300 ASAN
+  NOT_SANITIZED JsonShape* ReportPages.* Words.* Of/OldCheckpoint.* Of/Refusals.*/budgets
+           Of/Refusals.*/evaluations Of/Refusals.*/exports Of/Refusals.*/images
+           Of/Refusals.*/samples Of/Refusals.*/sweeps Of/Refusals.*/texts)
 add_dependencies(golden_text_tests spillway)
 target_compile_definitions(golden_text_tests PRIVATE
   SPILLWAY_TESTS_FOLDER="${CMAKE_CURRENT_SOURCE_DIR}"
