@@ -2,8 +2,6 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <utility>
-#include <variant>
 
 #include "tests/golden/drawn_numbers.h"
 

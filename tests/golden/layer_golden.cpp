@@ -3,7 +3,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <utility>
 
 #include "nets/shape.h"
 #include "nets/shape_inference.h"

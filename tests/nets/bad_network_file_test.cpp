@@ -1,9 +1,6 @@
 // Invalid network files and invalid layers: each gives one sentence with file, line and layer.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <string>
 

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <vector>
 
 #include "nets/families/network_catalogue.h"
 #include "prefetch/bounds/paleo.h"

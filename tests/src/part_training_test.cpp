@@ -1,9 +1,7 @@
 // Trainings whose large linear layer is updated in parts.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "nets/builder.h"

@@ -14,7 +14,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <span>
 
 namespace spillway::world {
 namespace {

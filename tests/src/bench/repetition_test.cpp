@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
-#include <stop_token>
 #include <vector>
 
 #include "src/run/executor.h"

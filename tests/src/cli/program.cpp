@@ -14,7 +14,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <sstream>
-#include <stdexcept>
 #include <system_error>
 
 namespace spillway::test {

@@ -98,16 +98,6 @@ TEST_F(Sample, TakesTheTokenizerOfTheTraining) {
       "pairs", {"--net llama:1,2,1,16,24,32 --vocabulary 300 --data", text(), "--tokenizer", here});
   const json made = json_of({"sample", path, "--tokenizer", here, "--prompt the --json -"});
   for (const json& token : made.at("tokens")) EXPECT_LT(token, 258);
-
-  expect_refused(1, {"sample", path}, {"byte-pair encoding", "--tokenizer"});
-  expect_refused(1, {"sample", path, "--tokenizer", here, "--prompt", "\xFF"},
-                 {"--prompt", "no UTF-8"});
-  SmallVocabulary other;
-  other.encoder["he"] = 258;
-  other.write_to(folder_);
-  expect_refused(1, {"sample", path, "--tokenizer", here}, {"another tokenizer"});
-  expect_refused(1, {"sample", path, "--tokenizer", folder_.file("none")}, {"no tokenizer"});
-  expect_refused(1, {"sample", of_bytes(), "--tokenizer", here}, {"bytes", "leave out"});
 }
 
 TEST_F(Sample, NeedsNoNetworkFileAnyMore) {

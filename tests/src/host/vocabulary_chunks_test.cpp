@@ -1,6 +1,5 @@
 // Tests the loss over a vocabulary with logits computed in several chunks.
 
-#include <algorithm>
 #include <cmath>
 
 #include "tests/src/host/tested_kernels.h"

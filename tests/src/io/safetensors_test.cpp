@@ -2,12 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,13 +26,12 @@ std::string content_of(const std::string& path) {
   return {std::istreambuf_iterator<char>{file}, {}};
 }
 
-// Writes a file with this header, a header length that is `longer` too large, and `data` zero
-// bytes.
-void write_raw(const std::string& path, const std::string& header, std::size_t data,
-               std::uint64_t longer = 0) {
+// Writes a file with this header and `data` zero bytes.
+void write_raw(const std::string& path, const std::string& header, std::size_t data) {
   std::ofstream file{path, std::ios::binary};
-  const std::uint64_t length = header.size() + longer;
-  for (unsigned shift = 0; shift < 64; shift += 8) file.put(static_cast<char>(length >> shift));
+  for (unsigned shift = 0; shift < 64; shift += 8) {
+    file.put(static_cast<char>(header.size() >> shift));
+  }
   file << header << std::string(data, '\0');
 }
 
@@ -69,9 +65,8 @@ class SafetensorsFile : public testing::Test {
     const std::string sentence = refusal([&] { return SafetensorsReader{path()}; });
     return sentence.starts_with(start) ? sentence.substr(start.size()) : sentence;
   }
-  [[nodiscard]] std::string reason_of(const std::string& header, std::size_t data,
-                                      std::uint64_t longer = 0) const {
-    write_raw(path(), header, data, longer);
+  [[nodiscard]] std::string reason_of(const std::string& header, std::size_t data) const {
+    write_raw(path(), header, data);
     return reason();
   }
 
@@ -198,25 +193,6 @@ TEST_F(SafetensorsFile, IsRefusedWhenCutOffAnywhere) {
   EXPECT_EQ(reason(), "it has fewer than 8 bytes");
 }
 
-TEST_F(SafetensorsFile, IsRefusedWithAHeaderLongerThanTheFile) {
-  EXPECT_EQ(reason_of("{}", 0, 1), "its header claims 3 bytes, but the file has 10");
-  EXPECT_EQ(reason_of("{}", 0, std::numeric_limits<std::uint64_t>::max() - 4),
-            "its header claims 18446744073709551613 bytes, but the file has 10");
-}
-
-TEST_F(SafetensorsFile, IsRefusedWithAHeaderThatIsNoJsonObject) {
-  EXPECT_EQ(reason_of("{\"w\": ", 0), "its header is no JSON object");
-  EXPECT_EQ(reason_of("[1, 2]", 0), "its header is no JSON object");
-  EXPECT_EQ(reason_of("{\"w\": 3}", 0), "the entry of tensor 'w' is no JSON object");
-}
-
-TEST_F(SafetensorsFile, IsRefusedWithValuesOfAnotherType) {
-  EXPECT_EQ(reason_of(R"({"w": {"dtype": "F17", "shape": [2], "data_offsets": [0, 4]}})", 4),
-            "tensor 'w' has the unknown dtype F17");
-  EXPECT_EQ(reason_of(R"({"w": {"shape": [1], "data_offsets": [0, 4]}})", 4),
-            "tensor 'w' has no dtype");
-}
-
 // 1.5 is 0x3e00 in F16 and 0x3fc0 in BF16.
 TEST_F(SafetensorsFile, GivesNumbersOf16BitsExactly) {
   const std::string bytes = R"({"a": {"dtype": "F16", "shape": [2], "data_offsets": [0, 4]},
@@ -234,57 +210,6 @@ TEST_F(SafetensorsFile, MayHoldOtherNumbersWhichAreNotRead) {
             "accepted");
   EXPECT_EQ(refusal([&] { return values_of(SafetensorsReader{path()}, 0); }),
             "tensor 'w' of " + path() + " holds I64, and only F32, F16 and BF16 can be read");
-}
-
-TEST_F(SafetensorsFile, IsRefusedWithANameTwice) {
-  EXPECT_EQ(reason_of(R"({"w": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]},
-                          "w": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}})",
-                      0),
-            "its header has the name 'w' twice");
-  EXPECT_EQ(reason_of(R"({"w": {"dtype": "F32", "shape": [0], "dtype": "F32"}})", 0),
-            "its header has the name 'dtype' twice");
-  EXPECT_EQ(reason_of(R"({"v": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]},
-                          "w": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}})",
-                      0),
-            "accepted");
-}
-
-TEST_F(SafetensorsFile, IsRefusedWithAWrongShape) {
-  EXPECT_EQ(reason_of(R"({"w": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]}})", 4),
-            "tensor 'w' has no list of whole numbers as its shape");
-  EXPECT_EQ(reason_of(R"({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}})", 4),
-            "the bytes of tensor 'w' do not match its shape");
-  // 2^62 + 1 values of 4 bytes overflow to 4 bytes in 64 bits.
-  EXPECT_EQ(reason_of(R"({"w": {"dtype": "F32", "shape": [4611686018427387905],
-                               "data_offsets": [0, 4]}})",
-                      4),
-            "the bytes of tensor 'w' do not match its shape");
-}
-
-TEST_F(SafetensorsFile, IsRefusedWithWrongOffsets) {
-  EXPECT_EQ(reason_of(R"({"w": {"dtype": "F32", "shape": [1]}})", 4),
-            "tensor 'w' has no list of whole numbers as its data_offsets");
-  EXPECT_EQ(reason_of(R"({"w": {"dtype": "F32", "shape": [1], "data_offsets": [4, 0]}})", 4),
-            "tensor 'w' has no begin and end as its data_offsets");
-}
-
-TEST_F(SafetensorsFile, IsRefusedWithOverlapsAndHoles) {
-  const auto two = [](const std::string& offsets) {
-    return R"({"v": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
-               "w": {"dtype": "F32", "shape": [2], "data_offsets": )" +
-           offsets + "}}";
-  };
-  EXPECT_EQ(reason_of(two("[4, 12]"), 12), "tensor 'w' overlaps the one before it");
-  EXPECT_EQ(reason_of(two("[12, 20]"), 20), "there is a hole before tensor 'w'");
-  EXPECT_EQ(reason_of(two("[8, 16]"), 17),
-            "its tensors need 16 bytes after the header, but it has 17");
-  EXPECT_EQ(reason_of(two("[8, 16]"), 16), "accepted");
-}
-
-TEST_F(SafetensorsFile, IsRefusedWithMetadataThatIsNoText) {
-  EXPECT_EQ(reason_of(R"({"__metadata__": {"step": 3}})", 0),
-            "its __metadata__ 'step' is no string");
-  EXPECT_EQ(reason_of(R"({"__metadata__": 3})", 0), "its __metadata__ is no JSON object");
 }
 
 void update(Sha256& hash, std::string_view text) { hash.update(std::as_bytes(std::span{text})); }

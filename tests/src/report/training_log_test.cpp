@@ -5,7 +5,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "src/report/report_page.h"
 #include "tests/refusal.h"

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <set>
-#include <stop_token>
 
 #include "nets/families/network_catalogue.h"
 #include "prefetch/files/machine.h"

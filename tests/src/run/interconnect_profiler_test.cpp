@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cstddef>
 #include <vector>
 
 #include "prefetch/files/machine.h"

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <functional>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <variant>

@@ -8,7 +8,6 @@
 #include <future>
 #include <map>
 #include <mutex>
-#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>

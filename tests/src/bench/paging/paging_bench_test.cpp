@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <stop_token>
 
 #include "src/run/executor.h"
 #include "tests/src/bench/timing_of.h"

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <stop_token>
 #include <string>
 #include <vector>
 

@@ -3,7 +3,6 @@
 
 #include <cublasLt.h>
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <deque>

@@ -4,13 +4,11 @@
 #include <cudnn.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <span>
 #include <string>

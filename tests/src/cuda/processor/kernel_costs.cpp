@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <utility>
 #include <variant>
 
 #include "src/cuda/layout/layout.h"

@@ -1,6 +1,5 @@
 // Our kernels in layers of cuDNN and cuBLASLt: biases, ReLUs and sums of gradients.
 #include <algorithm>
-#include <ostream>
 
 #include "src/cuda/kernels/kernels.h"
 #include "tests/src/cuda/processor/kernel_runner.h"

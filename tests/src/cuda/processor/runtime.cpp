@@ -3,7 +3,6 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>

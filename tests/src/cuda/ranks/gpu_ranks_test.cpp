@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <string>
 #include <utility>

@@ -2,7 +2,6 @@
 // kernels. They exchange through a stand-in for NCCL.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <stop_token>
 #include <string>
 #include <vector>
 

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -25,10 +24,6 @@ ImageTask task(const ImageOptions& options = {}) {
 
 DatasetPair open_folder(const ImageTree& tree, const ImageOptions& options = {}) {
   return open_image_folder(tree.path(), task(options));
-}
-
-std::string refusal_of(const ImageTree& tree, const ImageOptions& options = {}) {
-  return refusal([&] { return open_folder(tree, options); });
 }
 
 using Numbers = std::vector<float>;
@@ -87,42 +82,8 @@ TEST(ImageFolder, DrawsAPartOfEachClassToTestOnBySeed) {
   EXPECT_NE(tested(tree.path(), 3), tested(tree.path(), 4));
 }
 
-TEST(ImageFolder, RefusesFoldersThatAreNoClasses) {
+TEST(ImageFolder, RefusesANetworkThatHasNotItsChannels) {
   const ImageTree tree;
-  const std::string train = (tree.path() / "train").string();
-  const std::string val = (tree.path() / "val").string();
-  fs::create_directory(tree.path() / "train/ant");
-  EXPECT_EQ(refusal_of(tree),
-            "there is no image in " + train +
-                "/ant; put .jpg, .jpeg or .png files there, or remove the folder");
-  tree.remove("train/ant");
-  tree.add("val/bee/1.jpg", golden_image("usual.jpg"));
-  EXPECT_EQ(refusal_of(tree), "there is a class bee in " + val + ", but none in " + train +
-                                  "; put images to learn from there too, or remove the folder");
-  tree.remove("val/bee");
-  EXPECT_EQ(refusal_of(tree, {.validation = 0.1}),
-            "there is a folder " + val +
-                ", whose images are to test on; leave out --validation, or move it away");
-  tree.remove("train/dog");
-  const std::string hint =
-      " in " + train +
-      "; put the images of each class, two or more, into a folder with its name there";
-  EXPECT_EQ(refusal_of(tree), "there is one folder alone, cat," + hint);
-  tree.remove("train/cat");
-  EXPECT_EQ(refusal_of(tree), "there is no folder" + hint);
-  tree.remove("train");
-  EXPECT_EQ(refusal_of(tree), "there is a folder " + val + ", but no folder " + train +
-                                  "; put the images to learn from there");
-  EXPECT_EQ(refusal([] { return open_image_folder("/nowhere", task()); }),
-            "cannot read the folder /nowhere/: No such file or directory");
-}
-
-TEST(ImageFolder, RefusesANetworkThatHasNotItsClassesOrChannels) {
-  const ImageTree tree;
-  tree.add("train/ant/1.jpg", golden_image("usual.jpg"));
-  EXPECT_EQ(refusal_of(tree), "there are 3 classes in " + tree.path().string() +
-                                  ", but the network has 2; use --classes 3 or more");
-  tree.remove("train/ant");
   ImageTask wide = task();
   wide.image.channels = 4;
   EXPECT_EQ(refusal([&] { return open_image_folder(tree.path(), wide); }),

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -83,61 +82,6 @@ TEST(OpenDataset, DrawsSyntheticImagesAboutStandardised) {
   }
 }
 
-TEST(OpenDataset, ListsTheKindsWhenItKnowsNoSuch) {
-  for (const std::string spec : {"imagenet:/data", "images2:x", "", "idx2:/x", "synthetic:5"}) {
-    EXPECT_EQ(refusal([&] { return open_dataset(spec, {.image = kGrey, .classes = 10}); }),
-              "there is no data set '" + spec +
-                  "'; there are synthetic, images:DIR, idx:DIR, "
-                  "cifar10:DIR, text:FILE and tokens:FILE");
-  }
-}
-
-TEST(OpenDataset, SaysWhatAFolderOrAFileMayMean) {
-  const TemporaryFolder folder;
-  const std::string file = folder.file("bible.txt");
-  std::ofstream{file} << "In the beginning";
-  const auto said = [](const std::string& spec) {
-    return refusal([&] { return open_dataset(spec, {.image = kGrey, .classes = 10}); });
-  };
-  EXPECT_TRUE(
-      said(folder.path()).ends_with("; did you mean images:" + folder.path().string() + "?"));
-  EXPECT_TRUE(said(file).ends_with("; did you mean text:" + file + "?"));
-  std::ofstream{file, std::ios::binary} << "no text" << '\0';
-  EXPECT_TRUE(said(file).ends_with(" and tokens:FILE"));
-}
-
-TEST(OpenDataset, AsksForTheFolder) {
-  for (const std::string spec : {"idx", "idx:"}) {
-    EXPECT_EQ(refusal([&] { return open_dataset(spec, {.image = kGrey, .classes = 10}); }),
-              "data set idx needs the folder of its files: idx:DIR");
-  }
-}
-
-TEST(OpenDataset, RefusesANetworkOfTooFewClasses) {
-  const TemporaryFolder folder;
-  write_idx(folder);
-  EXPECT_EQ(refusal([&] {
-              return open_dataset("idx:" + folder.path().string(), {.image = kGrey, .classes = 1});
-            }),
-            "the labels in " + folder.file("train-labels-idx1-ubyte") +
-                " go up to 1, but the network has 1 classes; use --classes 2 or more");
-}
-
-TEST(OpenDataset, RefusesABatchOfMoreImagesThanThereAre) {
-  const TemporaryFolder folder;
-  write_idx(folder);
-  const auto open = [&](std::size_t batch) {
-    return open_dataset("idx:" + folder.path().string(),
-                        {.image = kGrey, .classes = 2, .batch = batch});
-  };
-  const std::size_t images = open(1).train->size();
-  EXPECT_EQ(open(images).train->size(), images);
-  EXPECT_EQ(refusal([&] { return open(images + 1); }),
-            "the data set has " + std::to_string(images) +
-                " images to learn from, too few for a batch of " + std::to_string(images + 1) +
-                "; use a smaller --batch");
-}
-
 // A data set with all pixels 1/2.
 class PlainDataset final : public Dataset {
  public:
@@ -167,12 +111,6 @@ TEST(OpenDataset, LabelsThePixelsForANetworkThatScoresThem) {
 }
 
 TEST(OpenDataset, RefusesLabelsThatTheNetworkCannotUse) {
-  EXPECT_EQ(
-      refusal([] {
-        (void)open_dataset("cifar10:x", {.image = {3, 32, 32}, .classes = 10, .labels = {32, 32}});
-      }),
-      "the network scores each pixel, but data set cifar10:x has one label for an image; use "
-      "synthetic");
   EXPECT_EQ(
       refusal([] {
         (void)open_dataset("synthetic", {.image = {3, 32, 32}, .classes = 10, .labels = {7, 8}});

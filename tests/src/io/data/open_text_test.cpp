@@ -119,75 +119,12 @@ TEST_F(OpenText, HidesBytesBehindTheLastTokenOfTheVocabulary) {
   }
 }
 
-TEST_F(OpenText, RefusesBytesOutsideTheVocabulary) {
-  EXPECT_EQ(refusal([&] { return open_dataset(text(), options_of(true, 110)); }),
-            "token 0 of " + folder_.file("a.txt") +
-                " is 116, but the network's vocabulary has only 110; use --vocabulary 123 or more");
-  EXPECT_EQ(refusal([&] { return open_dataset(text(), options_of(false, 256)); }),
-            "a text of bytes has 256 tokens, and the network needs one more for the mask, but its "
-            "vocabulary is 256; use --vocabulary 257 or more");
-}
-
-TEST_F(OpenText, RefusesATokenizerOfMoreTokensThanTheVocabulary) {
-  for (const bool is_causal : {true, false}) {
-    DatasetOptions options = options_of(is_causal, 257);
-    options.tokenizer = path();
-    EXPECT_EQ(refusal([&] { return open_dataset(text(), options); }),
-              "the tokenizer in " + path() + " has 258 tokens" +
-                  (is_causal ? ", but its vocabulary is 257; use --vocabulary 258 or more"
-                             : ", and the network needs one more for the mask, but its vocabulary "
-                               "is 257; use --vocabulary 259 or more"));
-  }
-}
-
-TEST_F(OpenText, RefusesATokenizerForWhatNeedsNone) {
-  DatasetOptions options = options_of(true, 258);
-  options.tokenizer = path();
-  for (const std::string spec : {"synthetic", "tokens:x"}) {
-    EXPECT_EQ(refusal([&] { return open_dataset(spec, options); }),
-              "data set " + spec + " needs no tokenizer; use text:FILE, or leave it out");
-  }
-}
-
-TEST_F(OpenText, RefusesImagesForANetworkOfTexts) {
-  for (const std::string spec : {"idx:x", "cifar10:x"}) {
-    EXPECT_EQ(refusal([&] { return open_dataset(spec, options_of(true, 300)); }),
-              "the network learns from text, but data set " + spec +
-                  " holds images; use synthetic, text:FILE or tokens:FILE");
-  }
-}
-
-TEST_F(OpenText, RefusesTextForANetworkOfImages) {
-  for (const std::string spec : {"text:x", "tokens:x"}) {
-    EXPECT_EQ(refusal([&] {
-                return open_dataset(spec, {.image = {3, 32, 32}, .classes = 10});
-              }),
-              "the network learns from images, but data set " + spec +
-                  " holds text; use synthetic, images:DIR, idx:DIR or cifar10:DIR");
-  }
-}
-
 TEST_F(OpenText, RefusesANetworkThatDoesNotScoreEachToken) {
   DatasetOptions options = options_of(true, 300);
   options.labels = nets::square(1);
   EXPECT_EQ(refusal([&] { return open_dataset("synthetic", options); }),
             "the network reads 16 tokens, but does not score each of them; end it with a loss over "
             "a vocabulary");
-}
-
-TEST_F(OpenText, RefusesABatchOfMoreWindowsThanThereAre) {
-  DatasetOptions options = options_of(true, 128);
-  options.batch = 4;
-  EXPECT_EQ(refusal([&] { return open_dataset(text(), options); }),
-            "the text is long enough for 3 windows of 16 tokens to learn from, too few for a batch "
-            "of 4; use a smaller --batch or --sequence-length, or a longer text");
-}
-
-TEST_F(OpenText, AsksForTheFile) {
-  for (const std::string kind : {"text", "tokens"}) {
-    EXPECT_EQ(refusal([&] { return open_dataset(kind + ":", options_of(true, 300)); }),
-              "data set " + kind + " needs the file: " + kind + ":FILE");
-  }
 }
 
 TEST_F(OpenText, DrawsTextForANetworkOfTexts) {

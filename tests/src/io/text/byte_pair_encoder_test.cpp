@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "src/io/data/open_dataset.h"
@@ -118,17 +117,6 @@ TEST_F(EncodedFile, IsKnownByItsTextAndItsVocabulary) {
   EXPECT_NE(encode_file(path(), other)->content_sha256(), content);
   SmallVocabulary::write(folder_, "a.txt", "the theme.");
   EXPECT_NE(encode_file(path(), encoder_)->content_sha256(), content);
-}
-
-TEST_F(EncodedFile, ThatIsNoTextIsRefused) {
-  SmallVocabulary::write(folder_, "a.txt", "the \xE2\x28");
-  EXPECT_EQ(refusal([&] { return encode_file(path(), encoder_); }),
-            path() + " is no UTF-8 at byte 4; convert it with iconv, or leave out --tokenizer");
-  SmallVocabulary::write(folder_, "a.txt", "");
-  EXPECT_EQ(refusal([&] { return encode_file(path(), encoder_); }),
-            path() + " is empty; there is nothing to learn");
-  EXPECT_EQ(refusal([&] { return encode_file(folder_.path(), encoder_); }),
-            "cannot read " + folder_.path().string() + ": it is no ordinary file");
 }
 
 constexpr int kCases = 300;

@@ -1,93 +1,14 @@
-// Files that are not weights, or belong to another network.
+// Weights of another network. tests/src/cli/golden/refusals.txt has files that are no weights.
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "tests/src/io/weights/reading_weights.h"
 #include "tests/src/io/weights/weight_networks.h"
 
 namespace spillway::test {
 namespace {
-
-constexpr const char* kCannot = "cannot read FILE as a safetensors file: ";
-
-TEST_F(ReadingWeights, RefusesWhatIsNoSafetensorsFile) {
-  const std::string whole = file_.bytes();
-  const std::vector<std::pair<std::string, std::string>> all{
-      {"", "it is empty"},
-      {"abc", "it has fewer than 8 bytes"},
-      {"a text that is no file of weights", "its header claims"},
-      {whole.substr(0, 100), "its header claims"},
-      {whole.substr(0, whole.size() - 1), "its tensors need"},
-      {whole + "x", "its tensors need"},
-      {file_.with_header(file_.header().dump(), 1), "its "},
-      {file_.with_header("{}", 1ULL << 40U), "its header claims 1099511627778 bytes"},
-      {file_.with_header("{}", ~0ULL - 7), "its header claims"},
-      {file_.with_header("[1, 2]"), "its header is no JSON object"},
-      {file_.with_header("not JSON"), "its header is no JSON object"},
-      {file_.with_header(std::string(100, '[')), "its header "},
-      {std::string{"PK\3\4"} + whole, "it was written by torch.save(); convert it with"},
-      {"\x80\x02}q" + whole, "it was written by torch.save(); convert it with"},
-      {R"({"metadata": {}, "weight_map": {"wte.weight": "model-00001-of-00002.safetensors"}})",
-       "it is JSON, as the index of a model in several files is; give the folder of that model"},
-      {"version https://git-lfs.github.com/spec/v1\n", "it is a pointer of Git LFS"}};
-  for (const auto& [bytes, reason] : all) {
-    const std::string sentence = said_of(bytes);
-    EXPECT_EQ(sentence.rfind(kCannot + reason, 0), 0U) << sentence;
-  }
-}
-
-TEST_F(ReadingWeights, RefusesWhatCannotBeOpened) {
-  EXPECT_EQ(refusal([&] {
-              return WeightFile{folder_.file("missing"), gpt_};
-            }),
-            "cannot read " + folder_.file("missing") + ": No such file or directory");
-  EXPECT_EQ(refusal([&] {
-              return WeightFile{folder_.path(), gpt_};
-            }),
-            "there is neither model.safetensors nor model.safetensors.index.json in " +
-                folder_.path().string() + "; download the model's safetensors files into it");
-}
-
-// A valid file with one changed entry in its header.
-class BadEntry : public ReadingWeights {
- protected:
-  [[nodiscard]] std::string said_with(const std::string& key, const nlohmann::json& value) {
-    nlohmann::json header = file_.header();
-    header["transformer.ln_f.bias"][key] = value;
-    return said_of(file_.with_header(header.dump()));
-  }
-};
-
-TEST_F(BadEntry, IsRefusedWithItsTensorsName) {
-  const std::string tensor = std::string{kCannot} + "tensor 'transformer.ln_f.bias' ";
-  EXPECT_EQ(said_with("dtype", "F17"), tensor + "has the unknown dtype F17");
-  EXPECT_EQ(said_with("dtype", 32), tensor + "has no dtype");
-  EXPECT_EQ(said_with("dtype", "F16"),
-            std::string{kCannot} +
-                "the bytes of tensor 'transformer.ln_f.bias' do not match its "
-                "shape");
-  EXPECT_EQ(said_with("shape", {4}),
-            std::string{kCannot} +
-                "the bytes of tensor 'transformer.ln_f.bias' do not match its "
-                "shape");
-  EXPECT_EQ(said_with("shape", {-16}), tensor + "has no list of whole numbers as its shape");
-  EXPECT_EQ(said_with("data_offsets", {64, 0}),
-            tensor + "has no begin and end as its data_offsets");
-  EXPECT_EQ(said_with("data_offsets", {0, 64}).rfind(kCannot, 0), 0U);  // overlaps another
-  EXPECT_EQ(said_with("data_offsets", {1'000'000, 1'000'064}).rfind(kCannot, 0), 0U);
-}
-
-TEST_F(BadEntry, IsRefusedWhereItsNameComesTwice) {
-  const std::string entry = R"("a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
-  EXPECT_EQ(said_of(file_.with_header("{" + entry + "," + entry + "}")),
-            std::string{kCannot} + "its header has the name 'a' twice");
-}
-
-// ---- weights of another network
 
 TEST_F(ReadingWeights, RefusesAMissingTensor) {
   file_.erase("transformer.h.1.ln_2.bias");
@@ -151,27 +72,6 @@ TEST_F(ReadingWeights, SaysWhichFlagGivesTheSizesOfTheFile) {
   EXPECT_EQ(said_of(golden("vit").bytes(), named(classes)),
             "tensor 'classifier.weight' of FILE is (5, 16), but network v has (7, 16) there; give "
             "--classes 5, or --new-head to draw it anew");
-}
-
-TEST_F(ReadingWeights, RefusesAnotherKindOfNetwork) {
-  EXPECT_EQ(said_of(golden("llama").bytes()),
-            "FILE is of Hugging Face's Llama, but network gpt has the names of Hugging Face's "
-            "GPT-2");
-  EXPECT_EQ(said_of(golden("vit-torchvision").bytes()),
-            "FILE is of torchvision's ViT, but network gpt has the names of Hugging Face's GPT-2");
-  FileOfTensors other;
-  EXPECT_EQ(said_of(other), "FILE has no tensors");
-  other.add("tok_embeddings.weight");
-  EXPECT_EQ(
-      said_of(other),
-      "FILE has no tensor 'transformer.h.0.attn.c_attn.weight', by which Hugging Face's GPT-2 "
-      "is known, which network gpt has the names of; its first is 'tok_embeddings.weight'");
-}
-
-TEST_F(ReadingWeights, RefusesANetworkThatNoLibraryHas) {
-  EXPECT_EQ(
-      said_of(file_.bytes(), named(nets::build_network("lenet"))),
-      std::string{"network lenet has no names in files of other libraries; "} + kNetworksWithNames);
 }
 
 // ---- numbers

@@ -40,16 +40,15 @@ class ModelInFiles : public ReadingWeights {
     write(kTwo, two_.bytes());
     write(kIndex, json{{"metadata", {{"total_size", 1}}}, {"weight_map", map_}}.dump());
   }
-  // The error for `path`, with "MODEL" in place of the folder.
-  [[nodiscard]] std::string said_of(const fs::path& path) const {
-    std::string sentence = refusal([&] { return WeightFile{path, gpt_}; });
+  // The error, with "MODEL" in place of the folder.
+  [[nodiscard]] std::string said_of_folder() const {
+    std::string sentence = refusal([&] { return WeightFile{model_, gpt_}; });
     const std::string folder = model_.string();
     for (auto at = sentence.find(folder); at != std::string::npos; at = sentence.find(folder)) {
       sentence.replace(at, folder.size(), "MODEL");
     }
     return sentence;
   }
-  [[nodiscard]] std::string said_of_folder() const { return said_of(model_); }
   [[nodiscard]] std::string said_with_parts() const {
     write_parts();
     return said_of_folder();
@@ -94,80 +93,6 @@ TEST_F(ModelInFiles, MayBeLinks) {
   fs::rename(model_ / kTwo, folder_.path() / "blob");
   fs::create_symlink("../blob", model_ / kTwo);
   EXPECT_EQ(said_of_folder(), "accepted");
-}
-
-TEST_F(ModelInFiles, SaysWhatIsMissing) {
-  const std::string neither =
-      "there is neither model.safetensors nor model.safetensors.index.json in MODEL; ";
-  EXPECT_EQ(said_of_folder(), neither + "download the model's safetensors files into it");
-  write("pytorch_model.bin", "PK");
-  EXPECT_EQ(said_of_folder(), neither +
-                                  "it has pytorch_model.bin, which torch.save() writes; "
-                                  "convert that with safetensors.torch.save_file()");
-  write("weights.safetensors", "");
-  EXPECT_EQ(said_of_folder(), neither + "give its file, MODEL/weights.safetensors");
-  write("b.safetensors", "");
-  EXPECT_EQ(said_of_folder(), neither + "give one of its files, such as MODEL/b.safetensors");
-  fs::remove(model_ / "b.safetensors");
-  write(kOne, one_.bytes());
-  EXPECT_EQ(said_of_folder(),
-            neither + "it has " + kOne + ", and needs the index of such files; download that, too");
-  write("checkpoint.json", "{}");
-  EXPECT_EQ(said_of_folder(),
-            neither + "it holds checkpoints of spillway; spillway export makes such a file of one");
-}
-
-TEST_F(ModelInFiles, SaysWhichFilesAreMissing) {
-  write_parts();
-  fs::remove(model_ / kTwo);
-  EXPECT_EQ(said_of_folder(),
-            "1 file that MODEL/model.safetensors.index.json lists is not there: " +
-                std::string{kTwo} + "; download the whole model");
-  fs::remove(model_ / kOne);
-  EXPECT_EQ(said_of_folder(),
-            "2 files that MODEL/model.safetensors.index.json lists are not there: " +
-                std::string{kOne} + ", " + kTwo + "; download the whole model");
-  write_parts();
-  write(kTwo, "version https://git-lfs.github.com/spec/v1\n");
-  EXPECT_EQ(said_of_folder(), "cannot read MODEL/" + std::string{kTwo} +
-                                  " as a safetensors file: it is a pointer of Git LFS; fetch the "
-                                  "file with git lfs pull");
-}
-
-TEST_F(ModelInFiles, IsReadFromItsFolderAlone) {
-  write_parts();
-  fs::copy(model_ / kOne, folder_.path() / "outside.safetensors");
-  const std::vector<json> others{"../outside.safetensors",
-                                 (folder_.path() / "outside.safetensors").string(),
-                                 "a/b.safetensors",
-                                 "..",
-                                 ".",
-                                 "",
-                                 std::string{"model-00001-of-00002.safetensors\0x", 34},
-                                 7,
-                                 json::array({kOne})};
-  for (const json& other : others) {
-    map_ = json{{"transformer.wte.weight", other}};
-    const std::string sentence = said_with_parts();
-    EXPECT_TRUE(
-        sentence.starts_with("cannot read MODEL/model.safetensors.index.json as the index "
-                             "of a model: tensor 'transformer.wte.weight' is in "))
-        << sentence;
-    EXPECT_TRUE(sentence.ends_with(", which is no file beside it")) << sentence;
-  }
-}
-
-TEST_F(ModelInFiles, IsRefusedWhereTheIndexIsNone) {
-  write_parts();
-  const std::string cannot =
-      "cannot read MODEL/model.safetensors.index.json as the index of a model: ";
-  for (const char* const text :
-       {"", "[]", "not JSON", "{}", R"({"weight_map": {}})", R"({"weight_map": ["a"]})"}) {
-    write(kIndex, text);
-    EXPECT_EQ(said_of_folder(), cannot + "it has no weight_map, which says where each tensor is");
-  }
-  write(kIndex, std::string(100000, '['));
-  EXPECT_EQ(said_of_folder().rfind(cannot, 0), 0U);
 }
 
 TEST_F(ModelInFiles, IsWhatTheIndexSays) {

@@ -70,26 +70,20 @@ struct FileOfTensors {
     std::erase_if(tensors, [&](const Tensor& tensor) { return tensor.name == name; });
   }
 
-  [[nodiscard]] nlohmann::json header() const {
+  [[nodiscard]] std::string bytes() const {
     nlohmann::json header = nlohmann::json::object();
-    std::size_t begin = 0;
+    std::string numbers;
     for (const Tensor& tensor : tensors) {
-      header[tensor.name] = {{"dtype", tensor.type},
-                             {"shape", tensor.shape},
-                             {"data_offsets", {begin, begin + tensor.bytes.size()}}};
-      begin += tensor.bytes.size();
+      header[tensor.name] = {
+          {"dtype", tensor.type},
+          {"shape", tensor.shape},
+          {"data_offsets", {numbers.size(), numbers.size() + tensor.bytes.size()}}};
+      numbers += tensor.bytes;
     }
-    return header;
-  }
-  [[nodiscard]] std::string bytes() const { return with_header(header().dump()); }
-  /// Returns the file with `text` as its header and a header length that is `longer` too large.
-  [[nodiscard]] std::string with_header(const std::string& text, std::uint64_t longer = 0) const {
+    const std::string text = header.dump();
     std::string file;
-    const std::uint64_t length = text.size() + longer;
-    for (unsigned i = 0; i < 8; ++i) file += static_cast<char>(length >> (8 * i) & 0xFFU);
-    file += text;
-    for (const Tensor& tensor : tensors) file += tensor.bytes;
-    return file;
+    for (unsigned i = 0; i < 8; ++i) file += static_cast<char>(text.size() >> (8 * i) & 0xFFU);
+    return file + text + numbers;
   }
 };
 

@@ -185,14 +185,6 @@ std::string export_refusal(const std::vector<StoredTensor>& tensors, WeightSourc
   return sentence;
 }
 
-TEST(Export, IsRefusedOfNetworksWithoutSuchNames) {
-  EXPECT_EQ(
-      export_refusal({{"conv1.weight", {2, 3, 3, 3}}}, WeightSource::kTorchvision),
-      std::string{"network mine has no names in files of other libraries; "} + kNetworksWithNames);
-  EXPECT_EQ(export_refusal(named(weight_network("gpt")).arrays, WeightSource::kTorchvision),
-            "network mine has no names of torchvision's; it has those of Hugging Face's GPT-2");
-}
-
 // VGG on images of 32x32, which it pools to one pixel.
 TEST(Export, IsRefusedWhereTheNetworkIsAnotherThere) {
   EXPECT_EQ(export_refusal({{"conv1_1.weight", {4, 3, 3, 3}}, {"fc6.weight", {4, 4}}},

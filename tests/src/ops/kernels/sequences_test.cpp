@@ -1,9 +1,7 @@
 // Operations on sequences. layer_golden_test.cpp compares the host's results with PyTorch's. Here,
 // a device must have the host's results, and each must repeat its own bits. The logits of one token
 // are compared with a plain loop.
-#include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "tests/src/ops/kernel_runner.h"

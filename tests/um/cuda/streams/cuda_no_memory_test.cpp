@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <new>
 #include <thread>
-#include <utility>
 
 #include "tests/sleeping_threads.h"
 #include "tests/um/cuda/recording_api.h"

@@ -14,12 +14,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <exception>
 #include <iostream>
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "tests/temporary_folder.h"
 #include "um/error.h"
