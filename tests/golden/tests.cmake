@@ -3,7 +3,6 @@ spillway_test(golden_tests COMPUTES
   SOURCES golden/drawn_numbers.cpp golden/golden_file.cpp golden/golden_training.cpp
           src/golden_test.cpp src/learning_test.cpp src/network_in_memory.cpp
           src/part_training_test.cpp src/sub_batch_training_test.cpp
-          src/transformer_training_test.cpp
   LINK spillway::host golden_files nlohmann_json::nlohmann_json
   TIMEOUT 300)
 if(SPILLWAY_HAS_CUDA)
@@ -35,7 +34,7 @@ add_executable(write_family_network
   ${PROJECT_SOURCE_DIR}/tools/golden/write_family_network.cpp)
 target_link_libraries(write_family_network PRIVATE family_networks spillway_flags)
 spillway_test(golden_family_tests COMPUTES
-  SOURCES golden/drawn_numbers.cpp golden/family_golden.cpp src/golden_bf16_test.cpp
+  SOURCES golden/drawn_numbers.cpp golden/family_golden.cpp
           src/golden_family_test.cpp src/network_in_memory.cpp
   LINK spillway::host family_networks golden_files nlohmann_json::nlohmann_json
   TIMEOUT 300)

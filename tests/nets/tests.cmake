@@ -1,5 +1,5 @@
 spillway_test(nets_tests
-  SOURCES nets/*_test.cpp nets/text/network_file_test.cpp nets/text/network_text_test.cpp
+  SOURCES nets/*_test.cpp nets/text/network_file_test.cpp
   LINK spillway::nets
   ASAN
   NOT_SANITIZED BadNetworkFile.OfAHundredMegabytes*)

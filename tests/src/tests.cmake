@@ -1,7 +1,6 @@
 spillway_test(data_tests
   SOURCES src/io/data/batch_loader_test.cpp src/io/data/idx_test.cpp src/io/data/dataset_test.cpp
-          src/io/data/mixing_test.cpp src/io/data/open_dataset_test.cpp
-          src/io/data/prepared_dataset_test.cpp src/io/data/synthetic_test.cpp
+          src/io/data/mixing_test.cpp
           src/io/safetensors_test.cpp src/ops/initial_values_test.cpp src/ops/learning_rate_test.cpp
           src/ops/narrow_floats_test.cpp
   LINK spillway::src ZLIB::ZLIB
@@ -11,14 +10,14 @@ spillway_test(data_tests
 # Images' files, and folders of them.
 spillway_test(image_tests
   SOURCES src/io/data/broken_images_test.cpp src/io/data/broken_kinds.cpp
-          src/io/data/byte_images_test.cpp src/io/data/image_folder_test.cpp
+          src/io/data/image_folder_test.cpp
           src/io/images/*_test.cpp
   LINK spillway::src golden_files nlohmann_json::nlohmann_json ZLIB::ZLIB
   ASAN TSAN)
 
 # Data sets of texts.
 spillway_test(text_tests
-  SOURCES src/io/data/token_dataset_test.cpp src/io/data/open_text_test.cpp src/io/text/*_test.cpp
+  SOURCES src/io/data/token_dataset_test.cpp src/io/text/*_test.cpp
   LINK spillway::src golden_files nlohmann_json::nlohmann_json rapidcheck
   ASAN)
 
@@ -32,9 +31,7 @@ endfunction()
 
 # The drop-in allocator: its C functions from outside.
 spillway_test(dropin_tests
-  SOURCES src/dropin/block_pieces_test.cpp src/dropin/c_functions_test.cpp
-          src/dropin/far_failure_test.cpp src/dropin/far_functions_test.cpp
-          src/dropin/fork_test.cpp src/dropin/frameworks_test.cpp
+  SOURCES src/dropin/c_functions_test.cpp src/dropin/far_functions_test.cpp
           src/dropin/learned_functions_test.cpp
           src/dropin/misuse_test.cpp src/dropin/stress_test.cpp
           ${PROJECT_SOURCE_DIR}/src/dropin/block_pieces.cpp # the library shows only C
@@ -71,7 +68,7 @@ endif()
 file(GLOB operation_tests CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} src/ops/kernels/*_test.cpp)
 spillway_test(host_tests COMPUTES
   SOURCES ${operation_tests} src/host/host_backend_test.cpp src/host/layout/*_test.cpp
-          src/host/slope_test.cpp src/host/vocabulary_chunks_test.cpp src/ops/far_kernel_test.cpp
+          src/host/slope_test.cpp src/ops/far_kernel_test.cpp
           src/ops/philox_test.cpp
   LINK spillway::host OpenMP::OpenMP_CXX
   SUITES ASAN)
@@ -88,9 +85,8 @@ spillway_test(onnx_tests
 # The program from outside. Where it is slow (no optimisation, sanitizers), fewer networks and
 # configurations; the tests print that.
 spillway_test(cli_tests
-  SOURCES src/cli/*_test.cpp src/cli/bench/bench_failure_test.cpp src/cli/bench/bench_test.cpp
-          src/cli/bench/bench_training_test.cpp src/cli/terminal/interrupt_test.cpp
-          src/cli/terminal/narrow_terminal_test.cpp src/cli/program.cpp
+  SOURCES src/cli/*_test.cpp src/cli/bench/bench_test.cpp src/cli/terminal/interrupt_test.cpp
+          src/cli/program.cpp
   LINK spillway::onnx golden_files nlohmann_json::nlohmann_json
   TIMEOUT 300 ASAN
   NOT_SANITIZED BadBudget.TooSmall* BenchTraining.* BitIdentity.Holds* BitIdentity.OfR* BitIdentity.OfT*
@@ -138,17 +134,17 @@ spillway_test(bucket_tests
 
 spillway_test(bench_tests
   SOURCES src/bench/bench_file_test.cpp src/bench/repetition_test.cpp
-          src/bench/link/link_bench_test.cpp src/bench/bench_machine_test.cpp
-          src/bench/paging/*_test.cpp src/bench/link/transfer_test.cpp
+          src/bench/link/link_bench_test.cpp
+          src/bench/paging/*_test.cpp
           src/sweep/sweep_test.cpp src/report/*_test.cpp
   LINK spillway::src)
 spillway_test(cli_table_tests
-  SOURCES src/cli/bench/bench_table_test.cpp src/cli/flags/flag_values_test.cpp
+  SOURCES src/cli/flags/flag_values_test.cpp
           src/cli/terminal/text_table_test.cpp src/cli/train/*_test.cpp
   LINK spillway::cli)
 # Small trainings, benched for real.
 spillway_test(train_bench_tests
-  SOURCES src/bench/train/*_test.cpp src/bench/link/launch_bench_test.cpp src/bench/round_test.cpp
+  SOURCES src/bench/train/*_test.cpp src/bench/link/launch_bench_test.cpp
   LINK spillway::host)
 # What ranks are connected by; those are threads.
 spillway_test(interconnect_tests

@@ -41,14 +41,14 @@ target_compile_definitions(um_memfd_segv_tests PRIVATE SPILLWAY_PAGING=kMemfdSeg
 
 # Not under TSan either: it does not see what OpenMP's threads wait for.
 spillway_test(um_paging_tests
-  SOURCES um/host/managed/page_table_test.cpp um/host/managed/fault_signal_test.cpp
+  SOURCES um/host/managed/fault_signal_test.cpp
           um/host/managed/managed_region_test.cpp um/host/managed/uffd_move_test.cpp
   LINK spillway::um OpenMP::OpenMP_CXX
   ASAN)
 
 # The space under the drop-in allocator.
 spillway_test(um_space_tests
-  SOURCES um/dropin/allocations_test.cpp um/dropin/space_test.cpp
+  SOURCES um/dropin/space_test.cpp
   LINK spillway::um
   ASAN TSAN)
 
@@ -57,8 +57,7 @@ if(SPILLWAY_HAS_CUDA)
   spillway_test(um_cuda_tests
     SOURCES gpu_test.cpp um/cuda/driver/driver_counters_test.cpp um/cuda/cuda_device_test.cpp
           um/cuda/happens_before_test.cpp um/cuda/managed/cuda_managed_space_test.cpp
-          um/cuda/managed/slab_pages_test.cpp um/cuda/streams/move_queue_test.cpp
-          um/cuda/streams/cuda_lanes_test.cpp um/cuda/streams/cuda_stream_test.cpp
+          um/cuda/managed/slab_pages_test.cpp um/cuda/streams/cuda_streams_test.cpp
     LINK spillway::um_cuda
     TSAN)
   target_include_directories(um_cuda_tests SYSTEM PRIVATE ${CUPTI_INCLUDE_DIR})
@@ -82,7 +81,7 @@ if(SPILLWAY_HAS_CUDA)
     TSAN)
   target_include_directories(um_cuda_space_tests SYSTEM PRIVATE ${CUPTI_INCLUDE_DIR})
   spillway_test(um_cuda_step_tests
-    SOURCES um/cuda/failing_calls_test.cpp um/cuda/planned_step_test.cpp
+    SOURCES um/cuda/planned_step_test.cpp
     LINK spillway::prefetch spillway::um_cuda
     TSAN)
   # Not under TSan: `joint` makes its plans in TBB loops, whose hand-over TSan does not see.

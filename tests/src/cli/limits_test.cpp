@@ -1,9 +1,11 @@
 // A process that is bound to one processor, as by a launcher.
 // With far memory in a file, the resident set grows with the budget, not with the network.
+// Limits of the system or of the process that are too low to work with.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdint>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -12,8 +14,6 @@
 #include "tests/src/cli/program.h"
 #include "tests/src/cli/shell.h"
 #include "tests/temporary_folder.h"
-
-// Limits of the system or of the process that are too low to work with.
 
 namespace spillway::test {
 namespace {
@@ -135,7 +135,7 @@ TEST_F(OneProcessor, HasAThreadForHints) {
 
 using nlohmann::json;
 
-constexpr std::int64_t kMiB = 1 << 20;
+constexpr std::int64_t kMebibyte = 1 << 20;
 
 class ResidentSet : public testing::Test {
  protected:
@@ -169,8 +169,8 @@ class ResidentSet : public testing::Test {
 // batches. Batches grow by 2.5 MiB from 16 to 32 images, several times: the loader's, the
 // trainer's, and a copy in flight.
 TEST_F(ResidentSet, GrowsWithTheBudgetAndNotWithTheNetwork) {
-  constexpr std::int64_t kTight = 58 * kMiB;
-  constexpr std::int64_t kRoomy = 115 * kMiB;
+  constexpr std::int64_t kTight = 58 * kMebibyte;
+  constexpr std::int64_t kRoomy = 115 * kMebibyte;
   for (const char* memory : {"managed", "copy"}) {
     SCOPED_TRACE(memory);
     const json small = train(16, kTight, memory);
@@ -183,6 +183,107 @@ TEST_F(ResidentSet, GrowsWithTheBudgetAndNotWithTheNetwork) {
     EXPECT_GT(resident_set(roomy) - resident_set(large), (kRoomy - kTight) * 3 / 4);
     EXPECT_LT(resident_set(roomy) - resident_set(large), (kRoomy - kTight) * 5 / 4);
   }
+}
+
+// Standard streams that are full or closed.
+
+const char* const kTwoSteps =
+    "train --net lenet --batch 8 --steps 2 --device host --budget min+50% ";
+
+// Makes descriptor 4 a pipe without a reader.
+const char* const kBrokenPipe = "rm -f pipe errors && mkfifo pipe && exec 3<>pipe 4>pipe 3<&-";
+
+using StandardStreams = InShell;
+
+std::string last_line_of(const std::string& text) {
+  const std::size_t end = text.rfind('\n');
+  return text.substr(text.rfind('\n', end - 1) + 1);
+}
+
+TEST_F(StandardStreams, TrainingGoesOnWithoutAPlaceForItsNotes) {
+  for (const char* const nowhere : {"2>/dev/full", "2>&-"}) {
+    const std::string training = std::string{kTwoSteps} + "--json lines ";
+    EXPECT_EQ(run(training + nowhere).exit_code, 0) << nowhere;
+    EXPECT_NE(last_line_of(text_of(file("lines"))).find("weights_sha256"), std::string::npos);
+  }
+}
+
+TEST_F(StandardStreams, NoFileTakesThePlaceOfAStreamThatIsClosed) {
+  EXPECT_EQ(run(std::string{kTwoSteps} + "--json lines 0<&- 1>&- 2>&-").exit_code, 0);
+  EXPECT_EQ(text_of(file("lines")).find("smallest feasible"), std::string::npos);
+}
+
+TEST_F(StandardStreams, WhatCannotBeWrittenToStandardOutputIsAFailure) {
+  for (const char* const command :
+       {"nets", "nets lenet", "nets --json -", "devices", "devices --json -",
+        "plan --net lenet --batch 8 --machine v100 --budget 100%",
+        "plan --net lenet --batch 8 --machine v100 --budget 100% --json -",
+        "sweep --net lenet --batch 8 --machines v100 --planners resident --budgets 100%",
+        "document man", "document bash", "--help", "--version", "train --help",
+        "train --net lenet --batch 8 --steps 1 --device host --json -"}) {
+    for (const char* const nowhere : {">/dev/full", ">&-"}) {
+      const ShellOutcome outcome = run(std::string{command} + " " + nowhere + " 2>errors");
+      EXPECT_EQ(outcome.exit_code, 1) << command << " " << nowhere << "\n" << outcome.errors;
+      EXPECT_NE(outcome.errors.find("spillway: cannot write to standard output"), std::string::npos)
+          << command << " " << nowhere << "\n"
+          << outcome.errors;
+      EXPECT_EQ(outcome.errors.find("bug in spillway"), std::string::npos) << outcome.errors;
+    }
+  }
+}
+
+TEST_F(StandardStreams, TrainingGoesOnWhenNobodyReadsItsNotes) {
+  EXPECT_EQ(run(std::string{kTwoSteps} + "--json lines 2>&4", kBrokenPipe).exit_code, 0);
+  EXPECT_NE(last_line_of(text_of(file("lines"))).find("weights_sha256"), std::string::npos);
+}
+
+// As `spillway --help | head` does: without a word, as other programs. A training says how to go
+// on.
+TEST_F(StandardStreams, AnOutputThatNobodyReadsEndsTheProgramSilently) {
+  for (const char* const command :
+       {"nets", "--help", "train --help-all", "document man", "devices --json -",
+        "plan --net lenet --batch 8 --machine v100 --budget 100% --json -"}) {
+    const ShellOutcome outcome = run(std::string{command} + " >&4 2>errors", kBrokenPipe);
+    EXPECT_EQ(outcome.exit_code, 128 + SIGPIPE) << command;
+    EXPECT_EQ(outcome.errors.find("spillway: "), std::string::npos) << command << outcome.errors;
+  }
+  const ShellOutcome training =
+      run("train --net lenet --batch 8 --steps 1 --device host --json - >&4 2>errors", kBrokenPipe);
+  EXPECT_EQ(training.exit_code, 1);
+  EXPECT_NE(training.errors.find("spillway: cannot write to standard output"), std::string::npos)
+      << training.errors;
+}
+
+// Failing to write output stops a training as a signal does.
+TEST_F(StandardStreams, TrainingSavesItsStepWhenItsOutputIsFull) {
+  const std::string training =
+      "train --net lenet --batch 8 --steps 30 --device host --checkpoint run --checkpoint-every "
+      "20 ";
+  for (const char* const full : {"--json /dev/full", "--json - >/dev/full", "--json - >&4"}) {
+    const ShellOutcome outcome =
+        run(training + full + " 2>errors", std::string{"rm -rf run; "} + kBrokenPipe);
+    EXPECT_EQ(outcome.exit_code, 1) << full;
+    EXPECT_NE(outcome.errors.find("; the checkpoint is of step 1, and --resume goes on from there"),
+              std::string::npos)
+        << outcome.errors;
+    EXPECT_EQ(run(training + "--resume 2>errors").exit_code, 0);
+  }
+}
+
+// Each file is written even if others fail.
+TEST_F(StandardStreams, TrainingWritesWhatItCanAtItsEnd) {
+  const ShellOutcome outcome =
+      run("train --net lenet --batch 8 --steps 2 --device host --eval-every 2 --confusion "
+          "/dev/full --timeline trace --json lines 2>errors");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.errors.find("cannot write /dev/full"), std::string::npos) << outcome.errors;
+  EXPECT_NE(outcome.errors.find("weights "), std::string::npos) << outcome.errors;
+  EXPECT_NE(text_of(file("trace")).find("traceEvents"), std::string::npos);
+}
+
+TEST_F(StandardStreams, ACommandThatSaysNothingNeedsNoStandardOutput) {
+  EXPECT_EQ(run(std::string{kTwoSteps} + ">&- 2>errors").exit_code, 0);
+  EXPECT_EQ(run(std::string{kTwoSteps} + ">/dev/full 2>errors").exit_code, 0);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 spillway_test(gpu_training_tests
-  SOURCES src/gpu_batch_stage_test.cpp src/gpu_byte_images_test.cpp src/gpu_training_test.cpp
+  SOURCES src/gpu_training_test.cpp
   LINK spillway::host spillway::um_cuda)
 plugin_symbols_test(cuda_plugin_symbols spillway_cuda spillway_cuda)
 plugin_symbols_test(um_cuda_plugin_symbols spillway_um_cuda_plugin spillway_um_cuda)
@@ -15,7 +15,6 @@ add_executable(write_device_properties
 target_link_libraries(write_device_properties PRIVATE spillway::cuda_backend spillway_flags)
 spillway_test(cuda_planning_tests
   SOURCES src/cuda/layout/channel_matrix_test.cpp src/cuda/cudnn/device_less_planning_test.cpp
-          src/cuda/cudnn/engine_choice_test.cpp src/cuda/cudnn/nan_propagation_test.cpp
   LINK spillway::cuda_backend cudnn_listing golden_files
   TIMEOUT 300)
 # What cuDNN compiles at run time, it lists where it finds a driver: this one has no device.
@@ -24,7 +23,7 @@ set_target_properties(no_device_driver PROPERTIES
   OUTPUT_NAME cuda VERSION 1 SOVERSION 1 UNITY_BUILD OFF
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/no_device_driver)
 spillway_test(cuda_attention_planning_tests
-  SOURCES src/cuda/cudnn/attention_engines_test.cpp src/cuda/cudnn/attention_run_test.cpp
+  SOURCES src/cuda/cudnn/attention_planning_test.cpp
   LINK spillway::cuda_backend golden_files
   TIMEOUT 300)
 add_dependencies(cuda_attention_planning_tests no_device_driver)
@@ -62,10 +61,10 @@ if(SPILLWAY_HAS_NCCL)
   target_include_directories(stand_in_nccl SYSTEM PRIVATE ${NCCL_INCLUDE_DIR})
   target_link_libraries(stand_in_nccl PRIVATE spillway_flags)
   spillway_test(nccl_tests
-    SOURCES src/cuda/ranks/join_devices_test.cpp src/cuda/ranks/nccl_communicator_test.cpp
+    SOURCES src/cuda/ranks/nccl_communicator_test.cpp
     LINK communicator_contract spillway::cuda_backend spillway::um_cuda ${CMAKE_DL_LIBS})
   spillway_test(two_gpu_training_tests
-    SOURCES src/cuda/ranks/two_gpu_trainer_test.cpp src/cuda/ranks/two_gpu_training_test.cpp
+    SOURCES src/cuda/ranks/two_gpu_training_test.cpp
     LINK spillway::cuda_backend spillway::host ${CMAKE_DL_LIBS})
   foreach(program nccl_tests two_gpu_training_tests)
     add_dependencies(${program} stand_in_nccl)

@@ -3,13 +3,18 @@
 #include <link.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <regex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "src/dropin/block_pieces.h"
 #include "tests/src/dropin/space_of_c.h"
 
 namespace spillway::dropin {
@@ -168,6 +173,166 @@ TEST_F(SpaceOfC, KeepsTheLastErrorOfEachThread) {
 }
 
 TEST(Version, IsTheProjects) { EXPECT_STREQ(spillway_um_version(), SPILLWAY_VERSION); }
+
+using namespace um;
+
+constexpr PieceSize kSize{.page = 4_KiB, .piece = 8_KiB};
+
+/// Returns the sizes of the pieces that a part of an allocation of `all` bytes overlaps.
+std::vector<std::size_t> sizes(std::size_t all, std::size_t begin, std::size_t part) {
+  static std::byte memory[64 << 10];
+  const Range allocation{memory, all};
+  std::vector<std::size_t> result;
+  for (const Range& piece : pieces_of(allocation, allocation.subspan(begin, part), kSize)) {
+    EXPECT_EQ(static_cast<std::size_t>(piece.data() - memory) % 8192, 0U);
+    result.push_back(piece.size());
+  }
+  return result;
+}
+
+TEST(BlockPieces, CoverAnAllocation) {
+  EXPECT_EQ(sizes(16384, 0, 16384), (std::vector<std::size_t>{8192, 8192}));
+  EXPECT_EQ(sizes(4096, 0, 4096), (std::vector<std::size_t>{4096}));
+  EXPECT_EQ(sizes(20480, 0, 20480), (std::vector<std::size_t>{8192, 8192, 4096}));
+}
+
+TEST(BlockPieces, LeaveNoRestSmallerThanAPage) {
+  EXPECT_EQ(sizes(16384 + 100, 0, 16484), (std::vector<std::size_t>{8192, 8292}));
+  EXPECT_EQ(sizes(16384 + 100, 16400, 1), (std::vector<std::size_t>{8292}));
+  EXPECT_EQ(sizes(5000, 4999, 1), (std::vector<std::size_t>{5000}));
+}
+
+TEST(BlockPieces, AreThoseThatAPartHasBytesOf) {
+  EXPECT_EQ(sizes(32768, 8191, 2).size(), 2U);
+  EXPECT_EQ(sizes(32768, 8192, 8192).size(), 1U);
+  EXPECT_TRUE(sizes(32768, 8192, 0).empty());
+}
+
+TEST(BlockPieces, AreNoneOfAnAllocationSmallerThanAPage) {
+  EXPECT_TRUE(sizes(4095, 0, 4095).empty());
+}
+
+TEST(BlockPieces, AreASixtyFourthOfNearMemory) {
+  EXPECT_EQ(choose_pieces(1_GiB, 2_MiB).piece, 16_MiB);
+  EXPECT_EQ(choose_pieces(40_GiB, 2_MiB).piece, 16_MiB);
+  EXPECT_EQ(choose_pieces(300_MiB, 2_MiB).piece, 4_MiB);
+  EXPECT_EQ(choose_pieces(64_MiB, 2_MiB).piece, 2_MiB);
+}
+
+/// The default space of each test, from the environment unless set_default() was called.
+class DefaultSpaceOfC : public SpaceOfC {
+ protected:
+  void SetUp() override {
+    setenv("SPILLWAY_UM_DEVICE", "host", 1);
+    setenv("SPILLWAY_UM_NEAR", "1MiB", 1);
+    setenv("SPILLWAY_UM_CAPACITY", "4MiB", 1);
+    unsetenv("SPILLWAY_UM_PAGE");
+    unsetenv("SPILLWAY_UM_OVERSUBSCRIBE");
+  }
+  void find() { ASSERT_EQ(spillway_um_default(&space), SPILLWAY_UM_OK); }
+};
+
+TEST_F(DefaultSpaceOfC, SaysWhatTheEnvironmentLacks) {
+  unsetenv("SPILLWAY_UM_CAPACITY");
+  expect_refused(spillway_um_default(&space), SPILLWAY_UM_INVALID_ARGUMENT,
+                 "set SPILLWAY_UM_CAPACITY=2GiB, or call spillway_um_set_default");
+  setenv("SPILLWAY_UM_CAPACITY", "much", 1);
+  expect_refused(spillway_um_default(&space), SPILLWAY_UM_INVALID_ARGUMENT,
+                 "SPILLWAY_UM_CAPACITY=much is no size");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(spillway_torch_malloc(64, 0, nullptr), nullptr);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("spillway_torch_malloc: SPILLWAY_UM"),
+            std::string::npos);
+}
+
+TEST_F(DefaultSpaceOfC, IsFoundOnlyWithAPlaceForItsHandle) {
+  expect_refused(spillway_um_default(nullptr), SPILLWAY_UM_INVALID_ARGUMENT, "space is NULL");
+  unsetenv("SPILLWAY_UM_NEAR");
+  space.id = 7;
+  EXPECT_EQ(spillway_um_default(&space), SPILLWAY_UM_INVALID_ARGUMENT);
+  EXPECT_EQ(space.id, 0U);
+}
+
+TEST_F(DefaultSpaceOfC, TakesItsPagesOfTheEnvironment) {
+  setenv("SPILLWAY_UM_PAGE", "small", 1);
+  expect_refused(spillway_um_default(&space), SPILLWAY_UM_INVALID_ARGUMENT,
+                 "SPILLWAY_UM_PAGE=small is no size; write 2MiB");
+  setenv("SPILLWAY_UM_PAGE", "512KiB", 1);
+  find();
+  take(1)[0] = std::byte{1};
+  EXPECT_EQ(counters().near_bytes, 512U << 10U);
+}
+
+TEST_F(DefaultSpaceOfC, TakesOversubscriptionOfTheEnvironment) {
+  setenv("SPILLWAY_UM_OVERSUBSCRIBE", "yes", 1);
+  expect_refused(spillway_um_default(&space), SPILLWAY_UM_INVALID_ARGUMENT,
+                 "SPILLWAY_UM_OVERSUBSCRIBE=yes is neither 0 nor 1");
+  setenv("SPILLWAY_UM_OVERSUBSCRIBE", "1", 1);
+  expect_refused(spillway_um_default(&space), SPILLWAY_UM_INVALID_ARGUMENT,
+                 "oversubscribe is for a GPU");
+  setenv("SPILLWAY_UM_OVERSUBSCRIBE", "0", 1);
+  find();
+}
+
+TEST_F(DefaultSpaceOfC, ServesPyTorch) {
+  void* const block = spillway_torch_malloc(3 << 20, 0, nullptr);
+  ASSERT_NE(block, nullptr);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % 512, 0U);
+  static_cast<char*>(block)[(3 << 20) - 1] = 1;
+  find();
+  EXPECT_EQ(counters().allocated_bytes, 3U << 20U);
+  EXPECT_EQ(spillway_torch_malloc(0, 0, nullptr), nullptr);
+  EXPECT_EQ(spillway_torch_malloc(-1, 0, nullptr), nullptr);
+  spillway_torch_free(block, 3 << 20, 0, nullptr);
+  spillway_torch_free(nullptr, 0, 0, nullptr);
+  EXPECT_EQ(counters().allocated_bytes, 0U);
+  testing::internal::CaptureStderr();
+  spillway_torch_free(block, 3 << 20, 0, nullptr);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("was it freed?"), std::string::npos);
+}
+
+TEST_F(DefaultSpaceOfC, ServesCuPy) {
+  void* const block = spillway_cupy_malloc(nullptr, 100, 0);
+  ASSERT_NE(block, nullptr);
+  find();
+  EXPECT_EQ(counters().allocations, 1U);
+  spillway_cupy_free(nullptr, block, 0);
+  EXPECT_EQ(counters().frees, 1U);
+}
+
+TEST_F(DefaultSpaceOfC, IsOneForThreadsThatAskAtTheSameTime) {
+  std::array<spillway_um_space, 4> found{};
+  std::vector<std::thread> threads;
+  threads.reserve(found.size());
+  for (spillway_um_space& each : found) {
+    threads.emplace_back([&each] { EXPECT_EQ(spillway_um_default(&each), SPILLWAY_UM_OK); });
+  }
+  for (std::thread& each : threads) each.join();
+  find();
+  for (const spillway_um_space& each : found) EXPECT_EQ(each.id, space.id);
+}
+
+TEST_F(DefaultSpaceOfC, IsNotMadeInOrderToFree) {
+  void* const block = spillway_cupy_malloc(nullptr, 100, 0);
+  find();
+  ASSERT_EQ(spillway_um_destroy(space), SPILLWAY_UM_OK);
+  testing::internal::CaptureStderr();
+  spillway_torch_free(block, 100, 0, nullptr);
+  spillway_cupy_free(nullptr, block, 0);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("it was destroyed"), std::string::npos);
+  const spillway_um_options wanted = options();
+  EXPECT_EQ(spillway_um_set_default(&wanted), SPILLWAY_UM_OK);  // it is not in use
+}
+
+TEST_F(DefaultSpaceOfC, IsMadeOfTheOptionsSetBeforeItsFirstUse) {
+  const spillway_um_options wanted = options();
+  EXPECT_EQ(spillway_um_set_default(&wanted), SPILLWAY_UM_OK);
+  void* const block = spillway_cupy_malloc(nullptr, 16 * kPage, 0);
+  EXPECT_NE(block, nullptr);
+  find();
+  expect_refused(spillway_um_set_default(&wanted), SPILLWAY_UM_INVALID_ARGUMENT,
+                 "the default space is in use");
+}
 
 }  // namespace
 }  // namespace spillway::dropin

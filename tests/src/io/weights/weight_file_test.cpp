@@ -5,10 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "src/io/weights/model_files.h"
 #include "tests/refusal.h"
 #include "tests/src/io/weights/reading_weights.h"
 #include "tests/src/io/weights/weight_networks.h"
@@ -191,6 +195,195 @@ TEST(Export, IsRefusedWhereTheNetworkIsAnotherThere) {
                            WeightSource::kTorchvision),
             "network mine differs from torchvision's VGG: the first linear layer there reads 7x7 "
             "pixels; train with --image-size 224");
+}
+
+// Weights of another network. tests/src/cli/golden/refusals.txt has files that are no weights.
+
+TEST_F(ReadingWeights, RefusesAMissingTensor) {
+  file_.erase("transformer.h.1.ln_2.bias");
+  EXPECT_EQ(said_of(file_),
+            "FILE has no tensor 'transformer.h.1.ln_2.bias', which network gpt needs");
+}
+
+TEST_F(ReadingWeights, RefusesOneOfSeveralFiles) {
+  file_.erase("transformer.h.1.ln_2.bias");
+  const std::string part = folder_.file("model-00001-of-00002.safetensors");
+  std::ofstream{part, std::ios::binary} << file_.bytes();
+  EXPECT_EQ(refusal([&] {
+              return WeightFile{part, gpt_};
+            }),
+            part +
+                " has no tensor 'transformer.h.1.ln_2.bias', which network gpt needs; it is one "
+                "of several files of a model; give their folder");
+}
+
+TEST_F(ReadingWeights, RefusesATensorThatTheNetworkLacks) {
+  file_.add("transformer.h.2.ln_1.weight");
+  EXPECT_EQ(said_of(file_),
+            "FILE has a tensor 'transformer.h.2.ln_1.weight', which network gpt does not have");
+}
+
+TEST_F(ReadingWeights, RefusesTwoNamesOfOneTensor) {
+  FileOfTensors bert = golden("bert");
+  bert.add("bert.embeddings.LayerNorm.gamma");
+  EXPECT_EQ(said_of(bert.bytes(), named(weight_network("bert"))),
+            "tensors 'bert.embeddings.LayerNorm.weight' and 'bert.embeddings.LayerNorm.gamma' of "
+            "FILE are the same one's names");
+}
+
+TEST_F(ReadingWeights, RefusesOtherShapes) {
+  file_["transformer.h.0.ln_1.bias"].shape = {4, 4};
+  EXPECT_EQ(said_of(file_),
+            "tensor 'transformer.h.0.ln_1.bias' of FILE is (4, 4), but network gpt has (16) there");
+  file_ = golden("gpt");
+  file_["transformer.h.0.mlp.c_fc.weight"].shape = {64, 16};
+  EXPECT_EQ(
+      said_of(file_),
+      "tensor 'transformer.h.0.mlp.c_fc.weight' of FILE is (64, 16), but network gpt has (16, "
+      "64) there");
+}
+
+TEST_F(ReadingWeights, SaysWhichFlagGivesTheSizesOfTheFile) {
+  const nets::Network words =
+      nets::gpt("g", {.layers = 2, .heads = 2, .width = 16, .context = 12}, nets::tokens(10), 30);
+  EXPECT_EQ(
+      said_of(file_.bytes(), named(words)),
+      "tensor 'transformer.wte.weight' of FILE is (23, 16), but network g has (30, 16) there; "
+      "give --vocabulary 23");
+  const nets::Network context =
+      nets::gpt("g", {.layers = 2, .heads = 2, .width = 16, .context = 99}, nets::tokens(10), 23);
+  EXPECT_EQ(
+      said_of(file_.bytes(), named(context)),
+      "tensor 'transformer.wpe.weight' of FILE is (12, 16), but network g has (99, 16) there; "
+      "the file's context is of 12 tokens");
+  const nets::Network classes =
+      nets::vit("v", {.layers = 2, .heads = 2, .width = 16, .patch = 4}, {3, 12, 12}, 7);
+  EXPECT_EQ(said_of(golden("vit").bytes(), named(classes)),
+            "tensor 'classifier.weight' of FILE is (5, 16), but network v has (7, 16) there; give "
+            "--classes 5, or --new-head to draw it anew");
+}
+
+// ---- numbers
+
+TEST_F(ReadingWeights, RefusesNumbersOfOtherTypes) {
+  auto& tensor = file_["transformer.ln_f.bias"];
+  tensor.type = "F64";
+  tensor.bytes += tensor.bytes;
+  EXPECT_EQ(said_of(file_),
+            "tensor 'transformer.ln_f.bias' of FILE holds F64, and only F32, F16 and BF16 can be "
+            "read");
+}
+
+TEST_F(ReadingWeights, RefusesNumbersThatAreNotFinite) {
+  for (const char* const bytes : {"\x01\x01\xc0\x7f", "\xff\xff\xff\xff"}) {
+    file_["transformer.ln_f.bias"].bytes.replace(8, 4, std::string(bytes, 4));
+    EXPECT_EQ(said_of(file_),
+              "tensor 'transformer.ln_f.bias' of FILE holds a number that is not finite");
+  }
+  FileOfTensors half = golden("bert");
+  half["cls.predictions.bias"].bytes.replace(0, 2, std::string("\x00\x7c", 2));  // infinity
+  EXPECT_EQ(said_of(half.bytes(), named(weight_network("bert"))),
+            "tensor 'cls.predictions.bias' of FILE holds a number that is not finite");
+}
+
+// Models of several files with an index, and folders of them like Hugging Face's.
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* kIndex = "model.safetensors.index.json";
+constexpr const char* kOne = "model-00001-of-00002.safetensors";
+constexpr const char* kTwo = "model-00002-of-00002.safetensors";
+
+// A golden file of GPT-2 in two parts, with every other tensor in the second.
+class ModelInFiles : public ReadingWeights {
+ protected:
+  ModelInFiles() {
+    fs::create_directory(model_);
+    for (std::size_t i = 0; i < file_.tensors.size(); ++i) {
+      FileOfTensors& part = i % 2 == 0 ? one_ : two_;
+      part.tensors.push_back(file_.tensors[i]);
+      map_[file_.tensors[i].name] = i % 2 == 0 ? kOne : kTwo;
+    }
+  }
+  void write(const std::string& name, const std::string& bytes) const {
+    std::ofstream{model_ / name, std::ios::binary} << bytes;
+  }
+  void write_parts() const {
+    write(kOne, one_.bytes());
+    write(kTwo, two_.bytes());
+    write(kIndex, json{{"metadata", {{"total_size", 1}}}, {"weight_map", map_}}.dump());
+  }
+  // The error, with "MODEL" in place of the folder.
+  [[nodiscard]] std::string said_of_folder() const {
+    std::string sentence = refusal([&] { return WeightFile{model_, gpt_}; });
+    const std::string folder = model_.string();
+    for (auto at = sentence.find(folder); at != std::string::npos; at = sentence.find(folder)) {
+      sentence.replace(at, folder.size(), "MODEL");
+    }
+    return sentence;
+  }
+  [[nodiscard]] std::string said_with_parts() const {
+    write_parts();
+    return said_of_folder();
+  }
+  // The error if the index maps `tensor` to `value`.
+  [[nodiscard]] std::string said_with_place(const std::string& tensor, const json& value) {
+    map_[tensor] = value;
+    return said_with_parts();
+  }
+
+  fs::path model_ = folder_.path() / "model";
+  FileOfTensors one_;
+  FileOfTensors two_;
+  json map_ = json::object();
+};
+
+TEST_F(ModelInFiles, HasTheNumbersOfTheOneThatItWas) {
+  std::ofstream{path(), std::ios::binary} << file_.bytes();
+  const WeightFile whole{path(), gpt_};
+  write_parts();
+  for (const fs::path& given : {model_, model_ / kIndex}) {
+    const WeightFile parts{given, gpt_};
+    for (const StoredTensor& array : gpt_.arrays) {
+      std::vector<float> numbers(element_count(array.shape));
+      std::vector<float> same(numbers.size());
+      whole.read(array.name, numbers);
+      parts.read(array.name, same);
+      EXPECT_EQ(same, numbers) << array.name;
+    }
+  }
+}
+
+TEST_F(ModelInFiles, IsTheOneFileOfItsFolderWhereThatHasBoth) {
+  write(kIndex, "{}");
+  write("model.safetensors", file_.bytes());
+  EXPECT_EQ(said_of_folder(), "accepted");
+}
+
+// Hugging Face's cache has links to files with other names.
+TEST_F(ModelInFiles, MayBeLinks) {
+  write_parts();
+  fs::rename(model_ / kTwo, folder_.path() / "blob");
+  fs::create_symlink("../blob", model_ / kTwo);
+  EXPECT_EQ(said_of_folder(), "accepted");
+}
+
+TEST_F(ModelInFiles, IsWhatTheIndexSays) {
+  const std::string name = one_.tensors.front().name;
+  EXPECT_EQ(said_with_place(name, kTwo), "MODEL/model.safetensors.index.json says that tensor '" +
+                                             name + "' is in " + kTwo +
+                                             ", which does not have it; download the model again");
+  EXPECT_EQ(said_with_place(name, kOne), "accepted");
+  EXPECT_EQ(said_with_place("more", kOne),
+            "MODEL/model.safetensors.index.json says that tensor 'more' is in " +
+                std::string{kOne} + ", which does not have it; download the model again");
+  map_.erase("more");
+  two_.tensors.push_back(one_.tensors.front());
+  EXPECT_EQ(said_with_parts(),
+            "tensor '" + name +
+                "' is in two files that MODEL/model.safetensors.index.json lists, " + kOne +
+                " and " + kTwo + "; download the model again");
 }
 
 }  // namespace
