@@ -13,7 +13,9 @@
 #include "nets/builder.h"
 #include "nets/families/network_catalogue.h"
 #include "nets/layer_kinds.h"
+#include "nets/text/network_declaration.h"
 #include "tests/nets/same_network.h"
+#include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway::nets {
@@ -391,6 +393,55 @@ fc    linear                 features=5  # 5x1x1
 loss  softmax-cross-entropy              # 5x1x1
 )";
   EXPECT_EQ(to_text(read_text(text)), text);
+}
+
+// tests/src/cli/golden/refusals.txt has other files that are no networks.
+
+// A stream of `size` bytes that counts the bytes read.
+class Endless : public std::streambuf {
+ public:
+  Endless(std::string part, std::size_t size) : part_{std::move(part)}, left_{size} {}
+  [[nodiscard]] std::size_t read() const { return read_; }
+
+ protected:
+  int_type underflow() override {
+    if (left_ < part_.size()) return traits_type::eof();
+    left_ -= part_.size();
+    read_ += part_.size();
+    setg(part_.data(), part_.data(), part_.data() + part_.size());
+    return traits_type::to_int_type(part_[0]);
+  }
+
+ private:
+  std::string part_;
+  std::size_t left_;
+  std::size_t read_ = 0;
+};
+
+constexpr std::size_t kNoise = 100U << 20U;
+
+// Returns the error for 100 MB of `part`, and the bytes read before it.
+std::pair<std::string, std::size_t> refused_noise(const std::string& part) {
+  Endless noise{part, kNoise};
+  std::istream stream{&noise};
+  std::string sentence = test::refusal([&] { return read_network(stream, "noise.net").name; });
+  return {std::move(sentence), noise.read()};
+}
+
+TEST(BadNetworkFile, OfAHundredMegabytesIsNotReadToItsEnd) {
+  std::string bytes(4096, '\0');
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 7 + 3);
+  const auto [noise, noise_bytes] = refused_noise(bytes);
+  EXPECT_TRUE(noise.starts_with("noise.net:1: this line holds the byte 0x")) << noise;
+  EXPECT_LE(noise_bytes, 4096U);
+
+  const auto [letters, letter_bytes] = refused_noise(std::string(4096, 'x'));
+  EXPECT_EQ(letters, "noise.net:1: this line is longer than the 65536 bytes that a line may have");
+  EXPECT_LE(letter_bytes, TextLines::kLongestLine + 8192);
+
+  const auto [lines, line_bytes] = refused_noise(std::string(4095, '\n') + "#");
+  EXPECT_EQ(lines, "noise.net is larger than the 16 MiB that a network file may be");
+  EXPECT_LE(line_bytes, TextLines::kLargestFile + 4096);
 }
 
 }  // namespace

@@ -26,10 +26,12 @@ namespace fs = std::filesystem;
 // Each section runs in a folder of its own. A line is one of:
 //   $ COMMAND                     of the shell; must succeed
 //   ARGUMENTS => STATUS SENTENCE  of `spillway`, which must refuse them
+//   > COMMAND                     of the shell; precedes those that follow, where $NET is a file
 //   # a comment
-// {a,b} stands for both; {1} in the sentence is the one of the first braces. "[+x ~y -z]" behind a
-// sentence says that x was made, y changed and z removed. TRAIN is a short training, GOLDEN the
-// folder of golden_checkpoints(), FILES is tests/golden, and HERE is the section's folder.
+// {a,b} or {a|b} stands for both; {1} in the sentence is the one of the first braces. "[+x ~y -z]"
+// behind a sentence says that x was made, y changed and z removed. TRAIN is a short training,
+// GOLDEN the folder of golden_checkpoints(), FILES is tests/golden, and HERE is the section's
+// folder.
 constexpr const char* kRefusals = "src/cli/golden/refusals.txt";
 const std::string kArrow = " => ";
 const std::string kTrain = "train --net lenet --batch 8 --steps 1";
@@ -43,15 +45,16 @@ struct Row {
 };
 
 Row row_of(const std::string& command) {
-  static const std::regex braces{R"(\{([^{}]*,[^{}]*)\})"};
+  static const std::regex braces{R"(\{([^{}]*[,|][^{}]*)\})"};
   Row row{.texts = {}, .choices = {}};
   std::size_t end = 0;
   for (std::sregex_iterator at{command.begin(), command.end(), braces}, none; at != none; ++at) {
     const auto begin = static_cast<std::size_t>(at->position());
     row.texts.push_back(command.substr(end, begin - end));
     WordList& words = row.choices.emplace_back();
-    std::istringstream list{at->str(1) + ","};
-    for (std::string word; std::getline(list, word, ',');) words.push_back(word);
+    const char between = at->str(1).find('|') != std::string::npos ? '|' : ',';
+    std::istringstream list{at->str(1) + between};
+    for (std::string word; std::getline(list, word, between);) words.push_back(word);
     end = begin + static_cast<std::size_t>(at->length());
   }
   row.texts.push_back(command.substr(end));
@@ -79,11 +82,12 @@ class Refusals : public testing::TestWithParam<std::string> {
     std::string text;
     std::istringstream lines{golden_sections(kRefusals).at(GetParam())};
     for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("> ")) before_ += line.substr(2) + "\n";
       if (line.starts_with("$ ")) {
         const Ended ended = run("( " + line.substr(2) + " )");
         EXPECT_EQ(ended.status, 0) << line << "\n" << ended.errors;
       }
-      if (line.empty() || line.starts_with("$ ") || line.starts_with("#")) {
+      if (line.empty() || line[0] == '$' || line[0] == '#' || line[0] == '>') {
         text += line + "\n";
       } else {
         text += told(row_of(line.substr(0, line.find(kArrow))));
@@ -103,10 +107,8 @@ class Refusals : public testing::TestWithParam<std::string> {
       command = std::regex_replace(command, on_device, "$& --device host");
     }
     command = with_all_replaced(command, "spillway ", std::string{SPILLWAY_PROGRAM} + " ");
-    return run_in_shell("cd " + here_ +
-                        " && export SPILLWAY_CACHE=off SPILLWAY_MEASURING_TIME=0.1 "
-                        "OMP_WAIT_POLICY=PASSIVE </dev/null && " +
-                        command);
+    return run_in_shell("cd " + here_ + "\nexport SPILLWAY_CACHE=off SPILLWAY_MEASURING_TIME=0.1 " +
+                        "OMP_WAIT_POLICY=PASSIVE NET=" + net_ + "\n" + before_ + command);
   }
 
   // Runs the program and returns " => STATUS SENTENCE".
@@ -131,6 +133,7 @@ class Refusals : public testing::TestWithParam<std::string> {
     sentence = with_all_replaced(with_all_replaced(sentence, here_, "HERE"), golden_checkpoints(),
                                  "GOLDEN");
     sentence = with_all_replaced(sentence, SPILLWAY_GOLDEN_FILES, "FILES");
+    sentence = with_all_replaced(sentence, net_, "NET");
     return kArrow + std::to_string(status) + " " + without_numbers(sentence, arguments) +
            changes(before);
   }
@@ -139,6 +142,7 @@ class Refusals : public testing::TestWithParam<std::string> {
   static std::string with_placeholder(std::string text, const std::string& word,
                                       const std::string& name) {
     text = with_all_replaced(text, "'" + word + "'", "'" + name + "'");
+    text = with_all_replaced(text, "=" + word + ";", "=" + name + ";");
     const bool has_letters =
         std::ranges::any_of(word, [](unsigned char c) { return std::isalpha(c); });
     if (word.size() < 3 || !has_letters) return text;
@@ -200,7 +204,8 @@ class Refusals : public testing::TestWithParam<std::string> {
     std::string shown = row.texts[0];
     for (std::size_t i = 0; i < row.choices.size(); ++i) {
       std::string list;
-      for (const std::string& word : row.choices[i]) list += "," + word;
+      for (const std::string& word : row.choices[i]) list += "|" + word;
+      if (list.find(',') == std::string::npos) std::ranges::replace(list, '|', ',');
       shown += "{" + list.substr(1) + "}" + row.texts[i + 1];
     }
     if (row.choices.empty()) return shown + answer(shown) + "\n";
@@ -266,6 +271,9 @@ class Refusals : public testing::TestWithParam<std::string> {
 
   TemporaryFolder folder_;
   std::string here_ = folder_.path().string();
+  TemporaryFolder beside_;
+  std::string net_ = beside_.file("my.net");
+  std::string before_;
   std::map<std::string, std::string> known_;  // answers by command
 };
 
