@@ -9,8 +9,7 @@ spillway_test(data_tests
 
 # Images' files, and folders of them.
 spillway_test(image_tests
-  SOURCES src/io/data/broken_images_test.cpp src/io/data/broken_kinds.cpp
-          src/io/data/image_folder_test.cpp
+  SOURCES src/io/data/broken_images_test.cpp src/io/data/image_folder_test.cpp
           src/io/images/*_test.cpp
   LINK spillway::src golden_files nlohmann_json::nlohmann_json ZLIB::ZLIB
   ASAN TSAN)

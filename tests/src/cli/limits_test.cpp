@@ -1,22 +1,58 @@
-// A process that is bound to one processor, as by a launcher.
-// With far memory in a file, the resident set grows with the budget, not with the network.
-// Limits of the system or of the process that are too low to work with.
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/src/cli/program.h"
-#include "tests/src/cli/shell.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway::test {
 namespace {
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file{path};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+// The results of a shell's command.
+struct ShellOutcome {
+  int exit_code;
+  std::string errors;  ///< content of the file "errors"
+};
+
+// Runs the program in a shell, for redirections and limits, in an empty folder.
+class InShell : public testing::Test {
+ protected:
+  // `before` are shell commands to run first; `arguments` are for the program, with redirections.
+  [[nodiscard]] ShellOutcome run(const std::string& arguments,
+                                 const std::string& before = ":") const {
+    const std::string command = "cd '" + folder_.path().string() +
+                                "' && export SPILLWAY_CACHE=off && " + before +
+                                " && exec timeout 120 '" + SPILLWAY_PROGRAM + "' " + arguments;
+    const int status = std::system(command.c_str());  // NOLINT(cert-env33-c): a shell is wanted
+    return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+            .errors = text_of(file("errors"))};
+  }
+  [[nodiscard]] std::filesystem::path file(const std::string& name) const {
+    return folder_.path() / name;
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+// A process that is bound to one processor, as by a launcher.
+// With far memory in a file, the resident set grows with the budget, not with the network.
+// Limits of the system or of the process that are too low to work with.
 
 const char* const kOneStep = "train --net lenet --batch 8 --steps 1 --device host ";
 
@@ -101,7 +137,7 @@ TEST_F(Limits, MoreThreadsThanProcessorsAreWorthAWarning) {
       << outcome.errors;
 }
 
-/// Binds this process and its children to the first processor that it may use.
+// Binds this process and its children to the first processor that it may use.
 class OneProcessor : public ::testing::Test {
  protected:
   OneProcessor() {
