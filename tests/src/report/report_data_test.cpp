@@ -9,7 +9,6 @@
 #include "src/report/report_input.h"
 #include "src/report/report_page.h"
 #include "src/report/verdict.h"
-#include "tests/refusal.h"
 #include "tests/src/report/sample_files.h"
 
 namespace spillway::test {
@@ -166,10 +165,6 @@ json read(const json& trace) {
   return timeline_data(file.root());
 }
 
-std::string complaint_about_trace(const json& trace) {
-  return test::refusal([&] { return read(trace); });
-}
-
 TEST(TimelineData, SortsSpansByLane) {
   const json data = read(kTrace);
   EXPECT_EQ(data.at("budget_bytes"), 512);
@@ -200,17 +195,6 @@ TEST(TimelineData, ReadsTheCurvesOfEarlierTraces) {
   trace["traceEvents"][4]["name"] = "near memory (MiB)";
   trace["traceEvents"][4]["args"]["in use"] = 3;
   EXPECT_EQ(read(trace).at("processes")[0].at("curve"), json::parse("[[3.0, 3145728.0]]"));
-}
-
-TEST(TimelineData, NamesThePlaceOfWhatIsDamaged) {
-  json trace = kTrace;
-  trace["traceEvents"][0].erase("dur");
-  EXPECT_EQ(complaint_about_trace(trace), "step.json: traceEvents[0].dur is missing");
-  trace = kTrace;
-  trace["traceEvents"][2]["args"]["bytes"] = -1;
-  EXPECT_EQ(complaint_about_trace(trace),
-            "step.json: traceEvents[2].args.bytes is no whole number from 0 up");
-  EXPECT_EQ(complaint_about_trace({{"traceEvents", 3}}), "step.json: traceEvents is no array");
 }
 
 using Columns = std::vector<std::size_t>;

@@ -115,20 +115,11 @@ TEST_F(ReportInputFiles, MayBeTheLinesOfATraining) {
   EXPECT_EQ(names_of(inputs), (Names{"more.jsonl", "run.json"}));
   EXPECT_EQ(inputs.files[0].kind, ReportInputKind::kTraining);
   EXPECT_EQ(inputs.files[1].training.steps.size(), 1U);
-  write_text("run.json", test::step_line(1, 2.5) + "[]\n");
-  EXPECT_EQ(complaint({folder_.file("run.json")}),
-            folder_.file("run.json") + ": line 2: is no object");
 }
 
 TEST_F(ReportInputFiles, CountOnceHoweverOftenTheyAreGiven) {
   write("a.json", bench_);
   EXPECT_EQ(read({folder(), folder_.file("a.json"), folder_.file("a.json")}).files.size(), 1U);
-}
-
-TEST_F(ReportInputFiles, MustBeThere) {
-  EXPECT_NE(complaint({folder()}).find("there is no .json file in " + folder()), std::string::npos);
-  EXPECT_EQ(complaint({folder_.file("x.json")}),
-            "cannot read " + folder_.file("x.json") + ": No such file or directory");
 }
 
 // Cut short, of a later version, damaged, gone: the other two are shown all the same.
@@ -180,31 +171,6 @@ TEST_F(ReportInputFiles, OfAFolderThatCannotBeReadAreLeftOutWithTheReason) {
             "cannot read folder " + folder_.file("steps/a/closed") + ": Permission denied");
 }
 
-TEST_F(ReportInputFiles, EndTheReportWhenTheyAreBadAndNamed) {
-  write("good.json", bench_);
-  write_text("bad.json", "{");
-  const std::string bad = folder_.file("bad.json");
-  const std::string words = bad + ": not JSON, at byte 2";
-  EXPECT_EQ(complaint({folder_.file("good.json"), bad}), words);
-  EXPECT_EQ(complaint({folder(), bad}), words) << "though the folder has it too";
-}
-
-TEST_F(ReportInputFiles, MustNotAllBeBad) {
-  write_text("a.json", "{");
-  EXPECT_EQ(complaint({folder()}),
-            "none of the .json files can be shown: a.json: not JSON, at byte 2; make a measurement "
-            "with 'spillway bench'");
-  write_text("b.json", "[");
-  EXPECT_NE(complaint({folder()}).find("at byte 2; and 1 more; make"), std::string::npos);
-}
-
-TEST_F(ReportInputFiles, MustBeOfThisVersion) {
-  bench_["version"] = 3;
-  write("a.json", bench_);
-  EXPECT_NE(complaint({folder_.file("a.json")}).find("version is 3; this program reads version 2"),
-            std::string::npos);
-}
-
 TEST_F(ReportInputFiles, MayBeOfTheVersionBefore) {
   json row = link_row();
   json& seconds = row.at("seconds");
@@ -242,68 +208,7 @@ TEST_F(ReportInputFiles, MayHaveNamesThatAreNotKnownAndLackWhatIsOnlyCounted) {
   }
 }
 
-// The page divides by these numbers, and takes their logarithms.
-TEST_F(ReportInputFiles, MustHaveWhatTheBenchesWrite) {
-  struct Damage {
-    const char* bench;
-    json row;
-    const char* member;
-    json value;
-    const char* place;
-    const char* cause;
-  };
-  const json train = training_row("joint", 40, 2);
-  const json link = link_row();
-  for (const Damage& damage : std::vector<Damage>{
-           {"train", train, "/rows/0/seconds/median", "2 s", "rows[0].seconds.median", "no number"},
-           {"train", train, "/rows/0/failed", "too small", "rows[0].seconds", "beside 'failed'"},
-           {"train", train, "/rows/0/resident_bytes", 0, "rows[0].resident_bytes", "zero"},
-           {"train", train, "/rows/0/series", "x", "rows[0].series", "'x'"},
-           {"train", train, "/rows/0/resident_is", "guessed", "rows[0].resident_is", "'guessed'"},
-           {"link", link, "/rows/0/seconds/median", 0, "rows[0].seconds.median", "zero"},
-           {"link", link, "/rows/0/seconds/min", 2e-6, "rows[0].seconds.min", "more than"},
-           {"link", link, "/rows/0/bytes", 0, "rows[0].bytes", "zero"},
-           {"paging", paging_row("faults", 2, 9), "/rows/0/ratio", 9, "", ""},
-           {"racing", link, "/seconds", 1, "bench", "'racing'"},
-           {"link", link, "/machine/id", 3, "machine.id", "no string"},
-           {"link", link, "/options", 3, "options", "no object"},
-           {"link", link, "/more", 3, "", ""},
-           {"planners", failed_row("copy", 40), "/rows/0/more", "text", "", ""}}) {
-    json content = bench_file(damage.bench, json::array({damage.row}));
-    content[json::json_pointer{damage.member}] = damage.value;
-    write("a.json", content);
-    const std::string said = complaint({folder_.file("a.json")});
-    if (*damage.cause == 0) {
-      EXPECT_EQ(said, "accepted") << damage.member;
-      continue;
-    }
-    EXPECT_NE(said.find(std::string{"a.json: "} + damage.place), std::string::npos) << said;
-    EXPECT_NE(said.find(damage.cause), std::string::npos) << said;
-  }
-}
-
-TEST_F(ReportInputFiles, MustBeWholePlans) {
-  plan_["offloads"].push_back({{"size_bytes", "much"}});
-  write("a.json", plan_);
-  EXPECT_NE(complaint({folder()}).find("offloads[0].size_bytes is no whole number"),
-            std::string::npos);
-  plan_["offloads"] = 3;
-  write("a.json", plan_);
-  EXPECT_NE(complaint({folder()}).find("offloads is no array"), std::string::npos);
-}
-
-TEST_F(ReportInputFiles, MustBeSomethingToShow) {
-  write("a.json", json{{"format", "spillway-profile"}, {"version", 1}});
-  EXPECT_NE(complaint({folder_.file("a.json")}).find("neither a measurement of spillway bench"),
-            std::string::npos);
-  EXPECT_NE(complaint({folder()}).find("none of the .json files"), std::string::npos);
-}
-
 TrainingLog read(const std::string& text) { return read_training_log(text, "run.json"); }
-
-std::string complaint_about(const std::string& text) {
-  return refusal([&] { return read(text); });
-}
 
 ReportInputs inputs_of(const std::string& name, const std::string& text) {
   return {.files = {{.name = name, .kind = ReportInputKind::kTraining, .training = read(text)}},
@@ -358,18 +263,6 @@ TEST(TrainingLog, GoesOnWhereATrainingWentOn) {
   EXPECT_EQ(log.steps[1].figures[0], 2.5);
   EXPECT_TRUE(log.evaluations.empty());
   EXPECT_EQ(log.best_step, 2U);
-}
-
-TEST(TrainingLog, NamesTheLineOfWhatIsDamaged) {
-  EXPECT_EQ(complaint_about(step_line(1, 2) + "{\n" + step_line(2, 1)),
-            "run.json: line 2: not JSON, at byte 2");
-  EXPECT_EQ(complaint_about(step_line(1, 2) + "{\"step\": -1, \"epoch\": 1}\n"),
-            "run.json: line 2: step is no whole number from 0 up");
-  EXPECT_EQ(complaint_about("{\"step\": 1, \"epoch\": 1, \"loss\": \"low\"}\n"),
-            "run.json: line 1: loss is no number");
-  EXPECT_EQ(complaint_about(step_line(1, 2) + "{\"more\": 1}\n"),
-            "run.json: line 2: is neither a step nor an evaluation nor a summary");
-  EXPECT_EQ(complaint_about(step_line(1, 2) + "3\n"), "run.json: line 2: is no object");
 }
 
 TEST(TrainingCurves, HaveAPointAStep) {
@@ -455,11 +348,6 @@ TEST(StepTable, HasALineAStepAndEmptyCellsForWhatIsNotTold) {
             "test_accuracy,test_top5,perplexity\n"
             "\"a, b.json\",1,1,2.5,0.5,0.01,0.8,0.2,,1000000,,,,,,,\n"
             "\"a, b.json\",2,1,0.5,0.5,0.01,0.8,0.2,,1000000,,,,0.25,0.75,,\n");
-}
-
-TEST(StepTable, IsOfTrainings) {
-  EXPECT_NE(refusal([] { return step_table({}); }).find("spillway train --json FILE"),
-            std::string::npos);
 }
 
 }  // namespace
