@@ -555,8 +555,8 @@ void add_train_command(CLI::App& app) {
   add_recipe_to(*command);
   command
       ->add_option("--timeline", options->timeline,
-                   "Write a Chrome trace of the last step (or its last sub-batch), predicted and "
-                   "measured, to this file; Perfetto opens it")
+                   "Write a Chrome trace of the last step, predicted and measured, to this file; "
+                   "Perfetto opens it")
       ->group("Output");
   command
       ->add_option(

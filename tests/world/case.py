@@ -62,7 +62,7 @@ def draw(seed):
         recompute=choice.choice(("auto", "auto", "off")),
         checkpoint_every=choice.choice((0, 1, 1, 1, 2, 3)), power_cut=choice.random() < 0.5,
         faults=tuple(fault.draw(choice)))
-    may_move = drawn.planner in MOVE_STATE and drawn.memory != "resident" and not drawn.sub_batch
+    may_move = drawn.planner in MOVE_STATE and drawn.memory != "resident"
     states = ("auto", "near", "far", "far") if may_move else ("auto", "near")
     return dataclasses.replace(drawn, state=choice.choice(states))
 
@@ -82,7 +82,8 @@ KILLED = {
     "state far, managed": ({"memory": "managed", "state": "far"},
                            ("far-read", "far-write", "move-page", "advise", "write")),
     "state far, copy": ({"memory": "copy", "state": "far"}, ("far-read", "far-write", "write")),
-    "sub-batches": ({"memory": "managed", "cut": True}, ("far-read", "far-write", "move-page")),
+    "sub-batches": ({"memory": "managed", "cut": True, "state": "far"},
+                    ("far-read", "far-write", "move-page")),
     "checkpoint writes": ({"memory": "managed"}, ("write", "sync", "rename", "unlink"))}
 
 

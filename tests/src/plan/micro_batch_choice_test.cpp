@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
+
 #include "nets/builder.h"
 #include "nets/families/network_catalogue.h"
 #include "prefetch/block_sizes.h"
@@ -42,7 +45,9 @@ class MicroBatchSearchTest : public testing::Test {
 // where nothing is in short supply.
 TEST_F(MicroBatchSearchTest, ChoosesSmallMicroBatchesForSmallBudgets) {
   for (const char* name : {"modnn", "vdnn+", "capacity"}) {
-    EXPECT_GE(choose(name, smallest(16)).steps, 4U) << name;
+    // The first two leave sums of gradients near.
+    const Bytes budget = std::string{name} == "capacity" ? smallest(16) : 2 * smallest(16);
+    EXPECT_GE(choose(name, budget).steps, 4U) << name;
     EXPECT_EQ(choose(name, 20 * smallest(64)), (SubBatches{.size = 64, .steps = 1})) << name;
   }
 }
@@ -56,10 +61,11 @@ TEST_F(MicroBatchSearchTest, LeavesABatchWholeWhereOnlyThatFits) {
 }
 
 TEST_F(MicroBatchSearchTest, SaysWhatOneSampleNeeds) {
-  const Bytes one = smallest(1);
-  const std::string sentence = test::refusal([&] { return choose("modnn", one - Bytes{1}); });
+  const std::string sentence = test::refusal([&] { return choose("modnn", Bytes{1U << 20U}); });
   EXPECT_NE(sentence.find("in sub-batches of 1, "), std::string::npos) << sentence;
-  EXPECT_NE(sentence.find(std::to_string(one.count()) + " bytes"), std::string::npos) << sentence;
+  constexpr std::string_view kIs = "works is ";
+  const Bytes named{std::stoull(sentence.substr(sentence.find(kIs) + kIs.size()))};
+  EXPECT_GT(choose("modnn", named).steps, 1U) << sentence;
 }
 
 // Of 1024 images of one pixel, no activation has more than 8 KiB. What an evaluation says of each

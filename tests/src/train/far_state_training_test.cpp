@@ -136,7 +136,7 @@ TEST(FarStateOfARun, GoesWithMicroBatches) {
   };
   const std::string resident = weights(MemoryMode::kResident, StateRule::kAuto, "auto");
   for (const MemoryMode mode : {MemoryMode::kManaged, MemoryMode::kCopy}) {
-    EXPECT_EQ(weights(mode, StateRule::kFar, "min"), resident) << to_string(mode);
+    EXPECT_EQ(weights(mode, StateRule::kFar, "80%"), resident) << to_string(mode);
   }
 }
 

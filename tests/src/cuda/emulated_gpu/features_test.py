@@ -53,8 +53,6 @@ REFUSED = [
     ({"planner": "vdnn-all", "update": "far"}, "plans no updates on the far side"),
     ({"precision": "bf16", "update": "far"}, "this device does not update on the far side"),
     ({"ema": "on", "update": "far"}, "no weights of this network are large enough"),
-    ({"sub_batch": "on", "state": "far"}, "goes with whole batches only"),
-    ({"sub_batch": "on", "update": "far"}, "go with whole batches only"),
 ]
 
 
