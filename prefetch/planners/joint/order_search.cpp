@@ -177,11 +177,11 @@ std::optional<EvaluatedPlan> plan_reordered_without_moves(const Problem& problem
   if (graph.pool < 0) return std::nullopt;
   const SequenceGoal goal{.pool = graph.pool, .may_recompute = problem.may_recompute};
   // Single searches end in local optima of different worth.
-  constexpr std::size_t kStarts = 7;
+  constexpr std::size_t kStarts = 4;
   std::vector<std::optional<EvaluatedPlan>> found(kStarts);
   tbb::parallel_for(std::size_t{0}, kStarts, [&](std::size_t i) {
     const auto runs = search_sequence(
-        graph, goal, {.changes = changes_for(graph.count(), 100, 1'000'000), .seed = i});
+        graph, goal, {.changes = changes_for(graph.count(), 200, 2'000'000), .seed = i});
     if (runs) found[i] = evaluated(problem, plan_without_moves(problem, *runs));
   });
   std::optional<EvaluatedPlan> best;
