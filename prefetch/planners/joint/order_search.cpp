@@ -85,8 +85,8 @@ class SequenceJudge {
     if (const auto plan = planner_.plan(given_)) as_given_ = plan->makespan;
   }
 
-  // Returns orders with shorter plans than the given order's, and sequences with reruns whose plans
-  // are at most `longer` times the known one; the shortest first.
+  // Returns orders that make the plan shorter than in the given order, and sequences with reruns
+  // that take at most `longer` times the known plan; the shortest first.
   [[nodiscard]] std::vector<Judged> promising(std::size_t changes, double longer) const {
     if (graph_.pool < 0) return {};
     std::vector<Judged> judged(2 * goals_.size());

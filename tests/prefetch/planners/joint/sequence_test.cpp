@@ -11,8 +11,10 @@
 
 #include "prefetch/liveness.h"
 #include "prefetch/moves/algorithm_choice.h"
+#include "prefetch/moves/offload_plan.h"
 #include "prefetch/planners/joint/run_sequence.h"
 #include "prefetch/planners/joint/sequence_search.h"
+#include "prefetch/planners/joint/unrolled_step.h"
 #include "prefetch/planners/joint/value_graph.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/verify/dataflow.h"
@@ -122,6 +124,30 @@ RC_GTEST_PROP(TheSearchForASequence, FindsOneThatKeepsItsValuesAndFits, ()) {
   RC_ASSERT(goal.may_recompute || std::ranges::none_of(*found, &TaskRun::is_recomputation));
   if (moves) return;
   for (const std::int64_t need : needs(given, *found)) RC_ASSERT(need <= goal.pool);
+}
+
+// A plan of the unrolled step is one of the sequence, with the same time.
+RC_GTEST_PROP(AnUnrolledStep, IsPlannedAsItsSequenceIs, ()) {
+  const TaskGraph graph = random_graph();
+  const Profile profile = random_profile(graph);
+  Problem given = random_problem(graph, profile);
+  const ValueGraph values{given, fastest_that_fit(given)};
+  RunSequence sequence{values};
+  for (int i = 0; i < 6; ++i) change(sequence, values);
+  const UnrolledStep unrolled{given, sequence.runs()};
+  const Problem beginning = unrolled.problem();
+  std::vector<TaskRun> runs = sequence.runs();
+  std::vector<TaskRun> once = runs_in_order(beginning.graph);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (beginning.graph.tasks[i].algorithms.size() > 1) once[i].algorithm = runs[i].algorithm;
+  }
+  const auto planned = OffloadPlanner{beginning}.plan(once);
+  const auto expected = OffloadPlanner{given}.plan(runs);
+  RC_ASSERT(planned.has_value() == expected.has_value());
+  if (!planned) return;
+  const Plan plan = unrolled.rolled_up(planned->plan);
+  RC_ASSERT(reason_against(graph, plan).empty());
+  RC_ASSERT(simulate(plan, profile).makespan() == planned->makespan);
 }
 
 // "a" and "b" are large, and what is made of each is small. One after the other they fit.
