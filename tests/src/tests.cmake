@@ -59,7 +59,7 @@ exports_test(planning_exports spillway_plan_dropin src/dropin/planning/spillway_
 if(NOT SPILLWAY_SANITIZE)  # whose run-time must be loaded before anything is preloaded
   add_subdirectory(src/dropin/preload)
   spillway_test(preload_tests
-    SOURCES src/dropin/preload/preload_test.cpp src/dropin/shared_gpu_test.cpp
+    SOURCES src/dropin/preload/preload_test.cpp
     LINK preload_programs)
 endif()
 

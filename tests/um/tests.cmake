@@ -1,5 +1,5 @@
 spillway_test(um_core_tests
-  SOURCES um/*_test.cpp um/text/names_test.cpp
+  SOURCES um/*_test.cpp
   LINK spillway::um
   ASAN TSAN)
 

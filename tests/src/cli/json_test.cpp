@@ -1,4 +1,4 @@
-// The JSON output that scripts rely on.
+// The JSON output that scripts rely on. golden/json_shapes.txt has its names and types.
 
 #include <gtest/gtest.h>
 
@@ -17,21 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-void expect_numbers(const json& object, const std::vector<const char*>& names) {
-  for (const char* name : names) {
-    ASSERT_TRUE(object.contains(name)) << name << " is missing in " << object;
-    EXPECT_TRUE(object.at(name).is_number()) << name << " in " << object;
-    EXPECT_GE(object.at(name), 0) << name;
-  }
-}
-
-void expect_strings(const json& object, const std::vector<const char*>& names) {
-  for (const char* name : names) {
-    ASSERT_TRUE(object.contains(name)) << name << " is missing in " << object;
-    EXPECT_TRUE(object.at(name).is_string()) << name << " in " << object;
-  }
-}
-
 void expect_prediction_alone(const std::string& path) {
   const json trace = json::parse(std::ifstream{path});
   EXPECT_GT(trace.at("traceEvents").size(), 29U) << "LeNet has 29 tasks";
@@ -48,20 +33,10 @@ TEST(TrainJson, IsALineAStepAndASummary) {
   ASSERT_EQ(lines.size(), 6U);
   const json& summary = lines.back().at("summary");
   for (std::size_t i = 0; i < 5; ++i) {
-    expect_numbers(lines[i],
-                   {"step", "epoch", "loss", "learning_rate", "seconds", "near_peak_bytes",
-                    "bytes_prefetched", "bytes_offloaded", "faults", "evictions"});
     EXPECT_EQ(lines[i].at("step"), i + 1);
     EXPECT_GT(lines[i].at("near_peak_bytes"), 0);
     EXPECT_LE(lines[i].at("near_peak_bytes"), summary.at("budget_bytes"));
   }
-  expect_numbers(summary,
-                 {"steps", "steps_run", "median_step_seconds", "predicted_step_seconds",
-                  "images_per_second", "budget_bytes", "min_budget_bytes", "resident_bytes",
-                  "near_peak_bytes", "bytes_prefetched", "bytes_offloaded", "faults", "evictions",
-                  "recomputed_tasks", "peak_resident_set_bytes", "parameters", "batch", "seed"});
-  expect_strings(summary, {"network", "planner", "memory", "memory_description", "far", "device",
-                           "backend", "data", "weights_sha256"});
   const std::string hash = summary.value("weights_sha256", "");
   EXPECT_EQ(hash.size(), 64U);
   EXPECT_EQ(hash.find_first_not_of("0123456789abcdef"), std::string::npos) << hash;
@@ -82,7 +57,7 @@ TEST(TrainJson, NamesAFolderThatIsNoUtf8) {
   const std::string odd = folder.file("f\xFFr");
   std::filesystem::create_directory(odd);
   const Arguments training = small_training({"--budget min --json - --far", "file:" + odd});
-  expect_strings(summary_of(training), {"far"});
+  EXPECT_TRUE(summary_of(training).at("far").is_string());
   const json said = json::parse(succeed({training, "--dry-run"}).output);
   EXPECT_TRUE(said.at("dry_run").at("far").get<std::string>().ends_with("f\uFFFDr"));
 }
@@ -130,7 +105,6 @@ TEST(TrainJson, SaysWhatEachEpochEndedWith) {
   ASSERT_EQ(evaluations.size(), 2U);
   EXPECT_EQ(evaluations[1].at("epoch"), 2);
   for (const json& evaluation : evaluations) {
-    expect_numbers(evaluation, {"step", "test_loss", "test_accuracy"});
     EXPECT_LE(evaluation.at("test_accuracy"), 1.0);
   }
 }
@@ -187,9 +161,6 @@ TEST(PlanJson, HasTheFiguresOfThePlan) {
   EXPECT_EQ(plan.at("feasible"), true);
   EXPECT_EQ(plan.at("verified"), true);
   EXPECT_EQ(plan.at("planner"), "joint");
-  expect_numbers(plan, {"budget_bytes", "min_budget_bytes", "resident_bytes", "peak_bytes",
-                        "compute_seconds", "makespan_seconds", "planning_seconds",
-                        "offloaded_bytes", "prefetched_bytes", "recomputed_tasks"});
   const json& bounds = plan.at("bounds");
   EXPECT_GT(bounds.at("mixed"), 0.0);
   EXPECT_LE(bounds.at("mixed"), plan.at("makespan_seconds"));

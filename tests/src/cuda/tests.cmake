@@ -14,7 +14,7 @@ add_executable(write_device_properties
   ${PROJECT_SOURCE_DIR}/tools/golden/write_device_properties.cpp)
 target_link_libraries(write_device_properties PRIVATE spillway::cuda_backend spillway_flags)
 spillway_test(cuda_planning_tests
-  SOURCES src/cuda/layout/channel_matrix_test.cpp src/cuda/cudnn/device_less_planning_test.cpp
+  SOURCES src/cuda/cudnn/device_less_planning_test.cpp
   LINK spillway::cuda_backend cudnn_listing golden_files
   TIMEOUT 300)
 # What cuDNN compiles at run time, it lists where it finds a driver: this one has no device.

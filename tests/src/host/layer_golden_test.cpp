@@ -85,6 +85,12 @@ class GoldenLayerRunner : public host_tested::KernelRunner,
   }
 };
 
+// The operands of a backward operation before dy, what forward saved, and dx.
+struct Reads {
+  bool x = false;
+  bool y = false;
+};
+
 // Checks each kind of image layer; some of them occur in networks of tokens, too.
 class GoldenImageLayers : public GoldenLayerRunner {
  protected:
@@ -137,31 +143,12 @@ class GoldenImageLayers : public GoldenLayerRunner {
     expect_golden("dx1", values(g_.y, dx));
   }
   void check(const nets::Gelu& layer) {
-    Block x = input(0);
-    Block y = tensor(g_.y);
-    run(GeluForward{.x = g_.y, .tanh = layer.tanh}, {&x, &y});
-    expect_golden("y", values(g_.y, y));
-    Block dy = output_gradient();
-    Block dx = tensor(g_.y);
-    run(GeluBackward{.x = g_.y, .tanh = layer.tanh}, {&x, &dy, &dx});
-    expect_golden("dx1", values(g_.y, dx));
+    check_both(GeluForward{.x = g_.y, .tanh = layer.tanh},
+               GeluBackward{.x = g_.y, .tanh = layer.tanh}, {.x = true});
   }
   void check(const nets::Pool& layer) {
-    const PoolForward forward{.x = g_.x[0], .y = g_.y, .pool = layer};
-    const bool has_index = layer.kind == nets::PoolKind::kMax;
-    Block x = input(0);
-    Block y = tensor(g_.y);
-    Block index{backend().saved_bytes(forward)};
-    std::vector<Block*> operands{&x, &y};
-    if (has_index) operands.push_back(&index);
-    run(forward, operands);
-    expect_golden("y", values(g_.y, y));
-    Block dy = output_gradient();
-    Block dx = tensor(g_.x[0]);
-    operands = {&dy, &dx};
-    if (has_index) operands.insert(operands.begin() + 1, &index);
-    run(PoolBackward{.x = g_.x[0], .y = g_.y, .pool = layer}, operands);
-    expect_golden("dx1", values(g_.x[0], dx));
+    check_both(PoolForward{.x = g_.x[0], .y = g_.y, .pool = layer},
+               PoolBackward{.x = g_.x[0], .y = g_.y, .pool = layer});
   }
   // Same as in src/program/layers/shape_layers.cpp.
   void check(const nets::GlobalAveragePool& /*layer*/) {
@@ -169,26 +156,12 @@ class GoldenImageLayers : public GoldenLayerRunner {
     check(nets::Pool{.kind = nets::PoolKind::kAverage, .kernel = all, .stride = all});
   }
   void check(const nets::LocalResponseNorm& layer) {
-    Block x = input(0);
-    Block y = tensor(g_.y);
-    run(LrnForward{.x = g_.y, .norm = layer}, {&x, &y});
-    expect_golden("y", values(g_.y, y));
-    Block dy = output_gradient();
-    Block dx = tensor(g_.y);
-    run(LrnBackward{.x = g_.y, .norm = layer}, {&x, &y, &dy, &dx});
-    expect_golden("dx1", values(g_.y, dx));
+    check_both(LrnForward{.x = g_.y, .norm = layer}, LrnBackward{.x = g_.y, .norm = layer},
+               {.x = true, .y = true});
   }
   void check(const nets::Dropout& layer) {
-    Block x = input(0);
-    Block y = tensor(g_.y);
-    run(DropoutForward{.x = g_.y, .probability = layer.probability, .stream = g_.stream}, {&x, &y},
-        g_.context);
-    expect_golden("y", values(g_.y, y));
-    Block dy = output_gradient();
-    Block dx = tensor(g_.y);
-    run(DropoutBackward{.x = g_.y, .probability = layer.probability, .stream = g_.stream},
-        {&dy, &dx}, g_.context);
-    expect_golden("dx1", values(g_.y, dx));
+    check_both(DropoutForward{.x = g_.y, .probability = layer.probability, .stream = g_.stream},
+               DropoutBackward{.x = g_.y, .probability = layer.probability, .stream = g_.stream});
   }
   // Add has no backward kernel: both inputs get dy. If two layers read a value, one operation sums
   // their gradients.
@@ -234,14 +207,8 @@ class GoldenImageLayers : public GoldenLayerRunner {
                                     ? nets::Extent{.height = (whole.height - g_.y.image.height) / 2,
                                                    .width = (whole.width - g_.y.image.width) / 2}
                                     : layer.offset;
-    Block x = input(0);
-    Block y = tensor(g_.y);
-    run(CropForward{.x = g_.x[0], .y = g_.y, .offset = offset}, {&x, &y});
-    expect_golden("y", values(g_.y, y));
-    Block dy = output_gradient();
-    Block dx = tensor(g_.x[0]);
-    run(CropBackward{.x = g_.x[0], .y = g_.y, .offset = offset}, {&dy, &dx});
-    expect_golden("dx1", values(g_.x[0], dx));
+    check_both(CropForward{.x = g_.x[0], .y = g_.y, .offset = offset},
+               CropBackward{.x = g_.x[0], .y = g_.y, .offset = offset});
   }
   void check(const nets::SoftmaxCrossEntropy& layer) {
     constexpr float kBefore = 1.5F;  // another head's loss
@@ -263,6 +230,28 @@ class GoldenImageLayers : public GoldenLayerRunner {
     expect_golden("dx1", values(g_.x[0], dx));
   }
   void check(const nets::Flatten& /*layer*/) { FAIL() << "no kernel flattens"; }
+
+  // Checks y and dx of a layer without parameters.
+  void check_both(const Operation& forward, const Operation& backward, const Reads& reads = {}) {
+    Block x = input(0);
+    Block y = tensor(g_.y);
+    Block saved{backend().saved_bytes(forward)};
+    const bool saves = backend().saved_bytes(forward) > um::Bytes{};
+    std::vector<Block*> operands{&x, &y};
+    if (saves) operands.push_back(&saved);
+    run(forward, operands, g_.context);
+    expect_golden("y", values(g_.y, y));
+    Block dy = output_gradient();
+    Block dx = tensor(g_.x[0]);
+    operands.clear();
+    if (reads.x) operands.push_back(&x);
+    if (reads.y) operands.push_back(&y);
+    operands.push_back(&dy);
+    if (saves) operands.push_back(&saved);
+    operands.push_back(&dx);
+    run(backward, operands, g_.context);
+    expect_golden("dx1", values(g_.x[0], dx));
+  }
 
  private:
   static std::vector<Block*> followed_by(std::vector<Block>& blocks, Block& last) {
@@ -335,29 +324,19 @@ class GoldenSequenceLayers : public GoldenImageLayers {
   void check(const nets::LayerNorm& layer) { check_row_norm(layer.epsilon, true); }
   void check(const nets::RmsNorm& layer) { check_row_norm(layer.epsilon, false); }
   void check(const nets::Swiglu& /*layer*/) {
-    Block x = input(0);
-    Block y = tensor(g_.y);
-    run(SwigluForward{.y = g_.y}, {&x, &y});
-    expect_golden("y", values(g_.y, y));
-    Block dy = output_gradient();
-    Block dx = tensor(g_.x[0]);
-    run(SwigluBackward{.y = g_.y}, {&x, &dy, &dx});
-    expect_golden("dx1", values(g_.x[0], dx));
+    check_both(SwigluForward{.y = g_.y}, SwigluBackward{.y = g_.y}, {.x = true});
   }
   void check(const nets::Rotary& layer) {
     const Heads heads{.heads = layer.heads, .kv_heads = nets::key_heads(layer)};
+    const RotaryForward forward{.x = g_.y, .heads = heads, .base = layer.base};
+    const RotaryBackward backward{.x = g_.y, .heads = heads, .base = layer.base};
+    check_both(forward, backward);
     Block x = input(0);
-    Block y = tensor(g_.y);
-    run(RotaryForward{.x = g_.y, .heads = heads, .base = layer.base}, {&x, &y});
-    expect_golden("y", values(g_.y, y));
-    run(RotaryForward{.x = g_.y, .heads = heads, .base = layer.base}, {&x, &x});
+    run(forward, {&x, &x});
     expect_golden("y", values(g_.y, x), "in place");
     Block dy = output_gradient();
-    Block dx = tensor(g_.y);
-    run(RotaryBackward{.x = g_.y, .heads = heads, .base = layer.base}, {&dy, &dx});
-    expect_golden("dx1", values(g_.y, dx));
-    run(RotaryBackward{.x = g_.y, .heads = heads, .base = layer.base}, {&dy, &dy});
-    EXPECT_EQ(dy.bytes(), dx.bytes()) << "over dy";
+    run(backward, {&dy, &dy});
+    expect_golden("dx1", values(g_.y, dy), "over dy");
   }
   void check(const nets::Attention& layer) {
     const AttentionForward forward{
@@ -366,15 +345,7 @@ class GoldenSequenceLayers : public GoldenImageLayers {
                      .is_causal = layer.causal,
                      .dropout = layer.dropout,
                      .stream = g_.stream}};
-    Block x = input(0);
-    Block y = tensor(g_.y);
-    Block saved{backend().saved_bytes(forward)};
-    run(forward, {&x, &y, &saved}, g_.context);
-    expect_golden("y", values(g_.y, y));
-    Block dy = output_gradient();
-    Block dx = tensor(g_.x[0]);
-    run(AttentionBackward{.geometry = forward.geometry}, {&x, &y, &dy, &saved, &dx}, g_.context);
-    expect_golden("dx1", values(g_.x[0], dx));
+    check_both(forward, AttentionBackward{.geometry = forward.geometry}, {.x = true, .y = true});
   }
   void check(const nets::ImageTokens& layer) {
     const ClassTokenParameters spec{.features = g_.y.image.channels};
@@ -398,14 +369,7 @@ class GoldenSequenceLayers : public GoldenImageLayers {
     expect_golden("dx1", values(g_.x[0], dx));
   }
   void check(const nets::FirstToken& /*layer*/) {
-    Block x = input(0);
-    Block y = tensor(g_.y);
-    run(FirstTokenForward{.x = g_.x[0]}, {&x, &y});
-    expect_golden("y", values(g_.y, y));
-    Block dy = output_gradient();
-    Block dx = tensor(g_.x[0]);
-    run(FirstTokenBackward{.x = g_.x[0]}, {&dy, &dx});
-    expect_golden("dx1", values(g_.x[0], dx));
+    check_both(FirstTokenForward{.x = g_.x[0]}, FirstTokenBackward{.x = g_.x[0]});
   }
   void check(const nets::VocabularyLoss& layer) {
     const VocabularyGeometry geometry{

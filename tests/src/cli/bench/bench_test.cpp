@@ -289,10 +289,6 @@ class BenchTraining : public testing::Test {
 };
 
 void expect_shape(const json& row) {
-  for (const char* name : {"series", "net", "image_size", "batch", "strategy", "memory", "planner",
-                           "budget", "budget_bytes", "resident_bytes"}) {
-    EXPECT_TRUE(row.contains(name)) << name << " is not in " << row;
-  }
   if (row.contains("failed")) {
     EXPECT_FALSE(row.contains("seconds")) << row;
     return;
@@ -304,9 +300,6 @@ void expect_shape(const json& row) {
   EXPECT_GT(row.at("predicted_seconds"), 0);
   EXPECT_LE(row.at("near_peak_bytes"), row.at("budget_bytes")) << row;
   EXPECT_EQ(row.at("resident_is"), "measured");
-  for (const char* name : {"bytes_in", "bytes_out", "faults", "stalled_seconds"}) {
-    EXPECT_GE(row.at(name), 0) << name;
-  }
 }
 
 // Returns the batches of the series over batches, and whether the resident step fits the budget.
