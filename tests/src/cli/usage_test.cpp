@@ -15,8 +15,6 @@
 namespace spillway::test {
 namespace {
 
-const Arguments kSubcommands = "train plan sweep profile bench report export nets devices document";
-
 // Letters of the longest line that could have been broken.
 std::size_t longest_line(const std::string& help) {
   std::istringstream lines{help};
@@ -34,23 +32,6 @@ TEST(Help, FitsTheTerminal) {
     for (const char* const flag : {"--help", "--help-all"}) {
       EXPECT_LE(longest_line(succeed({command, flag}).output), 80U) << command << flag;
     }
-  }
-}
-
-TEST(Help, ShowsFirstWhatIsUsuallyEnough) {
-  const std::string brief = succeed("train --help").output;
-  expect_parts(brief, {"Usually enough:\n", "\n  --budget ", "\n  --far ",
-                       "\nspillway train --help-all shows all "});
-  EXPECT_EQ(brief.find("--momentum"), std::string::npos);
-  EXPECT_LT(std::ranges::count(brief, '\n'), 60);
-  expect_parts(succeed("train --help-all").output, {"\n  --budget ", "\n  --momentum "});
-}
-
-TEST(Documents, NameEverySubcommandAndTheFlagsOfTraining) {
-  for (const char* format : {"man", "bash", "zsh"}) {
-    const Outcome outcome = succeed({"document", format});
-    expect_parts(outcome.output, kSubcommands);
-    expect_parts(outcome.output, {"budget", "momentum", "joint"});
   }
 }
 

@@ -43,49 +43,6 @@ TEST(NearestName, IsAskedForInOneSentence) {
   EXPECT_EQ(suggest_name("network", "magic", kNames, "there are many"), "there are many");
 }
 
-struct Row {
-  std::string text;
-  std::string complaint;  // empty: accepted
-};
-
-template <class Number>
-void expect_complaints(const SettingRange<Number>& range, const std::vector<Row>& rows) {
-  for (const Row& row : rows) EXPECT_EQ(within(range)(row.text), row.complaint) << row.text;
-}
-
-TEST(NumberChecks, TakeWhatIsInTheRange) {
-  expect_complaints(kLearningRateRange, {{"0", ""},
-                                         {"3e38", ""},
-                                         {"-1", "-1 is below 0"},
-                                         {"1e39", "'1e39' is not a number from 0 up"},
-                                         {"nan", "'nan' is not a number from 0 up"},
-                                         {"inf", "'inf' is not a number from 0 up"},
-                                         {"1x", "'1x' is not a number from 0 up"},
-                                         {"", "'' is not a number from 0 up"}});
-  expect_complaints(
-      kEpsilonRange,
-      {{"1e-8", ""}, {"0", "0 is not above 0"}, {"1e-60", "'1e-60' is not a number above 0"}});
-  expect_complaints(kHueRange, {{"0.5", ""}, {"0.51", "0.51 is above 0.5"}});
-  expect_complaints(kEvalCropRange, {{"1", ""}, {"1.5", "1.5 is above 1"}});
-}
-
-// The largest float below 1 is 0.99999994; larger numbers below 1 round to 1.
-TEST(NumberChecks, TellAFloatBelowOneFromOne) {
-  const std::string rounded = " is not below 1: it is so close that it is rounded to 1";
-  for (const std::string text : {"0.99999999", ".99999999", "9.9999999e-1"}) {
-    expect_complaints(kDropoutRange, {{text, text + rounded}});
-    expect_complaints(kBetaRange, {{text, ""}});
-  }
-  expect_complaints(kDropoutRange, {{"0.99999994", ""},
-                                    {"1", "1 is not below 1"},
-                                    {"1.0", "1.0 is not below 1"},
-                                    {"1.5", "1.5 is not below 1"},
-                                    {"-1", "-1 is below 0"},
-                                    {"half", "'half' is not a number from 0 up to below 1"}});
-  const std::string close = "0.9999999999999999999";
-  expect_complaints(kBetaRange, {{"1", "1 is not below 1"}, {close, close + rounded}});
-}
-
 TEST(DeviceOfARank, IsAnotherGpuForEachOnANode) {
   EXPECT_EQ(gpu_of_rank(4, 0, 2), 0U);
   EXPECT_EQ(gpu_of_rank(4, 1, 2), 1U);

@@ -143,9 +143,10 @@ class Refusals : public testing::TestWithParam<std::string> {
                                       const std::string& name) {
     text = with_all_replaced(text, "'" + word + "'", "'" + name + "'");
     text = with_all_replaced(text, "=" + word + ";", "=" + name + ";");
-    const bool has_letters =
-        std::ranges::any_of(word, [](unsigned char c) { return std::isalpha(c); });
-    if (word.size() < 3 || !has_letters) return text;
+    const bool is_long = word.size() >= 3 && std::ranges::any_of(word, [](unsigned char c) {
+                           return c == '.' || std::isalpha(c) != 0;
+                         });
+    if (!is_long) return text;
     const std::string part = word.starts_with("--") ? word.substr(0, word.find(' ')) : word;
     const auto is_inside = [&](std::size_t at) {
       return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 ||

@@ -44,17 +44,26 @@ class ElementWise : public KernelRunner, public ::testing::WithParamInterface<Te
   }();
 };
 
-TEST_P(ElementWise, ReluKeepsWhatIsPositive) {
-  Block a = tensor(shape_, a_);
-  expect_result(ReluForward{.x = shape_}, {&a}, 0,
-                expected([](float p, float, float) { return std::max(p, 0.F); }));
-}
-
-TEST_P(ElementWise, ReluBackwardIsZeroWhereTheOutputWas) {
-  Block a = tensor(shape_, a_);
-  Block y = tensor(shape_, y_);
-  expect_result(ReluBackward{.x = shape_}, {&y, &a}, 1,
-                expected([](float p, float, float r) { return r == 0 ? 0.F : p; }));
+TEST_P(ElementWise, IsWhatOneFloatOperationGivesInPlaceToo) {
+  // Operands are a, b and y; the result may go over the operand `over`.
+  const auto expect_of = [&](const auto& operation, const std::vector<std::size_t>& operands,
+                             std::size_t over, const auto& f) {
+    std::array blocks{tensor(shape_, a_), tensor(shape_, b_), tensor(shape_, y_)};
+    std::vector<Block*> read;
+    for (const std::size_t i : operands) read.push_back(&blocks.at(i));
+    expect_result(operation, read, over, expected(f));
+  };
+  const auto relu = [](float p, float, float) { return std::max(p, 0.F); };
+  const auto masked = [](float p, float, float r) { return r == 0 ? 0.F : p; };
+  const auto sum = [](float p, float q, float) { return p + q; };
+  expect_of(ReluForward{.x = shape_}, {0}, 0, relu);
+  expect_of(ReluBackward{.x = shape_}, {2, 0}, 1, masked);
+  expect_of(AddForward{.x = shape_}, {0, 1}, 0, sum);
+  expect_of(AddForward{.x = shape_, .relu = true}, {0, 1}, 0,
+            [&](float p, float q, float r) { return relu(sum(p, q, r), q, r); });
+  expect_of(AddGradients{.x = shape_}, {0, 1}, 0, sum);
+  expect_of(AddGradients{.x = shape_, .relu = true}, {0, 1, 2}, 0,
+            [&](float p, float q, float r) { return masked(sum(p, q, r), q, r); });
 }
 
 // A few float roundings of numbers around 1.
@@ -86,35 +95,6 @@ TEST_P(ElementWise, GeluBackwardIsItsSlopeInPlaceToo) {
   expect_same_on_host(shape_, dx, kGeluTolerance);
   run(GeluBackward{.x = shape_}, {&x, &dy, &dy});
   EXPECT_EQ(dy.bytes(), dx.bytes());
-}
-
-TEST_P(ElementWise, AddSums) {
-  Block a = tensor(shape_, a_);
-  Block b = tensor(shape_, b_);
-  expect_result(AddForward{.x = shape_}, {&a, &b}, 0,
-                expected([](float p, float q, float) { return p + q; }));
-}
-
-TEST_P(ElementWise, AddWithReluKeepsWhatIsPositive) {
-  Block a = tensor(shape_, a_);
-  Block b = tensor(shape_, b_);
-  expect_result(AddForward{.x = shape_, .relu = true}, {&a, &b}, 0,
-                expected([](float p, float q, float) { return std::max(p + q, 0.F); }));
-}
-
-TEST_P(ElementWise, AddGradientsSums) {
-  Block a = tensor(shape_, a_);
-  Block b = tensor(shape_, b_);
-  expect_result(AddGradients{.x = shape_}, {&a, &b}, 0,
-                expected([](float p, float q, float) { return p + q; }));
-}
-
-TEST_P(ElementWise, AddGradientsWithReluIsZeroWhereTheOutputWas) {
-  Block a = tensor(shape_, a_);
-  Block b = tensor(shape_, b_);
-  Block y = tensor(shape_, y_);
-  expect_result(AddGradients{.x = shape_, .relu = true}, {&a, &b, &y}, 0,
-                expected([](float p, float q, float r) { return r == 0 ? 0.F : p + q; }));
 }
 
 // by_mask saves reading y and changes no bit, neither of padding nor in place.

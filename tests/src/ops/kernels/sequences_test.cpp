@@ -30,6 +30,23 @@ class Sequences : public KernelRunner {
   [[nodiscard]] Block drawn(const ParameterSpec& spec, unsigned seed) {
     return parameters(spec, host::random_values(element_count(spec), seed));
   }
+  // Expects what the host makes of both operations. The backward one reads dy, and x if it
+  // `reads_x`.
+  template <class Forward, class Backward>
+  void expect_both_on_host(const Forward& forward, const TensorShape& x_shape,
+                           const TensorShape& y_shape, const Backward& backward, bool reads_x,
+                           double tolerance = 0) {
+    Block x = drawn(x_shape, 1);
+    Block y = tensor(y_shape);
+    run(forward, {&x, &y});
+    expect_same_on_host(y_shape, y, tolerance);
+    Block dy = drawn(y_shape, 2);
+    Block dx = tensor(x_shape);
+    std::vector<Block*> operands{&dy, &dx};
+    if (reads_x) operands.insert(operands.begin(), &x);
+    run(backward, operands);
+    expect_same_on_host(x_shape, dx, tolerance);
+  }
   [[nodiscard]] static std::vector<float> drawn_tokens(std::size_t count, std::size_t vocabulary) {
     std::vector<float> tokens;
     for (std::size_t i = 0; i < count; ++i) {
@@ -179,14 +196,8 @@ class Gates : public Sequences, public ::testing::WithParamInterface<TensorShape
 
 TEST_P(Gates, GoBothWays) {
   const SwigluForward forward{.y = GetParam()};
-  Block x = drawn(forward.x(), 1);
-  Block y = tensor(forward.y);
-  run(forward, {&x, &y});
-  expect_same_on_host(forward.y, y, 1e-6);
-  Block dy = drawn(forward.y, 2);
-  Block dx = tensor(forward.x());
-  run(SwigluBackward{.y = forward.y}, {&x, &dy, &dx});
-  expect_same_on_host(forward.x(), dx, 1e-6);
+  expect_both_on_host(forward, forward.x(), forward.y, SwigluBackward{.y = forward.y},
+                      /*reads_x=*/true, 1e-6);
 }
 
 INSTANTIATE_TEST_SUITE_P(OfSizes, Gates,
@@ -307,14 +318,8 @@ TEST_F(Sequences, AreMadeOfImages) {
 
 TEST_F(Sequences, BeginWithAToken) {
   const FirstTokenForward forward{.x = texts(3, 5, 19)};
-  Block x = drawn(forward.x, 1);
-  Block y = tensor(forward.y());
-  run(forward, {&x, &y});
-  expect_same_on_host(forward.y(), y);
-  Block dy = drawn(forward.y(), 2);
-  Block dx = tensor(forward.x);
-  run(FirstTokenBackward{.x = forward.x}, {&dy, &dx});
-  expect_same_on_host(forward.x, dx);
+  expect_both_on_host(forward, forward.x, forward.y(), FirstTokenBackward{.x = forward.x},
+                      /*reads_x=*/false);
 }
 
 struct LogitsCase {
