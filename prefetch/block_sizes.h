@@ -39,7 +39,7 @@ class BlockSizes {
   [[nodiscard]] bool is_movable(DataId id) const { return size(id) > um::Bytes{}; }
   /// Returns whole pages of a movable block; zero for a pinned one.
   [[nodiscard]] um::Bytes size(DataId id) const { return sizes_[static_cast<std::size_t>(id)]; }
-  /// Returns the block whose memory an always near one shares (DataBlock::lies_in).
+  /// Returns DataBlock::lies_in if both blocks are always near, otherwise nullopt.
   [[nodiscard]] std::optional<DataId> host_of(const TaskGraph& graph, DataId id) const {
     const std::optional<DataId> host = graph[id].lies_in;
     return host && !is_movable(id) && !is_movable(*host) ? host : std::nullopt;

@@ -30,9 +30,9 @@ struct DataBlock {
   /// For offloadable state: written anew in each step, and far when the step ends, where a
   /// FarUpdate reads it. Its content of the previous step is not needed.
   bool is_sent = false;
-  /// Where this block and another before it, which is no smaller, are always near: shares the
-  /// other's memory, and adds no bytes. From its first write in a step on, the other block's
-  /// content is not used. Tensors are always near where they are small (BlockSizes).
+  /// If this block and an earlier one, which is no smaller, are always near: shares the memory
+  /// of the other, and adds no bytes. From its first write in a step on, the content of the other
+  /// block is not used. Small tensors are always near (BlockSizes).
   std::optional<DataId> lies_in{};
 
   /// True if it may be far at some time.

@@ -215,7 +215,7 @@ struct AttentionGeometry {
   bool is_causal = true;
   float dropout = 0;             ///< probability of dropping a weight; zero in evaluation
   std::uint32_t stream = 0;      ///< of dropout, as in DropoutForward
-  std::size_t first_sample = 0;  ///< likewise
+  std::size_t first_sample = 0;  ///< as in DropoutForward
 
   [[nodiscard]] TensorShape y() const {
     return {.batch = x.batch,

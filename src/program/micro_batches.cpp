@@ -187,7 +187,7 @@ class Unroller {
     return id;
   }
 
-  // Of the sums that wait, each has a place of its own.
+  // Each sum that waits has a place of its own.
   void push_gradient(DataId gradient) {
     const DataBlock& block = training_->graph[gradient];
     std::vector<DataId>& stack = sums_[block.name];

@@ -14,9 +14,9 @@
 
 namespace spillway {
 
-/// A batch cut into micro-batches, of which one rank trains some, one after the other. Gradients
-/// are added up in the order of a ShardTree over all of them: the number of ranks never shows in
-/// the bits.
+/// A batch cut into micro-batches. One rank trains some of them, one after the other. Gradients are
+/// added up in the order of a ShardTree over all of them: the number of ranks never shows in the
+/// bits.
 struct MicroBatches {
   std::size_t batch = 1;  ///< samples of all of them
   std::size_t size = 1;   ///< samples of each but the last, which may have fewer
@@ -27,8 +27,8 @@ struct MicroBatches {
   /// Samples of this rank, and those of the batch that stand before them.
   [[nodiscard]] std::size_t own_samples() const;
   [[nodiscard]] std::size_t samples_before() const { return own.first * size; }
-  /// The sums that this rank's gradients are added up to but for the last one, which others' are
-  /// added to: largest nodes of the tree.
+  /// The number of sums of this rank that wait for the exchange between ranks, besides the last
+  /// one: it has one for each of the largest nodes of the tree.
   [[nodiscard]] std::size_t waiting_sums() const { return tree.cover(own).size() - 1; }
 };
 
@@ -46,7 +46,7 @@ struct MicroBatches {
 /// Each batch norm normalizes a micro-batch by its own statistics, and leaves the running ones that
 /// the batch began with, moved by these, in a block of its own (Step::statistics). So a batch in
 /// micro-batches is not the same training as the whole batch: normalizes_by_batch().
-/// Throws: um::Error where the network's layers have names of which two parts would get one.
+/// Throws: um::Error if two parts of the program would get the same name.
 [[nodiscard]] Step make_program(const nets::Network& network, const SizeModel& size_model,
                                 const StepOptions& options, const MicroBatches& batches);
 

@@ -30,7 +30,7 @@ class GradientLayout {
 
   /// The size of all of them, padding included.
   [[nodiscard]] um::Bytes size() const { return size_; }
-  /// Where one of Step::gradients lies.
+  /// The place of one of Step::gradients.
   [[nodiscard]] um::Bytes offset(const Step& step, prefetch::DataId gradient) const;
   /// The numbers that each of TaskGraph::exchanges exchanges.
   [[nodiscard]] const std::vector<BucketExchange>& exchanges() const { return exchanges_; }

@@ -45,7 +45,7 @@ class MicroBatchesTest : public testing::Test {
     return make_program(network, size_model, {.batch = batch},
                         all_of(batch, prefetch::cut(batch, size)));
   }
-  // Of a batch of two a micro-batch, those that `own` says.
+  // The program of `own` micro-batches of two samples each.
   [[nodiscard]] Step part(std::size_t count, ShardRange own) const {
     return make_program(net, size_model, {.batch = 2 * count},
                         {.batch = 2 * count, .size = 2, .tree = ShardTree{count}, .own = own});
@@ -114,8 +114,8 @@ TEST_F(MicroBatchesTest, UpdateOnceWithTheSums) {
   EXPECT_TRUE(step.gradients.empty());
 }
 
-// Of five micro-batches, the tree's nodes within [1, 4) are [1, 2) and [2, 4): the first waits for
-// the ranks to meet.
+// The nodes of the tree over five micro-batches within [1, 4) are [1, 2) and [2, 4): the first
+// waits for the ranks to meet.
 TEST_F(MicroBatchesTest, OfOneRankLeaveTheSumsThatWaitForOthers) {
   const Step step = part(5, {.first = 1, .end = 4});
   ASSERT_EQ(step.waiting.size(), 2U);
@@ -143,8 +143,8 @@ TEST_F(MicroBatchesTest, LeaveRunningStatisticsEach) {
   EXPECT_TRUE(program(normed_network(), 4, 4).statistics.empty());
 }
 
-// What is always near of two micro-batches is what is of twenty, but for results, and sums that
-// wait: at most log2(20) + 1 of them.
+// Twenty micro-batches have no more always near than two, but for results, and sums that wait: at
+// most log2(20) + 1 of them.
 TEST_F(MicroBatchesTest, ShareTheMemoryOfSmallTensors) {
   const um::Bytes page{2U << 20U};
   const auto pinned = [&](std::size_t count) {
@@ -156,7 +156,7 @@ TEST_F(MicroBatchesTest, ShareTheMemoryOfSmallTensors) {
   EXPECT_LE(pinned(20), pinned(2) + 18U * prefetch::kNearAlignment + 4U * gradients);
 }
 
-// What planners see is what runs: as in whole training steps.
+// Planners see the operands that run, as in whole training steps.
 TEST_F(MicroBatchesTest, LaunchesMatchTasksOperandForOperand) {
   for (const nets::Network& network : {small_network(), normed_network()}) {
     const Step step = program(network, 10, 4);

@@ -197,7 +197,7 @@ TEST_P(CudaBatchLoading, StagesBytesAsTheyAre) {
   const std::size_t images = shape_.elements();
   const auto staged = [&](Precision precision, bool has_bytes) {
     const StagedBatch layout{precision, {.x = shape_, .is_staged = true, .has_bytes = has_bytes}};
-    return (layout.bytes() - layout.images()).count();
+    return (layout.bytes() - layout.images(0)).count();
   };
   EXPECT_EQ(staged(Precision::kFp32, true), images);
   EXPECT_EQ(staged(Precision::kBf16, true), images);

@@ -237,12 +237,13 @@ TEST(EndOfRanks, RefusesOtherNumbersOfThreads) {
 TEST(EndOfRanks, RefusesWhatShardsCannotDo) {
   const auto refusal = [](const auto& change) {
     ThreadRanks group{2};
-    return on_ranks(group, [&](Communicator& communicator) {
-             TrainerOptions options = options_of(test::small_network());
-             options.ranks.communicator = communicator;
-             change(options);
-             Trainer{test::small_context(), options};
-           })
+    return on_ranks(group,
+                    [&](Communicator& communicator) {
+                      TrainerOptions options = options_of(test::small_network());
+                      options.ranks.communicator = communicator;
+                      change(options);
+                      Trainer{test::small_context(), options};
+                    })
         .front();
   };
   EXPECT_NE(refusal([](auto& options) { options.ranks.shards = 3; }).find("equal shards"),
