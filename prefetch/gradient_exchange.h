@@ -21,7 +21,7 @@ struct BucketRule {
 
 /// Returns the step of one rank of several, with all gradients in TaskGraph::exchanges. A gradient
 /// is read by an update, written by a backward task or a loss, and not read by a forward task; sums
-/// of sub-batches count, too. Gradients become state that is always near, like DDP's buckets, and
+/// of micro-batches count, too. Gradients become state that is always near, like DDP's buckets, and
 /// their tasks are not recomputed. If updated parameters lie in a gradient (DataBlock::lies_in)
 /// which only their update reads, a rank gets its slice of the sum, and an all-gather of the
 /// bucket's parameters follows. Tasks stay in order: see update_order(). Throws: um::Error if there

@@ -9,8 +9,8 @@
 namespace spillway::prefetch {
 
 /// Returns how many tasks at the graph's begin load the batch: they read nothing, and cannot be
-/// recomputed. They are the first runs of every plan, in the graph's order: what they load from may
-/// be overwritten as soon as they have ended.
+/// recomputed. They are the first runs of every plan, in the graph's order: a step that is repeated
+/// launches these anew, and what they load from may be overwritten early.
 [[nodiscard]] std::size_t count_loads(const TaskGraph& graph);
 
 /// The constraints on every order of a graph's tasks, which follow from their operands. An order

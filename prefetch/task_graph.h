@@ -30,7 +30,7 @@ struct DataBlock {
   /// For offloadable state: written anew in each step, and far when the step ends, where a
   /// FarUpdate reads it. Its content of the previous step is not needed.
   bool is_sent = false;
-  /// If this block and an earlier one, which is no smaller, are always near: shares the memory
+  /// If this block and an earlier one, no smaller than it, are always near: shares the memory
   /// of the other, and adds no bytes. From its first write in a step on, the content of the other
   /// block is not used. Small tensors are always near (BlockSizes).
   std::optional<DataId> lies_in{};

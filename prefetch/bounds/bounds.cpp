@@ -1,12 +1,9 @@
 #include "prefetch/bounds/bounds.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "prefetch/block_sizes.h"

@@ -1,5 +1,6 @@
 #include "prefetch/runtime/step_layout.h"
 
+#include <optional>
 #include <utility>
 
 #include "um/error.h"

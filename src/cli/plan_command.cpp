@@ -2,14 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "prefetch/files/json.h"
 #include "prefetch/files/plan_file.h"
@@ -189,7 +187,7 @@ PlanSubject cut_batch(const PlanCommandFlags& options, PlanSubject whole, Bytes 
                       const PlanRequest& request) {
   const StepOptions step = options.subject.workload.step();
   const auto search = [&] {
-    if (!whole.machine) static_cast<void>(whole.cut(step, prefetch::cut(step.batch, 1)));
+    whole.expect_modelled();
     return MicroBatchSearch{{.network = whole.network.value(),
                              .size_model = *whole.size_model,
                              .machine = whole.machine.value(),

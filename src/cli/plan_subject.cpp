@@ -76,13 +76,16 @@ void PlanSubject::update_trace_far(const PlanRequest& request) {
   step.emplace(StepToPlan{.graph = *other_trace, .page = page, .need = need, .elsewhere = {}});
 }
 
+void PlanSubject::expect_modelled() const {
+  if (machine && network) return;
+  throw um::Error{
+      "--sub-batch needs times at other batch sizes, which neither a --profile nor a trace has; "
+      "give --net and --machine instead"};
+}
+
 PlanSubject PlanSubject::cut(const StepOptions& options,
                              const prefetch::SubBatches& batches) const {
-  if (!machine || !network) {
-    throw um::Error{
-        "--sub-batch needs times at other batch sizes, which neither a --profile nor a trace "
-        "has; give --net and --machine instead"};
-  }
+  expect_modelled();
   auto built = std::make_unique<const Workload>(*network, *size_model, options, batches);
   const StepToPlan made = built->training_to_plan();
   return {.workload = std::move(built),

@@ -42,8 +42,10 @@ struct PlanSubject {
   std::optional<prefetch::BucketRule> buckets;  ///< of exchanges, if there are several ranks
   std::optional<prefetch::Profile> times;  ///< original times, if `profile` is for another graph
 
-  /// Returns the same network with its batch cut. Requires: choose_state() follows. Throws:
-  /// um::Error where there are no times of other batch sizes.
+  /// Throws: um::Error where there are no times of other batch sizes.
+  void expect_modelled() const;
+  /// Returns the same network with its batch cut. Requires: choose_state() follows. Throws: as
+  /// expect_modelled().
   [[nodiscard]] PlanSubject cut(const StepOptions& step, const prefetch::SubBatches& batches) const;
   /// How the batch is cut; a trace is one batch.
   [[nodiscard]] prefetch::SubBatches batches() const;

@@ -188,8 +188,8 @@ struct TakeParameters {
   [[nodiscard]] OperationCost cost() const { return update_cost(parameters, part, 0, 2); }
 };
 
-/// sum, dparameters -> sum (in place): the sum over earlier sub-batches plus dparameters. Both are
-/// blocks of the part.
+/// sum, dparameters -> sum (in place): the sum over earlier micro-batches plus dparameters. Both
+/// are blocks of the part.
 struct AccumulateGradients {
   ParameterSpec parameters;
   ParameterPart part = {};

@@ -54,7 +54,7 @@ struct StepToPlan {
   const prefetch::TaskGraph& graph;
   um::Bytes page;           ///< in which its tensors move
   prefetch::NearNeed need;  ///< of the whole run that the step is a part of
-  um::Bytes elsewhere;      ///< what the run's other steps take of its budget
+  um::Bytes elsewhere;      ///< what the run takes of its budget besides this step
 
   /// The budget of this step when the whole run has `run_budget`.
   [[nodiscard]] um::Bytes budget(um::Bytes run_budget) const {

@@ -74,12 +74,10 @@ void MicroBatchSearch::refuse(const Trial& trial) const {
       batches.steps == 1 ? "" : "in sub-batches of " + std::to_string(batches.size) + ", ");
 }
 
-// S_W counts what is always near of two micro-batches: others add nothing.
+// S_W counts all that is always near.
 SubBatchNeed MicroBatchSearch::working_set(std::size_t size) const {
-  const std::size_t batch = std::min(task_.step.batch, 2 * size);
-  StepOptions options = task_.step;
-  options.batch = batch;
-  const Workload workload{task_.network, task_.size_model, options, prefetch::cut(batch, size)};
+  const Workload workload{task_.network, task_.size_model, task_.step,
+                          prefetch::cut(task_.step.batch, size)};
   const prefetch::TaskGraph& graph = workload.training().graph;
   return sub_batch_need(graph, prefetch::model_profile(graph, task_.machine), workload.page());
 }

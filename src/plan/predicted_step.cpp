@@ -1,20 +1,15 @@
 #include "src/plan/predicted_step.h"
 
 #include <cstddef>
-#include <cstdint>
-#include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "prefetch/block_sizes.h"
 #include "prefetch/far_update.h"
 #include "prefetch/profile.h"
 #include "prefetch/simulate/simulate.h"
-#include "prefetch/state_home.h"
 #include "prefetch/task_graph.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
@@ -24,11 +19,9 @@
 namespace spillway {
 namespace {
 
-using prefetch::DataId;
 using prefetch::Profile;
 using prefetch::Task;
 using prefetch::TaskGraph;
-using um::Bytes;
 using um::Nanoseconds;
 
 // "fc6.update[1]" of "fc6.take[1]"; else the same.

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <span>
-#include <vector>
-
 #include "prefetch/planners/answer.h"
 #include "prefetch/profile.h"
 #include "prefetch/task_graph.h"

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <vector>
 
 #include "nets/network.h"
 #include "prefetch/moves/sub_batch.h"

@@ -1,9 +1,9 @@
 #include "src/program/divided_updates.h"
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "src/ranks/communicator.h"

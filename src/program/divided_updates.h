@@ -24,9 +24,8 @@ inline constexpr um::Bytes kSmallestDivided{64ULL << 10U};
 /// Has this rank update its slice (slice_of_rank()) of each large block of parameters, or part of
 /// one, and keep the optimizer's numbers of that alone. The new parameters lie in the gradient's
 /// memory ("conv1.updated"), where prefetch::with_exchanges() gathers them, and a task more
-/// ("conv1.take") copies them to their place. Blocks have one size on all ranks, so that these have
-/// the same graph. Each number is updated as it would be without: the same bits.
-///
+/// ("conv1.take") copies them to their place. Each block has one size on all ranks. Each number is
+/// updated as it would be without: the same bits.
 /// Requires: gradients are not exchanged yet.
 void divide_updates(Step& step, const SizeModel& size_model, const OptimizerDivision& division);
 

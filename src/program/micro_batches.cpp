@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
-#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -33,7 +32,7 @@ struct PartGradient {
   ParameterPart part;
 };
 
-// By block. An update reads the gradient and writes the block.
+// An update reads the gradient, the key, and writes the block.
 std::map<DataId, PartGradient> parameter_gradients(const Step& training) {
   std::map<DataId, const StateBlock*> parameters;
   for (const StateBlock& block : training.state) {
@@ -160,7 +159,7 @@ class Unroller {
     if (training_->staged) ids_[place_of(*training_->staged)] = made_.staged;
   }
 
-  // It is read when the step has ended.
+  // Results are read when the step has ended.
   void add_result() {
     const DataId id = training_->results.front();
     DataBlock own = training_->graph[id];
@@ -309,6 +308,12 @@ Step make_program(const nets::Network& network, const SizeModel& size_model,
   return made;
 }
 
+std::string_view name_in_first(std::string_view name) {
+  const std::size_t end = name.find_last_not_of("0123456789");
+  const bool is_numbered = end != std::string_view::npos && end + 1 < name.size();
+  return is_numbered && name[end] == kNumber ? name.substr(0, end) : name;
+}
+
 std::vector<TaskId> first_alike(const TaskGraph& graph) {
   std::unordered_map<std::string_view, std::vector<TaskId>> by_stem;
   const auto are_alike = [](const Task& a, const Task& b) {
@@ -321,8 +326,7 @@ std::vector<TaskId> first_alike(const TaskGraph& graph) {
   std::vector<TaskId> first;
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
-    const std::string_view name = task.name;
-    std::vector<TaskId>& known = by_stem[name.substr(0, name.rfind(kNumber))];
+    std::vector<TaskId>& known = by_stem[name_in_first(task.name)];
     const auto found =
         std::ranges::find_if(known, [&](TaskId id) { return are_alike(graph[id], task); });
     if (found == known.end()) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nets/network.h"
@@ -49,6 +50,9 @@ struct MicroBatches {
 /// Throws: um::Error if two parts of the program would get the same name.
 [[nodiscard]] Step make_program(const nets::Network& network, const SizeModel& size_model,
                                 const StepOptions& options, const MicroBatches& batches);
+
+/// The name of a block or task in the first micro-batch: "conv1.forward" of "conv1.forward#3".
+[[nodiscard]] std::string_view name_in_first(std::string_view name);
 
 /// By task, the first that takes as long with each of its algorithms: those of other micro-batches
 /// of the same size do.

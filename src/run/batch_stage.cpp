@@ -3,6 +3,14 @@
 #include <utility>
 
 namespace spillway {
+namespace {
+
+// Steps of one network, training and evaluation, may load as many samples.
+bool are_staged_alike(const LoadBatch& a, const LoadBatch& b) {
+  return a.x.batch == b.x.batch && a.labels_each == b.labels_each && a.has_bytes == b.has_bytes;
+}
+
+}  // namespace
 
 BatchStage::BatchStage(ExecutionContext& context, um::Bytes size, um::Memory& memory)
     : backend_{*context.backend},
@@ -18,8 +26,8 @@ void BatchStage::place(const Step& step, std::span<std::byte*> addresses) const 
 
 void BatchStage::expect(const BatchSamples& now, const BatchSamples& next) {
   // A batch without a number may be another one at the same address.
-  const bool is_there = brought_ && brought_->load == now.load && brought_number_ != 0 &&
-                        brought_number_ == now.batch->number;
+  const bool is_there = brought_ && are_staged_alike(brought_->load, now.load) &&
+                        brought_number_ != 0 && brought_number_ == now.batch->number;
   if (!is_there) bring(now);
   upload_->synchronize();
   next_ = next;
@@ -36,9 +44,9 @@ void BatchStage::bring(const BatchSamples& samples) {
   brought_number_ = samples.batch->number;
   upload_->enqueue([this, samples, before = uploaded_] {
     if (before != nullptr) before->wait();
-    const um::Bytes size = backend_.staged_bytes(*samples.load);
+    const um::Bytes size = backend_.staged_bytes(samples.load);
     const std::span<std::byte> pinned = std::span{pinned_}.first(size.count());
-    backend_.stage(*samples.load, *samples.batch, pinned);
+    backend_.stage(samples.load, *samples.batch, pinned);
     upload_->write(pinned, near_.bytes().first(size.count()));
   });
   uploaded_ = upload_->record();

@@ -6,7 +6,6 @@
 #include <memory_resource>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "src/ops/backend.h"
 #include "src/program/step.h"
@@ -17,7 +16,7 @@ namespace spillway {
 
 /// Samples that a step is to load.
 struct BatchSamples {
-  const LoadBatch* load = nullptr;  ///< all of the step's; outlives all that is asked about them
+  LoadBatch load{};  ///< LoadBatch::staged() of the step's first
   const Batch* batch = nullptr;
 };
 

@@ -18,7 +18,7 @@ using prefetch::TaskRun;
 namespace {
 
 // The step's first runs, which load the batch and wait for no move, are not part of what is
-// repeated: what waits in near memory may be overwritten as soon as they have ended.
+// repeated: where no other run loads, their source may be overwritten when they have ended.
 Position count_loads(const Step& step, const prefetch::Plan& plan) {
   Position loads = 0;
   const auto loads_batch = [&](const TaskRun& run) {
@@ -66,8 +66,7 @@ Executor::Executor(const Step& step, const prefetch::Plan& plan, const Backend& 
       loads_{count_loads(step, plan)},
       last_load_{find_last_load(step, plan)},
       kernels_(step.launches.size()) {
-  // What is repeated as one piece has no part that the processor computes, other ranks, or a batch
-  // in RAM.
+  // A repeated step waits neither for the processor nor for other ranks, and reads no batch in RAM.
   may_repeat = may_repeat && plan.far_runs.empty() && plan.exchanges.empty() &&
                (step.staged || last_load_ == loads_);
   if (may_repeat && memory.fixed_places() != nullptr) lanes_ = stream.make_lanes();

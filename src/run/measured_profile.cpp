@@ -1,9 +1,6 @@
 #include "src/run/measured_profile.h"
 
 #include <algorithm>
-#include <optional>
-#include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "prefetch/block_sizes.h"

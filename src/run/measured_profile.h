@@ -2,7 +2,6 @@
 
 #include <stop_token>
 #include <string>
-#include <vector>
 
 #include "prefetch/files/machine.h"
 #include "prefetch/profile.h"

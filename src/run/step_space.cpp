@@ -1,6 +1,7 @@
 #include "src/run/step_space.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>

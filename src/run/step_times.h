@@ -6,7 +6,6 @@
 #include <stop_token>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "prefetch/files/machine.h"
 #include "prefetch/profile.h"

@@ -92,7 +92,7 @@ class NextTokenModel::Runner {
     std::ranges::fill(batch_.images, 0.F);  // tokens behind the text are not attended to
     std::ranges::transform(tokens, batch_.images.begin(),
                            [](std::int32_t token) { return static_cast<float>(token); });
-    if (step_.staged) stage_.expect({.load = &load_of(step_), .batch = &batch_}, {});
+    if (step_.staged) stage_.expect({.load = load_of(step_), .batch = &batch_}, {});
     static_cast<void>(executor_.run({.batch = &batch_, .position = tokens.size() - 1}, [this] {
       if (step_.staged) stage_.loaded();
     }));

@@ -1,6 +1,5 @@
 #include "src/train/planned_steps.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <string_view>
 #include <utility>

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdint>
 #include <utility>
-#include <variant>
 
 #include "src/run/step_space.h"
 #include "um/error.h"
@@ -79,6 +78,9 @@ Session::Session(ExecutionContext& context, const Workload& workload, const Plan
              workload.state_at_once(),
              near_memory_,
              ledger_} {
+  um::expects(workload.training().statistics.empty() || ranks.device_communicator ||
+                  context.device->memory_facts().is_host,
+              "a device communicator for statistics of micro-batches on a GPU");
   const auto make = [&](const Step& step, const prefetch::StepLayout& layout) {
     return std::make_unique<Runner>(step, layout, *this, context, stop, space.gpu.graph);
   };
@@ -151,14 +153,14 @@ Session::Finished Session::run(Runner& runner, const StepContext& context) {
   const um::Counters before = space_.counters();
   ledger_.reset_peak();
   const auto begin = std::chrono::steady_clock::now();
-  const LoadBatch* const load = runner.staged_load ? &*runner.staged_load : nullptr;
-  if (load != nullptr) {
-    stage_.expect({.load = load, .batch = context.batch},
-                  {.load = load, .batch = context.next_batch});
+  const std::optional<LoadBatch>& load = runner.staged_load;
+  if (load) {
+    stage_.expect({.load = *load, .batch = context.batch},
+                  {.load = *load, .batch = context.next_batch});
   }
   is_in_step_ = true;
   StepResult result = runner.executor.run(context, [&] {
-    if (load != nullptr) stage_.loaded();
+    if (load) stage_.loaded();
   });
   is_in_step_ = false;
   const StepReport report{.learning_rate = context.learning_rate,

@@ -55,14 +55,14 @@ class Session {
  public:
   /// All arguments but `stop` and `ranks` must outlive it, and so must the communicators. `space`
   /// gives far memory, link and paging. When `stop` is requested the step under way throws
-  /// Interrupted after the task under way: weights are updated in part. Of several ranks, this one
+  /// Interrupted after the task under way: weights are updated in part. One of several ranks
   /// trains its own micro-batches, and `workload` has these. Throws: um::Error; um::OutOfMemory.
   Session(ExecutionContext& context, const Workload& workload, const Plans& plans, MemoryMode mode,
           const um::ManagedOptions& space, const std::stop_token& stop = {},
           const RankOptions& ranks = {});
 
-  /// Loads a batch, goes forward and backward, updates the weights. Of a batch that is cut, each
-  /// sample with a label counts for as much as in the whole batch. Of several ranks, `context` has
+  /// Loads a batch, goes forward and backward, updates the weights. Each sample with a label
+  /// counts for as much, however the batch is cut. On one of several ranks, `context` has
   /// this one's samples, and the report is of all. After an exception nothing but destruction is
   /// allowed.
   StepReport train(const StepContext& context);
@@ -110,7 +110,7 @@ class Session {
            ExecutionContext& context, const std::stop_token& stop, bool may_repeat);
     prefetch::PinnedBlocks pinned;
     std::unique_ptr<prefetch::StepMemory> memory;
-    std::optional<LoadBatch> staged_load;  // nothing where its batch is not staged
+    std::optional<LoadBatch> staged_load;  // nullopt: its batch is not staged
     Executor executor;
   };
 

@@ -6,7 +6,6 @@
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <string_view>
 
 #include "nets/network.h"
 #include "src/io/data/image_folder.h"

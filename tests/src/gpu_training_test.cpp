@@ -291,7 +291,7 @@ class GpuBatchStage : public ::testing::Test {
     return batch;
   }
   [[nodiscard]] BatchSamples samples(const Batch* batch) const {
-    return {.load = &load_, .batch = batch};
+    return {.load = load_, .batch = batch};
   }
 
   // A step; returns the first number of the images that it finds.

@@ -1,7 +1,6 @@
 #include "prefetch/planners/joint/run_sequence.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace spillway::prefetch {
 

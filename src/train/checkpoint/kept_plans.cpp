@@ -9,6 +9,7 @@
 
 #include "prefetch/files/json.h"
 #include "prefetch/files/plan_file.h"
+#include "src/program/micro_batches.h"
 #include "src/ranks/collectives.h"
 #include "um/error.h"
 #include "um/text/wording.h"
@@ -162,8 +163,7 @@ std::optional<Plans> KeptPlans::use(const Workload& workload, const Profile& pro
 
 // Empty where they do not tell.
 std::string_view KeptPlans::kept_algorithm(const prefetch::Task& task) const {
-  const std::string first = task.name.substr(0, task.name.rfind('#'));  // of its micro-batches
-  for (const std::string& name : {task.name, first}) {
+  for (const std::string& name : {task.name, std::string{name_in_first(task.name)}}) {
     for (const Kept& plan : plans_) {
       const auto found = plan.algorithms.find(name);
       if (found != plan.algorithms.end()) return found->second;

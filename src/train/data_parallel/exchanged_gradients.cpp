@@ -1,7 +1,6 @@
 #include "src/train/data_parallel/exchanged_gradients.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "prefetch/block_sizes.h"
 #include "um/error.h"
@@ -29,7 +28,7 @@ std::size_t index_of(const Step& step, prefetch::DataId id) {
   return static_cast<std::size_t>(found - step.gradients.begin());
 }
 
-// Nothing where the library of the ranks adds up as it likes.
+// The library of the ranks needs none where it adds up as it likes.
 Bytes reduction_scratch(const MicroBatches& batches, const RankOptions& options,
                         const GradientLayout& layout) {
   if (options.reduction == RankReduction::kFastest || layout.exchanges().empty()) return {};

@@ -1,6 +1,5 @@
 #include "src/train/data_parallel/rank_plans.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>

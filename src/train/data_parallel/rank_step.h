@@ -59,8 +59,8 @@ class RankStep {
   [[nodiscard]] static um::Bytes near_memory(const MicroBatches& batches,
                                              const RankOptions& options, const Step& step);
 
-  /// All but the batches outlive it. `addresses` are those of the step's state, by DataId. Throws:
-  /// um::OutOfMemory.
+  /// The arguments but `batches` must outlive it. `addresses` are those of the step's state, by
+  /// DataId. Throws: um::OutOfMemory.
   RankStep(const MicroBatches& batches, const RankOptions& options, const Step& step,
            std::span<std::byte* const> addresses, um::Memory& memory);
 

