@@ -185,9 +185,9 @@ struct OpenedSubject {
 // The batch of `whole`, cut as the flags say to go with the budget of one rank.
 PlanSubject cut_batch(const PlanCommandFlags& options, PlanSubject whole, Bytes budget,
                       const PlanRequest& request) {
+  whole.expect_modelled();
   const StepOptions step = options.subject.workload.step();
   const auto search = [&] {
-    whole.expect_modelled();
     return MicroBatchSearch{{.network = whole.network.value(),
                              .size_model = *whole.size_model,
                              .machine = whole.machine.value(),

@@ -60,14 +60,6 @@ TEST(TrainSubBatch, TrainsInABudgetThatTheWholeBatchBreaks) {
   }
 }
 
-// AlexNet is mostly weights: their gradient sums make parts need more than the whole batch.
-TEST(TrainSubBatch, NeedsNoBudgetWhereItsPartsNeedMoreThanTheWholeBatch) {
-  const Arguments alexnet = "train --net alexnet --image-size 67 --batch 4 --steps 1 --json -";
-  const json whole = summary_of(alexnet);
-  const json parts = summary_of({alexnet, "--sub-batch 2"});
-  EXPECT_GT(parts.at("min_budget_bytes"), whole.at("min_budget_bytes"));
-}
-
 // Does the same for `spillway plan`, which reports the smallest budget that train accepts.
 TEST(TrainSubBatch, TrainsInTheSmallestBudgetThatAPlanWasRefusedFor) {
   const Arguments net = "--net lenet --batch 7 --sub-batch 3";
