@@ -206,10 +206,18 @@ TEST_F(PlanRanks, RefuseToExchangeAlone) {
   }
 }
 
+TEST_F(PlanRanks, ExchangeOnceABatchThatIsCut) {
+  const Arguments four{kResnet, "--ranks 2 --interconnect 1GB/s --sub-batch 16 --json -"};
+  const json cut = json_of(four);
+  EXPECT_EQ(cut.at("sub_steps"), 4);
+  EXPECT_GT(cut.at("ranks").at("exchange_seconds"), 0);
+  const json whole = json_of({kResnet, "--ranks 2 --interconnect 1GB/s --json -"});
+  EXPECT_EQ(cut.at("ranks").at("gradient_bytes"), whole.at("ranks").at("gradient_bytes"));
+}
+
 TEST_F(PlanRanks, RefuseWhatIsPlannedForOneOnly) {
   expect_refused(kFailure, {kResnet, "--ranks 2"}, {"--interconnect"});
   const Arguments two{kResnet, "--ranks 2 --interconnect 1GB/s"};
-  expect_refused(kFailure, {two, "--sub-batch 16"}, {"--ranks", "--sub-batch"});
   expect_refused(kFailure, {two, "--update far"}, {"--ranks", "--update far"});
   expect_refused(kFailure, {two, "--model paleo"}, {"--model paleo"});
   expect_refused(kFailure, {two, "--planner on-demand"}, {"--ranks", "on-demand"});
