@@ -52,6 +52,19 @@ struct Problem {
   bool may_recompute = false;     ///< cheap tasks may run again, which saves moving their outputs
   bool may_reorder = true;        ///< tasks may run in another order than the graph's: Precedence
   bool may_move = true;           ///< false: plans only order and recompute
+
+  /// Returns the same problem for another graph or other times, which must outlive it.
+  [[nodiscard]] Problem with(const TaskGraph& other, const Profile& times) const {
+    return {.graph = other,
+            .profile = times,
+            .budget = budget,
+            .page = page,
+            .chunk = chunk,
+            .whole_blocks = whole_blocks,
+            .may_recompute = may_recompute,
+            .may_reorder = may_reorder,
+            .may_move = may_move};
+  }
 };
 
 /// Returns the chunk size at which latency costs less than a hundredth: at least 100 * latency *

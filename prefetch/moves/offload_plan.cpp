@@ -194,15 +194,7 @@ void OffloadPlanner::choose_homes(std::vector<TaskRun> runs) {
       search.search(evaluate, static_cast<int>(evaluations), compute_time(problem_.profile, runs));
   if (!waits_for_exchanges()) return;
   // A search that ignores the cost of exchanges may find better homes.
-  const Problem unaware{.graph = problem_.graph,
-                        .profile = without_exchanges_,
-                        .budget = problem_.budget,
-                        .page = problem_.page,
-                        .chunk = problem_.chunk,
-                        .whole_blocks = problem_.whole_blocks,
-                        .may_recompute = problem_.may_recompute,
-                        .may_reorder = problem_.may_reorder,
-                        .may_move = problem_.may_move};
+  const Problem unaware = problem_.with(problem_.graph, without_exchanges_);
   const OffloadPlanner other{unaware, runs};
   const auto with_others = evaluate(other.options_);
   if (with_others && *with_others < evaluate(options_).value_or(um::Nanoseconds::max())) {

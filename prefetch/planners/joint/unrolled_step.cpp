@@ -59,15 +59,9 @@ void UnrolledStep::add_block_again(DataId id) {
 }
 
 Problem UnrolledStep::problem() const {
-  return {.graph = graph_,
-          .profile = profile_,
-          .budget = problem_.budget,
-          .page = problem_.page,
-          .chunk = problem_.chunk,
-          .whole_blocks = problem_.whole_blocks,
-          .may_recompute = problem_.may_recompute,
-          .may_reorder = false,
-          .may_move = problem_.may_move};
+  Problem own = problem_.with(graph_, profile_);
+  own.may_reorder = false;
+  return own;
 }
 
 Plan UnrolledStep::rolled_up(const Plan& unrolled) const {
