@@ -54,18 +54,20 @@ std::map<DataId, PartGradient> parameter_gradients(const Step& training) {
   return gradients;
 }
 
-// By gradient, the last task that contributes to it.
-std::map<DataId, std::size_t> find_completing(const Step& training,
-                                              const std::map<DataId, PartGradient>& gradients) {
-  std::map<DataId, std::size_t> completing;
+// Returns by task the gradients to which no later one contributes.
+std::vector<std::vector<DataId>> find_completed(const Step& training,
+                                                const std::map<DataId, PartGradient>& gradients) {
+  std::map<DataId, std::size_t> last;
   for (std::size_t t = 0; t < training.launches.size(); ++t) {
     const Task& task = training.graph.tasks[t];
     if (task.phase == Phase::kUpdate) continue;
     for (const DataId id : task.writes) {
-      if (gradients.contains(id)) completing[id] = t;
+      if (gradients.contains(id)) last[id] = t;
     }
   }
-  return completing;
+  std::vector<std::vector<DataId>> completed(training.launches.size());
+  for (const auto& [gradient, task] : last) completed[task].push_back(gradient);
+  return completed;
 }
 
 // Has the operation work on samples from number `first` of the batch on.
@@ -85,9 +87,11 @@ class Unroller {
 
   void add(const Step& training, bool updates) {
     ids_.assign(training.graph.data.size(), std::nullopt);
-    training_ = &training;
-    gradients_ = parameter_gradients(training);
-    const auto completing = find_completing(training, gradients_);
+    if (training_ != &training) {
+      training_ = &training;
+      gradients_ = parameter_gradients(training);
+      completed_by_ = find_completed(training, gradients_);
+    }
     if (number_ == 0) add_state();
     take_state();
     add_result();
@@ -101,9 +105,7 @@ class Unroller {
         if (gradients_.contains(id) && !ids_[place_of(id)]) push_gradient(id);
       }
       add_task(t);
-      for (const auto& [gradient, last] : completing) {
-        if (last == t) merge(gradient);
-      }
+      for (const DataId gradient : completed_by_[t]) merge(gradient);
     }
     first_sample_ += load_of(training).x.batch;
     ++number_;
@@ -113,6 +115,10 @@ class Unroller {
     for (const auto& [name, stack] : sums_) {
       for (const DataId sum : stack) made_.graph.data[place_of(sum)].lies_in.reset();
       for (std::size_t node = 0; node + 1 < stack.size(); ++node) wait(stack, node);
+    }
+    const auto outlives = [this](DataId id) { return made_.graph[id].kind == DataKind::kState; };
+    for (Task& task : made_.graph.tasks) {
+      if (std::ranges::any_of(task.writes, outlives)) task.is_recomputable = false;
     }
     return std::move(made_);
   }
@@ -254,11 +260,6 @@ class Unroller {
   void wait(const std::vector<DataId>& stack, std::size_t node) {
     made_.waiting.push_back({.sum = stack.back(), .node = node, .block = stack[node]});
     made_.graph.data[place_of(stack[node])].kind = DataKind::kState;
-    for (Task& task : made_.graph.tasks) {
-      if (std::ranges::find(task.writes, stack[node]) != task.writes.end()) {
-        task.is_recomputable = false;
-      }
-    }
   }
 
   const MicroBatches& batches_;
@@ -268,6 +269,7 @@ class Unroller {
   std::size_t first_sample_ = 0;
   const Step* training_ = nullptr;  // its step
   std::map<DataId, PartGradient> gradients_;
+  std::vector<std::vector<DataId>> completed_by_;    // by task
   std::vector<std::optional<DataId>> ids_;           // by block of its step: which it is
   std::map<std::string, DataId> by_name_;            // state
   std::map<std::string, DataId> places_;             // the first tensor of each
