@@ -46,7 +46,7 @@ bool is_plan_of(const Workload& workload, const prefetch::JsonFile& file) {
   return prefetch::is_made_for(workload.training().graph, file.root());
 }
 
-// Of the step that the file is of.
+// Returns the one whose training step the file is made for.
 const Workload& workload_of(const StateChoice& choice, const PlanRequest& request,
                             const prefetch::JsonFile& file, const std::string& name) {
   const Workload* found = &choice.near();

@@ -19,7 +19,7 @@ namespace spillway {
 /// Chooses how to cut a batch on a machine that is modelled, as its times at every size are needed.
 class MicroBatchSearch {
  public:
-  /// What a batch is planned for.
+  /// A batch to cut, and the conditions of its plan.
   struct Task {
     const nets::Network& network;
     const SizeModel& size_model;
@@ -28,7 +28,7 @@ class MicroBatchSearch {
     um::Bytes budget;  ///< of the whole run
     PlanRequest request;
   };
-  /// What `task` refers to must outlive it.
+  /// The objects that `task` refers to must outlive it.
   explicit MicroBatchSearch(Task task) : task_{std::move(task)} {}
 
   /// By the planner's rule (Planner::sub_batch_rule). Sizes at which the planner has no plan are

@@ -68,7 +68,7 @@ class Workload {
   Workload& operator=(const Workload&) = delete;
   ~Workload() = default;
 
-  /// What a batch runs: make_program().
+  /// The step that a batch runs: make_program().
   [[nodiscard]] const Step& training() const { return training_; }
   [[nodiscard]] const Step& evaluation() const { return evaluation_; }
   /// How the batch is cut, of which this may be one rank's part.
@@ -82,7 +82,7 @@ class Workload {
 
   /// What is always near besides the blocks of the steps.
   [[nodiscard]] um::Bytes beside() const { return beside_; }
-  /// What training and evaluation together need; `largest_task` is one of the training's.
+  /// The need of training and evaluation together; `largest_task` is one of the training's.
   [[nodiscard]] const prefetch::NearNeed& need() const { return need_; }
 
   /// The budget under which each step is to be planned when the whole run has `budget`. The steps

@@ -107,8 +107,8 @@ struct Step {
   std::vector<prefetch::DataId> results{};
   std::size_t judged_samples = 0;  ///< JudgedSamples behind these
   std::size_t given_logits = 0;    ///< floats behind these
-  /// Of parameters, where they outlive the step, in the order of `graph`: of one of several ranks'
-  /// step.
+  /// The gradients of parameters that outlive the step, in the order of `graph`: those that several
+  /// ranks exchange.
   std::vector<prefetch::DataId> gradients;
   /// Other sums of such gradients, of micro-batches that stand before (micro_batches.h).
   std::vector<WaitingSum> waiting;

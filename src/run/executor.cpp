@@ -19,7 +19,7 @@ namespace {
 
 // The step's first runs, which load the batch and wait for no move, are not part of what is
 // repeated: where no other run loads, their source may be overwritten when they have ended.
-Position count_loads(const Step& step, const prefetch::Plan& plan) {
+Position leading_loads(const Step& step, const prefetch::Plan& plan) {
   Position loads = 0;
   const auto loads_batch = [&](const TaskRun& run) {
     return run.after == prefetch::Progress{.runs = run.after.runs} &&
@@ -63,7 +63,7 @@ Executor::Executor(const Step& step, const prefetch::Plan& plan, const Backend& 
                   ? std::move(counts)
                   : Counts{}},
       far_updates_{step, backend, memory},
-      loads_{count_loads(step, plan)},
+      loads_{leading_loads(step, plan)},
       last_load_{find_last_load(step, plan)},
       kernels_(step.launches.size()) {
   // A repeated step waits neither for the processor nor for other ranks, and reads no batch in RAM.

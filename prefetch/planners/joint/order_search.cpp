@@ -152,8 +152,8 @@ bool may_pay_to_reorder(const Problem& problem, Nanoseconds makespan) {
 
 std::optional<EvaluatedPlan> plan_reordered(const Problem& problem, Nanoseconds limit,
                                             int evaluations) {
-  constexpr std::size_t kFirst = 8;  // the part of the search that decides whether to go on
-  constexpr double kNear = 1.02;     // after that part
+  constexpr std::size_t kFirst = 8;  // a search of so small a part decides whether to go on
+  constexpr double kNear = 1.02;     // after that one
   constexpr double kLast = 1.1;
   const SequenceJudge judge{problem, limit};
   const std::size_t changes = changes_for(judge.count(), 20, 300'000);

@@ -73,7 +73,7 @@ class KeptPlans {
     std::string text;
     Algorithms algorithms;
   };
-  // Checkpoints of spillway 2.3 and before have a plan for each kind of part of a batch.
+  // Checkpoints of earlier versions have a plan for each kind of part of a batch.
   [[nodiscard]] bool are_of_parts() const { return plans_.size() > 1; }
   [[nodiscard]] std::string_view kept_algorithm(const prefetch::Task& task) const;
   [[nodiscard]] PlanOfFile read(const Workload& workload) const;

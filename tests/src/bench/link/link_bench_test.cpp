@@ -152,7 +152,7 @@ TEST(BenchLink, KeepsTheRowsBeforeItWasStopped) {
 
 constexpr std::array kDirections{Direction::kIn, Direction::kOut, Direction::kBoth};
 
-// What the managed space moves in the second of two moves alike: the first may have to make
+// Returns the counts of the second of two moves that are alike: the first may have to make
 // content that later ones find.
 um::Counters moved(Way way, Direction direction, um::Bytes size) {
   WatchedDevice device;
@@ -165,7 +165,7 @@ um::Counters moved(Way way, Direction direction, um::Bytes size) {
   return device.counters() - before;
 }
 
-// Of so many bytes.
+// The parameter is a number of bytes.
 class ManagedTransfer : public testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(ManagedTransfer, MovesAsMuchAsAskedForInItsDirections) {
