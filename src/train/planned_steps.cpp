@@ -67,7 +67,8 @@ PlannedSteps::PlannedSteps(const TrainerOptions& options, ExecutionContext& cont
 void PlannedSteps::build(const StepOptions& step, const MicroBatches& batches) {
   choice_.reset();
   const RankOptions& ranks = options_.ranks;
-  Step training = make_rank_program(options_.network, *context_.backend, step, batches, ranks);
+  Step training = make_program(options_.network, *context_.backend, step, batches);
+  share_program(training, *context_.backend, ranks);
   const Bytes beside = RankStep::near_memory(batches, ranks, training);
   near_ = std::make_unique<const Workload>(options_.network, *context_.backend, step, batches,
                                            std::move(training), beside);

@@ -33,18 +33,14 @@ MicroBatches shard_batch(const RankOptions& options, std::size_t batch) {
           .own = shards_of_rank(shards, communicator.size(), communicator.rank())};
 }
 
-Step make_rank_program(const nets::Network& network, const SizeModel& size_model,
-                       const StepOptions& step, const MicroBatches& batches,
-                       const RankOptions& options) {
-  Step program = make_program(network, size_model, step, batches);
+void share_program(Step& program, const SizeModel& size_model, const RankOptions& options) {
   const Communicator& communicator = options.communicator;
-  if (communicator.size() == 1) return program;
+  if (communicator.size() == 1) return;
   if (options.divides_optimizer) {
     divide_updates(program, size_model,
                    {.rank = communicator.rank(), .ranks = communicator.size()});
   }
   exchange_gradients(program, options.buckets);
-  return program;
 }
 
 }  // namespace spillway

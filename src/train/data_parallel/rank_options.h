@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "nets/network.h"
 #include "prefetch/gradient_exchange.h"
 #include "src/ops/backend.h"
 #include "src/program/micro_batches.h"
@@ -58,10 +57,8 @@ void expect_whole_shards(const RankOptions& options, std::size_t batch);
 /// expect_whole_shards().
 [[nodiscard]] MicroBatches shard_batch(const RankOptions& options, std::size_t batch);
 
-/// Returns the training step of this rank's part of a batch: make_program(), with gradients that
-/// several ranks exchange. Throws: um::Error where nothing is trained.
-[[nodiscard]] Step make_rank_program(const nets::Network& network, const SizeModel& size_model,
-                                     const StepOptions& step, const MicroBatches& batches,
-                                     const RankOptions& options);
+/// Makes the program of a rank's part of a batch that of one rank among several: its gradients are
+/// exchanged, and with `divides_optimizer` it updates a slice. Does nothing for a rank alone.
+void share_program(Step& program, const SizeModel& size_model, const RankOptions& options);
 
 }  // namespace spillway

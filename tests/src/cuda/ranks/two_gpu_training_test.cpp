@@ -196,7 +196,8 @@ RankTrained train_rank(Opened& opened, const RankOptions& ranks, const RankTrain
   const nets::Network net = training.network();
   const StepOptions step{.batch = kBatch, .convolution = ConvolutionAlgorithm::kDirect};
   const MicroBatches batches = shard_batch(ranks, kBatch);
-  Step program = make_rank_program(net, *context.backend, step, batches, ranks);
+  Step program = make_program(net, *context.backend, step, batches);
+  share_program(program, *context.backend, ranks);
   const Bytes beside = RankStep::near_memory(batches, ranks, program);
   const Workload workload{net, *context.backend, step, batches, std::move(program), beside};
   if (opened.backend != nullptr) opened.backend->declare(workload.training());
