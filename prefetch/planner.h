@@ -75,10 +75,10 @@ struct Problem {
 /// Returns why no plan keeps the problem's budget.
 [[nodiscard]] Infeasible infeasible(const Problem& problem);
 
-/// How to find the size of sub-batches if the user does not set it.
-enum class SubBatchRule {
-  kSearch,     ///< plan several sizes, take the fastest: search_sub_batches()
-  kWorkingSet  ///< the largest with tasks that fit with fast algorithms: converge_sub_batches()
+/// How to find the size of micro-batches if the user does not set it.
+enum class MicroBatchRule {
+  kSearch,     ///< plan several sizes, take the fastest: search_micro_batches()
+  kWorkingSet  ///< the largest with tasks that fit with fast algorithms: converge_micro_batches()
 };
 
 /// The step has too many tasks for the planner, under any budget. The message says the planner's
@@ -98,7 +98,7 @@ class Planner {
   [[nodiscard]] virtual std::string_view name() const = 0;
   /// Returns one line for --help: what it does and where it comes from.
   [[nodiscard]] virtual std::string_view description() const = 0;
-  [[nodiscard]] virtual SubBatchRule sub_batch_rule() const { return SubBatchRule::kSearch; }
+  [[nodiscard]] virtual MicroBatchRule micro_batch_rule() const { return MicroBatchRule::kSearch; }
   /// True if it moves offloadable state; otherwise state stays near, in whole pages.
   [[nodiscard]] virtual bool moves_state() const { return false; }
   /// True if it also plans graphs with far updates (TaskGraph::far_updates), which other planners

@@ -40,7 +40,7 @@ constexpr std::size_t kAnyNumber = std::numeric_limits<std::size_t>::max();
 
 // Properties of a strategy.
 struct Traits {
-  SubBatchRule rule = SubBatchRule::kSearch;
+  MicroBatchRule rule = MicroBatchRule::kSearch;
   bool moves_state = false;
   bool updates_far = false;
   std::size_t max_tasks = kAnyNumber;  // limit for work that grows at least with the square
@@ -57,7 +57,7 @@ class NamedStrategy final : public Planner {
         traits_{traits} {}
   [[nodiscard]] std::string_view name() const override { return name_; }
   [[nodiscard]] std::string_view description() const override { return description_; }
-  [[nodiscard]] SubBatchRule sub_batch_rule() const override { return traits_.rule; }
+  [[nodiscard]] MicroBatchRule micro_batch_rule() const override { return traits_.rule; }
   [[nodiscard]] bool moves_state() const override { return traits_.moves_state; }
   [[nodiscard]] bool updates_far() const override { return traits_.updates_far; }
   [[nodiscard]] std::variant<Plan, Infeasible> plan(const Problem& problem) const override {
@@ -146,7 +146,7 @@ constexpr std::array kRows{
         "executes the step in estimated time: offloads what delays least, prefetches "
         "just in time (moDNN, Algorithm 1)",
         {.plan = plan_modnn, .max_tasks = kTriesMany},
-        {.rule = SubBatchRule::kWorkingSet, .max_tasks = kMaxModnnTasks}},
+        {.rule = MicroBatchRule::kWorkingSet, .max_tasks = kMaxModnnTasks}},
     Row{"on-demand",
         "no foresight: page faults alone (managed), or least-recently-used swapping when a "
         "task needs a block (copy)",
@@ -180,9 +180,9 @@ constexpr std::array kRows{
         {.plan = plan_vdnn_dyn, .max_tasks = kFollowsARule}},
     // moDNN section V-B does not say which of vDNN's policies it extends: here the dynamic one.
     Row{"vdnn+",
-        "vdnn-dyn in sub-batches by working set (moDNN, section V-B); see --sub-batch",
+        "vdnn-dyn in micro-batches by working set (moDNN, section V-B); see --micro-batch-size",
         {.plan = plan_vdnn_dyn, .max_tasks = kFollowsARule},
-        {.rule = SubBatchRule::kWorkingSet}},
+        {.rule = MicroBatchRule::kWorkingSet}},
 };
 
 // Joint can adopt the plans of all rows except page faults.

@@ -113,8 +113,9 @@ struct PlanCommandFlags {
   SubjectFlags subject;
   MemoryFlags memory;
   PlanFlags plan;
+  std::string moves = "auto";
   NoiseFlags noise;
-  SubBatchOption sub_batch;
+  MicroBatchFlags micro_batches;
   RankFlags ranks;
   std::string file;
   std::string out;
@@ -153,9 +154,9 @@ void write_trace(const PlanSubject& subject, const std::string& path) {
 }
 
 void report(const PlanCommandFlags& options, const PlanSubject& subject, json figures) {
-  const prefetch::SubBatches batches = subject.batches();
-  figures["sub_batch"] = batches.size;
-  figures["sub_steps"] = batches.steps;
+  const prefetch::BatchCut batches = subject.batches();
+  figures["micro_batch_size"] = batches.size;
+  figures["micro_batches"] = batches.count;
   figures.update(subject.identity);
   figures["memory"] = options.memory.memory;
   if (!options.json.empty()) prefetch::write_json(figures, options.json);
@@ -177,6 +178,18 @@ void expect_ranks(const PlanCommandFlags& options, const PlanRequest& request) {
   }
 }
 
+PlanRequest request_of(const PlanCommandFlags& options) {
+  PlanRequest request = options.plan.request(options.memory.planned_mode());
+  if (options.moves == "auto") return request;
+  if (request.state == StateRule::kFar || request.update == UpdateRule::kFar) {
+    throw um::Error{"state that is far is moved; leave out --moves off, or --state and --update"};
+  }
+  request.may_move = false;
+  request.state = StateRule::kNear;
+  request.update = UpdateRule::kNear;
+  return request;
+}
+
 struct OpenedSubject {
   PlanSubject subject;
   Bytes budget;
@@ -196,17 +209,17 @@ PlanSubject cut_batch(const PlanCommandFlags& options, PlanSubject whole, Bytes 
                              .request = request}}
         .choose();
   };
-  const prefetch::SubBatches batches = options.sub_batch.resolve(step.batch, search);
-  if (batches.steps == 1) return whole;
+  const prefetch::BatchCut batches = options.micro_batches.resolve(step.batch, search);
+  if (batches.count == 1) return whole;
   PlanSubject cut = whole.cut(step, batches);
   if (normalizes_by_batch(cut.step->graph)) {
-    tell("note: batch norm's statistics change: they are of each sub-batch alone\n");
+    tell("note: batch norm's statistics change: they are of each micro-batch alone\n");
   }
   return cut;
 }
 
-// For several ranks, the budget is relative to the need of one with the usual buckets; that of a
-// batch that is cut, to the whole batch's.
+// The budget is relative to what MicroBatchChoice says; for several ranks to the need of one with
+// the usual buckets.
 OpenedSubject open(const PlanCommandFlags& options, const Budget& budget_text,
                    const PlanRequest& request) {
   const RankFlags& ranks = options.ranks;
@@ -215,18 +228,22 @@ OpenedSubject open(const PlanCommandFlags& options, const Budget& budget_text,
     several.choose_state(request);
     return several;
   };
-  PlanSubject whole = options.subject.open(request.memory);
-  if (!ranks.are_several()) whole.choose_state(request);
-  const prefetch::NearNeed need =
-      ranks.are_several() ? with_buckets(whole, ranks.bucket.rule()).need() : whole.need();
-  const Bytes budget = budget_text.resolve(need, whole.available);
-  PlanSubject one = options.sub_batch.is_off()
-                        ? std::move(whole)
-                        : cut_batch(options, std::move(whole), budget, request);
-  if (!ranks.are_several()) {
-    if (one.state == nullptr && one.workload) one.choose_state(request);
-    return {.subject = std::move(one), .budget = budget};
+  const auto need_of = [&](PlanSubject& one) {
+    if (ranks.are_several()) return with_buckets(one, ranks.bucket.rule()).need();
+    if (one.state == nullptr) one.choose_state(request);
+    return one.need();
+  };
+  PlanSubject one = options.subject.open(request.memory);
+  const Bytes available = one.available;
+  prefetch::NearNeed need = need_of(one);
+  if (options.micro_batches.is_given()) {
+    one = cut_batch(options, std::move(one), budget_text.resolve(need, available), request);
+    const prefetch::NearNeed of_cut = need_of(one);
+    if (ranks.are_several()) need = of_cut;
+    if (!options.micro_batches.is_automatic) need.smallest = of_cut.smallest;
   }
+  const Bytes budget = budget_text.resolve(need, available);
+  if (!ranks.are_several()) return {.subject = std::move(one), .budget = budget};
   const prefetch::BucketRule rule =
       ranks.bucket.is_auto() ? planned_buckets(one, ranks, budget, request) : ranks.bucket.rule();
   return {.subject = with_buckets(one, rule), .budget = budget};
@@ -234,7 +251,7 @@ OpenedSubject open(const PlanCommandFlags& options, const Budget& budget_text,
 
 void plan(const PlanCommandFlags& options) {
   const Budget budget_text = Budget::parse(options.plan.budget);
-  PlanRequest request = options.plan.request(options.memory.planned_mode());
+  PlanRequest request = request_of(options);
   expect_one_standard_output({{"--out", options.out},
                               {"--timeline", options.timeline},
                               {"--json", options.json},
@@ -289,8 +306,15 @@ void add_plan_command(CLI::App& app) {
   options->subject.add_to(*command);
   options->memory.add_planned_mode_to(*command);
   options->plan.add_to(*command);
+  command
+      ->add_option("--moves", options->moves,
+                   "off: nothing is offloaded or prefetched. A plan keeps the budget by the order "
+                   "of tasks and by recomputing alone, or is refused")
+      ->check(CLI::IsMember({"auto", "off"}))
+      ->capture_default_str()
+      ->group(kPlanningHeading);
   options->noise.add_to(*command);
-  options->sub_batch.add_to_plan(*command);
+  options->micro_batches.add_to(*command, ". Needs --machine");
   options->ranks.add_to(*command);
   command->add_option("--out", options->out,
                       "Write the plan to this file, for spillway train --plan, which takes no plan "
@@ -300,7 +324,8 @@ void add_plan_command(CLI::App& app) {
                           "Verify and simulate the plan in this file (spillway-plan, "
                           "prefetch/README.md) instead of making one");
   given->check(CLI::ExistingFile);
-  for (const char* name : {"--budget", "--planner", "--recompute", "--sub-batch", "--ranks"}) {
+  for (const char* name : {"--budget", "--planner", "--recompute", "--micro-batches",
+                           "--micro-batch-size", "--moves", "--ranks"}) {
     given->excludes(name);
   }
   command

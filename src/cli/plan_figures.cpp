@@ -141,9 +141,9 @@ void print_figures(const json& figures) {
   need.smallest = Bytes{figures.at("min_budget_bytes").get<std::uint64_t>()};
   fmt::print("  budget           {} ({})\n", bytes("budget_bytes"),
              describe_need(need, figures.at("memory") == "resident"));
-  if (figures.at("sub_steps") > 1) {
-    fmt::print("  sub-batches      {} of {}\n", figures.at("sub_steps").get<std::size_t>(),
-               um::count_of(figures.at("sub_batch").get<std::size_t>(), "image"));
+  if (figures.at("micro_batches") > 1) {
+    fmt::print("  micro-batches    {} of {}\n", figures.at("micro_batches").get<std::size_t>(),
+               um::count_of(figures.at("micro_batch_size").get<std::size_t>(), "image"));
   }
   fmt::print("  peak, verified   {}\n", bytes("peak_bytes"));
   if (const auto places = figures.find("placement"); places != figures.end()) {

@@ -79,12 +79,11 @@ void PlanSubject::update_trace_far(const PlanRequest& request) {
 void PlanSubject::expect_modelled() const {
   if (machine && network) return;
   throw um::Error{
-      "--sub-batch needs times at other batch sizes, which neither a --profile nor a trace has; "
+      "micro-batches need times at other batch sizes, which neither a --profile nor a trace has; "
       "give --net and --machine instead"};
 }
 
-PlanSubject PlanSubject::cut(const StepOptions& options,
-                             const prefetch::SubBatches& batches) const {
+PlanSubject PlanSubject::cut(const StepOptions& options, const prefetch::BatchCut& batches) const {
   expect_modelled();
   auto built = std::make_unique<const Workload>(*network, *size_model, options, batches);
   const StepToPlan made = built->training_to_plan();
@@ -100,10 +99,10 @@ PlanSubject PlanSubject::cut(const StepOptions& options,
           .identity = identity};
 }
 
-prefetch::SubBatches PlanSubject::batches() const {
+prefetch::BatchCut PlanSubject::batches() const {
   if (!workload) return {};
   const MicroBatches& cut = workload->micro_batches();
-  return {.size = cut.size, .steps = cut.own.count()};
+  return {.size = cut.size, .count = cut.own.count()};
 }
 
 PlanSubject PlanSubject::exchanged(const prefetch::Interconnect& interconnect,

@@ -46,9 +46,9 @@ struct PlanSubject {
   void expect_modelled() const;
   /// Returns the same network with its batch cut. Requires: choose_state() follows. Throws: as
   /// expect_modelled().
-  [[nodiscard]] PlanSubject cut(const StepOptions& step, const prefetch::SubBatches& batches) const;
+  [[nodiscard]] PlanSubject cut(const StepOptions& step, const prefetch::BatchCut& batches) const;
   /// How the batch is cut; a trace is one batch.
-  [[nodiscard]] prefetch::SubBatches batches() const;
+  [[nodiscard]] prefetch::BatchCut batches() const;
   /// Returns the same step as one of several ranks. Requires: choose_state() follows. Throws:
   /// um::Error where no gradients are exchanged, or a trace is to be divided.
   [[nodiscard]] PlanSubject exchanged(const prefetch::Interconnect& interconnect,

@@ -58,8 +58,8 @@ json what_was_trained(const Trainer& trainer) {
   json result{{"network", network.name},
               {"parameters", nets::count_parameters(network)},
               {"batch", options.step.batch},
-              {"sub_batch", batches.size},
-              {"sub_steps", batches.own.count()},
+              {"micro_batch_size", batches.size},
+              {"micro_batches", batches.count()},
               {"image", nets::to_string(network.input())},
               {"classes", network.classes()},
               {"data", trainer.data().train->name()},
@@ -73,9 +73,7 @@ json what_was_trained(const Trainer& trainer) {
               {"average_decay", options.step.average_decay},
               {"frozen_parameters", count_frozen(trainer.workload().training()).parameters}};
   if (normalizes_by_batch(trainer.graph())) {
-    result["batch_norm_statistics"] = options.ranks.shards  ? "per shard"
-                                      : batches.count() > 1 ? "per sub-batch"
-                                                            : "per batch";
+    result["batch_norm_statistics"] = batches.count() > 1 ? "per micro-batch" : "per batch";
   }
   return result;
 }
@@ -87,7 +85,6 @@ json by_which_ranks(const Trainer& trainer) {
   json result = buckets_json(trainer.graph(), trainer.buckets(), ranks.chooses_buckets);
   result.update({{"ranks", ranks.communicator.get().size()},
                  {"library", ranks.between_near_memory().library()},
-                 {"shards", ranks.shards.value()},
                  {"buckets", prefetch::count_buckets(trainer.graph())},
                  {"reduction", ranks.reduction == RankReduction::kTree ? "tree" : "fastest"},
                  {"zero", ranks.divides_optimizer ? 1 : 0},
@@ -166,7 +163,9 @@ json training_json(const Trainer& trainer, const TrainingSummary& summary) {
   json result = what_was_trained(trainer);
   result.update(how_it_was_planned(trainer));
   result.update(what_it_takes(trainer));
-  if (trainer.options().ranks.shards) result["ranks"] = by_which_ranks(trainer);
+  if (trainer.options().ranks.communicator.get().size() > 1) {
+    result["ranks"] = by_which_ranks(trainer);
+  }
   result.update({{"broken_files", summary.broken_files},
                  {"budget_bytes", summary.budget.count()},
                  {"near_peak_bytes", summary.near_peak.count()},
@@ -186,8 +185,7 @@ class Description {
     tell("{} ({} parameters) at batch {} on {}\n", network().name,
          nets::count_parameters(network()), batch(), trainer_.context().backend->description());
     describe_data();
-    describe_ranks();
-    describe_sub_batches();
+    describe_micro_batches();
     const prefetch::NearNeed need = trainer_.need();
     tell("{}; budget {} ({}{})\n", trainer_.session().memory_description(),
          um::to_string(trainer_.plans().budget),
@@ -267,44 +265,43 @@ class Description {
          nets::count_parameters(network()), um::count_of(frozen.layers, "layer"));
   }
 
-  void describe_ranks() const {
-    const RankOptions& ranks = trainer_.options().ranks;
-    if (!ranks.shards) return;
-    const std::size_t size = ranks.communicator.get().size();
-    const auto gradients = [&] {
-      return "; gradients in " + describe_buckets(buckets_json(trainer_.graph(), trainer_.buckets(),
-                                                               ranks.chooses_buckets));
-    };
-    tell("each batch in {} of {} on {}{}\n", um::count_of(*ranks.shards, "shard"),
-         um::count_of(batches().size, is_of_text() ? "text" : "image"), um::count_of(size, "rank"),
-         size > 1 ? gradients() : "");
-    const OptimizerBytes optimizer = optimizer_bytes(workload().training());
-    if (optimizer.kept < optimizer.whole) {
-      tell("each rank keeps {} of the optimizer's {}\n", um::to_string(optimizer.kept),
-           um::to_string(optimizer.whole));
-    } else if (ranks.divides_optimizer && size > 1) {
-      tell("note: --zero 1 divides nothing, since no block of weights has 64 KiB\n");
-    }
-    if (normalizes_by_batch(trainer_.graph())) {
-      tell("note: batch norm's statistics are of each shard alone, whatever the ranks\n");
-    }
-  }
-
-  void describe_sub_batches() const {
-    if (batches().count() == 1 || trainer_.options().ranks.shards) return;
-    tell("each batch in {} sub-batches of {}{}\n", batches().count(),
+  void describe_micro_batches() const {
+    if (batches().count() == 1) return;
+    tell("each batch in {} micro-batches of {}{}{}\n", batches().count(),
          um::count_of(batches().size, is_of_text() ? "text" : "image"),
-         batch() % batches().size == 0 ? "" : ", the last one smaller");
+         batch() % batches().size == 0 ? "" : ", the last one smaller", by_ranks());
+    describe_division();
     if (normalizes_by_batch(trainer_.graph())) {
       tell(
-          "note: batch norm's statistics are of each sub-batch alone: not the same training "
+          "note: batch norm's statistics are of each micro-batch alone: not the same training "
           "as with the whole batch\n");
     }
     if (const auto layer = last_norm_of_one_value(network(), batches())) {
       tell(
-          "warning: in the last sub-batch, of one image, layer {} gets one value per channel and "
-          "makes zeros of it; give a --sub-batch that divides the batch\n",
+          "warning: in the last micro-batch, of one image, layer {} gets one value per channel and "
+          "makes zeros of it; give a --micro-batch-size that divides the batch\n",
           *layer);
+    }
+  }
+
+  // Returns " on 2 ranks; gradients in 7 buckets".
+  std::string by_ranks() const {
+    const RankOptions& ranks = trainer_.options().ranks;
+    const std::size_t size = ranks.communicator.get().size();
+    if (size == 1) return {};
+    return fmt::format(" on {} ranks; gradients in {}", size,
+                       describe_buckets(buckets_json(trainer_.graph(), trainer_.buckets(),
+                                                     ranks.chooses_buckets)));
+  }
+
+  void describe_division() const {
+    const RankOptions& ranks = trainer_.options().ranks;
+    const OptimizerBytes optimizer = optimizer_bytes(workload().training());
+    if (optimizer.kept < optimizer.whole) {
+      tell("each rank keeps {} of the optimizer's {}\n", um::to_string(optimizer.kept),
+           um::to_string(optimizer.whole));
+    } else if (ranks.divides_optimizer && ranks.communicator.get().size() > 1) {
+      tell("note: --zero 1 divides nothing, since no block of weights has 64 KiB\n");
     }
   }
 
@@ -498,8 +495,11 @@ void expect_writable_outputs(const TrainCommandFlags& options) {
 // Joins the ranks; only rank 0 prints and writes, as all would do the same.
 void join_ranks(TrainCommandFlags& options) {
   TrainingFlags& flags = options.flags;
-  flags.shards.join(flags.workload.batch);
-  if (flags.shards.communicator().rank() == 0) return;
+  flags.launcher.join();
+  if (flags.launcher.are_given() && !flags.micro_batches.is_given()) {
+    flags.micro_batches.count = LauncherFlags::usual_micro_batches(flags.workload.batch);
+  }
+  if (flags.launcher.communicator().rank() == 0) return;
   be_silent();
   options.json.clear();
   options.timeline.clear();
@@ -509,8 +509,8 @@ void join_ranks(TrainCommandFlags& options) {
 
 void run_training(TrainCommandFlags& options) {
   TrainingFlags& flags = options.flags;
-  if (flags.shards.communicator().rank() == 0) expect_writable_outputs(options);
-  flags.shards.choose_share(flags.device);
+  if (flags.launcher.communicator().rank() == 0) expect_writable_outputs(options);
+  flags.launcher.choose_share(flags.device);
   flags.restore_far_folder();
   flags.memory.expect_far();
   const Interrupt interrupt;
@@ -533,7 +533,7 @@ void run_training(TrainCommandFlags& options) {
 void train(TrainCommandFlags& options, const CLI::App& command) {
   join_ranks(options);
   options.flags.memory.note_idle_flags(command);
-  Communicator& communicator = options.flags.shards.communicator();
+  Communicator& communicator = options.flags.launcher.communicator();
   if (communicator.size() == 1) return run_training(options);
   try {
     run_training(options);

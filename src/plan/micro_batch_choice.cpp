@@ -1,7 +1,6 @@
 #include "src/plan/micro_batch_choice.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 #include <variant>
 
@@ -15,20 +14,13 @@
 namespace spillway {
 namespace {
 
-using prefetch::SubBatches;
-using prefetch::SubBatchNeed;
-
-std::optional<std::size_t> parse_size(const std::string& text) {
-  std::size_t size = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-  if (error != std::errc{} || end != text.data() + text.size() || size == 0) return std::nullopt;
-  return size;
-}
+using prefetch::BatchCut;
+using prefetch::MicroBatchNeed;
 
 }  // namespace
 
 struct MicroBatchSearch::Trial {
-  Trial(const Task& task, const SubBatches& cut)
+  Trial(const Task& task, const BatchCut& cut)
       : batches{cut},
         near{task.network, task.size_model, task.step, cut},
         choice{near, task.size_model, task.request},
@@ -44,15 +36,15 @@ struct MicroBatchSearch::Trial {
   [[nodiscard]] const BudgetTooSmall* refusal() const {
     return std::get_if<BudgetTooSmall>(&answer);
   }
-  [[nodiscard]] prefetch::SubBatchTrial times() const {
-    prefetch::SubBatchTrial trial{.bound = prefetch::fastest_step(profile)};
+  [[nodiscard]] prefetch::MicroBatchTrial times() const {
+    prefetch::MicroBatchTrial trial{.bound = prefetch::fastest_step(profile)};
     if (refusal() == nullptr) {
       trial.total = std::get<prefetch::Answer>(answer).timeline.makespan();
     }
     return trial;
   }
 
-  SubBatches batches;
+  BatchCut batches;
   Workload near;
   StateChoice choice;
   const Workload& workload;
@@ -60,31 +52,31 @@ struct MicroBatchSearch::Trial {
   std::variant<prefetch::Answer, BudgetTooSmall> answer;
 };
 
-MicroBatchSearch::Trial MicroBatchSearch::try_cut(const SubBatches& batches) const {
+MicroBatchSearch::Trial MicroBatchSearch::try_cut(const BatchCut& batches) const {
   return {task_, batches};
 }
 
 void MicroBatchSearch::refuse(const Trial& trial) const {
   const StepToPlan step = trial.workload.training_to_plan();
-  const SubBatches& batches = trial.batches;
+  const BatchCut& batches = trial.batches;
   throw trial.refusal()->with(
       smallest_run_budget(
           step, *trial.refusal(),
           [&](um::Bytes budget) { return has_plan(step, trial.profile, budget, task_.request); }),
-      batches.steps == 1 ? "" : "in sub-batches of " + std::to_string(batches.size) + ", ");
+      batches.count == 1 ? "" : "in micro-batches of " + std::to_string(batches.size) + ", ");
 }
 
 // S_W counts all that is always near.
-SubBatchNeed MicroBatchSearch::working_set(std::size_t size) const {
+MicroBatchNeed MicroBatchSearch::working_set(std::size_t size) const {
   const Workload workload{task_.network, task_.size_model, task_.step,
                           prefetch::cut(task_.step.batch, size)};
   const prefetch::TaskGraph& graph = workload.training().graph;
-  return sub_batch_need(graph, prefetch::model_profile(graph, task_.machine), workload.page());
+  return micro_batch_need(graph, prefetch::model_profile(graph, task_.machine), workload.page());
 }
 
-std::optional<SubBatches> MicroBatchSearch::by_working_set() const {
+std::optional<BatchCut> MicroBatchSearch::by_working_set() const {
   const std::size_t batch = task_.step.batch;
-  auto batches = prefetch::converge_sub_batches(
+  auto batches = prefetch::converge_micro_batches(
       batch, task_.budget, [&](std::size_t size) { return working_set(size); });
   while (batches && try_cut(*batches).refusal() != nullptr) {
     if (batches->size == 1) return std::nullopt;
@@ -93,12 +85,12 @@ std::optional<SubBatches> MicroBatchSearch::by_working_set() const {
   return batches;
 }
 
-SubBatches MicroBatchSearch::choose() const {
+BatchCut MicroBatchSearch::choose() const {
   const bool by_need =
-      task_.request.planner->sub_batch_rule() == prefetch::SubBatchRule::kWorkingSet;
+      task_.request.planner->micro_batch_rule() == prefetch::MicroBatchRule::kWorkingSet;
   const auto batches =
       by_need ? by_working_set()
-              : prefetch::search_sub_batches(task_.step.batch, [&](const SubBatches& candidate) {
+              : prefetch::search_micro_batches(task_.step.batch, [&](const BatchCut& candidate) {
                   return try_cut(candidate).times();
                 });
   if (batches) return *batches;
@@ -110,33 +102,24 @@ SubBatches MicroBatchSearch::choose() const {
   refuse(undivided.refusal()->smallest() < divided.refusal()->smallest() ? undivided : divided);
 }
 
-void expect_sub_batch(const std::string& text) {
-  if (text == "off" || text == "auto" || parse_size(text)) return;
-  throw um::Error{"'" + text +
-                  "' is no size of sub-batches; give off, auto, or a number of images like 64"};
+bool MicroBatchChoice::leaves_whole(std::size_t batch) const {
+  return !is_automatic && count.value_or(1) == 1 && size.value_or(batch) == batch;
 }
 
-bool SubBatchChoice::leaves_whole(std::size_t batch) const {
-  return is_off() || parse_size(text) == batch;
-}
-
-bool SubBatchChoice::agrees_with(std::optional<std::size_t> kept, std::size_t batch) const {
-  if (text == "auto") return true;
-  if (leaves_whole(batch)) return !kept;
-  const std::size_t size = parse_size(text).value_or(batch + 1);
-  return kept && size < batch && prefetch::cut(batch, size).size == *kept;
-}
-
-prefetch::SubBatches SubBatchChoice::resolve(std::size_t batch,
-                                             const std::function<SubBatches()>& search) const {
-  if (is_off()) return prefetch::cut(batch, batch);
-  const auto size = parse_size(text);
-  if (!size) return search();
-  if (*size > batch) {
-    throw um::Error{"a sub-batch of " + text + " images (--sub-batch " + text +
-                    ") is more than the batch of " + std::to_string(batch) + "; give at most that"};
+prefetch::BatchCut MicroBatchChoice::resolve(std::size_t batch,
+                                             const std::function<BatchCut()>& search) const {
+  if (is_automatic) return search();
+  if (count && (*count == 0 || batch % *count != 0)) {
+    throw um::Error{"a batch of " + std::to_string(batch) + " cannot be cut into " +
+                    std::to_string(*count) +
+                    " equal micro-batches; give --micro-batches that divide --batch, or their "
+                    "--micro-batch-size"};
   }
-  return prefetch::cut(batch, *size);
+  if (size && (*size == 0 || *size > batch)) {
+    throw um::Error{"a micro-batch of " + std::to_string(*size) + " is not part of a batch of " +
+                    std::to_string(batch) + "; give a --micro-batch-size from 1 to that"};
+  }
+  return prefetch::cut(batch, count ? batch / *count : size.value_or(batch));
 }
 
 }  // namespace spillway

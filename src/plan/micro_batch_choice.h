@@ -3,12 +3,11 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "nets/network.h"
 #include "prefetch/files/machine.h"
-#include "prefetch/moves/sub_batch.h"
+#include "prefetch/moves/micro_batch_size.h"
 #include "src/ops/backend.h"
 #include "src/plan/plans.h"
 #include "src/program/step.h"
@@ -31,39 +30,37 @@ class MicroBatchSearch {
   /// The objects that `task` refers to must outlive it.
   explicit MicroBatchSearch(Task task) : task_{std::move(task)} {}
 
-  /// By the planner's rule (Planner::sub_batch_rule). Sizes at which the planner has no plan are
+  /// By the planner's rule (Planner::micro_batch_rule). Sizes at which the planner has no plan are
   /// passed over. Throws: BudgetTooSmall when not even one sample works.
-  [[nodiscard]] prefetch::SubBatches choose() const;
+  [[nodiscard]] prefetch::BatchCut choose() const;
 
  private:
   // A batch cut in one way, and its plan.
   struct Trial;
 
-  [[nodiscard]] Trial try_cut(const prefetch::SubBatches& batches) const;
-  [[nodiscard]] prefetch::SubBatchNeed working_set(std::size_t size) const;
-  [[nodiscard]] std::optional<prefetch::SubBatches> by_working_set() const;
+  [[nodiscard]] Trial try_cut(const prefetch::BatchCut& batches) const;
+  [[nodiscard]] prefetch::MicroBatchNeed working_set(std::size_t size) const;
+  [[nodiscard]] std::optional<prefetch::BatchCut> by_working_set() const;
   [[noreturn]] void refuse(const Trial& trial) const;
 
   Task task_;
 };
 
-/// Throws: um::Error when `text` is none of what SubBatchChoice may hold.
-void expect_sub_batch(const std::string& text);
+/// A user's wish how to cut a batch: one of these, or not at all. Percents of a budget are of the
+/// need of the whole batch, that of one rank among several of the rank's part; the smallest budget
+/// is that of the batch as it is cut, unless that is to be found within the budget.
+struct MicroBatchChoice {
+  bool is_automatic = false;         ///< as MicroBatchSearch finds
+  std::optional<std::size_t> count;  ///< the number of equal micro-batches
+  std::optional<std::size_t> size;   ///< the most samples of each
 
-/// How a user wants a batch cut: "off", "auto", or the largest number of samples in a sub-batch.
-struct SubBatchChoice {
-  std::string text = "off";
-
-  [[nodiscard]] bool is_off() const { return text == "off"; }
+  [[nodiscard]] bool is_given() const { return is_automatic || count || size; }
   /// True when it leaves a batch of `batch` whole, whatever the planner says.
   [[nodiscard]] bool leaves_whole(std::size_t batch) const;
-  /// True when it may stand for a choice made before: `kept` samples of `batch`, or the whole
-  /// batch.
-  [[nodiscard]] bool agrees_with(std::optional<std::size_t> kept, std::size_t batch) const;
   /// How a batch is to be cut; `search` is called where that is to be chosen. Throws: um::Error
-  /// when the number is more than `batch`; what `search` throws.
-  [[nodiscard]] prefetch::SubBatches resolve(
-      std::size_t batch, const std::function<prefetch::SubBatches()>& search) const;
+  /// when the batch cannot be cut like this; what `search` throws.
+  [[nodiscard]] prefetch::BatchCut resolve(std::size_t batch,
+                                           const std::function<prefetch::BatchCut()>& search) const;
 };
 
 }  // namespace spillway

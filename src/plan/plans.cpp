@@ -222,7 +222,8 @@ prefetch::Problem make_problem(const TaskGraph& graph, const Profile& profile, B
           .page = page,
           .chunk = prefetch::chunk_for(profile.link),
           .whole_blocks = request.memory == MemoryMode::kCopy,
-          .may_recompute = request.may_recompute};
+          .may_recompute = request.may_recompute,
+          .may_move = request.may_move};
 }
 
 void expect_feasible(const StepToPlan& step, Bytes budget) {

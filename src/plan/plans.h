@@ -47,6 +47,7 @@ struct PlanRequest {
   MemoryMode memory = MemoryMode::kManaged;
   const prefetch::Planner* planner = nullptr;  ///< not looked at when all stays resident
   bool may_recompute = true;
+  bool may_move = true;                   ///< false: plans only order and recompute
   StateRule state = StateRule::kAuto;     ///< for those who choose: StateChoice
   UpdateRule update = UpdateRule::kAuto;  ///< likewise
 };

@@ -81,7 +81,7 @@ Workload::Workload(const nets::Network& network, const SizeModel& size_model,
     : Workload{network, size_model, options, prefetch::cut(options.batch, options.batch)} {}
 
 Workload::Workload(const nets::Network& network, const SizeModel& size_model,
-                   const StepOptions& options, const prefetch::SubBatches& batches)
+                   const StepOptions& options, const prefetch::BatchCut& batches)
     : Workload{network,
                size_model,
                options,

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "nets/network.h"
-#include "prefetch/moves/sub_batch.h"
+#include "prefetch/moves/micro_batch_size.h"
 #include "prefetch/planner.h"
 #include "src/ops/backend.h"
 #include "src/plan/budget.h"
@@ -33,7 +33,7 @@ class Workload {
   /// Of a batch cut as `batches` says. Evaluation takes as many samples at a time, or as
   /// make_evaluation_step() can.
   Workload(const nets::Network& network, const SizeModel& size_model, const StepOptions& options,
-           const prefetch::SubBatches& batches);
+           const prefetch::BatchCut& batches);
   /// With the `training` of one of several ranks, which keeps `beside` always near besides the
   /// blocks of its steps. Evaluation takes as many samples at a time as a micro-batch has.
   Workload(const nets::Network& network, const SizeModel& size_model, const StepOptions& options,

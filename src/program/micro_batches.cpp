@@ -13,18 +13,16 @@
 namespace spillway {
 namespace {
 
+using prefetch::BatchCut;
 using prefetch::DataBlock;
 using prefetch::DataId;
 using prefetch::DataKind;
 using prefetch::Phase;
-using prefetch::SubBatches;
 using prefetch::Task;
 using prefetch::TaskGraph;
 using prefetch::TaskId;
 
 constexpr char kNumber = '#';  // before the number of a micro-batch
-
-std::size_t place_of(DataId id) { return static_cast<std::size_t>(id); }
 
 // The gradient of a part of a parameter block.
 struct PartGradient {
@@ -102,7 +100,7 @@ class Unroller {
         continue;
       }
       for (const DataId id : task.writes) {
-        if (gradients_.contains(id) && !ids_[place_of(id)]) push_gradient(id);
+        if (gradients_.contains(id) && !ids_[index_of(id)]) push_gradient(id);
       }
       add_task(t);
       for (const DataId gradient : completed_by_[t]) merge(gradient);
@@ -113,7 +111,7 @@ class Unroller {
 
   [[nodiscard]] Step take() {
     for (const auto& [name, stack] : sums_) {
-      for (const DataId sum : stack) made_.graph.data[place_of(sum)].lies_in.reset();
+      for (const DataId sum : stack) made_.graph.data[index_of(sum)].lies_in.reset();
       for (std::size_t node = 0; node + 1 < stack.size(); ++node) wait(stack, node);
     }
     const auto outlives = [this](DataId id) { return made_.graph[id].kind == DataKind::kState; };
@@ -152,17 +150,17 @@ class Unroller {
       for (const DataId id : block.ids) {
         const DataBlock& own = training_->graph[id];
         if (block.role != StateRole::kStatistics) {
-          ids_[place_of(id)] = by_name_.at(own.name);
+          ids_[index_of(id)] = by_name_.at(own.name);
           continue;
         }
         statistics.push_back(
             made_.graph.add(DataBlock{.name = own.name + kNumber + std::to_string(number_ + 1),
                                       .size = own.size,
                                       .kind = DataKind::kState}));
-        ids_[place_of(id)] = statistics.back();
+        ids_[index_of(id)] = statistics.back();
       }
     }
-    if (training_->staged) ids_[place_of(*training_->staged)] = made_.staged;
+    if (training_->staged) ids_[index_of(*training_->staged)] = made_.staged;
   }
 
   // Results are read when the step has ended.
@@ -171,11 +169,11 @@ class Unroller {
     DataBlock own = training_->graph[id];
     own.name += suffix();
     made_.results.push_back(made_.graph.add(std::move(own)));
-    ids_[place_of(id)] = made_.results.back();
+    ids_[index_of(id)] = made_.results.back();
   }
 
   [[nodiscard]] DataId made_id(DataId id) {
-    std::optional<DataId>& made = ids_[place_of(id)];
+    std::optional<DataId>& made = ids_[index_of(id)];
     if (!made) made = add_tensor(training_->graph[id], training_->graph[id].name);
     return *made;
   }
@@ -198,7 +196,7 @@ class Unroller {
     std::vector<DataId>& stack = sums_[block.name];
     const std::string place = block.name + kNumber + std::to_string(stack.size());
     stack.push_back(add_tensor(block, place));
-    ids_[place_of(gradient)] = stack.back();
+    ids_[index_of(gradient)] = stack.back();
   }
 
   void merge(DataId gradient) {
@@ -250,7 +248,7 @@ class Unroller {
   void add_update(std::size_t index) {
     for (const DataId id : training_->launches[index].operands) {
       if (!gradients_.contains(id)) continue;
-      ids_[place_of(id)] = sums_.at(training_->graph[id].name).back();
+      ids_[index_of(id)] = sums_.at(training_->graph[id].name).back();
     }
     add_task(index);
     made_.graph.tasks.back().name = training_->graph.tasks[index].name;
@@ -259,7 +257,7 @@ class Unroller {
   // The sum outlives the step: other ranks need it.
   void wait(const std::vector<DataId>& stack, std::size_t node) {
     made_.waiting.push_back({.sum = stack.back(), .node = node, .block = stack[node]});
-    made_.graph.data[place_of(stack[node])].kind = DataKind::kState;
+    made_.graph.data[index_of(stack[node])].kind = DataKind::kState;
   }
 
   const MicroBatches& batches_;
@@ -283,8 +281,8 @@ std::size_t MicroBatches::own_samples() const {
   return std::min(batch, own.end * size) - samples_before();
 }
 
-MicroBatches all_of(std::size_t samples, const SubBatches& cut) {
-  const ShardTree tree{cut.steps};
+MicroBatches all_of(std::size_t samples, const BatchCut& cut) {
+  const ShardTree tree{cut.count};
   return {.batch = samples, .size = cut.size, .tree = tree, .own = tree.root()};
 }
 
@@ -367,7 +365,7 @@ void expect_values_to_normalize(const nets::Network& network, const MicroBatches
   throw um::Error{
       "layer " + *layer +
       " (batch-norm) gets one value per channel and would make zeros of it; train with a larger " +
-      (batches.batch == 1 ? "batch" : "sub-batch") + " or larger images"};
+      (batches.batch == 1 ? "batch" : "micro-batch") + " or larger images"};
 }
 
 }  // namespace spillway

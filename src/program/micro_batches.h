@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "nets/network.h"
-#include "prefetch/moves/sub_batch.h"
+#include "prefetch/moves/micro_batch_size.h"
 #include "prefetch/task_graph.h"
 #include "src/ops/backend.h"
 #include "src/program/step.h"
@@ -34,7 +34,7 @@ struct MicroBatches {
 };
 
 /// All micro-batches of a batch of `samples`, cut as `cut` says.
-[[nodiscard]] MicroBatches all_of(std::size_t samples, const prefetch::SubBatches& cut);
+[[nodiscard]] MicroBatches all_of(std::size_t samples, const prefetch::BatchCut& cut);
 
 /// The training of this rank's micro-batches as one step, graph and launches (moDNN section III-B).
 /// The blocks and tasks of the second one are those of the first with "#2" behind their names.

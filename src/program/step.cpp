@@ -24,8 +24,6 @@ namespace {
 using prefetch::DataId;
 using prefetch::Task;
 
-std::size_t index_of(DataId id) { return static_cast<std::size_t>(id); }
-
 // By task, from the last one back: it writes state or the result, or what a task behind it reads.
 std::vector<bool> read_tasks(const Step& step) {
   const prefetch::TaskGraph& graph = step.graph;

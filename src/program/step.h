@@ -58,6 +58,11 @@ struct StepOptions {
 /// Whether the pattern, of StepOptions::frozen, is of the layer of this name.
 [[nodiscard]] bool is_layer_of(const std::string& pattern, const std::string& layer);
 
+/// Returns the index of a block in TaskGraph::data.
+[[nodiscard]] constexpr std::size_t index_of(prefetch::DataId id) {
+  return static_cast<std::size_t>(id);
+}
+
 /// The kernel call of one task: `operands` in the order of the operation's Reads and Writes.
 struct Launch {
   Operation operation;

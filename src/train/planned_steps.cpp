@@ -57,11 +57,19 @@ PlannedSteps::PlannedSteps(const TrainerOptions& options, ExecutionContext& cont
                                  options.step.has_byte_images});
     choose_state();
   } else {
-    const std::size_t batch = options.step.batch;
-    build(options.step, options.ranks.shards ? shard_batch(options.ranks, batch)
-                                             : all_of(batch, prefetch::cut(batch, batch)));
+    build(options.step, first_cut());
   }
   whole_need_ = choice_->need();
+}
+
+// The micro-batches of this rank; of a process alone the whole batch, which budgets are relative
+// to.
+MicroBatches PlannedSteps::first_cut() const {
+  const std::size_t batch = options_.step.batch;
+  const Communicator& communicator = options_.ranks.communicator;
+  if (communicator.size() == 1) return all_of(batch, prefetch::cut(batch, batch));
+  return part_of_rank(all_of(batch, options_.planning.micro_batches.resolve(batch, {})),
+                      communicator);
 }
 
 void PlannedSteps::build(const StepOptions& step, const MicroBatches& batches) {
@@ -91,12 +99,9 @@ void PlannedSteps::choose_state() {
 }
 
 void PlannedSteps::cut_batch() {
-  const SubBatchChoice choice{options_.planning.sub_batch};
-  if (choice.is_off()) return;
-  const bool is_told = choice.text == kAutomatic;
-  const prefetch::Machine model = is_told ? modelled_machine(*context_.device, events_.on_warning)
-                                          : modelled_machine(*context_.device);
+  if (options_.ranks.communicator.get().size() > 1) return;
   const auto search = [&] {
+    const prefetch::Machine model = modelled_machine(*context_.device, events_.on_warning);
     return MicroBatchSearch{{.network = options_.network,
                              .size_model = *context_.backend,
                              .machine = model,
@@ -105,8 +110,13 @@ void PlannedSteps::cut_batch() {
                              .request = request_}}
         .choose();
   };
-  const prefetch::SubBatches batches = choice.resolve(options_.step.batch, search);
-  if (batches.steps > 1) build(options_.step, all_of(options_.step.batch, batches));
+  const prefetch::BatchCut batches =
+      options_.planning.micro_batches.resolve(options_.step.batch, search);
+  if (batches.count == 1) return;
+  build(options_.step, all_of(options_.step.batch, batches));
+  if (!options_.planning.micro_batches.is_automatic) {
+    whole_need_.smallest = choice_->need().smallest;
+  }
 }
 
 // Files that were made without a look at the data are of images that are floats, and so are the
@@ -190,9 +200,11 @@ void PlannedSteps::plan_within(Bytes limit, const std::optional<PlanOfFile>& fil
 }
 
 // Returns the checkpoint's budget where the same is asked for and can be kept here; otherwise what
-// is asked for. The budget of shards in bytes differs with the number of ranks.
+// is asked for. That of a batch that is cut differs with the number of ranks.
 Bytes PlannedSteps::limit_of(const KeptPlans& kept) const {
-  if (request_.memory != MemoryMode::kResident && !options_.ranks.shards && kept.are_there()) {
+  const bool is_alone = options_.ranks.communicator.get().size() == 1;
+  if (request_.memory != MemoryMode::kResident && is_alone && kept.are_there() &&
+      (near_->micro_batches().count() == 1 || kept.are_of(*choice_))) {
     const std::optional<Bytes> same = kept.budget(options_.memory.budget, *choice_);
     // Another plan may need more of the automatic budget than the kept one uses.
     const bool may_need_more = same && options_.memory.budget == kAutomatic &&

@@ -60,10 +60,11 @@ class PlannedSteps {
   [[nodiscard]] const Plans& plans() const { return plans_; }
   /// Returns the settings that a checkpoint keeps, without the bytes of the budget.
   [[nodiscard]] KeptSettings settings() const;
-  /// The buckets in which gradients of shards are exchanged.
+  /// The buckets in which ranks exchange gradients.
   [[nodiscard]] const prefetch::BucketRule& buckets() const { return buckets_; }
 
  private:
+  [[nodiscard]] MicroBatches first_cut() const;
   void build(const StepOptions& step, const MicroBatches& batches);
   [[nodiscard]] PlanRequest state_request() const;
   void choose_state();
@@ -92,7 +93,7 @@ class PlannedSteps {
   std::unique_ptr<const Workload> near_;  // of the whole batch until that is cut
   std::optional<StateChoice> choice_;
   const Workload* workload_ = nullptr;  // the one that runs
-  prefetch::NearNeed whole_need_;       // of the whole batch: what budgets are relative to
+  prefetch::NearNeed whole_need_;       // what budgets are relative to
   prefetch::Profile profile_;           // of the training step
   Plans plans_;
 };

@@ -71,7 +71,7 @@ class Trainer {
   /// What a run needs in near memory, with the smallest budget that works.
   [[nodiscard]] prefetch::NearNeed need() const { return steps_.need(); }
   [[nodiscard]] const Plans& plans() const { return steps_.plans(); }
-  /// The buckets in which gradients of shards are exchanged.
+  /// The buckets in which ranks exchange gradients.
   [[nodiscard]] const prefetch::BucketRule& buckets() const { return steps_.buckets(); }
   [[nodiscard]] const Session& session() const { return *session_; }
   /// The file that the first parameters are from; null where they are not.

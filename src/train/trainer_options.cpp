@@ -29,22 +29,23 @@ void expect_mixable(const TrainerOptions& options) {
   }
 }
 
-void expect_shardable(const TrainerOptions& options) {
+// Throws where several ranks cannot train so together.
+void expect_shareable(const TrainerOptions& options) {
   const Communicator& communicator = options.ranks.communicator;
-  um::expects(communicator.size() == 1 || options.ranks.shards, "shards for several ranks");
-  if (!options.ranks.shards) return;
-  expect_whole_shards(options.ranks, options.step.batch);
-  if (!SubBatchChoice{options.planning.sub_batch}.is_off()) {
-    throw um::Error{"each shard of a batch is a sub-batch; leave out --sub-batch"};
-  }
   if (communicator.size() == 1) return;
+  if (options.planning.micro_batches.is_automatic) {
+    throw um::Error{
+        "--micro-batches auto follows the budget of one rank, and each rank has its own; give "
+        "their number"};
+  }
   if (!options.planning.plan_file.empty() || !options.planning.times.file.empty()) {
     throw um::Error{
         "plans and profiles in files are of one rank; ranks measure and plan for themselves"};
   }
   if (options.training.mixing.is_on()) {
     throw um::Error{
-        "mixup and CutMix mix images of different shards, which are on different ranks; leave them "
+        "mixup and CutMix mix images of different micro-batches, which are on different ranks; "
+        "leave them "
         "out"};
   }
   if (options.planning.planner == "on-demand") {
@@ -54,8 +55,7 @@ void expect_shardable(const TrainerOptions& options) {
 }
 
 TrainerOptions checked_options(TrainerOptions options) {
-  expect_sub_batch(options.planning.sub_batch);
-  expect_shardable(options);
+  expect_shareable(options);
   if (!options.initial.weights.empty() && options.checkpoint.resume) {
     throw um::Error{"a training that goes on has the weights of its checkpoint, not those of " +
                     options.initial.weights};
@@ -108,7 +108,6 @@ KeptPlanning kept_planning(const TrainerOptions& options, const ExecutionContext
 
 KeptSettings kept_settings(const TrainerOptions& options, const ExecutionContext& context,
                            const MicroBatches& batches) {
-  const bool is_cut = batches.count() > 1 && !options.ranks.shards;
   return {.learning_rate = options.training.learning_rate,
           .optimizer = options.step.optimizer,
           .label_smoothing = options.step.label_smoothing,
@@ -118,8 +117,7 @@ KeptSettings kept_settings(const TrainerOptions& options, const ExecutionContext
           .threads = context.threads,
           .precision = context.precision,
           .deterministic = context.deterministic,
-          .sub_batch = is_cut ? std::optional{batches.size} : std::nullopt,
-          .shards = options.ranks.shards,
+          .micro_batch_size = batches.count() > 1 ? std::optional{batches.size} : std::nullopt,
           .dropout = nets::dropout_of(options.network),
           .images = is_image_folder(options.data) ? std::optional{options.images} : std::nullopt,
           .evaluations = {.every = options.training.evaluate_every,

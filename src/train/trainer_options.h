@@ -12,6 +12,7 @@
 #include "src/io/data/open_dataset.h"
 #include "src/ops/backend.h"
 #include "src/ops/initial_values.h"
+#include "src/plan/micro_batch_choice.h"
 #include "src/plan/plans.h"
 #include "src/program/micro_batches.h"
 #include "src/program/step.h"
@@ -45,9 +46,10 @@ struct PlanningOptions {
   bool may_recompute = true;
   StateRule state = StateRule::kAuto;     ///< where weights and the optimizer's numbers may be
   UpdateRule update = UpdateRule::kAuto;  ///< which side updates those that are far
-  std::string sub_batch = "off";          ///< "off", "auto", or the most samples of a sub-batch
-  std::string plan_file;                  ///< empty: a planner makes the plan
-  TimesOptions times;                     ///< of tasks
+  /// How batches are cut. Several ranks have at least one micro-batch each.
+  MicroBatchChoice micro_batches;
+  std::string plan_file;  ///< empty: a planner makes the plan
+  TimesOptions times;     ///< of tasks
 };
 
 /// Where a training is saved, and whether it goes on from there.

@@ -181,8 +181,8 @@ Target resumed_target() {
       "--optimizer adamw --clip-norm 1 --schedule cosine --cosine-steps 9 --warmup-steps 1 "
       "--ema 0.9 --label-smoothing 0.1 --mixup 0.2 --train-samples 100 "
       "--freeze conv1 --eval-every 2 --early-stop 3");
-  const Files steps =
-      made_by("--eval-every 0 --optimizer rmsprop --schedule step --step-every 2 --shards 2");
+  const Files steps = made_by(
+      "--eval-every 0 --optimizer rmsprop --schedule step --step-every 2 --micro-batches 2");
   return {kResumed,
           {sgd.manifest, adam.manifest, steps.manifest, sgd.plan, sgd.tensors},
           [all = std::vector{sgd, adam, steps}](const std::string& input, const fs::path& folder) {

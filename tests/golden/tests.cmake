@@ -2,7 +2,7 @@
 spillway_test(golden_tests COMPUTES
   SOURCES golden/drawn_numbers.cpp golden/golden_file.cpp golden/golden_training.cpp
           src/golden_test.cpp src/learning_test.cpp src/network_in_memory.cpp
-          src/part_training_test.cpp src/sub_batch_training_test.cpp
+          src/part_training_test.cpp src/micro_batch_training_test.cpp
   LINK spillway::host golden_files nlohmann_json::nlohmann_json
   TIMEOUT 300)
 if(SPILLWAY_HAS_CUDA)

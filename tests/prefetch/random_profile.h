@@ -43,7 +43,9 @@ inline Problem random_problem(const TaskGraph& graph, const Profile& profile) {
           .page = kPage,
           .chunk = pages(*rc::gen::inRange<std::uint64_t>(1, 5)),
           .whole_blocks = *rc::gen::arbitrary<bool>(),
-          .may_recompute = *rc::gen::arbitrary<bool>()};
+          .may_recompute = *rc::gen::arbitrary<bool>(),
+          // A search for orders takes ten times as long.
+          .may_reorder = *rc::gen::weightedElement<bool>({{3, false}, {1, true}})};
 }
 
 }  // namespace spillway::prefetch::testing

@@ -5,7 +5,7 @@ spillway_test(prefetch_tests
           prefetch/planners/joint/joint_test.cpp prefetch/task_graph_test.cpp
           prefetch/planners/modnn/modnn_test.cpp prefetch/simulate/simulate_test.cpp
           prefetch/bounds/paleo_test.cpp prefetch/moves/schedule_test.cpp
-          prefetch/moves/sub_batch_test.cpp prefetch/trace_checker_test.cpp
+          prefetch/moves/micro_batch_size_test.cpp prefetch/trace_checker_test.cpp
           prefetch/planners/vdnn/vdnn_test.cpp
   LINK spillway::prefetch rapidcheck
   RANDOM_CASES 5000)

@@ -105,7 +105,7 @@ TEST(Learning, FcnFindsTheFiguresItWasShown) {
 }
 
 // Trainings of small transformers of each family: where their tensors are changes no bit, and a
-// batch in sub-batches is the whole batch.
+// batch in micro-batches is the whole batch.
 
 using test::BlockNumbers;
 
@@ -183,7 +183,7 @@ TEST_P(TransformerTraining, HasTheSameBitsInAnyMemory) {
 
 // Sums over the batch are added up in another order: each of at most 160 numbers, in three steps, a
 // rounding of 2^-24 of what the largest of a block come to.
-TEST_P(TransformerTraining, AddsUpTheGradientsOfSubBatches) {
+TEST_P(TransformerTraining, AddsUpTheGradientsOfMicroBatches) {
   StepOptions sgd = options();
   sgd.optimizer = SgdOptions{.momentum = 0.5F, .clip_norm = 2};
   const auto whole = trained({network(0.2F), sgd, MemoryMode::kResident});

@@ -15,7 +15,7 @@ namespace {
 // their input on; of the image there is only Y. No liveness.
 struct Figure6 {
   double ideal;        ///< sum of Y and of their gradients, W and dW
-  double lower_bound;  ///< W, dW, and the largest task at sub-batch 1 (Eq. 2)
+  double lower_bound;  ///< W, dW, and the largest task at micro-batch 1 (Eq. 2)
 };
 
 bool has_own_output(const nets::Node& node) {

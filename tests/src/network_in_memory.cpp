@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "prefetch/files/machine.h"
-#include "prefetch/moves/sub_batch.h"
+#include "prefetch/moves/micro_batch_size.h"
 #include "prefetch/planners/catalogue.h"
 #include "src/host/host_backend.h"
 #include "src/io/safetensors.h"
@@ -60,16 +60,16 @@ NetworkInMemory::NetworkInMemory(ExecutionContext context, nets::Network network
           std::move(context), std::move(network), options, memory, options.batch, budget} {}
 
 NetworkInMemory::NetworkInMemory(nets::Network network, const StepOptions& options,
-                                 MemoryMode memory, std::size_t sub_batch)
+                                 MemoryMode memory, std::size_t micro_batch)
     : NetworkInMemory{host_context(), std::move(network), options,
-                      memory,         sub_batch,          Budget::parse("min")} {}
+                      memory,         micro_batch,        Budget::parse("min")} {}
 
 NetworkInMemory::NetworkInMemory(ExecutionContext context, nets::Network network,
                                  const StepOptions& options, MemoryMode memory,
-                                 std::size_t sub_batch, const Budget& budget)
+                                 std::size_t micro_batch, const Budget& budget)
     : context_{std::move(context)},
       network_{std::move(network)},
-      workload_{network_, *context_.backend, options, prefetch::cut(options.batch, sub_batch)},
+      workload_{network_, *context_.backend, options, prefetch::cut(options.batch, micro_batch)},
       plans_{plan(workload_, memory, budget)},
       session_{context_, workload_, plans_, memory, {.poison = true}} {}
 

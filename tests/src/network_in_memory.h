@@ -28,9 +28,9 @@ class NetworkInMemory {
   /// Likewise, within `budget`, of which a resident run takes no notice.
   NetworkInMemory(ExecutionContext context, nets::Network network, const StepOptions& options,
                   MemoryMode memory, const Budget& budget);
-  /// Each batch of `options` in sub-batches of at most `sub_batch`.
+  /// Each batch of `options` in micro-batches of at most `micro_batch`.
   NetworkInMemory(nets::Network network, const StepOptions& options, MemoryMode memory,
-                  std::size_t sub_batch);
+                  std::size_t micro_batch);
 
   [[nodiscard]] Session& session() { return session_; }
   [[nodiscard]] const nets::Network& network() const { return network_; }
@@ -41,7 +41,7 @@ class NetworkInMemory {
 
  private:
   NetworkInMemory(ExecutionContext context, nets::Network network, const StepOptions& options,
-                  MemoryMode memory, std::size_t sub_batch, const Budget& budget);
+                  MemoryMode memory, std::size_t micro_batch, const Budget& budget);
 
   ExecutionContext context_;
   nets::Network network_;

@@ -91,7 +91,7 @@ TEST_F(PartTraining, HasTheSameBitsInAnyMemory) {
   }
 }
 
-TEST_F(PartTraining, AddsUpTheGradientsOfSubBatches) {
+TEST_F(PartTraining, AddsUpTheGradientsOfMicroBatches) {
   const SgdOptions sgd{.momentum = 0.5F, .weight_decay = 0.01F};
   expect_near(trained({network(), options(sgd), MemoryMode::kResident, 2}),
               trained({network(), options(sgd), MemoryMode::kResident}));

@@ -21,7 +21,7 @@ class Case:
     optimizer: str
     data: str  # synthetic or idx
     threads: int
-    sub_batch: int  # 0: the batch is not cut
+    micro_batch_size: int  # 0: the batch is not cut
     algorithm: str
     memory: str
     planner: str
@@ -37,7 +37,7 @@ class Case:
     def training_key(self):
         """What the weights at the end depend on."""
         return (self.network, self.batch, self.steps, self.optimizer, self.data, self.threads,
-                self.sub_batch, self.algorithm)
+                self.micro_batch_size, self.algorithm)
 
     def profile_key(self):
         """What a profile depends on."""
@@ -56,7 +56,7 @@ def draw(seed):
         seed=seed, network=network, batch=batch, steps=choice.randint(1, 5),
         optimizer=usual.choice(("sgd", "sgd", "adam")),
         data=choice.choice(("synthetic", "synthetic", "idx")), threads=choice.choice((1, 1, 2)),
-        sub_batch=batch // 2 if may_cut else 0, algorithm=usual.choice(("direct", "winograd")),
+        micro_batch_size=batch // 2 if may_cut else 0, algorithm=usual.choice(("direct", "winograd")),
         memory=memory, planner=choice.choice(PLANNERS), budget=choice.choice(BUDGETS),
         paging=choice.choice(("auto", "uffd", "memfd")), far=choice.choice(("ram", "file", "file")),
         recompute=choice.choice(("auto", "auto", "off")),
@@ -70,7 +70,7 @@ def draw(seed):
 def with_fault(seed, call, effect, number):
     """A seed's case, in which nothing goes wrong but one call."""
     base = dataclasses.replace(draw(seed), memory="managed" if seed % 2 else "copy", budget="min",
-                               planner="joint", far="file", steps=3, sub_batch=0, threads=1,
+                               planner="joint", far="file", steps=3, micro_batch_size=0, threads=1,
                                checkpoint_every=1, power_cut=seed % 4 < 2, state="auto")
     return dataclasses.replace(base, faults=(fault.Fault(call, number, 1, effect),))
 
@@ -82,8 +82,8 @@ KILLED = {
     "state far, managed": ({"memory": "managed", "state": "far"},
                            ("far-read", "far-write", "move-page", "advise", "write")),
     "state far, copy": ({"memory": "copy", "state": "far"}, ("far-read", "far-write", "write")),
-    "sub-batches": ({"memory": "managed", "cut": True, "state": "far"},
-                    ("far-read", "far-write", "move-page")),
+    "micro-batches": ({"memory": "managed", "cut": True, "state": "far"},
+                      ("far-read", "far-write", "move-page")),
     "checkpoint writes": ({"memory": "managed"}, ("write", "sync", "rename", "unlink"))}
 
 
@@ -93,13 +93,13 @@ def killed(where, seed):
     changes = dict(changes)
     base = draw(seed)
     if changes.pop("cut", False):
-        changes["sub_batch"] = base.batch // 2
+        changes["micro_batch_size"] = base.batch // 2
     choice = random.Random(f"kill {seed}")
     call = choice.choice(calls)
     kill = fault.Fault(call, fault.draw_number(choice, call), 1, fault.KILL)
     return dataclasses.replace(base, budget="min", planner="joint", recompute="off", far="file",
                                steps=4, checkpoint_every=1, power_cut=False, faults=(kill,),
-                               **{"sub_batch": 0, "state": "auto", **changes})
+                               **{"micro_batch_size": 0, "state": "auto", **changes})
 
 
 def options(case, files):
@@ -109,7 +109,7 @@ def options(case, files):
              "--optimizer", case.optimizer, "--threads", case.threads, "--device", "host",
              "--conv-algorithm", case.algorithm,
              "--data", "synthetic" if case.data == "synthetic" else f"idx:{files.images()}"]
-    words += ["--sub-batch", case.sub_batch] if case.sub_batch else [
+    words += ["--micro-batch-size", case.micro_batch_size] if case.micro_batch_size else [
         "--profile", files.profile(case)]
     return [str(word) for word in words]
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-SIMPLER = {"steps": 1, "threads": 1, "optimizer": "sgd", "data": "synthetic", "sub_batch": 0,
+SIMPLER = {"steps": 1, "threads": 1, "optimizer": "sgd", "data": "synthetic", "micro_batch_size": 0,
            "memory": "managed", "planner": "joint", "budget": "min", "far": "ram", "state": "near",
            "paging": "auto", "recompute": "auto", "checkpoint_every": 0, "power_cut": False,
            "batch": 2, "algorithm": "direct"}

@@ -1,4 +1,4 @@
-"""Trains a network with PyTorch's DistributedDataParallel (gloo) as `spillway train --shards`
+"""Trains a network with PyTorch's DistributedDataParallel (gloo) as `spillway train --micro-batches`
 does: the same first weights, images, order and shards, one rank a shard. Prints the losses, means
 over all ranks, and the norms of the gradients, as JSON. What rank_training runs."""
 

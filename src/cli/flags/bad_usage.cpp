@@ -19,9 +19,11 @@ namespace spillway::cli {
 namespace {
 
 // Flags that have another name now.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kRenamed{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kRenamed{
     {{"--trace", "--timeline"},
      {"--timelines", "--timeline"},
+     {"--sub-batch", "--micro-batch-size"},
+     {"--shards", "--micro-batches"},
      {"--shared-gpu", "--managed-limit"}}};
 
 // Returns the command that was named last.

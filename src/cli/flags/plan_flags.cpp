@@ -45,8 +45,9 @@ std::string complaint_about_unit(const std::string& text) {
                      number < 1 ? "a part of a byte" : text + " bytes", part);
 }
 
-std::string check(const std::string& text) {
-  return complaint_of([&] { expect_sub_batch(text); });
+std::string check_micro_batches(const std::string& text) {
+  if (text == "auto" || check_whole_number_from_one(text).empty()) return {};
+  return "'" + text + "' is no number of micro-batches; give auto, or a number like 4";
 }
 
 }  // namespace
@@ -92,8 +93,7 @@ void PlanFlags::add_to(CLI::App& app) {
          "--state", state,
          "Where weights and the optimizer's numbers may be. near: always in near memory; far: in "
          "far memory while no task needs them, with planner joint, fractional, capacity or "
-         "on-demand, and whole batches; auto: near, unless the budget is too small for that or "
-         "they are better far")
+         "on-demand; auto: near, unless the budget is too small for that or they are better far")
       ->check(CLI::IsMember{kStates})
       ->capture_default_str()
       ->group(kPlanningHeading);
@@ -102,7 +102,7 @@ void PlanFlags::add_to(CLI::App& app) {
          "Which side updates weights that are in far memory. near: they and the optimizer's "
          "numbers come for it; far: the processor beside far memory updates them there, and only "
          "gradients go far and new weights come (ZeRO-Offload), with planner joint, fractional or "
-         "capacity, and whole batches; weights that are too small to move are updated near; auto: "
+         "capacity; weights that are too small to move are updated near; auto: "
          "far where that is faster on this host; near for other devices and traces, and where "
          "state is near")
       ->check(CLI::IsMember{kUpdates})
@@ -140,25 +140,27 @@ std::string check_budget(const std::string& text) {
   return complaint_of([&] { static_cast<void>(Budget::parse(text)); });
 }
 
-void SubBatchOption::add_to(CLI::App& app, const std::string& help) {
-  app.add_option("--sub-batch", text, help)
-      ->check(check)
-      ->capture_default_str()
+void MicroBatchFlags::add_to(CLI::App& app, const std::string& more) {
+  const auto take = [this](const std::string& text) {
+    is_automatic = text == "auto";
+    if (!is_automatic) count = std::stoull(text);
+  };
+  CLI::Option* const number =
+      app.add_option_function<std::string>(
+             "--micro-batches", take,
+             "Cut each batch into so many equal micro-batches, which go forward and backward one "
+             "by one and whose gradients are added up: N, or auto (by moDNN's Eq. 3 for modnn and "
+             "vdnn+, by trial for the others). Batch norm normalizes each by itself" +
+                 more)
+          ->check(check_micro_batches)
+          ->type_name("N")
+          ->group(kPlanningHeading);
+  app.add_option("--micro-batch-size", size,
+                 "The same by their samples: the fewest micro-batches of at most so many")
+      ->check(check_whole_number_from_one)
+      ->excludes(number)
+      ->type_name("N")
       ->group(kPlanningHeading);
-}
-
-void SubBatchOption::add_to_plan(CLI::App& app) {
-  add_to(app,
-         "Gradient accumulation over sub-batches of at most N images: N, auto (by moDNN's Eq. 3 "
-         "for modnn and vdnn+, by trial for the others), or off. Needs --machine");
-}
-
-void SubBatchOption::add_to_train(CLI::App& app) {
-  add_to(
-      app,
-      "Gradient accumulation over sub-batches of at most N images: N, auto (chosen as by spillway "
-      "plan), or off. A --budget in percent or from min refers to the whole batch. Batch norm "
-      "normalizes each sub-batch by itself. --resume takes the checkpoint's");
 }
 
 }  // namespace spillway::cli

@@ -45,13 +45,10 @@ struct CacheOption {
 /// Complains about a name of no planner; a check of CLI11's.
 [[nodiscard]] std::string check_planner(const std::string& name);
 
-/// The flag --sub-batch of `spillway plan` and `spillway train`.
-struct SubBatchOption : SubBatchChoice {
-  void add_to_plan(CLI::App& app);
-  void add_to_train(CLI::App& app);
-
- private:
-  void add_to(CLI::App& app, const std::string& help);
+/// The flags --micro-batches and --micro-batch-size.
+struct MicroBatchFlags : MicroBatchChoice {
+  /// `more` goes on where the help of --micro-batches ends.
+  void add_to(CLI::App& app, const std::string& more);
 };
 
 }  // namespace spillway::cli

@@ -107,8 +107,11 @@ void TrainingFlags::add_to(CLI::App& command) {
   memory.add_space_to(command);
   memory.add_graph_to(command);
   plan.add_to(command);
-  sub_batch.add_to_train(command);
-  shards.add_to(command);
+  micro_batches.add_to(
+      command,
+      ". A --budget in percent is relative to the whole batch, or to "
+      "the micro-batches of one of several ranks. --resume takes the checkpoint's");
+  launcher.add_to(command);
   add_files_to(command);
 }
 
@@ -293,7 +296,8 @@ TrainerOptions TrainingFlags::trainer(const std::string& arguments) const {
                       .has_new_head = initial.has_new_head,
                       .values = initial.values_of(opened, checkpoint.resume)},
           .checkpoint = written_checkpoint(),
-          .ranks = shards.options(arguments, device.device, !sub_batch.is_off())};
+          .ranks = launcher.options(arguments, device.device,
+                                    !micro_batches.leaves_whole(workload.batch))};
 }
 
 CheckpointOptions TrainingFlags::written_checkpoint() const {
@@ -308,7 +312,7 @@ PlanningOptions TrainingFlags::planning() const {
           .may_recompute = plan.recompute == "auto",
           .state = plan.state_rule(memory.planned_mode()),
           .update = plan.update_rule(memory.planned_mode()),
-          .sub_batch = sub_batch.text,
+          .micro_batches = micro_batches,
           .plan_file = plan_file,
           .times = TimesOptions{
               .file = profile_file, .cache = cache.folder(), .adds_to_cache = !is_dry_run}};
@@ -329,8 +333,7 @@ void TrainingFlags::restore_settings(const CLI::App& command) {
   if (command.count("--threads") == 0) device.threads = static_cast<int>(kept.threads);
   if (command.count("--precision") == 0) device.precision = to_string(kept.precision);
   if (command.count("--deterministic") == 0) device.deterministic = kept.deterministic;
-  restore_sub_batch(kept.sub_batch, command.count("--sub-batch") > 0);
-  shards.restore(kept.shards, checkpoint.folder);
+  restore_micro_batches(kept.micro_batch_size);
   restore_dropout(kept.dropout);
   restore_state(command, kept);
   restore_evaluations(command, kept.evaluations);
@@ -400,14 +403,15 @@ void TrainingFlags::restore_dropout(std::optional<float> kept) {
   workload.dropout = kept;
 }
 
-void TrainingFlags::restore_sub_batch(std::optional<std::size_t> kept, bool is_given) {
-  const std::string text = kept ? std::to_string(*kept) : "off";
-  if (is_given && !sub_batch.agrees_with(kept, workload.batch)) {
-    throw um::Error{"the checkpoint in " + checkpoint.folder +
-                    " is of a training with --sub-batch " + text +
-                    ", which cannot change; leave out --sub-batch"};
+void TrainingFlags::restore_micro_batches(std::optional<std::size_t> kept) {
+  const std::size_t size = kept.value_or(workload.batch);
+  const auto found = [&] { return prefetch::cut(workload.batch, size); };
+  if (micro_batches.is_given() && micro_batches.resolve(workload.batch, found).size != size) {
+    throw um::Error{"the checkpoint in " + checkpoint.folder + " is of a training with " +
+                    (kept ? "--micro-batch-size " + std::to_string(size) : "whole batches") +
+                    ", which cannot change; leave out --micro-batches and --micro-batch-size"};
   }
-  sub_batch.text = text;
+  static_cast<MicroBatchChoice&>(micro_batches) = {.size = size};
 }
 
 }  // namespace spillway::cli

@@ -12,7 +12,7 @@
 #include "src/cli/flags/plan_flags.h"
 #include "src/cli/flags/workload_flags.h"
 #include "src/cli/train/image_flags.h"
-#include "src/cli/train/shard_flags.h"
+#include "src/cli/train/launcher_flags.h"
 #include "src/ops/initial_values.h"
 #include "src/train/checkpoint/checkpoint.h"
 #include "src/train/checkpoint/state.h"
@@ -51,7 +51,7 @@ struct TrainingFlags {
   DeviceFlags device;
   MemoryFlags memory{.far = "auto"};
   PlanFlags plan;
-  SubBatchOption sub_batch;
+  MicroBatchFlags micro_batches;
   std::string plan_file;        ///< empty: a planner makes the plan
   std::string profile_file;     ///< empty: measure times
   std::string kept_far_folder;  ///< of a checkpoint of the host; empty: none, or --far is given
@@ -69,14 +69,14 @@ struct TrainingFlags {
   TrainOptions train;
   CheckpointOptions checkpoint;
   std::string resume = "false";  ///< empty or "true": resume; "auto": resume if possible
-  ShardFlags shards;
+  LauncherFlags launcher;
 
   void add_to(CLI::App& command);
 
   /// Decides whether the training resumes, and fills in what `command` was not given. A resumed
   /// training keeps its settings except for flags that are given again. Throws: um::Error when the
-  /// checkpoint is missing, damaged or has another sub-batch; CLI::Error when flags contradict each
-  /// other.
+  /// checkpoint is missing, damaged or has other micro-batches; CLI::Error when flags contradict
+  /// each other.
   void complete(const CLI::App& command);
   /// Takes the folder of the far file from the checkpoint, or notes that a GPU leaves it behind.
   /// Call it when the device is chosen.
@@ -95,7 +95,7 @@ struct TrainingFlags {
   void choose_beginning();
   void restore_settings(const CLI::App& command);
   void restore_planning(const CLI::App& command, const KeptPlanning& kept);
-  void restore_sub_batch(std::optional<std::size_t> kept, bool is_given);
+  void restore_micro_batches(std::optional<std::size_t> kept);
   void restore_dropout(std::optional<float> kept);
   void restore_state(const CLI::App& command, const KeptSettings& kept);
   void restore_evaluations(const CLI::App& command, const EvaluationRule& kept);

@@ -133,6 +133,18 @@ std::optional<std::size_t> read_count(const JsonView& root, const char* key) {
   return size.integer();
 }
 
+// Checkpoints of before call it a sub-batch, or give the number of equal ones.
+std::optional<std::size_t> read_micro_batch_size(const JsonView& root) {
+  const std::uint64_t batch = root.at("batch").integer();
+  for (const char* const key : {"micro_batch_size", "sub_batch"}) {
+    if (const auto size = read_count(root, key)) return size;
+  }
+  const auto shards = read_count(root, "shards");
+  if (!shards || *shards == 1) return std::nullopt;
+  if (batch % *shards != 0) throw root.at("shards").error("does not divide the batch");
+  return batch / *shards;
+}
+
 std::optional<float> read_dropout(const JsonView& root) {
   if (!root.has("dropout")) return std::nullopt;
   return read_setting(root.at("dropout"), kDropoutRange);
@@ -163,8 +175,7 @@ KeptSettings read_kept_settings(const JsonView& root) {
           .threads = read_setting(root.at("threads"), kThreadRange),
           .precision = read_precision(root.at("precision")),
           .deterministic = root.at("deterministic").boolean(),
-          .sub_batch = read_count(root, "sub_batch"),
-          .shards = read_count(root, "shards"),
+          .micro_batch_size = read_micro_batch_size(root),
           .dropout = read_dropout(root),
           .images = read_kept_images(root),
           .evaluations = root.has("evaluations") ? read_evaluation_rule(root.at("evaluations"))

@@ -64,10 +64,8 @@ struct KeptSettings {
   std::size_t threads = 1;               ///< of the kernels
   Precision precision = Precision::kFp32;
   bool deterministic = false;  ///< only kernels that give the same bits in each run
-  /// Samples of a sub-batch; nothing where the batch is not cut. It cannot be given anew.
-  std::optional<std::size_t> sub_batch;
-  /// RankOptions::shards; nothing where there are none. Likewise.
-  std::optional<std::size_t> shards = {};
+  /// Samples of a micro-batch; nothing where the batch is not cut. It cannot be given anew.
+  std::optional<std::size_t> micro_batch_size;
   std::optional<float> dropout;  ///< of all layers that drop; nothing where they differ. Likewise
   std::optional<ImageOptions> images = {};  ///< of a training on a folder of images
   EvaluationRule evaluations = {};

@@ -126,12 +126,11 @@ KeptPlans::Difference KeptPlans::difference(const KeptSettings& now, um::Bytes l
   }
   bool rounds_otherwise = !all.empty();
   if (kept) std::ranges::move(differences(*kept, planning), std::back_inserter(all));
-  // The budget of shards in bytes differs with the number of ranks.
+  // Of a batch that is cut, bytes of the same budget differ with the number of ranks.
   const bool is_automatic = kept && kept->budget == "auto" && planning.budget == "auto";
   const bool has_budget = kept && kept->mode != kResident && planning.mode != kResident;
-  if (has_budget && now.shards && kept->budget != planning.budget) {
-    all.push_back("--budget " + kept->budget + ", not " + planning.budget);
-  } else if (has_budget && !now.shards && kept->budget_bytes != limit && !is_automatic) {
+  const bool is_same_text = now.micro_batch_size && kept && kept->budget == planning.budget;
+  if (has_budget && kept->budget_bytes != limit && !is_automatic && !is_same_text) {
     const auto [before, after] = um::texts_apart(kept->budget_bytes, limit);
     all.push_back("a budget of " + before + ", not " + after);
   }

@@ -23,7 +23,7 @@ namespace spillway {
 /// planned as they were; otherwise new plans keep their algorithms, on which its bits depend.
 ///
 /// All ranks have the plans of rank zero. These do not fit the steps of another number of ranks,
-/// nor all ranks where some have more shards than others.
+/// nor all ranks where some have more micro-batches than others.
 class KeptPlans {
  public:
   KeptPlans() = default;  ///< there are none

@@ -340,8 +340,7 @@ json to_json(const KeptSettings& settings) {
   if (settings.mixing.is_on()) object["mixing"] = to_json(settings.mixing);
   if (settings.average_decay > 0) object["average_decay"] = settings.average_decay;
   if (!settings.frozen.empty()) object["frozen"] = settings.frozen;
-  if (settings.sub_batch) object["sub_batch"] = *settings.sub_batch;
-  if (settings.shards) object["shards"] = *settings.shards;
+  if (settings.micro_batch_size) object["micro_batch_size"] = *settings.micro_batch_size;
   if (settings.dropout) object["dropout"] = um::shortest_decimal(*settings.dropout);
   if (settings.images) object["images"] = to_json(*settings.images);
   if (settings.evaluations != EvaluationRule{}) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,13 +14,14 @@
 
 namespace spillway {
 
-/// How ranks add up the gradients of their shards.
+/// How ranks add up the gradients of their micro-batches.
 enum class RankReduction {
   kTree,    ///< in one order (ShardTree): the same bits for any number of ranks
   kFastest  ///< as the library of the ranks likes; bits depend on how many they are
 };
 
-/// How a training is divided among ranks. The default is a process alone that trains whole batches.
+/// Options of a training on ranks. Each rank trains some micro-batches of each batch.
+/// Results depend on the micro-batches, not on the ranks. The default is a process alone.
 struct RankOptions {
   /// This rank's end of the communication between the processes.
   std::reference_wrapper<Communicator> communicator = self_communicator();
@@ -30,10 +30,6 @@ struct RankOptions {
   std::function<std::unique_ptr<Communicator>(ExecutionContext&)> join_devices;
   /// The result of `join_devices`; nullopt where near memory is RAM.
   std::optional<std::reference_wrapper<Communicator>> device_communicator;
-  /// Number of equal parts of a batch, each trained as a sub-batch by one of the ranks; nullopt:
-  /// the batch is not sharded. Results depend on the shards, not on the ranks. Several ranks need
-  /// as many shards at least.
-  std::optional<std::size_t> shards;
   prefetch::BucketRule buckets;
   /// Plans choose others where those are faster (choose_buckets()).
   bool chooses_buckets = false;
@@ -49,13 +45,9 @@ struct RankOptions {
   }
 };
 
-/// Throws: um::Error, one sentence for the user, when the batch cannot be cut into the shards, or a
-/// rank would have none. Requires: shards.
-void expect_whole_shards(const RankOptions& options, std::size_t batch);
-
-/// Returns the part of a batch that this rank trains. Requires: shards. Throws: as
-/// expect_whole_shards().
-[[nodiscard]] MicroBatches shard_batch(const RankOptions& options, std::size_t batch);
+/// Returns the part of `all` micro-batches that this rank of `communicator` trains. Throws:
+/// um::Error, one sentence for the user, when some rank would have none.
+[[nodiscard]] MicroBatches part_of_rank(MicroBatches all, const Communicator& communicator);
 
 /// Makes the program of a rank's part of a batch that of one rank among several: its gradients are
 /// exchanged, and with `divides_optimizer` it updates a slice. Does nothing for a rank alone.

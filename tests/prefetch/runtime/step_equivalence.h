@@ -61,7 +61,9 @@ inline Problem random_step_problem(const TaskGraph& graph, const Profile& profil
           .budget = random_step_budget(graph),
           .page = kPage,
           .chunk = pages(*rc::gen::inRange<std::uint64_t>(1, 5)),
-          .may_recompute = *rc::gen::arbitrary<bool>()};
+          .may_recompute = *rc::gen::arbitrary<bool>(),
+          // A search for orders takes ten times as long.
+          .may_reorder = *rc::gen::weightedElement<bool>({{3, false}, {1, true}})};
 }
 
 inline Plan verified_plan(const Problem& problem, const std::string& planner) {

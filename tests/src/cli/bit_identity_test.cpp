@@ -36,8 +36,9 @@ class OneAnswer : public ::testing::Test {
     EXPECT_EQ(planned.at("makespan_seconds"), train.at("predicted_step_seconds")) << asked;
     EXPECT_EQ(planned.at("offloaded_bytes"), train.at("planned_offload_bytes")) << asked;
     EXPECT_EQ(planned.at("prefetched_bytes"), train.at("planned_prefetch_bytes")) << asked;
-    for (const char* figure : {"budget_bytes", "min_budget_bytes", "resident_bytes", "planner",
-                               "recomputed_tasks", "algorithms", "sub_batch", "sub_steps"}) {
+    for (const char* figure :
+         {"budget_bytes", "min_budget_bytes", "resident_bytes", "planner", "recomputed_tasks",
+          "algorithms", "micro_batch_size", "micro_batches"}) {
       EXPECT_EQ(planned.at(figure), train.at(figure)) << figure << " of " << asked;
     }
   }
@@ -74,19 +75,19 @@ TEST_F(OneAnswer, IsThatOfAPlanInAFile) {
   }
 }
 
-// Times of sub-batches are a model's in both, so that the cut is the same; those of `train` are
+// Times of micro-batches are a model's in both, so that the cut is the same; those of `train` are
 // measured after it.
 TEST_F(OneAnswer, IsThatOfABatchThatIsCut) {
-  for (const char* question : {"--memory managed --budget 60% --sub-batch auto",
-                               "--memory copy --budget min --sub-batch auto",
-                               "--memory managed --budget 70% --sub-batch 24"}) {
+  for (const char* question : {"--memory managed --budget 60% --micro-batches auto",
+                               "--memory copy --budget min --micro-batches auto",
+                               "--memory managed --budget 70% --micro-batch-size 24"}) {
     const json planned = json_of({"plan", kStep, "--machine host", question, "--json -"});
     const json train =
         json_of({"train", kStep, "--device host --steps 1 --dry-run", question, "--json -"})
             .at("dry_run");
-    EXPECT_GT(planned.at("sub_steps"), 1) << question;
-    for (const char* figure :
-         {"sub_batch", "sub_steps", "budget_bytes", "min_budget_bytes", "resident_bytes"}) {
+    EXPECT_GT(planned.at("micro_batches"), 1) << question;
+    for (const char* figure : {"micro_batch_size", "micro_batches", "budget_bytes",
+                               "min_budget_bytes", "resident_bytes"}) {
       EXPECT_EQ(planned.at(figure), train.at(figure)) << figure << " of " << question;
     }
   }

@@ -182,11 +182,10 @@ class ResidentSet : public testing::Test {
 
   // SqueezeNet at 112x112: about 4 MiB of activations per image, and few operations per byte.
   [[nodiscard]] json train(int batch, std::int64_t budget, const std::string& memory) const {
-    const json summary =
-        summary_of({"train --net squeezenet --batch", std::to_string(batch),
-                    "--image-size 112 --steps 2 --conv-algorithm direct",
-                    "--sub-batch off --budget", std::to_string(budget), "--memory", memory, "--far",
-                    "file:" + folder_.path().string(), "--json -"});
+    const json summary = summary_of({"train --net squeezenet --batch", std::to_string(batch),
+                                     "--image-size 112 --steps 2 --conv-algorithm direct",
+                                     "--budget", std::to_string(budget), "--memory", memory,
+                                     "--far", "file:" + folder_.path().string(), "--json -"});
     EXPECT_LE(summary.value("near_peak_bytes", budget + 1), budget);
     return summary;
   }

@@ -207,9 +207,9 @@ TEST_F(PlanRanks, RefuseToExchangeAlone) {
 }
 
 TEST_F(PlanRanks, ExchangeOnceABatchThatIsCut) {
-  const Arguments four{kResnet, "--ranks 2 --interconnect 1GB/s --sub-batch 16 --json -"};
+  const Arguments four{kResnet, "--ranks 2 --interconnect 1GB/s --micro-batch-size 16 --json -"};
   const json cut = json_of(four);
-  EXPECT_EQ(cut.at("sub_steps"), 4);
+  EXPECT_EQ(cut.at("micro_batches"), 4);
   EXPECT_GT(cut.at("ranks").at("exchange_seconds"), 0);
   const json whole = json_of({kResnet, "--ranks 2 --interconnect 1GB/s --json -"});
   EXPECT_EQ(cut.at("ranks").at("gradient_bytes"), whole.at("ranks").at("gradient_bytes"));

@@ -1,5 +1,5 @@
 // `spillway plan --trace-in`: the step of another framework.
-// `spillway plan --sub-batch`: a batch in parts.
+// `spillway plan --micro-batch-size`: a batch in parts.
 // The output of `spillway plan` for people.
 // `spillway plan --plan` and `--trace-out`: what planners of others need.
 // Places of blocks in the copy mode, as `spillway plan` and `train` print them.
@@ -151,57 +151,58 @@ TEST_F(PlanOfAFile, LeavesNothingToPlan) {
   }
 }
 
-TEST(PlanSubBatch, IsTheWholeBatchWhereItIsOff) {
-  const json figures = planned("--sub-batch off");
-  EXPECT_EQ(figures.at("sub_batch"), 512);
-  EXPECT_EQ(figures.at("sub_steps"), 1);
+TEST(PlanMicroBatch, IsTheWholeBatchWhereThatIsNotCut) {
+  const json figures = planned("--micro-batches 1");
+  EXPECT_EQ(figures.at("micro_batch_size"), 512);
+  EXPECT_EQ(figures.at("micro_batches"), 1);
   EXPECT_EQ(figures.at("min_budget_bytes"), planned({}).at("min_budget_bytes"));
 }
 
-TEST(PlanSubBatch, OfTheSizeAskedForIsNamed) {
-  const json figures = planned("--sub-batch 128");
-  EXPECT_EQ(figures.at("sub_batch"), 128);
-  EXPECT_EQ(figures.at("sub_steps"), 4);
+TEST(PlanMicroBatch, OfTheSizeAskedForIsNamed) {
+  const json figures = planned("--micro-batch-size 128");
+  EXPECT_EQ(figures.at("micro_batch_size"), 128);
+  EXPECT_EQ(figures.at("micro_batches"), 4);
   EXPECT_EQ(figures.at("verified"), true);
 }
 
-TEST(PlanSubBatch, MakesABudgetFeasibleThatTheWholeBatchBreaks) {
+TEST(PlanMicroBatch, MakesABudgetFeasibleThatTheWholeBatchBreaks) {
   const std::string budget = too_little();
   expect_refused(kFailure, lenet_plan({"--budget", budget}), {"needs most", "smallest budget"});
-  for (const char* size : {"128", "auto"}) {
-    const json figures = planned({"--budget", budget, "--sub-batch", size});
-    EXPECT_GT(figures.at("sub_steps"), 1) << size;
-    EXPECT_LT(figures.at("sub_batch"), 512) << size;
-    EXPECT_LE(figures.at("peak_bytes"), std::stoull(budget)) << size;
-    EXPECT_EQ(figures.at("feasible"), true) << size;
+  for (const char* const cut : {"--micro-batches 4", "--micro-batches auto"}) {
+    const json figures = planned({"--budget", budget, cut});
+    EXPECT_GT(figures.at("micro_batches"), 1) << cut;
+    EXPECT_LT(figures.at("micro_batch_size"), 512) << cut;
+    EXPECT_LE(figures.at("peak_bytes"), std::stoull(budget)) << cut;
+    EXPECT_EQ(figures.at("feasible"), true) << cut;
   }
 }
 
-TEST(PlanSubBatch, ThatIsStillTooLargeSaysWhatItNeeds) {
-  expect_refused(kFailure, lenet_plan({"--budget", too_little(), "--sub-batch 512"}),
+TEST(PlanMicroBatch, ThatIsStillTooLargeSaysWhatItNeeds) {
+  expect_refused(kFailure, lenet_plan({"--budget", too_little(), "--micro-batch-size 512"}),
                  {"smallest budget"});
-  expect_refused(kFailure, lenet_plan("--budget 1MiB --sub-batch 128"),
+  expect_refused(kFailure, lenet_plan("--budget 1MiB --micro-batch-size 128"),
                  {"needs most", "smallest budget"});
 }
 
-TEST(PlanSubBatch, RefusesWhatIsNoSize) {
+TEST(PlanMicroBatch, RefusesWhatIsNoSize) {
   for (const std::string size : {"0", "-8", "x", "1.5", "AUTO", "64 "}) {
-    expect_refused(kBadUsage, lenet_plan({"--sub-batch", size}),
-                   {"--sub-batch", "is no size of sub-batches", "off, auto, or a number"});
+    expect_refused(kBadUsage, lenet_plan({"--micro-batches", size}),
+                   {"--micro-batches", "is no number of micro-batches", "auto, or a number"});
+    expect_refused(kBadUsage, lenet_plan({"--micro-batch-size", size}), {"--micro-batch-size"});
   }
 }
 
-TEST(PlanSubBatch, RefusesMoreThanTheBatch) {
-  expect_refused(kFailure, lenet_plan("--sub-batch 513"),
-                 {"--sub-batch 513", "more than the batch of 512"});
+TEST(PlanMicroBatch, RefusesMoreThanTheBatch) {
+  expect_refused(kFailure, lenet_plan("--micro-batch-size 513"),
+                 {"a micro-batch of 513", "a batch of 512"});
 }
 
 // A trace has no times at other batch sizes.
-TEST(PlanSubBatch, RefusesATrace) {
+TEST(PlanMicroBatch, RefusesATrace) {
   expect_refused(kFailure,
                  {"plan --trace-in", std::string{SPILLWAY_TRACES "/bert-base-b256-a100.json"},
-                  "--machine a100 --sub-batch 64"},
-                 {"--sub-batch needs times at other batch sizes", "--net and --machine"});
+                  "--machine a100 --micro-batch-size 64"},
+                 {"micro-batches need times at other batch sizes", "--net and --machine"});
 }
 
 std::string line_with(const std::string& output, const std::string& words) {
@@ -252,9 +253,9 @@ TEST(CopyPlaces, AreNoMatterOfUnifiedMemory) {
   EXPECT_FALSE(plan_lenet("--budget 100%").contains("placement"));
 }
 
-TEST(CopyPlaces, OfSubBatchesAreThoseOfTheLargest) {
+TEST(CopyPlaces, OfMicroBatchesAreThoseOfTheLargest) {
   const json whole = plan_lenet("--memory copy");
-  const json parts = plan_lenet("--memory copy --sub-batch 16");
+  const json parts = plan_lenet("--memory copy --micro-batch-size 16");
   EXPECT_LT(parts.at("placement").at("extent_bytes"), whole.at("placement").at("extent_bytes"));
 }
 

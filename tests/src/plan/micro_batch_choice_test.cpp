@@ -17,12 +17,12 @@
 namespace spillway {
 namespace {
 
-using prefetch::SubBatches;
+using prefetch::BatchCut;
 using um::Bytes;
 
 class MicroBatchSearchTest : public testing::Test {
  protected:
-  [[nodiscard]] SubBatches choose(const char* planner, Bytes budget, std::size_t batch = 64) const {
+  [[nodiscard]] BatchCut choose(const char* planner, Bytes budget, std::size_t batch = 64) const {
     return MicroBatchSearch{
         {.network = net,
          .size_model = size_model,
@@ -46,11 +46,11 @@ class MicroBatchSearchTest : public testing::Test {
 TEST_F(MicroBatchSearchTest, ChoosesSmallMicroBatchesForSmallBudgets) {
   const Bytes budget{260U << 20U};
   ASSERT_GT(smallest(256, 256), budget);
-  EXPECT_GE(choose("modnn", budget, 256).steps, 2U);
-  EXPECT_GE(choose("vdnn+", 2 * budget, 256).steps, 2U);
-  EXPECT_GE(choose("capacity", smallest(16)).steps, 4U);
+  EXPECT_GE(choose("modnn", budget, 256).count, 2U);
+  EXPECT_GE(choose("vdnn+", 2 * budget, 256).count, 2U);
+  EXPECT_GE(choose("capacity", smallest(16)).count, 4U);
   for (const char* name : {"modnn", "vdnn+", "capacity"}) {
-    EXPECT_EQ(choose(name, 20 * budget), (SubBatches{.size = 64, .steps = 1})) << name;
+    EXPECT_EQ(choose(name, 20 * budget), (BatchCut{.size = 64, .count = 1})) << name;
   }
 }
 
@@ -59,15 +59,15 @@ TEST_F(MicroBatchSearchTest, ChoosesSmallMicroBatchesForSmallBudgets) {
 TEST_F(MicroBatchSearchTest, LeavesABatchWholeWhereOnlyThatFits) {
   const Bytes budget = smallest(2, 2);
   ASSERT_LT(budget, smallest(1, 2));
-  EXPECT_EQ(choose("modnn", budget, 2), (SubBatches{.size = 2, .steps = 1}));
+  EXPECT_EQ(choose("modnn", budget, 2), (BatchCut{.size = 2, .count = 1}));
 }
 
 TEST_F(MicroBatchSearchTest, SaysWhatOneSampleNeeds) {
   const std::string sentence = test::refusal([&] { return choose("capacity", Bytes{1U << 20U}); });
-  EXPECT_NE(sentence.find("in sub-batches of 1, "), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("in micro-batches of 1, "), std::string::npos) << sentence;
   constexpr std::string_view kIs = "works is ";
   const Bytes named{std::stoull(sentence.substr(sentence.find(kIs) + kIs.size()))};
-  EXPECT_GT(choose("capacity", named).steps, 1U) << sentence;
+  EXPECT_GT(choose("capacity", named).count, 1U) << sentence;
 }
 
 // Of 1024 images of one pixel, no activation has more than 8 KiB. What an evaluation says of each

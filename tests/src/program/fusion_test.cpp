@@ -70,7 +70,7 @@ TEST(CountReaders, LeavesOutTheSizeOfACrop) {
   EXPECT_EQ(count_readers(net), (std::vector<std::size_t>{2, 1, 1, 1, 1, 0}));
 }
 
-using prefetch::SubBatches;
+using prefetch::BatchCut;
 
 /// A batch norm of images of 4x4, then one of 1x1.
 nets::Network network() {
@@ -82,7 +82,7 @@ nets::Network network() {
   return builder.build(builder.linear("fc", x, {.features = 5}));
 }
 
-std::string refusal(std::size_t batch, const SubBatches& cut) {
+std::string refusal(std::size_t batch, const BatchCut& cut) {
   return test::refusal(
       [&] { return expect_values_to_normalize(network(), all_of(batch, cut)), 0; });
 }
@@ -90,20 +90,20 @@ std::string refusal(std::size_t batch, const SubBatches& cut) {
 TEST(BatchNormValues, OfOneImageAreRefusedWhereTheImageIsOneNumber) {
   EXPECT_EQ(norm_of_one_value(network(), 1), "bn2");
   EXPECT_EQ(norm_of_one_value(network(), 2), std::nullopt);
-  EXPECT_EQ(refusal(1, {.size = 1, .steps = 1}),
+  EXPECT_EQ(refusal(1, {.size = 1, .count = 1}),
             "layer bn2 (batch-norm) gets one value per channel and would make zeros of it; train "
             "with a larger batch or larger images");
-  EXPECT_EQ(refusal(4, {.size = 1, .steps = 4}),
+  EXPECT_EQ(refusal(4, {.size = 1, .count = 4}),
             "layer bn2 (batch-norm) gets one value per channel and would make zeros of it; train "
-            "with a larger sub-batch or larger images");
-  EXPECT_EQ(refusal(2, {.size = 2, .steps = 1}), "accepted");
+            "with a larger micro-batch or larger images");
+  EXPECT_EQ(refusal(2, {.size = 2, .count = 1}), "accepted");
 }
 
-TEST(BatchNormValues, OfALastSubBatchOfOneImageAreWorthAWarning) {
-  EXPECT_EQ(refusal(5, {.size = 2, .steps = 3}), "accepted");
-  EXPECT_EQ(last_norm_of_one_value(network(), all_of(5, {.size = 2, .steps = 3})), "bn2");
-  EXPECT_EQ(last_norm_of_one_value(network(), all_of(6, {.size = 2, .steps = 3})), std::nullopt);
-  EXPECT_EQ(last_norm_of_one_value(network(), all_of(2, {.size = 2, .steps = 1})), std::nullopt);
+TEST(BatchNormValues, OfALastMicroBatchOfOneImageAreWorthAWarning) {
+  EXPECT_EQ(refusal(5, {.size = 2, .count = 3}), "accepted");
+  EXPECT_EQ(last_norm_of_one_value(network(), all_of(5, {.size = 2, .count = 3})), "bn2");
+  EXPECT_EQ(last_norm_of_one_value(network(), all_of(6, {.size = 2, .count = 3})), std::nullopt);
+  EXPECT_EQ(last_norm_of_one_value(network(), all_of(2, {.size = 2, .count = 1})), std::nullopt);
 }
 
 TEST(BatchNormValues, MayBeOneWhereNothingIsNormalizedByIt) {

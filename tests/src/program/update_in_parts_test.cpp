@@ -151,7 +151,7 @@ TEST(UpdateInParts, OfMicroBatchesAddsUpTheGradientsOfParts) {
   const nets::Network net = builder.build(builder.linear("fc", builder.input(), {.features = 32}));
   const Step step =
       make_program(net, MachineSizeModel{}, {.batch = 4, .largest_update = um::Bytes{48'000}},
-                   all_of(4, {.size = 2, .steps = 2}));
+                   all_of(4, {.size = 2, .count = 2}));
   for (const std::string suffix : {"[0]", "[1]", "[2]"}) {
     const Task& weights = *find_task(step, "fc.backward_weights" + suffix + "#2");
     EXPECT_EQ(block_names(step, weights.writes), std::vector<std::string>{"fc.dw" + suffix + "#2"});

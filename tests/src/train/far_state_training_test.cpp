@@ -129,7 +129,7 @@ TEST(FarStateOfARun, GoesFromStepToStep) {
 TEST(FarStateOfARun, GoesWithMicroBatches) {
   const auto weights = [](MemoryMode mode, StateRule state, const char* budget) {
     TrainerOptions options = heavy_options(mode, state, budget);
-    options.planning.sub_batch = "1";
+    options.planning.micro_batches.size = 1;
     Trainer trainer{test::small_context(), options};
     EXPECT_EQ(far_between_steps(trainer) > um::Bytes{}, state == StateRule::kFar);
     return trainer.run().weights_sha256;

@@ -223,7 +223,7 @@ TEST(FarUpdateOfARun, IsRefusedWhereItCannotBe) {
 TEST(FarUpdateOfARun, GoesWithMicroBatches) {
   const auto weights = [](MemoryMode mode, UpdateRule update) {
     TrainerOptions options = linear_options(mode, update, optimizer_named("adam"));
-    options.planning.sub_batch = "1";
+    options.planning.micro_batches.size = 1;
     Trainer trainer{test::small_context(), options};
     EXPECT_EQ(trainer.plan().far_runs.empty(), update != UpdateRule::kFar);
     return trainer.run().weights_sha256;

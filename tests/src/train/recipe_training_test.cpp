@@ -1,5 +1,5 @@
 // Trainings with moving averages, RMSprop, frozen layers, the best checkpoint and an early end.
-// Trainings on mixed images: they go on as they began, mean the same in sub-batches, and take no
+// Trainings on mixed images: they go on as they began, mean the same in micro-batches, and take no
 // memory where nothing is mixed.
 #include <gtest/gtest.h>
 
@@ -300,12 +300,12 @@ TEST_F(MixedTraining, GoesOnAsItBegan) {
 }
 
 // Without batch norm, whose statistics are of what is at once, the first loss is the same mean.
-TEST_F(MixedTraining, HasTheSameLossInSubBatches) {
-  const auto first_loss = [](const std::string& sub_batch) {
+TEST_F(MixedTraining, HasTheSameLossInMicroBatches) {
+  const auto first_loss = [](const MicroBatchChoice& choice) {
     TrainerOptions options = mixed_options(1, {.mixup = 1});
     options.network = test::linear_network();
     options.memory = {.mode = MemoryMode::kResident};
-    options.planning.sub_batch = sub_batch;
+    options.planning.micro_batches = choice;
     float loss = 0;
     Trainer trainer{test::small_context(),
                     std::move(options),
@@ -313,10 +313,10 @@ TEST_F(MixedTraining, HasTheSameLossInSubBatches) {
     trainer.run();
     return loss;
   };
-  const float whole = first_loss("off");
+  const float whole = first_loss({});
   EXPECT_GT(whole, 0.F);
-  EXPECT_NEAR(first_loss("2"), whole, 1e-6F * 10);
-  EXPECT_NEAR(first_loss("3"), whole, 1e-6F * 10);
+  EXPECT_NEAR(first_loss({.size = 2}), whole, 1e-6F * 10);
+  EXPECT_NEAR(first_loss({.size = 3}), whole, 1e-6F * 10);
 }
 
 TEST_F(MixedTraining, TakesMemoryForLabelsInTrainingAlone) {

@@ -232,7 +232,9 @@ struct TightStep {
                                                 .budget = budget,
                                                 .page = kPage,
                                                 .whole_blocks = mode == LateMode::kCopy,
-                                                .may_recompute = true});
+                                                .may_recompute = true,
+                                                // In another order nothing moves.
+                                                .may_reorder = false});
   }
   static Step make_step(const std::string& name, std::size_t batch, bool has_far_state) {
     Step made = make_training_step(

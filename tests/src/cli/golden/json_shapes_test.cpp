@@ -125,8 +125,9 @@ TEST_F(JsonShape, OfTrainingsOfOtherKinds) {
   expect_training_shape("train_copy", {digits, "--memory copy --budget min+30% --far",
                                        "file:" + folder_.path().string()});
   expect_training_shape("train_far_state", {digits, "--state far --budget min --optimizer adamw"});
-  expect_training_shape("train_sub_batches", {digits, "--sub-batch 2 --optimizer rmsprop"});
-  expect_training_shape("train_shards", {digits, "--shards 2 --schedule cosine"});
+  expect_training_shape("train_micro_batches",
+                        {digits, "--micro-batch-size 2 --optimizer rmsprop"});
+  expect_training_shape("train_cosine", {digits, "--micro-batches 2 --schedule cosine"});
   expect_training_shape("train_averages", {net("norms"), "--steps 2 --ema 0.9 --clip-norm 1"});
   expect_training_shape("train_photos", {net("norms"), "--steps 2 --augment strong --mixup 0.2",
                                          "--data", "images:" + golden("photos")});
@@ -145,7 +146,7 @@ TEST_F(JsonShape, OfPlans) {
   expect_output_shape("plan_paleo", {lenet, "--budget 100% --planner vdnn-all --model paleo"});
   expect_output_shape("plan_copy", {lenet, "--budget min+20% --memory copy"});
   expect_output_shape("plan_far_state", {lenet, "--budget min --state far"});
-  expect_output_shape("plan_sub_batch", {lenet, "--budget 100% --sub-batch 4"});
+  expect_output_shape("plan_micro_batch", {lenet, "--budget 100% --micro-batch-size 4"});
   expect_output_shape("plan_ranks", {lenet, "--budget 100% --ranks 4 --interconnect 25GB/s"});
   if (SPILLWAY_SLOW_BUILD) return;
   expect_output_shape("plan_zero", {lenet,

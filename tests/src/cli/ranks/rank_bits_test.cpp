@@ -22,7 +22,7 @@ using nlohmann::json;
 // Compares these numbers of ranks with one process without a launcher.
 void expect_same_weights(const Arguments& flags, std::initializer_list<std::size_t> numbers) {
   const Arguments training =
-      training_of_ranks({"--shards 4 --steps 3 --eval-every 0 --json -", flags});
+      training_of_ranks({"--micro-batches 4 --steps 3 --eval-every 0 --json -", flags});
   const std::string alone = weights_of(run_spillway(training));
   ASSERT_EQ(alone.size(), 64U);
   for (const std::size_t ranks : numbers) {
@@ -45,16 +45,16 @@ TEST(Ranks, HaveTheSameWeightsWithAdamW) {
 // Frames that arrive late, out of order or never.
 TEST(Ranks, HaveTheSameWeightsOnTwoNodesWithABadLink) {
   const Arguments training =
-      training_of_ranks("--shards 4 --steps 1 --eval-every 0 --budget min+20% --json -");
+      training_of_ranks("--micro-batches 4 --steps 1 --eval-every 0 --budget min+20% --json -");
   const Outcome outcome = run_nodes("late=1", {training, "--ranks auto --zero 1"});
   if (outcome.exit_code == kNoNodes) GTEST_SKIP() << "no network namespaces here, or no python3";
   EXPECT_EQ(weights_of(outcome), weights_of(run_spillway(training)));
 }
 
-TEST(Ranks, ChangeTheWeightsOnlyByTheirShards) {
+TEST(Ranks, ChangeTheWeightsOnlyByTheirMicroBatches) {
   const Arguments training = training_of_ranks("--steps 2 --eval-every 0 --json -");
-  EXPECT_NE(weights_of(run_spillway({training, "--shards 4"})),
-            weights_of(run_spillway({training, "--shards 2"})));
+  EXPECT_NE(weights_of(run_spillway({training, "--micro-batches 4"})),
+            weights_of(run_spillway({training, "--micro-batches 2"})));
 }
 
 TEST(Ranks, AreInTheSummary) {
@@ -65,7 +65,8 @@ TEST(Ranks, AreInTheSummary) {
   ASSERT_TRUE(summary.contains("ranks")) << summary;
   const json& ranks = summary.at("ranks");
   EXPECT_EQ(ranks.value("ranks", 0), 2);
-  EXPECT_EQ(ranks.value("shards", 0), 4);  // the largest power of two that divides the batch
+  EXPECT_EQ(summary.value("micro_batches", 0),
+            4);  // the largest power of two that divides the batch
   EXPECT_GT(ranks.value("buckets", 0), 1);
   EXPECT_EQ(ranks.value("reduction", ""), "tree");
   EXPECT_EQ(ranks.value("library", ""), "mpi");
@@ -162,12 +163,12 @@ class ResumedRanks : public ::testing::Test {
   }
 
   TemporaryFolder folder_;
-  Arguments begun_ = training("--shards 4 --steps 2 --ranks auto");
+  Arguments begun_ = training("--micro-batches 4 --steps 2 --ranks auto");
 };
 
 TEST_F(ResumedRanks, GoOnAsAnyNumberOfRanks) {
-  const std::string whole =
-      weights_of(run_spillway(training_of_ranks("--eval-every 0 --json - --shards 4 --steps 5")));
+  const std::string whole = weights_of(
+      run_spillway(training_of_ranks("--eval-every 0 --json - --micro-batches 4 --steps 5")));
   begin();
   EXPECT_EQ(weights_of(run_ranks(3, training("--resume --steps 3 --ranks auto"))).size(), 64U);
   EXPECT_EQ(weights_of(run_ranks(1, training("--resume --steps 4 --ranks auto"))).size(), 64U);
@@ -176,36 +177,38 @@ TEST_F(ResumedRanks, GoOnAsAnyNumberOfRanks) {
 
 // Resumes with one process without a launcher.
 TEST_F(ResumedRanks, GoOnWithoutThem) {
-  const std::string whole =
-      weights_of(run_spillway(training_of_ranks("--eval-every 0 --json - --shards 4 --steps 3")));
+  const std::string whole = weights_of(
+      run_spillway(training_of_ranks("--eval-every 0 --json - --micro-batches 4 --steps 3")));
   begin();
   EXPECT_EQ(weights_of(run_spillway(training("--resume --steps 3"))), whole);
 }
 
 // The same command works with and without a checkpoint.
 TEST_F(ResumedRanks, AreRestartedByTheSameCommand) {
-  const std::string whole =
-      weights_of(run_spillway(training_of_ranks("--eval-every 0 --json - --shards 4 --steps 4")));
-  const Arguments again = training("--resume auto --shards 4 --checkpoint-every 1 --ranks auto");
+  const std::string whole = weights_of(
+      run_spillway(training_of_ranks("--eval-every 0 --json - --micro-batches 4 --steps 4")));
+  const Arguments again =
+      training("--resume auto --micro-batches 4 --checkpoint-every 1 --ranks auto");
   EXPECT_EQ(weights_of(run_ranks(2, {again, "--steps 2"})).size(), 64U);
   EXPECT_EQ(weights_of(run_ranks(2, {again, "--steps 4"})), whole);
   EXPECT_EQ(summary_of(run_ranks(2, {again, "--steps 4"})).value("steps_run", -1), 0);
 }
 
-TEST_F(ResumedRanks, KeepTheirShards) {
+TEST_F(ResumedRanks, KeepTheirMicroBatches) {
   begin();
   const char* const sentence =
-      " is of a training with --shards 4, which cannot change; leave out --shards";
-  expect_refusal(run_ranks(2, training("--resume --steps 3 --ranks auto --shards 2")), sentence);
-  expect_refusal(run_spillway(training("--resume --steps 3 --shards 6")), sentence);
+      " is of a training with --micro-batch-size 3, which cannot change; leave out --micro-batches";
+  expect_refusal(run_ranks(2, training("--resume --steps 3 --ranks auto --micro-batches 2")),
+                 sentence);
+  expect_refusal(run_spillway(training("--resume --steps 3 --micro-batches 6")), sentence);
 }
 
-TEST_F(ResumedRanks, AreNoneWhereThereWereNoShards) {
+TEST_F(ResumedRanks, AreNoneWhereBatchesWereWhole) {
   ASSERT_EQ(weights_of(run_spillway(training("--steps 1"))).size(), 64U);
-  const char* const sentence =
-      " is of a training without shards, which cannot change; leave out --ranks and --shards";
-  expect_refusal(run_ranks(2, training("--resume --steps 3 --ranks auto")), sentence);
-  expect_refusal(run_spillway(training("--resume --steps 3 --shards 4")), sentence);
+  expect_refusal(run_ranks(2, training("--resume --steps 3 --ranks auto")),
+                 " ended: a batch leaves some of 2 ranks without work; ");
+  expect_refusal(run_spillway(training("--resume --steps 3 --micro-batches 4")),
+                 " is of a training with whole batches, which cannot change; leave out ");
 }
 
 // Returns the launcher's first process.
@@ -218,7 +221,7 @@ pid_t rank_of(const Program& launcher) {
 }
 
 TEST_F(ResumedRanks, EndTogetherAfterASignalToOne) {
-  Program launcher{training("--shards 4 --steps 1000000 --ranks auto"),
+  Program launcher{training("--micro-batches 4 --steps 1000000 --ranks auto"),
                    {},
                    Program::Errors::kPipe,
                    0,
@@ -236,7 +239,8 @@ TEST_F(ResumedRanks, EndTogetherAfterASignalToOne) {
   EXPECT_EQ(outcome.errors.find(sentence, at + 1), std::string::npos) << outcome.errors;
   const std::size_t step = std::stoul(outcome.errors.substr(at + sentence.size()));
   const std::string end = std::to_string(step + 1);
-  const Arguments whole{training_of_ranks("--eval-every 0 --json - --shards 4 --steps"), end};
+  const Arguments whole{training_of_ranks("--eval-every 0 --json - --micro-batches 4 --steps"),
+                        end};
   EXPECT_EQ(weights_of(run_ranks(2, {training("--resume --ranks auto --steps"), end})),
             weights_of(run_spillway(whole)));
 }

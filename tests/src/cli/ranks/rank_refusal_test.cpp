@@ -205,19 +205,13 @@ TEST_F(RefusedRanks, MeasureDifferentSteps) {
   expect_parts(outcome.errors, {"batch=8", "batch=12"});
 }
 
-TEST_F(RefusedRanks, HaveShardsThatFitNeitherBatchNorRanks) {
-  expect_all({{"--shards 5",
-               " ended: a batch of 12 cannot be cut into 5 equal shards; give --shards that divide "
-               "--batch\n"}});
-  expect_once(
-      run_ranks(3, short_training("--ranks auto --shards 2")), kFailure,
-      " ended: a batch in 2 shards leaves some of 3 ranks without work; give more --shards, "
-      "or start fewer ranks\n");
-  expect_refused(kFailure, short_training("--shards 5"), {"cannot be cut into 5 equal shards"});
-}
-
-TEST_F(RefusedRanks, TrainNoSubBatches) {
-  expect_all({{"--sub-batch 4", " ended: each shard of a batch is a sub-batch; leave out "}});
+TEST_F(RefusedRanks, HaveMicroBatchesThatFitNeitherBatchNorRanks) {
+  expect_all(
+      {{"--micro-batches 5", " ended: a batch of 12 cannot be cut into 5 equal micro-batches"},
+       {"--micro-batches auto", " ended: --micro-batches auto follows the budget of one "}});
+  expect_once(run_ranks(3, short_training("--ranks auto --micro-batches 2")), kFailure,
+              " ended: a batch in 2 micro-batches leaves some of 3 ranks without work; give more "
+              "--micro-batches, or start fewer ranks\n");
 }
 
 TEST_F(RefusedRanks, ReadNoPlansAndProfiles) {
@@ -227,7 +221,7 @@ TEST_F(RefusedRanks, ReadNoPlansAndProfiles) {
 }
 
 TEST_F(RefusedRanks, MixNoImages) {
-  const char* const sentence = " ended: mixup and CutMix mix images of different shards, ";
+  const char* const sentence = " ended: mixup and CutMix mix images of different micro-batches, ";
   expect_all({{"--mixup 0.2", sentence}, {"--cutmix 1", sentence}});
 }
 
@@ -250,21 +244,16 @@ TEST_F(RefusedRanks, TrainOnAGpuEach) {
               "cuda, for a GPU each\n");
   expect_once(run_ranks(2, {training, "--device cuda:999 --ranks auto"}), kFailure,
               " ended: --device cuda:999 is one GPU, and 2 ranks are on this machine; ");
-  expect_refused(kFailure, {training, "--device cuda:999 --shards 2"}, {"CUDA cannot be used: "});
+  expect_refused(kFailure, {training, "--device cuda:999 --micro-batches 2"},
+                 {"CUDA cannot be used: "});
 }
 
 TEST_F(RefusedRanks, AreNotThereForTheirFlags) {
-  expect_refused(kFailure, short_training("--bucket 1MiB"),
-                 {"--bucket says how the shards of a batch are trained; leave it out, or give "
-                  "--shards or --ranks\n"});
-  for (const char* const flag : {"--reduction tree", "--rank-timeout 30s"}) {
+  for (const char* const flag : {"--bucket 1MiB", "--reduction tree", "--rank-timeout 30s"}) {
     const Arguments words = flag;
-    for (const Arguments& training :
-         {short_training(words), short_training({"--shards 2", words})}) {
-      expect_refused(kFailure, training,
-                     {words.front() +
-                      " is about what ranks tell each other; leave it out, or give --ranks\n"});
-    }
+    expect_refused(
+        kFailure, short_training({"--micro-batches 2", words}),
+        {words.front() + " is about what ranks tell each other; leave it out, or give --ranks\n"});
   }
 }
 

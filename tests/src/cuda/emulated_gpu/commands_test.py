@@ -95,7 +95,7 @@ class Commands(unittest.TestCase):
             self.assertIn(sentence, done.stdout)
 
     def test_train_names_the_machine_by_whose_times_it_cuts_a_batch(self):
-        run = train(LENET, "--steps 1 --memory copy --budget min+30% --sub-batch auto")
+        run = train(LENET, "--steps 1 --memory copy --budget min+30% --micro-batches auto")
         self.assertEqual(run.status, 0, run.story())
         self.assertIn("emulated GPU, a test double", run.errors)
         self.assertIn("the batch is cut as for the machine 'a100'", run.errors)

@@ -26,7 +26,7 @@ BITS = {
     "clip": {"off": "", "on": "--clip-norm 0.5"},
     "ema": {"off": "", "on": "--ema 0.9"},
     "labels": {"off": "", "on": "--mixup 0.2 --label-smoothing 0.1"},
-    "sub_batch": {"off": "", "on": ""},  # half the batch of the network
+    "micro_batch_size": {"off": "", "on": ""},  # half the batch of the network
 }
 # Flags of what does not.
 MEMORY = {
@@ -93,13 +93,13 @@ def run(case, memory=None):
     own = [tables[name][case[name]] for tables in ((BITS,) if memory else (BITS, MEMORY))
            for name in tables]
     flags = words(family.flags(), own, memory, "--lr 0.01")
-    if case["sub_batch"] == "on":
-        flags += ["--sub-batch", str(family.batch // 2)]
+    if case["micro_batch_size"] == "on":
+        flags += ["--micro-batch-size", str(family.batch // 2)]
     if not memory and "--budget" not in flags:
         # Two halves keep gradients as well, and need more than the whole batch's min, to which a
         # budget refers; by capacity much more.
         needed_by_halves = "105%" if case["planner"] == "capacity" else "95%"
-        flags += ["--budget", needed_by_halves if case["sub_batch"] == "on" else "min+30%"]
+        flags += ["--budget", needed_by_halves if case["micro_batch_size"] == "on" else "min+30%"]
     card = {} if memory else CARDS["order"][case["order"]]
     if memory or case["resume"] == "off":
         return train(flags, "--steps", STEPS, card=card)

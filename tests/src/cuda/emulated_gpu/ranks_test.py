@@ -1,11 +1,11 @@
-"""Ranks on emulated GPUs, one of each rank, have the bits of one rank with as many shards."""
+"""Ranks on emulated GPUs, one of each rank, have the bits of one rank with as many micro-batches."""
 
 import os
 import unittest
 
 from emulated_runs import train, words
 
-NET = "--net lenet --batch 32 --shards 4"
+NET = "--net lenet --batch 32 --micro-batches 4"
 FLAGS = "--steps 3 --lr 0.01 --optimizer adam --clip-norm 1"
 WAYS = {  # how memory is used, how ranks share the work, and the order of work on each GPU
     "resident": ("--memory resident", "--bucket 64KiB", {"order": "late"}),

@@ -109,9 +109,9 @@ TrainerOptions training_options(Communicator& process) {
   return {.network = test::small_network(),
           .step = {.batch = 16, .convolution = ConvolutionAlgorithm::kDirect},
           .memory = {.budget = "min+50%"},
+          .planning = {.micro_batches = {.count = 4}},
           .training = {.steps = 4, .evaluate_every = 0},
           .ranks = {.communicator = process,
-                    .shards = 4,
                     .buckets = {.first = um::Bytes{64}, .others = um::Bytes{512}}}};
 }
 

@@ -151,7 +151,7 @@ constexpr std::uint64_t kSteps = 2;
 struct RankTraining {
   MemoryMode mode = MemoryMode::kResident;
   RankReduction reduction = RankReduction::kTree;
-  std::size_t shards = 4;
+  std::size_t micro_batches = 4;
   nets::Network (*network)() = network_of_blocks;
   // Groups per step; kernels are held back until the step's first group. 0: never held back.
   std::size_t kept_before = 0;
@@ -195,7 +195,8 @@ RankTrained train_rank(Opened& opened, const RankOptions& ranks, const RankTrain
   const MemoryMode mode = training.mode;
   const nets::Network net = training.network();
   const StepOptions step{.batch = kBatch, .convolution = ConvolutionAlgorithm::kDirect};
-  const MicroBatches batches = shard_batch(ranks, kBatch);
+  const MicroBatches batches = part_of_rank(
+      all_of(kBatch, prefetch::cut(kBatch, kBatch / training.micro_batches)), ranks.communicator);
   Step program = make_program(net, *context.backend, step, batches);
   share_program(program, *context.backend, ranks);
   const Bytes beside = RankStep::near_memory(batches, ranks, program);
@@ -224,7 +225,6 @@ RankOptions rank_options(Communicator& process, Communicator& device,
                          const RankTraining& training) {
   return {.communicator = process,
           .device_communicator = device,
-          .shards = training.shards,
           .buckets = {.first = Bytes{64}, .others = Bytes{16U << 10U}},
           .reduction = training.reduction};
 }
@@ -330,7 +330,7 @@ TEST(TwoGpuTraining, ExchangesEachBucketByTheTree) {
 // No GPU completes its kernels before the first bucket is exchanged, so the last kernels of
 // backward wait. Each rank has one shard, so that a step has one backward pass.
 TEST(TwoGpuTraining, ExchangesBesideTheBackwardPass) {
-  RankTraining training{.shards = 2};
+  RankTraining training{.micro_batches = 2};
   const OnGpus free = train_on_gpus(training);
   EXPECT_EQ(free.groups[0].size() % kSteps, 0U);
   training.kept_before = free.groups[0].size() / kSteps;
@@ -345,7 +345,7 @@ TEST(TwoGpuTraining, ExchangesBesideTheBackwardPass) {
 // Two of four shards on each rank wait for the other two. Only gradients wait for the GPU, since
 // there are no statistics.
 TEST(TwoGpuTraining, KeepsSumsThatWaitInTheGpu) {
-  const RankTraining many{.shards = 8, .network = network_with_large_layer};
+  const RankTraining many{.micro_batches = 8, .network = network_with_large_layer};
   const auto expected = train_on_host(1, many).front().numbers();
   for (const RankTrained& trained : train_on_gpus(many).trained) {
     EXPECT_EQ(trained.numbers(), expected);
@@ -370,9 +370,9 @@ TrainerOptions trainer_options(Communicator& process) {
           .step = {.batch = 8, .convolution = ConvolutionAlgorithm::kDirect},
           // The driver does not see kernels launched by a Trainer and cannot repeat them.
           .memory = {.mode = MemoryMode::kResident, .space = {.gpu = {.graph = false}}},
+          .planning = {.micro_batches = {.count = 4}},
           .training = {.steps = 3, .evaluate_every = 0},
           .ranks = {.communicator = process,
-                    .shards = 4,
                     .buckets = {.first = um::Bytes{64}, .others = um::Bytes{512}}}};
 }
 

@@ -71,7 +71,7 @@ TrainerOptions options_of(const Combination& c) {
     options.planning.state = c.moves_state ? StateRule::kFar : StateRule::kNear;
     options.planning.update = c.updates_far ? UpdateRule::kFar : UpdateRule::kNear;
   }
-  if (c.parts() > 1) options.ranks.shards = c.parts();
+  if (c.parts() > 1) options.planning.micro_batches.count = c.parts();
   AdamOptions adam;
   if (c.extra == kMixup) options.training.mixing.mixup = 0.4F;
   if (c.extra == "clip") adam.clip_norm = 0.1F;
@@ -99,7 +99,7 @@ std::vector<std::string> train(const Combination& c, const TrainerOptions& optio
 std::string reason_of(const Combination& c) {
   const bool leaves_state = c.planner == "vdnn-conv" || c.planner == "superneurons";
   if (c.ranks > 1 && c.extra == kPlanFile) return "plans and profiles in files are of one rank";
-  if (c.ranks > 1 && c.extra == kMixup) return "mix images of different shards";
+  if (c.ranks > 1 && c.extra == kMixup) return "mix images of different micro-batches";
   if (c.ranks > 1 && c.updates_far) return "exchange no gradients between ranks";
   if (c.updates_far && !c.moves_state) return "updates on the far side are of state that is far";
   // An average is made of parameters when they are new, so that these come near.

@@ -90,7 +90,7 @@ TEST(DividedTraining, HasTheSameBitsWhereLayersAreUpdatedInParts) {
 TEST(DividedTraining, HasTheSameBitsWithUnevenShares) {
   TrainerOptions options = wide_options();
   options.step.batch = 14;
-  options.ranks.shards = 7;
+  options.planning.micro_batches.count = 7;
   const Trained whole = train_on(1, options).front();
   expect_all(train_on(3, divided(options)), whole);
 }

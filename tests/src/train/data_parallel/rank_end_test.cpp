@@ -234,7 +234,7 @@ TEST(EndOfRanks, RefusesOtherNumbersOfThreads) {
   }
 }
 
-TEST(EndOfRanks, RefusesWhatShardsCannotDo) {
+TEST(EndOfRanks, RefusesWhatRanksCannotDo) {
   const auto refusal = [](const auto& change) {
     ThreadRanks group{2};
     return on_ranks(group,
@@ -246,10 +246,11 @@ TEST(EndOfRanks, RefusesWhatShardsCannotDo) {
                     })
         .front();
   };
-  EXPECT_NE(refusal([](auto& options) { options.ranks.shards = 3; }).find("equal shards"),
-            std::string::npos);
-  EXPECT_NE(refusal([](auto& options) { options.planning.sub_batch = "2"; }).find("--sub-batch"),
-            std::string::npos);
+  const auto cut = [&](const MicroBatchChoice& choice) {
+    return refusal([&](auto& options) { options.planning.micro_batches = choice; });
+  };
+  EXPECT_NE(cut({.count = 3}).find("equal micro-batches"), std::string::npos);
+  EXPECT_NE(cut({.is_automatic = true}).find("--micro-batches auto"), std::string::npos);
   EXPECT_NE(
       refusal([](auto& options) { options.planning.planner = "on-demand"; }).find("on-demand"),
       std::string::npos);
@@ -261,17 +262,17 @@ TEST(EndOfRanks, RefusesWhatShardsCannotDo) {
             std::string::npos);
 }
 
-TEST(EndOfRanks, RefusesMoreRanksThanShards) {
+TEST(EndOfRanks, RefusesMoreRanksThanMicroBatches) {
   ThreadRanks group{3};
   TrainerOptions options = options_of(test::small_network());
-  options.ranks.shards = 2;
+  options.planning.micro_batches.count = 2;
   const auto errors = on_ranks(group, [&](Communicator& communicator) {
     TrainerOptions own = options;
     own.ranks.communicator = communicator;
     Trainer{test::small_context(), own};
   });
   for (const std::string& error : errors) {
-    EXPECT_NE(error.find("more --shards"), std::string::npos) << error;
+    EXPECT_NE(error.find("more --micro-batches"), std::string::npos) << error;
   }
 }
 

@@ -14,7 +14,6 @@
 namespace spillway {
 namespace {
 
-using testing::kShards;
 using testing::options_of;
 using testing::train_on;
 using testing::Trained;
@@ -72,21 +71,20 @@ TEST(RankTraining, HasTheSameBitsWithCopiesAndAllResident) {
   EXPECT_EQ(expect_same_on_any(options).weights, managed.weights);
 }
 
-// Shards that no power of two divides among ranks, and more than the ranks have stacks for.
+// Micro-batches that no power of two divides among ranks, and more than the ranks have stacks for.
 TEST(RankTraining, HasTheSameBitsWithUnevenShares) {
   TrainerOptions options = options_of(test::small_network());
   options.step.batch = 14;
-  options.ranks.shards = 7;
+  options.planning.micro_batches.count = 7;
   static_cast<void>(expect_same_on_any(options));
 }
 
-TEST(RankTraining, OfOneShardIsAnOrdinaryTraining) {
+// The last rank has the smaller last one.
+TEST(RankTraining, HasTheSameBitsWithASmallerLastMicroBatch) {
   TrainerOptions options = options_of(test::small_network());
-  options.ranks.shards = 1;
-  const Trained sharded = train_on(1, options).front();
-  options.ranks = {};
-  Trainer ordinary{test::small_context(), options};
-  EXPECT_EQ(ordinary.run().weights_sha256, sharded.weights);
+  options.step.batch = 11;
+  options.planning.micro_batches = {.size = 2};
+  static_cast<void>(expect_same_on_any(options));
 }
 
 // Without batch norm the mean over the batch is all that counts; sums are only rounded otherwise.

@@ -15,7 +15,7 @@
 
 namespace spillway::testing {
 
-inline constexpr std::size_t kShards = 4;
+inline constexpr std::size_t kMicroBatches = 4;
 
 /// Numbers of ranks on which a training is repeated; one with uneven shares stands for all under a
 /// sanitizer, with which a step takes ten times as long.
@@ -27,13 +27,13 @@ inline constexpr std::array<std::size_t, 3> kSeveralRanks{2, 3, 4};
 
 /// Three steps on batches of 8.
 [[nodiscard]] inline TrainerOptions options_of(nets::Network network) {
-  return {
-      .network = std::move(network),
-      .step = {.batch = 8, .convolution = ConvolutionAlgorithm::kDirect},
-      .memory = {.budget = "min+50%"},
-      .training = {.steps = 3, .evaluate_every = 0},
-      // Small buckets, to have several.
-      .ranks = {.shards = kShards, .buckets = {.first = um::Bytes{64}, .others = um::Bytes{512}}}};
+  return {.network = std::move(network),
+          .step = {.batch = 8, .convolution = ConvolutionAlgorithm::kDirect},
+          .memory = {.budget = "min+50%"},
+          .planning = {.micro_batches = {.count = kMicroBatches}},
+          .training = {.steps = 3, .evaluate_every = 0},
+          // Small buckets, to have several.
+          .ranks = {.buckets = {.first = um::Bytes{64}, .others = um::Bytes{512}}}};
 }
 
 /// The result of a rank.

@@ -1,4 +1,4 @@
-#include "prefetch/moves/sub_batch.h"
+#include "prefetch/moves/micro_batch_size.h"
 
 #include <algorithm>
 #include <map>
@@ -19,7 +19,8 @@ Bytes largest(const std::vector<Bytes>& sizes) {
 }
 
 // Returns the next size by Eq. 3, at most `batch`.
-std::size_t next_size(std::size_t size, std::size_t batch, const SubBatchNeed& need, Bytes budget) {
+std::size_t next_size(std::size_t size, std::size_t batch, const MicroBatchNeed& need,
+                      Bytes budget) {
   const Bytes room = um::saturating_difference(budget, need.weights);
   if (need.fastest == Bytes{}) return batch;
   const double scale =
@@ -31,27 +32,27 @@ std::size_t next_size(std::size_t size, std::size_t batch, const SubBatchNeed& n
 
 }  // namespace
 
-SubBatches cut(std::size_t batch, std::size_t size) {
+BatchCut cut(std::size_t batch, std::size_t size) {
   um::expects(batch > 0 && size > 0, "batches have samples");
   size = std::clamp<std::size_t>(size, 1, batch);
   const std::size_t steps = std::max<std::size_t>(1, (batch + size - 1) / size);
-  return {.size = (batch + steps - 1) / steps, .steps = steps};
+  return {.size = (batch + steps - 1) / steps, .count = steps};
 }
 
-SubBatchNeed sub_batch_need(const TaskGraph& graph, const Profile& profile, Bytes page) {
+MicroBatchNeed micro_batch_need(const TaskGraph& graph, const Profile& profile, Bytes page) {
   const BlockSizes block_sizes{graph, page};
   return {.weights = block_sizes.pinned(),
           .fastest = largest(working_sets(graph, block_sizes, fastest_runs(graph, profile))),
           .min = largest(working_sets(graph, block_sizes, runs_in_order(graph)))};
 }
 
-std::optional<SubBatches> converge_sub_batches(std::size_t batch, Bytes budget,
-                                               const ProfileSubBatch& profile) {
+std::optional<BatchCut> converge_micro_batches(std::size_t batch, Bytes budget,
+                                               const ProfileMicroBatch& profile) {
   constexpr std::size_t kMaxSizes = 64;
   std::map<std::size_t, bool> fits;  // by size: with its fastest algorithms
   std::size_t size = batch;
   while (!fits.contains(size) && fits.size() < kMaxSizes) {
-    const SubBatchNeed need = profile(size);
+    const MicroBatchNeed need = profile(size);
     const std::size_t next = next_size(size, batch, need, budget);
     fits.emplace(size, need.weights + need.fastest <= budget);
     if (next == size) break;
@@ -60,20 +61,20 @@ std::optional<SubBatches> converge_sub_batches(std::size_t batch, Bytes budget,
   const auto largest_that_fits =
       std::find_if(fits.rbegin(), fits.rend(), [](const auto& entry) { return entry.second; });
   if (largest_that_fits != fits.rend()) return cut(batch, largest_that_fits->first);
-  const SubBatchNeed one = profile(1);
+  const MicroBatchNeed one = profile(1);
   if (one.weights + one.min > budget) return std::nullopt;
-  return SubBatches{.size = 1, .steps = batch};
+  return BatchCut{.size = 1, .count = batch};
 }
 
-std::optional<SubBatches> search_sub_batches(std::size_t batch, const TrySubBatches& attempt) {
+std::optional<BatchCut> search_micro_batches(std::size_t batch, const TryMicroBatches& attempt) {
   constexpr int kPatience = 4;
-  std::optional<SubBatches> best;
+  std::optional<BatchCut> best;
   um::Nanoseconds shortest{0};
   int in_vain = 0;
   for (std::size_t steps = 1; steps <= batch && in_vain < kPatience; ++steps) {
-    const SubBatches candidate = cut(batch, (batch + steps - 1) / steps);
-    if (candidate.steps != steps) continue;  // same size as with fewer steps
-    const SubBatchTrial trial = attempt(candidate);
+    const BatchCut candidate = cut(batch, (batch + steps - 1) / steps);
+    if (candidate.count != steps) continue;  // same size as with fewer steps
+    const MicroBatchTrial trial = attempt(candidate);
     if (best && trial.bound >= shortest) break;
     if (!trial.total) continue;
     in_vain = best && *trial.total >= shortest ? in_vain + 1 : 0;

@@ -1,6 +1,6 @@
-// Trainings whose batches are cut into sub-batches, beside the same with whole batches.
-// Adam on batches that are cut into sub-batches: it counts batches, and ends where it ends on whole
-// ones.
+// Trainings whose batches are cut into micro-batches, beside the same with whole batches.
+// Adam on batches that are cut into micro-batches: it counts batches, and ends where it ends on
+// whole ones.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ using test::BlockNumbers;
 using test::NetworkInMemory;
 
 constexpr std::size_t kBatch = 7;
-constexpr std::size_t kSubBatchClasses = 5;
+constexpr std::size_t kMicroBatchClasses = 5;
 constexpr nets::Shape kImage{.channels = 3, .height = 16, .width = 16};
 constexpr float kRate = 0.05F;
 constexpr std::uint64_t kSteps = 3;
@@ -37,7 +37,7 @@ nets::Network per_sample_network() {
   x = net.pool("pool", net.relu("relu1", x), {});
   x = net.dropout("drop", net.convolution("conv2", x, {.channels = 8}), {.probability = 0.5F});
   x = net.relu("relu2", net.linear("fc1", x, {.features = 32}));
-  return net.build(net.linear("fc2", x, {.features = kSubBatchClasses}));
+  return net.build(net.linear("fc2", x, {.features = kMicroBatchClasses}));
 }
 
 // Its tensors are much larger than its parameters.
@@ -50,14 +50,14 @@ nets::Network narrow_network() {
     x = net.relu(std::string{"relu"} + name, x);
   }
   return net.build(
-      net.linear("fc", net.global_average_pool("mean", x), {.features = kSubBatchClasses}));
+      net.linear("fc", net.global_average_pool("mean", x), {.features = kMicroBatchClasses}));
 }
 
 // Begins with a batch norm, whose running statistics are those of the images.
 nets::Network normalized_network() {
   nets::Builder net{"normalized", kImage};
   const nets::NodeId x = net.batch_norm("norm", net.input());
-  return net.build(net.linear("fc", x, {.features = kSubBatchClasses}));
+  return net.build(net.linear("fc", x, {.features = kMicroBatchClasses}));
 }
 
 Batch batch_of(std::uint64_t step) {
@@ -68,34 +68,34 @@ Batch batch_of(std::uint64_t step) {
     batch.images.push_back(pixel(engine));
   }
   for (std::size_t n = 0; n < kBatch; ++n) {
-    batch.labels.push_back(static_cast<std::int32_t>((2 * n + step) % kSubBatchClasses));
+    batch.labels.push_back(static_cast<std::int32_t>((2 * n + step) % kMicroBatchClasses));
   }
   return batch;
 }
 
-struct SubBatchTrained {
+struct MicroBatchTrained {
   std::vector<float> losses;
   std::vector<float> corrects;
   std::vector<BlockNumbers> numbers;
   std::string weights;
 };
 
-class SubBatchTraining : public testing::Test {
+class MicroBatchTraining : public testing::Test {
  protected:
   [[nodiscard]] static NetworkInMemory in_memory(const nets::Network& network,
-                                                 std::size_t sub_batch,
+                                                 std::size_t micro_batch,
                                                  MemoryMode memory = MemoryMode::kResident) {
     return {network,
             {.batch = kBatch, .convolution = ConvolutionAlgorithm::kDirect},
             memory,
-            sub_batch};
+            micro_batch};
   }
   using Draw = std::function<Batch(std::uint64_t step)>;
 
   // Three steps.
-  [[nodiscard]] static SubBatchTrained train(NetworkInMemory net, const Draw& draw = batch_of) {
+  [[nodiscard]] static MicroBatchTrained train(NetworkInMemory net, const Draw& draw = batch_of) {
     net.session().state().initialise(1);
-    SubBatchTrained trained;
+    MicroBatchTrained trained;
     for (std::uint64_t step = 0; step < kSteps; ++step) {
       const Batch batch = draw(step);
       const StepReport report =
@@ -116,7 +116,7 @@ class SubBatchTraining : public testing::Test {
 // deviations. Sums on the way are taken to be no larger than the largest number of the momentum,
 // itself a sum of three gradients.
 constexpr double kUnit = 1.0 / (1 << 24);
-const double kSubBatchRounding = 4 * std::sqrt(7.0 * 256.0) * kUnit / 2;
+const double kMicroBatchRounding = 4 * std::sqrt(7.0 * 256.0) * kUnit / 2;
 
 double largest_of(const BlockNumbers& block) {
   double largest = 0;
@@ -133,7 +133,8 @@ double largest_block_difference(const BlockNumbers& a, const BlockNumbers& b) {
 }
 
 // Weights are rounded themselves, and move by the rate times the momentum three times.
-void expect_same_up_to_rounding(const SubBatchTrained& actual, const SubBatchTrained& expected) {
+void expect_same_up_to_rounding(const MicroBatchTrained& actual,
+                                const MicroBatchTrained& expected) {
   EXPECT_EQ(actual.corrects, expected.corrects);
   for (std::size_t step = 0; step < kSteps; ++step) {
     // Some 2, of which a few additions and the weights' rounding show in the last digits.
@@ -144,7 +145,7 @@ void expect_same_up_to_rounding(const SubBatchTrained& actual, const SubBatchTra
     const BlockNumbers& weights = expected.numbers[b];
     const BlockNumbers& momentum = expected.numbers[b + 1];
     ASSERT_EQ(momentum.name, weights.name + ".momentum");
-    const double rounding = kSubBatchRounding * largest_of(momentum);
+    const double rounding = kMicroBatchRounding * largest_of(momentum);
     EXPECT_LE(largest_block_difference(actual.numbers[b + 1], momentum), rounding) << momentum.name;
     EXPECT_LE(largest_block_difference(actual.numbers[b], weights),
               3 * (static_cast<double>(kRate) * rounding + kUnit * largest_of(weights)))
@@ -152,29 +153,29 @@ void expect_same_up_to_rounding(const SubBatchTrained& actual, const SubBatchTra
   }
 }
 
-TEST_F(SubBatchTraining, EndsAsTheWholeBatchUpToRoundingWhereNoLayerMixesSamples) {
-  const SubBatchTrained whole = train(in_memory(per_sample_network(), kBatch));
+TEST_F(MicroBatchTraining, EndsAsTheWholeBatchUpToRoundingWhereNoLayerMixesSamples) {
+  const MicroBatchTrained whole = train(in_memory(per_sample_network(), kBatch));
   for (const std::size_t size : {1, 2, 3, 4}) {
     SCOPED_TRACE(size);
     expect_same_up_to_rounding(train(in_memory(per_sample_network(), size)), whole);
   }
 }
 
-TEST_F(SubBatchTraining, OfAWholeBatchIsTheOrdinaryOne) {
+TEST_F(MicroBatchTraining, OfAWholeBatchIsTheOrdinaryOne) {
   const NetworkInMemory net = in_memory(per_sample_network(), kBatch);
   EXPECT_EQ(net.workload().micro_batches().count(), 1U);
   EXPECT_EQ(net.training_step().results.size(), 1U);
 }
 
-// The mean is over the five samples that count, wherever the batch is cut; a sub-batch of one may
+// The mean is over the five samples that count, wherever the batch is cut; a micro-batch of one may
 // have none.
-TEST_F(SubBatchTraining, IgnoresSamplesWithoutALabel) {
+TEST_F(MicroBatchTraining, IgnoresSamplesWithoutALabel) {
   const Draw draw = [](std::uint64_t step) {
     Batch batch = batch_of(step);
     for (const std::size_t n : {2, 6}) batch.labels[n] = -1;
     return batch;
   };
-  const SubBatchTrained whole = train(in_memory(per_sample_network(), kBatch), draw);
+  const MicroBatchTrained whole = train(in_memory(per_sample_network(), kBatch), draw);
   for (const std::size_t size : {1, 3}) {
     SCOPED_TRACE(size);
     expect_same_up_to_rounding(train(in_memory(per_sample_network(), size), draw), whole);
@@ -182,19 +183,19 @@ TEST_F(SubBatchTraining, IgnoresSamplesWithoutALabel) {
 }
 
 // The table of tokens gets a gradient from its first layer and one from the loss.
-TEST_F(SubBatchTraining, AddsAllGradientsOfATableThatTwoLayersShare) {
+TEST_F(MicroBatchTraining, AddsAllGradientsOfATableThatTwoLayersShare) {
   const nets::Network gpt = nets::gpt("tiny", {.layers = 1, .heads = 2, .width = 8, .context = 6},
-                                      nets::tokens(6), kSubBatchClasses);
+                                      nets::tokens(6), kMicroBatchClasses);
   const Draw draw = [&](std::uint64_t step) { return test::drawn_batch(gpt, kBatch, step); };
   expect_same_up_to_rounding(train(in_memory(gpt, 3), draw), train(in_memory(gpt, kBatch), draw));
 }
 
-TEST_F(SubBatchTraining, GivesTheSameBitsWhereverItsTensorsAre) {
+TEST_F(MicroBatchTraining, GivesTheSameBitsWhereverItsTensorsAre) {
   for (const nets::Network& network : {per_sample_network(), normalized_network()}) {
     for (const std::size_t size : {1, 3}) {
-      const SubBatchTrained resident = train(in_memory(network, size));
+      const MicroBatchTrained resident = train(in_memory(network, size));
       for (const MemoryMode memory : {MemoryMode::kManaged, MemoryMode::kCopy}) {
-        const SubBatchTrained other = train(in_memory(network, size, memory));
+        const MicroBatchTrained other = train(in_memory(network, size, memory));
         EXPECT_EQ(other.losses, resident.losses) << network.name << ' ' << to_string(memory);
         EXPECT_EQ(other.weights, resident.weights) << network.name << ' ' << to_string(memory);
       }
@@ -202,7 +203,7 @@ TEST_F(SubBatchTraining, GivesTheSameBitsWhereverItsTensorsAre) {
   }
 }
 
-TEST_F(SubBatchTraining, FitsWhereTheWholeBatchDoesNot) {
+TEST_F(MicroBatchTraining, FitsWhereTheWholeBatchDoesNot) {
   const NetworkInMemory whole = in_memory(narrow_network(), kBatch, MemoryMode::kManaged);
   NetworkInMemory parts = in_memory(narrow_network(), 2, MemoryMode::kManaged);
   const auto verdict = prefetch::verify(parts.training_step().graph, parts.training_plan());
@@ -214,9 +215,9 @@ TEST_F(SubBatchTraining, FitsWhereTheWholeBatchDoesNot) {
   EXPECT_LT(report.near_peak, whole.workload().need().smallest);
 }
 
-// running = 0.9 running + 0.1 of a sub-batch, the mean of three: of 3, 3 and 1 samples. A mean of
+// running = 0.9 running + 0.1 of a micro-batch, the mean of three: of 3, 3 and 1 samples. A mean of
 // 768 numbers up to 1 rounds off by far less than 1e-6.
-TEST_F(SubBatchTraining, MovesRunningStatisticsOnceABatch) {
+TEST_F(MicroBatchTraining, MovesRunningStatisticsOnceABatch) {
   NetworkInMemory net = in_memory(normalized_network(), 3);
   net.session().state().initialise(1);
   const Batch batch = batch_of(0);
@@ -241,13 +242,13 @@ TEST_F(SubBatchTraining, MovesRunningStatisticsOnceABatch) {
   }
 }
 
-TEST_F(SubBatchTraining, NormalizesEachSubBatchByItself) {
-  const SubBatchTrained whole = train(in_memory(normalized_network(), kBatch));
-  const SubBatchTrained parts = train(in_memory(normalized_network(), 3));
+TEST_F(MicroBatchTraining, NormalizesEachMicroBatchByItself) {
+  const MicroBatchTrained whole = train(in_memory(normalized_network(), kBatch));
+  const MicroBatchTrained parts = train(in_memory(normalized_network(), 3));
   EXPECT_GT(std::abs(parts.losses[0] - whole.losses[0]), 1e-4F);
 }
 
-TEST_F(SubBatchTraining, EvaluatesAsManySamplesAtATime) {
+TEST_F(MicroBatchTraining, EvaluatesAsManySamplesAtATime) {
   EXPECT_EQ(in_memory(per_sample_network(), 3).session().evaluation_batch(), 3U);
   EXPECT_EQ(in_memory(per_sample_network(), kBatch).session().evaluation_batch(), kBatch);
 }
@@ -261,7 +262,7 @@ nets::Network plain_network() {
       net.convolution("conv", net.input(), {.channels = 16, .kernel = nets::square(3)});
   x = net.pool("pool", net.relu("relu1", x), {});
   x = net.relu("relu2", net.linear("fc1", x, {.features = 32}));
-  return net.build(net.linear("fc2", x, {.features = kSubBatchClasses}));
+  return net.build(net.linear("fc2", x, {.features = kMicroBatchClasses}));
 }
 
 struct AdamTrained {
@@ -270,16 +271,16 @@ struct AdamTrained {
   std::vector<BlockNumbers> last;
 };
 
-class SubBatchAdam : public testing::TestWithParam<bool> {
+class MicroBatchAdam : public testing::TestWithParam<bool> {
  protected:
-  [[nodiscard]] static NetworkInMemory in_memory(std::size_t sub_batch,
+  [[nodiscard]] static NetworkInMemory in_memory(std::size_t micro_batch,
                                                  MemoryMode memory = MemoryMode::kResident) {
     return {plain_network(),
             {.batch = kBatch,
              .convolution = ConvolutionAlgorithm::kDirect,
              .optimizer = AdamOptions{.decoupled = GetParam()}},
             memory,
-            sub_batch};
+            micro_batch};
   }
 
   [[nodiscard]] static AdamTrained train(NetworkInMemory net, std::uint64_t steps) {
@@ -299,10 +300,10 @@ class SubBatchAdam : public testing::TestWithParam<bool> {
 };
 
 // The t-th update is the rate times (m / (1 - 0.9^t)) / sqrt(v / (1 - 0.999^t)). With t = 1, m =
-// 0.1 g and v = 0.001 g^2, that is the rate, whatever g; had each of three sub-batches counted, t =
-// 3, 0.64 times the rate. A weight of 0.1 is rounded by 4e-9, and epsilon, 1e-8, takes 1e-4 of a
+// 0.1 g and v = 0.001 g^2, that is the rate, whatever g; had each of three micro-batches counted, t
+// = 3, 0.64 times the rate. A weight of 0.1 is rounded by 4e-9, and epsilon, 1e-8, takes 1e-4 of a
 // gradient of 1e-4 and less of others. Weights do not decay.
-TEST_P(SubBatchAdam, CountsBatches) {
+TEST_P(MicroBatchAdam, CountsBatches) {
   for (const std::size_t size : {3U, 1U}) {
     const AdamTrained trained = train(in_memory(size), 1);
     std::size_t moved = 0;
@@ -322,7 +323,7 @@ TEST_P(SubBatchAdam, CountsBatches) {
 
 // The rounding of a gradient near zero decides in which direction Adam moves its weight. Such a
 // weight hardly changes the loss.
-TEST_P(SubBatchAdam, HasTheLossesOfTheWholeBatchUpToRounding) {
+TEST_P(MicroBatchAdam, HasTheLossesOfTheWholeBatchUpToRounding) {
   const AdamTrained whole = train(in_memory(kBatch), 10);
   EXPECT_LT(whole.losses.back(), whole.losses.front() - 0.1F);
   for (const std::size_t size : {1U, 3U}) {
@@ -333,7 +334,7 @@ TEST_P(SubBatchAdam, HasTheLossesOfTheWholeBatchUpToRounding) {
   }
 }
 
-TEST_P(SubBatchAdam, GivesTheSameBitsWhereverItsTensorsAre) {
+TEST_P(MicroBatchAdam, GivesTheSameBitsWhereverItsTensorsAre) {
   const AdamTrained resident = train(in_memory(3), 3);
   for (const MemoryMode memory : {MemoryMode::kManaged, MemoryMode::kCopy}) {
     const AdamTrained other = train(in_memory(3, memory), 3);
@@ -344,7 +345,7 @@ TEST_P(SubBatchAdam, GivesTheSameBitsWhereverItsTensorsAre) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Decoupled, SubBatchAdam, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Decoupled, MicroBatchAdam, testing::Bool());
 
 }  // namespace
 }  // namespace spillway

@@ -1,4 +1,4 @@
-#include "src/cli/train/shard_flags.h"
+#include "src/cli/train/launcher_flags.h"
 
 #include <sched.h>
 
@@ -17,7 +17,7 @@
 namespace spillway::cli {
 namespace {
 
-constexpr std::size_t kMostUsualShards = 8;
+constexpr std::size_t kMostUsual = 8;  // micro-batches
 
 std::string check_started_ranks(const std::string& text) {
   if (text == "auto" || parse_rank_count(text).value_or(0) > 0) return {};
@@ -28,13 +28,6 @@ std::string check_time_limit(const std::string& text) {
   const auto time = parse_duration(text);
   if (time && *time >= std::chrono::seconds{1}) return {};
   return "'" + text + "' is no time limit: give at least a second, such as 30s";
-}
-
-// Returns the largest power of two that divides the batch and is at most kMostUsualShards.
-std::size_t usual_shards(std::size_t batch) {
-  std::size_t shards = 1;
-  while (2 * shards <= kMostUsualShards && batch % (2 * shards) == 0) shards *= 2;
-  return shards;
 }
 
 // Returns the processors that this process may use, as text.
@@ -63,32 +56,24 @@ void expect_alone() {
 
 }  // namespace
 
-void ShardFlags::add_to(CLI::App& app) {
+void LauncherFlags::add_to(CLI::App& app) {
   app.add_option("--ranks", ranks_,
                  "Train together with the other processes that mpirun or srun started, each of "
-                 "which has some shards of every batch: auto, or their number. --batch is that of "
-                 "all of them, and --budget that of each; with --device cuda each has a GPU")
+                 "which has some micro-batches of every batch: auto, or their number. --batch is "
+                 "that of all of them, and --budget that of each; with --device cuda each has a "
+                 "GPU. Results depend on --micro-batches (here by default the largest power of "
+                 "two, at most 8, that divides the batch), and not on the ranks")
       ->check(check_started_ranks)
       ->type_name("N")
       ->group(kRanksHeading);
-  const auto add = [&](const CLI::Option* option) { of_shards_.push_back(option); };
   const auto between = [&](const CLI::Option* option) { between_ranks_.push_back(option); };
-  app.add_option("--shards", shards_,
-                 "Cut each batch into so many equal shards, whose gradients are added up in one "
-                 "order: results depend on their number, and not on the ranks that share them. "
-                 "Batch norms see one shard at a time (default with --ranks: the largest power of "
-                 "two, at most 8, that divides the batch)")
-      ->check(check_whole_number_from_one)
-      ->type_name("N")
-      ->group(kRanksHeading);
-  add(bucket_.add_to(app, kRanksHeading));
-  between(
-      app.add_option("--reduction", reduction_,
-                     "tree: gradients are added up in the order of the shards, for the same bits "
-                     "with any number of ranks; fastest: as MPI or NCCL likes")
-          ->check(CLI::IsMember({"tree", "fastest"}))
-          ->capture_default_str()
-          ->group(kRanksHeading));
+  between(bucket_.add_to(app, kRanksHeading));
+  between(app.add_option("--reduction", reduction_,
+                         "tree: gradients are added up in the order of the micro-batches, for the "
+                         "same bits with any number of ranks; fastest: as MPI or NCCL likes")
+              ->check(CLI::IsMember({"tree", "fastest"}))
+              ->capture_default_str()
+              ->group(kRanksHeading));
   between(zero_.add_to(app, kRanksHeading));
   between(
       app.add_option(
@@ -100,42 +85,21 @@ void ShardFlags::add_to(CLI::App& app) {
           ->group(kRanksHeading));
 }
 
-void ShardFlags::restore(std::optional<std::size_t> kept, const std::string& folder) {
-  if (!kept) {
-    if (shards_ == 0 && ranks_.empty()) return;
-    throw um::Error{"the checkpoint in " + folder +
-                    " is of a training without shards, which cannot change; leave out --ranks and "
-                    "--shards"};
-  }
-  if (shards_ > 0 && shards_ != *kept) {
-    throw um::Error{"the checkpoint in " + folder + " is of a training with --shards " +
-                    std::to_string(*kept) + ", which cannot change; leave out --shards"};
-  }
-  shards_ = *kept;
-}
-
-void ShardFlags::expect_used() const {
+void LauncherFlags::expect_used() const {
   if (!ranks_.empty()) return;
   for (const CLI::Option* const option : between_ranks_) {
     if (option->count() == 0) continue;
     throw um::Error{option->get_name() +
                     " is about what ranks tell each other; leave it out, or give --ranks"};
   }
-  if (shards_ > 0) return;
-  for (const CLI::Option* const option : of_shards_) {
-    if (option->count() == 0) continue;
-    throw um::Error{option->get_name() +
-                    " says how the shards of a batch are trained; leave it out, or give --shards "
-                    "or --ranks"};
-  }
 }
 
-CommunicatorOptions ShardFlags::limits() const {
+CommunicatorOptions LauncherFlags::limits() const {
   return {.time_limit = std::chrono::duration_cast<std::chrono::milliseconds>(
               parse_duration(time_limit_).value())};
 }
 
-std::unique_ptr<Communicator> ShardFlags::open() {
+std::unique_ptr<Communicator> LauncherFlags::open() {
   if (ranks_.empty()) {
     if (started_with_ranks()) {
       throw um::Error{
@@ -159,26 +123,30 @@ std::unique_ptr<Communicator> ShardFlags::open() {
   return opened;
 }
 
-void ShardFlags::join(std::size_t batch) {
+void LauncherFlags::join() {
   expect_used();
   mpi_ = open();
-  if (!ranks_.empty() && shards_ == 0) shards_ = usual_shards(batch);
 }
 
-void ShardFlags::choose_share(DeviceFlags& device) const {
-  if (shards_ == 0) return;
+std::size_t LauncherFlags::usual_micro_batches(std::size_t batch) {
+  std::size_t count = 1;
+  while (2 * count <= kMostUsual && batch % (2 * count) == 0) count *= 2;
+  return count;
+}
+
+void LauncherFlags::choose_share(DeviceFlags& device) const {
+  if (!are_given()) return;
   if (device.threads == 0) device.threads = static_cast<int>(own_processors());
   device.device = device_of_rank(device.device, communicator());
 }
 
-RankOptions ShardFlags::options(const std::string& arguments, const std::string& device,
-                                bool cuts_batches) const {
-  if (shards_ == 0 && !cuts_batches) return {};
-  if (shards_ == 0) return {.join_devices = joining_of(device, self_communicator(), {})};
+RankOptions LauncherFlags::options(const std::string& arguments, const std::string& device,
+                                   bool cuts_batches) const {
+  if (!are_given() && !cuts_batches) return {};
+  if (!are_given()) return {.join_devices = joining_of(device, self_communicator(), {})};
   RankOptions options{
       .communicator = communicator(),
       .join_devices = joining_of(device, communicator(), limits()),
-      .shards = shards_,
       .buckets = bucket_.rule(),
       .chooses_buckets = bucket_.is_auto(),
       .reduction = reduction_ == "tree" ? RankReduction::kTree : RankReduction::kFastest,
@@ -188,7 +156,7 @@ RankOptions ShardFlags::options(const std::string& arguments, const std::string&
 }
 
 // Returns this rank's share of the processors that it may use.
-std::size_t ShardFlags::own_processors() const {
+std::size_t LauncherFlags::own_processors() const {
   const std::string own = usable_processors();
   const auto processors = static_cast<std::size_t>(std::ranges::count(own, '1'));
   const std::string place = communicator().node() + " " + own;

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,23 +13,22 @@
 
 namespace spillway::cli {
 
-/// Flags of a data-parallel training: the ranks that a launcher started, and the shards of a batch.
-class ShardFlags {
+/// Flags of a training by several ranks, which a launcher started.
+class LauncherFlags {
  public:
   void add_to(CLI::App& app);
 
-  /// A resumed training has its checkpoint's shards. Throws: um::Error when other shards are given,
-  /// or the checkpoint has none.
-  void restore(std::optional<std::size_t> kept, const std::string& folder);
-
   /// Joins the other ranks, if there are any. Call once, before anything that every rank would
   /// print. Throws: um::Error, one sentence for the user.
-  void join(std::size_t batch);
+  void join();
+  /// Returns the number of micro-batches of a batch for ranks where none is given.
+  [[nodiscard]] static std::size_t usual_micro_batches(std::size_t batch);
+  [[nodiscard]] bool are_given() const { return !ranks_.empty(); }
 
   [[nodiscard]] Communicator& communicator() const {
     return mpi_ != nullptr ? *mpi_ : self_communicator();
   }
-  /// Makes `device` this rank's share where batches are sharded: device_of_rank(), and unless the
+  /// Makes `device` this rank's share where --ranks is given: device_of_rank(), and unless the
   /// number of threads is given, as many as it has processors of its own. All ranks call it.
   /// Requires: join(). Throws: um::Error.
   void choose_share(DeviceFlags& device) const;
@@ -45,13 +43,11 @@ class ShardFlags {
   void expect_used() const;
   [[nodiscard]] std::size_t own_processors() const;
 
-  std::string ranks_;       // empty: not given
-  std::size_t shards_ = 0;  // 0: the batch is not sharded
+  std::string ranks_;  // empty: not given
   BucketFlag bucket_;
   std::string reduction_ = "tree";
   ZeroFlag zero_;
   std::string time_limit_ = "300s";
-  std::vector<const CLI::Option*> of_shards_;      // flags that need shards
   std::vector<const CLI::Option*> between_ranks_;  // flags that need several ranks
   std::unique_ptr<Communicator> mpi_;              // null: no launcher started other ranks
 };
