@@ -233,11 +233,14 @@ OpenedSubject open(const PlanCommandFlags& options, const Budget& budget_text,
     if (one.state == nullptr) one.choose_state(request);
     return one.need();
   };
-  PlanSubject one = options.subject.open(request.memory);
-  const Bytes available = one.available;
-  prefetch::NearNeed need = need_of(one);
-  if (options.micro_batches.is_given()) {
-    one = cut_batch(options, std::move(one), budget_text.resolve(need, available), request);
+  PlanSubject whole = options.subject.open(request.memory);
+  const Bytes available = whole.available;
+  prefetch::NearNeed need = need_of(whole);
+  const bool may_cut = options.micro_batches.is_given();
+  PlanSubject one =
+      may_cut ? cut_batch(options, std::move(whole), budget_text.resolve(need, available), request)
+              : std::move(whole);
+  if (may_cut) {
     const prefetch::NearNeed of_cut = need_of(one);
     if (ranks.are_several()) need = of_cut;
     if (!options.micro_batches.is_automatic) need.smallest = of_cut.smallest;
