@@ -42,12 +42,6 @@ void expect_shareable(const TrainerOptions& options) {
     throw um::Error{
         "plans and profiles in files are of one rank; ranks measure and plan for themselves"};
   }
-  if (options.training.mixing.is_on()) {
-    throw um::Error{
-        "mixup and CutMix mix images of different micro-batches, which are on different ranks; "
-        "leave them "
-        "out"};
-  }
   if (options.planning.planner == "on-demand") {
     throw um::Error{
         "page faults alone (--planner on-demand) go with one rank only; leave out --ranks"};

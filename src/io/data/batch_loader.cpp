@@ -40,12 +40,6 @@ BatchOrder training_order(std::size_t size, std::size_t batch, std::uint64_t see
   };
 }
 
-BatchOrder part_of(BatchOrder order, const BatchPart& part) {
-  return [order = std::move(order), first = part.first](std::uint64_t step, std::size_t place) {
-    return order(step, first + place);
-  };
-}
-
 BatchOrder evaluation_order(std::size_t size, std::size_t batch) {
   um::expects(batch >= 1, "a batch of at least one image");
   return [=](std::uint64_t step, std::size_t place) -> std::optional<std::size_t> {
@@ -63,6 +57,20 @@ constexpr std::size_t kMostUsualThreads = 16;
 
 BatchPart part_or_all(const LoaderOptions& options, std::size_t batch) {
   return options.part.value_or(BatchPart{.first = 0, .count = batch});
+}
+
+// A part's first image is mixed with the one before it, which is loaded behind the last.
+std::size_t loaded_images(const LoaderOptions& options, std::size_t batch) {
+  const std::size_t count = part_or_all(options, batch).count;
+  return count + (options.mixing.is_on() && count < batch ? 1 : 0);
+}
+
+// The image before the first of a batch is the last one.
+BatchOrder order_of_part(BatchOrder order, const BatchPart& part, std::size_t batch) {
+  const std::size_t before = part.first == 0 ? batch - 1 : part.first - 1;
+  return [order = std::move(order), part, before](std::uint64_t step, std::size_t place) {
+    return order(step, place < part.count ? part.first + place : before);
+  };
 }
 
 }  // namespace
@@ -83,8 +91,9 @@ std::size_t usual_loader_threads() {
 BatchLoader::BatchLoader(const Dataset& dataset, std::size_t batch, std::uint64_t seed,
                          std::uint64_t first_step, const LoaderOptions& options)
     : BatchLoader{dataset,
-                  part_or_all(options, batch).count,
-                  part_of(training_order(dataset.size(), batch, seed), part_or_all(options, batch)),
+                  loaded_images(options, batch),
+                  order_of_part(training_order(dataset.size(), batch, seed),
+                                part_or_all(options, batch), batch),
                   first_step,
                   steps_per_epoch(dataset.size(), batch),
                   options,
@@ -100,6 +109,7 @@ BatchLoader::BatchLoader(const Dataset& dataset, std::size_t batch, BatchOrder o
     : dataset_{dataset},
       bytes_{options.has_bytes ? dataset.as_bytes() : nullptr},
       batch_{batch},
+      part_{options.part ? options.part->count : batch},
       order_{std::move(order)},
       steps_in_epoch_{steps_in_epoch},
       mixing_{options.mixing},
@@ -109,7 +119,6 @@ BatchLoader::BatchLoader(const Dataset& dataset, std::size_t batch, BatchOrder o
               "a batch, threads, and room to load one ahead");
   um::expects(!mixing_.is_on() || (steps_in_epoch && !dataset.labels_pixels()),
               "batches to learn from, one label an image, where they are mixed");
-  um::expects(!mixing_.is_on() || !options.part, "whole batches, where images are mixed");
   um::expects(!options.has_bytes || can_load_bytes(dataset, mixing_), "images that are bytes");
   slots_.reserve(1 + options.prefetch_depth);
   for (std::size_t i = 0; i < 1 + options.prefetch_depth; ++i) {
@@ -265,6 +274,8 @@ void BatchLoader::mix(Slot& slot) const {
   constexpr std::uint64_t kMixing = 0x6D6978;  // separates these random draws
   const Random random{seed_, slot.step / *steps_in_epoch_, slot.step % *steps_in_epoch_, kMixing};
   BatchMix{mixing_, dataset_.image(), random}.apply(slot.batch.images, slot.batch.labels);
+  slot.batch.images.resize(part_ * dataset_.image().elements());
+  slot.batch.labels.resize(part_ * label_numbers());
 }
 
 }  // namespace spillway

@@ -43,9 +43,6 @@ void expect_batch(std::size_t size, std::size_t batch);
 /// number, so that training can start at any step. Throws: as expect_batch().
 [[nodiscard]] BatchOrder training_order(std::size_t size, std::size_t batch, std::uint64_t seed);
 
-/// Returns the order of one part of each batch of `order`.
-[[nodiscard]] BatchOrder part_of(BatchOrder order, const BatchPart& part);
-
 /// Returns an order with each image once, followed by endless padding.
 [[nodiscard]] BatchOrder evaluation_order(std::size_t size, std::size_t batch);
 
@@ -56,7 +53,7 @@ struct LoaderOptions {
   /// Memory for the batches; outlives the loader.
   std::pmr::memory_resource* memory = std::pmr::new_delete_resource();
   MixOptions mixing = {};  ///< mixes training batches, which then have MixedLabels
-  /// The part of each training batch to load; nothing: all of it. A part is not mixed.
+  /// The part of each training batch to load; nothing: all of it. Parts are mixed as in the batch.
   std::optional<BatchPart> part = {};
   bool has_bytes = false;  ///< batches have Batch::bytes. Requires: can_load_bytes()
 };
@@ -139,7 +136,8 @@ class BatchLoader {
 
   const Dataset& dataset_;
   const ByteImages* bytes_;  // null where batches have floats
-  std::size_t batch_;
+  std::size_t batch_;        // images that are loaded at a time
+  std::size_t part_;         // images of them that next() returns
   BatchOrder order_;
   std::optional<std::uint64_t> steps_in_epoch_;  // nothing: there is only one epoch
   MixOptions mixing_;

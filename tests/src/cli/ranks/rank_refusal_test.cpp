@@ -220,11 +220,6 @@ TEST_F(RefusedRanks, ReadNoPlansAndProfiles) {
   expect_all({{"--plan plan.json", sentence}, {"--profile profile.json", sentence}});
 }
 
-TEST_F(RefusedRanks, MixNoImages) {
-  const char* const sentence = " ended: mixup and CutMix mix images of different micro-batches, ";
-  expect_all({{"--mixup 0.2", sentence}, {"--cutmix 1", sentence}});
-}
-
 TEST_F(RefusedRanks, UpdateNothingFar) {
   expect_all({{"--update far",
                " ended: updates on the far side (--update far) exchange no gradients between "

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "src/io/data/batch_loader.h"
@@ -185,9 +187,10 @@ struct Loaded {
   friend bool operator==(const Loaded&, const Loaded&) = default;
 };
 
-std::vector<Loaded> loaded(const MixOptions& mixing, std::size_t threads, std::uint64_t first = 0) {
+std::vector<Loaded> loaded(const MixOptions& mixing, std::size_t threads, std::uint64_t first = 0,
+                           const std::optional<BatchPart>& part = {}) {
   const Filled dataset;
-  BatchLoader loader{dataset, 3, 7, first, {.threads = threads, .mixing = mixing}};
+  BatchLoader loader{dataset, 3, 7, first, {.threads = threads, .mixing = mixing, .part = part}};
   std::vector<Loaded> all;
   for (std::uint64_t step = first; step < 40; ++step) {
     const Batch& batch = loader.next();
@@ -224,6 +227,22 @@ TEST(BatchLoader, MixesWhatItWouldLoad) {
     }
   }
   EXPECT_NE(part_in(mixed[0].labels, 0), part_in(mixed[1].labels, 0));  // drawn anew in each step
+}
+
+// The first image of each batch is mixed with the last one, the second with the first.
+TEST(BatchLoader, MixesPartsAsInTheBatch) {
+  const MixOptions mixing{.mixup = 0.2F, .cutmix = 1};
+  const std::vector<Loaded> all = loaded(mixing, 2);
+  for (const BatchPart& part : {BatchPart{0, 1}, BatchPart{1, 2}, BatchPart{0, 3}}) {
+    const auto of_part = [&part](const auto& numbers) {
+      const std::size_t each = numbers.size() / 3;
+      const auto own = std::span{numbers}.subspan(each * part.first, each * part.count);
+      return std::vector(own.begin(), own.end());
+    };
+    std::vector<Loaded> wanted;
+    for (const Loaded& each : all) wanted.push_back({of_part(each.images), of_part(each.labels)});
+    EXPECT_EQ(loaded(mixing, 2, 0, part), wanted) << part.first;
+  }
 }
 
 TEST(BatchLoader, CountsTheLabelsOfAMixedBatchOnceEach) {

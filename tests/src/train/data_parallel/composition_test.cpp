@@ -99,7 +99,6 @@ std::vector<std::string> train(const Combination& c, const TrainerOptions& optio
 std::string reason_of(const Combination& c) {
   const bool leaves_state = c.planner == "vdnn-conv" || c.planner == "superneurons";
   if (c.ranks > 1 && c.extra == kPlanFile) return "plans and profiles in files are of one rank";
-  if (c.ranks > 1 && c.extra == kMixup) return "mix images of different micro-batches";
   if (c.ranks > 1 && c.updates_far) return "exchange no gradients between ranks";
   if (c.updates_far && !c.moves_state) return "updates on the far side are of state that is far";
   // An average is made of parameters when they are new, so that these come near.

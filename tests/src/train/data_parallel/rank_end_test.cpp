@@ -258,8 +258,6 @@ TEST(EndOfRanks, RefusesWhatRanksCannotDo) {
               options.planning.update = UpdateRule::kFar;
             }).find("--update far"),
             std::string::npos);
-  EXPECT_NE(refusal([](auto& options) { options.training.mixing.mixup = 0.2F; }).find("mixup"),
-            std::string::npos);
 }
 
 TEST(EndOfRanks, RefusesMoreRanksThanMicroBatches) {
