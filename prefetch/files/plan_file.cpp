@@ -26,9 +26,10 @@ std::uint64_t expect_made_for(const TaskGraph& graph, const JsonView& file) {
   throw made_for.error(
       "belongs to another step or machine (" + made_for.string() + ", here " + graph_stamp(print) +
       "): give the --net, --batch, --image-size, --classes, --aux-heads, --optimizer, --mixup, "
-      "--cutmix, --conv-algorithm, --state, --update and --threads, and the --device, --precision "
-      "and "
-      "--deterministic of a GPU, that it was made with, or make it again");
+      "--cutmix, --conv-algorithm, --state, --update and --threads, " +
+      (graph.exchanges.empty() ? "" : "the --shards, --bucket and --zero of ranks, ") +
+      "and the --device, --precision and --deterministic of a GPU, that it was made with, or make "
+      "it again");
 }
 
 namespace {
@@ -162,7 +163,7 @@ void expect_as_many_ranks(const JsonView& plan, const TaskGraph& graph) {
   if (!plan.has("exchanges") || !graph.exchanges.empty()) return;
   throw plan.at("exchanges")
       .error(
-          "are of gradients between several ranks, and training has one rank so far: make the plan "
+          "are of gradients between several ranks, and this training has one: make the plan "
           "without --ranks");
 }
 

@@ -9,6 +9,7 @@
 #include "prefetch/block_sizes.h"
 #include "prefetch/files/json.h"
 #include "prefetch/files/plan_file.h"
+#include "prefetch/gradient_exchange.h"
 #include "prefetch/plan.h"
 #include "prefetch/planner.h"
 #include "prefetch/task_graph.h"
@@ -39,6 +40,7 @@ prefetch::Plan near_plan(const prefetch::TaskGraph& graph, const prefetch::Plan&
     const auto found = algorithms.find(near[run.task].name);
     if (found != algorithms.end()) run.algorithm = found->second;
   }
+  prefetch::add_exchanges(near, made);
   return made;
 }
 

@@ -13,6 +13,7 @@
 #include "prefetch/task_graph.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
+#include "src/program/micro_batches.h"
 #include "um/bytes.h"
 #include "um/error.h"
 
@@ -24,11 +25,15 @@ using prefetch::Task;
 using prefetch::TaskGraph;
 using um::Nanoseconds;
 
-// "fc6.update[1]" of "fc6.take[1]"; else the same.
-std::string measured_name(std::string task) {
-  constexpr std::string_view kTake = ".take";
-  const std::size_t place = task.rfind(kTake);
-  return place == std::string::npos ? task : task.replace(place, kTake.size(), ".update");
+// "fc6.update[1]" of "fc6.take[1]" and "fc6.accumulate[1]#2"; else the name in the first
+// micro-batch.
+std::string measured_name(const std::string& task) {
+  std::string name{name_in_first(task)};
+  for (const std::string_view part : {".take", ".accumulate"}) {
+    const std::size_t place = name.rfind(part);
+    if (place != std::string::npos) name.replace(place, part.size(), ".update");
+  }
+  return name;
 }
 
 // The task of `of` whose times are those of a task.
@@ -85,6 +90,7 @@ Profile profile_for(const TaskGraph& graph, const TaskGraph& of, Profile profile
   for (const Task& task : graph.tasks) {
     const std::size_t place = measured.place_of(task);
     durations.push_back(scaled(profile.durations[place], of.tasks[place], task));
+    durations.back().resize(task.algorithms.size(), durations.back().front());
   }
   profile.durations = std::move(durations);
   return profile;

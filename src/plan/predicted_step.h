@@ -17,10 +17,11 @@ namespace spillway {
                                              MemoryMode memory,
                                              const prefetch::Timeline* timeline = nullptr);
 
-/// `profile`, which is of `of`, for the same tasks in a graph whose state may, or may not, be far,
-/// of which some updates run on the far side, or which is of several ranks. Where these update
-/// slices (divide_updates()), what goes over fewer bytes takes as much less time, and to take a
-/// part of the parameters as long as its update did for as many bytes.
+/// Returns `profile`, which is of `of`, for another graph of the same tasks: its state may be far,
+/// some updates may run on the far side, or it is of several ranks or micro-batches. A task that
+/// goes over fewer bytes, such as the update of a slice (divide_updates()), takes as much less
+/// time. Sums of gradients, and tasks that take parameters, take as long as the update of the same
+/// parameters would for as many bytes.
 [[nodiscard]] prefetch::Profile profile_for(const prefetch::TaskGraph& graph,
                                             const prefetch::TaskGraph& of,
                                             prefetch::Profile profile);

@@ -21,12 +21,13 @@ prefetch::Machine modelled_machine(const um::Device& device,
   return model;
 }
 
-Profile StepTimes::find(const Measurement& wanted, const Workload& near, bool is_needed) {
+Profile StepTimes::find(const Measurement& wanted,
+                        const std::function<prefetch::TaskGraph()>& profiled, bool is_needed) {
   const Workload& workload = wanted.workload;
   are_timed_ = is_needed || !options_.file.empty() || depends_on_times(workload, wanted.mode);
   if (!are_timed_) return unmeasured_profile(workload, modelled_machine(*context_.device));
   if (options_.file.empty()) return kept_or_measured(wanted);
-  const prefetch::TaskGraph& graph = near.training().graph;
+  const prefetch::TaskGraph graph = profiled();
   return profile_for(workload.training().graph, graph,
                      profile_of_file(options_.file, graph, wanted.mode));
 }

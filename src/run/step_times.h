@@ -9,6 +9,7 @@
 
 #include "prefetch/files/machine.h"
 #include "prefetch/profile.h"
+#include "prefetch/task_graph.h"
 #include "src/ops/backend.h"
 #include "src/run/kept_profiles.h"
 #include "src/run/measured_profile.h"
@@ -17,7 +18,7 @@ namespace spillway {
 
 /// The source of the times of a run's tasks.
 struct TimesOptions {
-  std::string file;  ///< a profile of the steps with near state; empty: they are measured
+  std::string file;  ///< a profile of a micro-batch's step; empty: tasks are measured
   /// A cache_folder() with times that were measured before; empty: they are measured each time.
   std::string cache;
   bool adds_to_cache = true;  ///< what is measured
@@ -48,10 +49,12 @@ class StepTimes {
         events_{std::move(events)},
         stop_{std::move(stop)} {}
 
-  /// Returns the profile of the training step of `wanted.workload`. `near` is the same workload
-  /// with its state near; a profile file is of that. Measures if a plan depends on times, or if it
-  /// `is_needed`. Throws: as measure_profile(); um::Error when the file cannot be used.
-  [[nodiscard]] prefetch::Profile find(const Measurement& wanted, const Workload& near,
+  /// Returns the profile of the training step of `wanted.workload`. `profiled` makes the graph that
+  /// a profile file is of: the step of one micro-batch, with its state near. Measures if a plan
+  /// depends on times, or if it `is_needed`. Throws: as measure_profile(); um::Error when the file
+  /// cannot be used.
+  [[nodiscard]] prefetch::Profile find(const Measurement& wanted,
+                                       const std::function<prefetch::TaskGraph()>& profiled,
                                        bool is_needed);
 
   /// Returns whether those found last are of this machine or of a file; else no plan depends on

@@ -1,9 +1,14 @@
 #include "src/train/planned_steps.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <exception>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
+#include "prefetch/files/json.h"
+#include "prefetch/files/plan_file.h"
 #include "prefetch/planners/catalogue.h"
 #include "src/plan/bucket_choice.h"
 #include "src/plan/budget.h"
@@ -31,6 +36,27 @@ PlanRequest request_of(const TrainerOptions& options, const um::Device& device) 
           .may_recompute = options.planning.may_recompute,
           .state = options.planning.state,
           .update = options.planning.update};
+}
+
+// Returns the plan of a file on all ranks. Throws um::Error on all of them if one cannot use it.
+FilePlan read_for_all(const StateChoice& choice, const PlanRequest& request,
+                      const std::string& path, Communicator& communicator) {
+  const auto programs =
+      all_gather_values(communicator, fingerprint(choice.near().training().graph));
+  if (std::ranges::count(programs, programs.front()) < std::ssize(programs)) {
+    throw um::Error{
+        "a plan in a file is of one rank's program, and those of these ranks differ; leave out "
+        "--plan, or give as --shards the number of ranks times a power of two"};
+  }
+  FilePlan read;
+  std::exception_ptr failure;
+  try {
+    read = read_file_plan(choice, request, path);
+  } catch (const um::Error&) {
+    failure = std::current_exception();
+  }
+  throw_on_all(communicator, failure);
+  return read;
 }
 
 }  // namespace
@@ -123,10 +149,10 @@ void PlannedSteps::cut_batch() {
 // plans of a training that began with such a file.
 void PlannedSteps::take_floats_for(const std::string& plan, const KeptPlans& kept) {
   if (!options_.step.has_byte_images) return;
-  const auto is_of_others = [&](const std::string& file) {
-    return !file.empty() && !is_file_of(*choice_, file);
-  };
-  const bool is_of_floats = is_of_others(plan) || is_of_others(options_.planning.times.file);
+  const std::string& times = options_.planning.times.file;
+  const bool is_of_floats =
+      (!plan.empty() && !is_file_of(*choice_, plan)) ||
+      (!times.empty() && !is_made_for(profiled_step(), prefetch::JsonFile{times}.root()));
   Communicator& communicator = options_.ranks.communicator;  // all ranks take the same images
   if (any_rank(communicator, is_of_floats)) return build_with(false);
   const auto are_of_others = [&] { return any_rank(communicator, !kept.are_of(*choice_)); };
@@ -146,7 +172,7 @@ void PlannedSteps::plan(const std::string& path, const KeptPlans& kept) {
   take_floats_for(path, kept);
   std::optional<PlanOfFile> file;
   if (!path.empty()) {
-    FilePlan read = read_file_plan(*choice_, request_, path);
+    FilePlan read = read_for_all(*choice_, request_, path, options_.ranks.communicator);
     workload_ = read.workload;
     file = std::move(read.plan);
   }
@@ -186,7 +212,8 @@ void PlannedSteps::plan_within(Bytes limit, const std::optional<PlanOfFile>& fil
   profile_ = *std::move(found);
   const auto interconnect =
       broadcast_profile(options_.ranks, context_, limit, workload_->training(), profile_);
-  if (interconnect && options_.ranks.chooses_buckets) choose_buckets(*interconnect, limit);
+  const bool may_choose = options_.ranks.chooses_buckets && !file;
+  if (interconnect && may_choose) choose_buckets(*interconnect, limit);
   if (file) {
     plans_ = use_plan(*file, *workload_, profile_, limit, request_);
     return;
@@ -319,19 +346,28 @@ Bytes PlannedSteps::find_limit(const prefetch::Plan* plan) const {
   return limit;
 }
 
+// Returns the step that a profile in a file is of: one micro-batch, trained by one process.
+prefetch::TaskGraph PlannedSteps::profiled_step() const {
+  StepOptions step = options_.step;
+  step.batch = near_->micro_batches().size;
+  step.has_byte_images = load_of(near_->training()).has_bytes;
+  return make_training_step(options_.network, *context_.backend, step).graph;
+}
+
 // Returns nothing when this rank is to stop: others may be in the middle of it.
 std::optional<prefetch::Profile> PlannedSteps::find_profile(Bytes limit) {
   // Several ranks need times of tasks to know what exchanges cost.
   const bool is_needed = options_.ranks.communicator.get().size() > 1;
   const bool may_update_far = choice_->may_update_far() || workload_ == choice_->far_updates();
   try {
-    return times_.find({.workload = *workload_,
-                        .limit = limit,
-                        .mode = request_.memory,
-                        .space = space_,
-                        .with_link = request_.memory != MemoryMode::kResident,
-                        .with_far_updates = may_update_far},
-                       *near_, is_needed);
+    return times_.find(
+        {.workload = *workload_,
+         .limit = limit,
+         .mode = request_.memory,
+         .space = space_,
+         .with_link = request_.memory != MemoryMode::kResident,
+         .with_far_updates = may_update_far},
+        [this] { return profiled_step(); }, is_needed);
   } catch (const Interrupted&) {
     return std::nullopt;
   }

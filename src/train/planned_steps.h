@@ -9,6 +9,7 @@
 #include "prefetch/interconnect.h"
 #include "prefetch/planner.h"
 #include "prefetch/profile.h"
+#include "prefetch/task_graph.h"
 #include "src/ops/backend.h"
 #include "src/plan/file_plans.h"
 #include "src/plan/plans.h"
@@ -80,6 +81,7 @@ class PlannedSteps {
   void plan_anew(um::Bytes limit, const KeptPlans& kept, const KeptPlans::Difference& difference);
   void plan_within(um::Bytes limit, const std::optional<PlanOfFile>& file, const KeptPlans& kept);
   [[nodiscard]] bool may_spill() const;
+  [[nodiscard]] prefetch::TaskGraph profiled_step() const;
   [[nodiscard]] std::optional<prefetch::Profile> find_profile(um::Bytes limit);
 
   const TrainerOptions& options_;

@@ -38,10 +38,6 @@ void expect_shareable(const TrainerOptions& options) {
         "--micro-batches auto follows the budget of one rank, and each rank has its own; give "
         "their number"};
   }
-  if (!options.planning.plan_file.empty() || !options.planning.times.file.empty()) {
-    throw um::Error{
-        "plans and profiles in files are of one rank; ranks measure and plan for themselves"};
-  }
   if (options.planning.planner == "on-demand") {
     throw um::Error{
         "page faults alone (--planner on-demand) go with one rank only; leave out --ranks"};

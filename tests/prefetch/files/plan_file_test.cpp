@@ -51,8 +51,8 @@ TEST(PlanFile, SaysThatOneOfSeveralRanksIsNotForOne) {
     FAIL() << "it was read";
   } catch (const um::Error& error) {
     EXPECT_STREQ(error.what(),
-                 "p: exchanges are of gradients between several ranks, and training has one rank "
-                 "so far: make the plan without --ranks");
+                 "p: exchanges are of gradients between several ranks, and this training has one: "
+                 "make the plan without --ranks");
   }
 }
 

@@ -214,12 +214,6 @@ TEST_F(RefusedRanks, HaveMicroBatchesThatFitNeitherBatchNorRanks) {
               "--micro-batches, or start fewer ranks\n");
 }
 
-TEST_F(RefusedRanks, ReadNoPlansAndProfiles) {
-  const char* const sentence =
-      " ended: plans and profiles in files are of one rank; ranks measure ";
-  expect_all({{"--plan plan.json", sentence}, {"--profile profile.json", sentence}});
-}
-
 TEST_F(RefusedRanks, UpdateNothingFar) {
   expect_all({{"--update far",
                " ended: updates on the far side (--update far) exchange no gradients between "

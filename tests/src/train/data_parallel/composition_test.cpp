@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -80,17 +81,25 @@ TrainerOptions options_of(const Combination& c) {
   return options;
 }
 
-// The weights of each rank.
-std::vector<std::string> train(const Combination& c, const TrainerOptions& options) {
-  if (c.ranks == 1) return {Trainer{test::small_context(), options}.run().weights_sha256};
+// Calls `use` with each rank's number and trainer.
+void on_trainers(const Combination& c, const TrainerOptions& options,
+                 const std::function<void(std::size_t, Trainer&)>& use) {
   ThreadRanks group{c.ranks};
-  std::vector<std::string> weights(c.ranks);
   const auto errors = on_ranks(group, [&](Communicator& communicator) {
     TrainerOptions own = options;
-    own.ranks.communicator = communicator;
-    weights[communicator.rank()] = Trainer{test::small_context(), own}.run().weights_sha256;
+    if (c.ranks > 1) own.ranks.communicator = communicator;
+    Trainer trainer{test::small_context(), own};
+    use(communicator.rank(), trainer);
   });
   if (!errors.front().empty()) throw um::Error{errors.front()};
+}
+
+// The weights of each rank.
+std::vector<std::string> train(const Combination& c, const TrainerOptions& options) {
+  std::vector<std::string> weights(c.ranks);
+  on_trainers(c, options, [&](std::size_t rank, Trainer& trainer) {
+    weights[rank] = trainer.run().weights_sha256;
+  });
   return weights;
 }
 
@@ -98,7 +107,6 @@ std::vector<std::string> train(const Combination& c, const TrainerOptions& optio
 // planner's authors leave state near, or several ranks cannot do it yet.
 std::string reason_of(const Combination& c) {
   const bool leaves_state = c.planner == "vdnn-conv" || c.planner == "superneurons";
-  if (c.ranks > 1 && c.extra == kPlanFile) return "plans and profiles in files are of one rank";
   if (c.ranks > 1 && c.updates_far) return "exchange no gradients between ranks";
   if (c.updates_far && !c.moves_state) return "updates on the far side are of state that is far";
   // An average is made of parameters when they are new, so that these come near.
@@ -112,9 +120,10 @@ class Compositions : public ::testing::TestWithParam<std::tuple<std::size_t, std
  protected:
   // A plan of the same training, in a file.
   std::string plan_of(const Combination& c) {
-    const Trainer trainer{test::small_context(), options_of(c)};
     const std::string path = folder_.file("plan.json");
-    std::ofstream{path} << prefetch::to_json(trainer.plan(), trainer.graph());
+    on_trainers(c, options_of(c), [&](std::size_t rank, const Trainer& trainer) {
+      if (rank == 0) std::ofstream{path} << prefetch::to_json(trainer.plan(), trainer.graph());
+    });
     return path;
   }
 
