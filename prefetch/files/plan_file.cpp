@@ -26,8 +26,8 @@ std::uint64_t expect_made_for(const TaskGraph& graph, const JsonView& file) {
   throw made_for.error(
       "belongs to another step or machine (" + made_for.string() + ", here " + graph_stamp(print) +
       "): give the --net, --batch, --image-size, --classes, --aux-heads, --optimizer, --mixup, "
-      "--cutmix, --conv-algorithm, --state, --update and --threads, " +
-      (graph.exchanges.empty() ? "" : "the --shards, --bucket and --zero of ranks, ") +
+      "--cutmix, --micro-batches, --conv-algorithm, --state, --update and --threads, " +
+      (graph.exchanges.empty() ? "" : "the --bucket and --zero of ranks, ") +
       "and the --device, --precision and --deterministic of a GPU, that it was made with, or make "
       "it again");
 }

@@ -46,7 +46,7 @@ FilePlan read_for_all(const StateChoice& choice, const PlanRequest& request,
   if (std::ranges::count(programs, programs.front()) < std::ssize(programs)) {
     throw um::Error{
         "a plan in a file is of one rank's program, and those of these ranks differ; leave out "
-        "--plan, or give as --shards the number of ranks times a power of two"};
+        "--plan, or give as --micro-batches the number of ranks times a power of two"};
   }
   FilePlan read;
   std::exception_ptr failure;

@@ -130,6 +130,30 @@ TEST_F(OneAnswer, IsThatOfPlanAndSweep) {
   }
 }
 
+// The bench keeps state near, and measures times of its own.
+TEST_F(OneAnswer, IsThatOfPlanAndBench) {
+  const json rows =
+      json_of(
+          "bench train --net lenet:64 --batches 64 --budgets min+50%,80% --strategies "
+          "capacity,joint,copy --rounds 1 --steps 2 --seconds 60 --threads 1 --device host "
+          "--json -")
+          .at("rows");
+  std::size_t compared = 0;
+  for (const json& row : rows) {
+    if (row.at("series") != "budget" || row.at("planner").is_null()) continue;
+    const std::string budget = row.at("budget");
+    const json planned = json_of(
+        {"plan", kStep, "--machine host --state near --memory", row.at("memory").get<std::string>(),
+         "--planner", row.at("planner").get<std::string>(), "--budget", budget, "--json -"});
+    EXPECT_TRUE(row.at("failed").is_null()) << budget;
+    EXPECT_EQ(planned.at("budget_bytes"), row.at("budget_bytes")) << budget;
+    EXPECT_EQ(planned.at("resident_bytes"), row.at("resident_bytes")) << budget;
+    EXPECT_LE(row.at("near_peak_bytes"), planned.at("budget_bytes")) << budget;
+    ++compared;
+  }
+  EXPECT_EQ(compared, 6U);
+}
+
 // The main rule: budgets, planners, memory modes, far memories and paging mechanisms change no bit
 // of a training's losses and weights.
 
