@@ -191,8 +191,7 @@ class EveryNetwork : public testing::TestWithParam<Case> {
 
 // A task that runs again stands behind later ones.
 bool moves_or_runs_otherwise(const prefetch::Plan& plan) {
-  return !plan.offloads.empty() ||
-         !std::ranges::is_sorted(plan.runs, {}, &prefetch::TaskRun::task);
+  return !plan.offloads.empty() || !std::ranges::is_sorted(plan.runs, {}, &prefetch::TaskRun::task);
 }
 
 TEST_P(EveryNetwork, TrainsToTheSameBitsWithinABudget) {

@@ -23,7 +23,7 @@ using nlohmann::json;
 void expect_same_weights(const Arguments& flags, std::initializer_list<std::size_t> numbers) {
   const Arguments training =
       training_of_ranks({"--micro-batches 4 --steps 3 --eval-every 0 --json -", flags});
-  const std::string alone = weights_of(run_spillway(training));
+  const std::string alone = weights_of(run_spillway({training, "--ranks 1"}));
   ASSERT_EQ(alone.size(), 64U);
   for (const std::size_t ranks : numbers) {
     EXPECT_EQ(weights_of(run_ranks(ranks, {training, "--ranks auto"})), alone) << ranks << " ranks";
