@@ -18,9 +18,14 @@ struct Uses {
 
 class PrecedenceFinder {
  public:
-  PrecedenceFinder(const TaskGraph& graph, std::vector<std::vector<TaskId>>& sources,
+  PrecedenceFinder(const TaskGraph& graph, um::Bytes page,
+                   std::vector<std::vector<TaskId>>& sources,
                    std::vector<std::vector<TaskId>>& hazards)
-      : graph_{graph}, sources_{sources}, hazards_{hazards}, uses_(graph.data.size()) {}
+      : graph_{graph},
+        block_sizes_{graph, page},
+        sources_{sources},
+        hazards_{hazards},
+        uses_(graph.data.size()) {}
 
   void find() {
     for (std::size_t t = 0; t < graph_.tasks.size(); ++t) note(TaskId(t));
@@ -35,7 +40,7 @@ class PrecedenceFinder {
 
  private:
   [[nodiscard]] std::size_t memory_of(DataId id) const {
-    return static_cast<std::size_t>(graph_[id].lies_in.value_or(id));
+    return static_cast<std::size_t>(block_sizes_.host_of(graph_, id).value_or(id));
   }
 
   void note(TaskId id) {
@@ -83,6 +88,7 @@ class PrecedenceFinder {
   }
 
   const TaskGraph& graph_;
+  BlockSizes block_sizes_;
   std::vector<std::vector<TaskId>>& sources_;
   std::vector<std::vector<TaskId>>& hazards_;
   std::vector<Uses> uses_;  // by block; of blocks in one memory, that of the one they lie in
@@ -96,9 +102,9 @@ std::size_t count_loads(const TaskGraph& graph) {
                                   graph.tasks.begin());
 }
 
-Precedence::Precedence(const TaskGraph& graph)
+Precedence::Precedence(const TaskGraph& graph, um::Bytes page)
     : sources_(graph.tasks.size()), hazards_(graph.tasks.size()) {
-  PrecedenceFinder{graph, sources_, hazards_}.find();
+  PrecedenceFinder{graph, page, sources_, hazards_}.find();
 }
 
 }  // namespace spillway::prefetch

@@ -4,7 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "prefetch/block_sizes.h"
 #include "prefetch/task_graph.h"
+#include "um/bytes.h"
 
 namespace spillway::prefetch {
 
@@ -16,13 +18,14 @@ namespace spillway::prefetch {
 /// The constraints on every order of a graph's tasks, which follow from their operands. An order
 /// that keeps them gives the bits of the graph's order.
 ///
-/// Blocks in the same memory (DataBlock::lies_in) count as one. With exchanges between ranks, what
-/// uses an exchanged block afterwards follows all that makes the blocks of this exchange and of
-/// those before it: ranks exchange in the graph's order.
+/// Blocks in the same memory (BlockSizes::host_of()) count as one. With exchanges between ranks,
+/// what uses an exchanged block afterwards follows all that makes the blocks of this exchange and
+/// of those before it: ranks exchange in the graph's order.
 class Precedence {
  public:
+  /// In the largest page most blocks share memory, and all others have fewer constraints.
   /// Complexity: O(accesses * log accesses); with exchanges O(makers * users).
-  explicit Precedence(const TaskGraph& graph);
+  explicit Precedence(const TaskGraph& graph, um::Bytes page = kLargestPage);
 
   /// Returns the tasks that wrote the operands of `task`: every run of it follows their first runs.
   /// Each once, in the graph's order.

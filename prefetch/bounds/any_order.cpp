@@ -36,7 +36,7 @@ class AnyOrderModel {
       times_.push_back(um::seconds(*std::ranges::min_element(durations)));
       all_ += times_.back();
     }
-    const Precedence precedence{graph_};
+    const Precedence precedence{graph_, problem.page};
     for (Position t = 0; t < graph_.tasks.size(); ++t) {
       for (const TaskId source : precedence.sources(TaskId{t})) {
         before_[t].push_back(static_cast<Position>(source));

@@ -33,15 +33,16 @@ struct Reference {
   Overlaps overlaps;
 };
 
-Overlaps find_overlaps(const TaskGraph& graph) {
+Overlaps find_overlaps(const TaskGraph& graph, um::Bytes page) {
+  const BlockSizes block_sizes{graph, page};
   Overlaps lie_in(graph.data.size());  // by block: those that lie in it
   for (std::size_t i = 0; i < graph.data.size(); ++i) {
-    const std::optional<DataId> host = graph.data[i].lies_in;
+    const std::optional<DataId> host = block_sizes.host_of(graph, DataId(i));
     if (host) lie_in[static_cast<std::size_t>(*host)].push_back(DataId(i));
   }
   Overlaps overlaps = lie_in;
   for (std::size_t i = 0; i < graph.data.size(); ++i) {
-    const std::optional<DataId> host = graph.data[i].lies_in;
+    const std::optional<DataId> host = block_sizes.host_of(graph, DataId(i));
     if (!host) continue;
     overlaps[i].push_back(*host);
     for (const DataId id : lie_in[static_cast<std::size_t>(*host)]) {
@@ -72,10 +73,10 @@ Version write(const Task& task, bool is_recomputation, Version next, const Overl
   return next;
 }
 
-Reference number_in_order(const TaskGraph& graph) {
+Reference number_in_order(const TaskGraph& graph, um::Bytes page) {
   Version next = kNothing + 1;
   Reference reference;
-  reference.overlaps = find_overlaps(graph);
+  reference.overlaps = find_overlaps(graph, page);
   for (const DataBlock& block : graph.data) {
     reference.initial.push_back(block.kind == DataKind::kState ? next++ : kNothing);
   }
@@ -208,10 +209,11 @@ std::optional<Violation> check_algorithms(const TaskGraph& graph, std::span<cons
 
 }  // namespace
 
-std::optional<Violation> check_dataflow(const TaskGraph& graph, std::span<const TaskRun> runs) {
+std::optional<Violation> check_dataflow(const TaskGraph& graph, std::span<const TaskRun> runs,
+                                        um::Bytes page) {
   if (auto violation = check_first_runs(graph, runs)) return violation;
   if (auto violation = check_algorithms(graph, runs)) return violation;
-  const Reference reference = number_in_order(graph);
+  const Reference reference = number_in_order(graph, page);
   RunReplayer replayer{graph, reference};
   for (const TaskRun& run : runs) {
     if (auto violation = replayer.run(run)) return violation;

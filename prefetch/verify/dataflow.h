@@ -3,9 +3,11 @@
 #include <optional>
 #include <span>
 
+#include "prefetch/block_sizes.h"
 #include "prefetch/plan.h"
 #include "prefetch/task_graph.h"
 #include "prefetch/verify/verify.h"
+#include "um/bytes.h"
 
 namespace spillway::prefetch {
 
@@ -17,8 +19,9 @@ namespace spillway::prefetch {
 /// Works by value numbering: in the graph's order every write gives its block a unique number. A
 /// run that reads the right numbers writes its task's numbers again. A recomputation that restores
 /// an outdated value is thus detected at the block's next read. A write also invalidates blocks in
-/// the same memory (DataBlock::lies_in). Arithmetic is not examined.
+/// the same memory (BlockSizes::host_of(), with pages of `page`). Arithmetic is not examined.
 [[nodiscard]] std::optional<Violation> check_dataflow(const TaskGraph& graph,
-                                                      std::span<const TaskRun> runs);
+                                                      std::span<const TaskRun> runs,
+                                                      um::Bytes page = kLargestPage);
 
 }  // namespace spillway::prefetch

@@ -279,7 +279,7 @@ std::variant<Verified, Violation> verify(const TaskGraph& graph, const Plan& pla
   if (plan.page < kSmallestPage || plan.page > kLargestPage) {
     return Violation{"the page is smaller than 4 KiB or larger than 2 MiB"};
   }
-  if (auto violation = check_dataflow(graph, plan.runs)) return *violation;
+  if (auto violation = check_dataflow(graph, plan.runs, plan.page)) return *violation;
   if (auto violation = check_progress(plan)) return *violation;
   if (auto violation = check_exchanges(graph, plan)) return *violation;
   const BlockSizes block_sizes{graph, plan.page};

@@ -189,7 +189,7 @@ class Sequences {
       }
       ran[operation.stage] = true;
     }
-    if (check_dataflow(problem_.graph, runs)) return std::nullopt;
+    if (check_dataflow(problem_.graph, runs, problem_.page)) return std::nullopt;
     return runs;
   }
 

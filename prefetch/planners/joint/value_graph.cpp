@@ -13,7 +13,8 @@ namespace {
 
 // Returns by task whether it may run again at any time when its inputs hold what its first run
 // read.
-std::vector<bool> find_rerunnable(const TaskGraph& graph, std::size_t loads) {
+std::vector<bool> find_rerunnable(const TaskGraph& graph, const BlockSizes& block_sizes,
+                                  std::size_t loads) {
   std::vector<std::uint32_t> writers(graph.data.size(), 0);
   for (const Task& task : graph.tasks) {
     for_each_written(task, [&](DataId id) { ++writers[static_cast<std::size_t>(id)]; });
@@ -23,7 +24,7 @@ std::vector<bool> find_rerunnable(const TaskGraph& graph, std::size_t loads) {
     const Task& task = graph.tasks[t];
     const auto is_own = [&](DataId id) {
       const DataBlock& block = graph[id];
-      return block.kind == DataKind::kTensor && !block.lies_in &&
+      return block.kind == DataKind::kTensor && !block_sizes.host_of(graph, id) &&
              writers[static_cast<std::size_t>(id)] == 1 && std::ranges::count(task.reads, id) == 0;
     };
     may_rerun.push_back(t >= loads && task.is_recomputable && !task.writes.empty() &&
@@ -48,7 +49,8 @@ ValueGraph::ValueGraph(const Problem& problem, const std::vector<TaskRun>& runs)
       inputs(runs.size()),
       source_of(runs.size()),
       hazard_of(runs.size()),
-      may_rerun(find_rerunnable(problem.graph, count_loads(problem.graph))),
+      may_rerun(find_rerunnable(problem.graph, BlockSizes{problem.graph, problem.page},
+                                count_loads(problem.graph))),
       loads(count_loads(problem.graph)) {
   const BlockSizes block_sizes{problem.graph, problem.page};
   pool = signed_bytes(block_sizes.pool(problem.budget));
@@ -74,7 +76,7 @@ ValueGraph::ValueGraph(const Problem& problem, const std::vector<TaskRun>& runs)
     for (const std::uint32_t consumer : values[v].consumers) inputs[consumer].push_back(v);
   }
   for (std::size_t t = 0; t < count(); ++t) first_value[t + 1] += first_value[t];
-  const Precedence precedence{problem.graph};
+  const Precedence precedence{problem.graph, problem.page};
   for (std::uint32_t t = 0; t < count(); ++t) {
     sources.push_back(numbers(precedence.sources(TaskId{t})));
     hazards.push_back(numbers(precedence.hazards(TaskId{t})));
