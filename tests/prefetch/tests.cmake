@@ -45,6 +45,7 @@ spillway_test(prefetch_placement_tests
 # Plans of random steps in random orders.
 spillway_test(prefetch_order_tests
   SOURCES prefetch/order_test.cpp prefetch/planners/joint/sequence_test.cpp
+          prefetch/planners/joint/layered_test.cpp
   LINK spillway::prefetch rapidcheck
   TIMEOUT 300 RANDOM_CASES 100)
 target_compile_definitions(prefetch_order_tests PRIVATE

@@ -576,7 +576,10 @@ std::variant<Plan, Infeasible> plan_joint(const Problem& problem,
   auto best = SmallerBudgets{problem, strategies}.best();
   if (!best) return infeasible(problem);
   if (may_pay_to_reorder(problem, best->makespan)) {
-    auto reordered = plan_reordered(problem, best->makespan, limits_for(problem).evaluations / 2);
+    const int evaluations = limits_for(problem).evaluations / 2;
+    auto layered = plan_layered(problem, best->makespan, evaluations);
+    if (layered) best = std::move(layered);
+    auto reordered = plan_reordered(problem, best->makespan, evaluations);
     if (reordered) best = std::move(reordered);
   }
   return std::move(best->plan);

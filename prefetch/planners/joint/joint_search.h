@@ -67,7 +67,7 @@ struct SearchLimits {
 /// The default planner, Spillway's own: joint_search() chooses moves, recomputations and algorithms
 /// together. If the plan of one of `strategies` is shorter, returns that. A step is thus never
 /// longer in simulation than with any asked strategy (Portfolio). Then changes the order of tasks,
-/// and recomputes any of them, if that may pay (plan_reordered()).
+/// and recomputes any of them, if that may pay (plan_layered(), plan_reordered()).
 [[nodiscard]] std::variant<Plan, Infeasible> plan_joint(
     const Problem& problem, std::span<const StartingStrategy> strategies = {});
 

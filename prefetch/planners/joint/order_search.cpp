@@ -13,6 +13,7 @@
 #include "prefetch/moves/algorithm_choice.h"
 #include "prefetch/moves/recomputation.h"
 #include "prefetch/planners/joint/joint_search.h"
+#include "prefetch/planners/joint/layered_order.h"
 #include "prefetch/planners/joint/sequence_search.h"
 #include "prefetch/planners/joint/unrolled_step.h"
 #include "prefetch/planners/joint/value_graph.h"
@@ -24,13 +25,12 @@ namespace {
 using um::Nanoseconds;
 using Runs = std::vector<TaskRun>;
 
-// In tasks: no order is searched for longer steps.
+// In tasks: no order is searched for longer steps but layer by layer.
 constexpr std::size_t kMostTasks = 5000;
 
 bool may_reorder(const Problem& problem) {
   return problem.may_reorder && problem.graph.exchanges.empty() &&
-         problem.graph.far_updates.empty() && problem.graph.tasks.size() > 1 &&
-         problem.graph.tasks.size() <= kMostTasks;
+         problem.graph.far_updates.empty() && problem.graph.tasks.size() > 1;
 }
 
 // Returns a number of changes: `most` for large steps, fewer for small ones, which need less.
@@ -150,11 +150,42 @@ bool may_pay_to_reorder(const Problem& problem, Nanoseconds makespan) {
          ValueGraph{problem, runs_in_order(problem.graph)}.has_other_orders();
 }
 
+std::optional<EvaluatedPlan> plan_layered(const Problem& problem, Nanoseconds limit,
+                                          int evaluations) {
+  constexpr int kFirst = 8;  // a search of so small a part compares orders
+  constexpr double kNear = 1.25;
+  const LayeredOrder layered{problem};
+  const std::size_t all = layered.micro_batches();
+  if (all == 1) return std::nullopt;
+  const Runs given = fastest_that_fit(problem);
+  const um::Bytes pool = BlockSizes{problem.graph, problem.page}.pool(problem.budget);
+  std::optional<EvaluatedPlan> best;
+  Runs order;
+  for (const std::size_t group : {all, (all + 1) / 2}) {
+    if (group == 1) continue;
+    for (const std::uint64_t part : {16, 4}) {
+      Runs runs = layered.order(given, group, um::Bytes{pool.count() / part});
+      if (runs == given) continue;
+      auto found = joint_from(problem, runs, best ? best->makespan : Nanoseconds::max(),
+                              evaluations / kFirst);
+      if (!found) continue;
+      best = std::move(found);
+      order = std::move(runs);
+    }
+  }
+  if (!best || um::to_double(best->makespan) > kNear * um::to_double(limit)) return std::nullopt;
+  auto longer = joint_from(problem, order, std::min(best->makespan, limit), evaluations);
+  if (longer) best = std::move(longer);
+  if (best->makespan >= limit) return std::nullopt;
+  return best;
+}
+
 std::optional<EvaluatedPlan> plan_reordered(const Problem& problem, Nanoseconds limit,
                                             int evaluations) {
   constexpr std::size_t kFirst = 8;  // a search of so small a part decides whether to go on
   constexpr double kNear = 1.02;     // after that one
   constexpr double kLast = 1.1;
+  if (problem.graph.tasks.size() > kMostTasks) return std::nullopt;
   const SequenceJudge judge{problem, limit};
   const std::size_t changes = changes_for(judge.count(), 20, 300'000);
   if (judge.promising(changes / kFirst, kNear).empty()) return std::nullopt;
@@ -171,7 +202,7 @@ std::optional<EvaluatedPlan> plan_reordered(const Problem& problem, Nanoseconds 
 
 std::optional<EvaluatedPlan> plan_reordered_without_moves(const Problem& problem,
                                                           Nanoseconds limit) {
-  if (!may_reorder(problem)) return std::nullopt;
+  if (!may_reorder(problem) || problem.graph.tasks.size() > kMostTasks) return std::nullopt;
   Runs given = runs_in_order(problem.graph);  // first algorithms take least room
   const ValueGraph graph{problem, given};
   if (graph.pool < 0) return std::nullopt;

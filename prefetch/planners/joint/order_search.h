@@ -14,6 +14,15 @@ namespace spillway::prefetch {
 /// far side keep the graph's order.
 [[nodiscard]] bool may_pay_to_reorder(const Problem& problem, um::Nanoseconds makespan);
 
+/// Plans steps of several micro-batches layer by layer (LayeredOrder): all of them or half of them
+/// at a time, through more or fewer layers. Each order begins a short joint search of its own
+/// (UnrolledStep); the best one a search with `evaluations`.
+///
+/// Returns the shortest verified plan below `limit`; nullopt if there is none, or a single
+/// micro-batch. The result does not depend on the number of threads.
+[[nodiscard]] std::optional<EvaluatedPlan> plan_layered(const Problem& problem,
+                                                        um::Nanoseconds limit, int evaluations);
+
 /// Searches for sequences of runs (search_sequence()) for the problem's budget and some larger
 /// ones, and for a fluid link of full and of less speed. Plans each exactly (OffloadPlanner), as it
 /// is and without its reruns. The best of both kinds begin joint searches of their own
