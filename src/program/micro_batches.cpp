@@ -282,7 +282,7 @@ std::size_t MicroBatches::own_samples() const {
 }
 
 MicroBatches all_of(std::size_t samples, const BatchCut& cut) {
-  const ShardTree tree{cut.count};
+  const SumTree tree{cut.count};
   return {.batch = samples, .size = cut.size, .tree = tree, .own = tree.root()};
 }
 

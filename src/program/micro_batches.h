@@ -11,20 +11,20 @@
 #include "prefetch/task_graph.h"
 #include "src/ops/backend.h"
 #include "src/program/step.h"
-#include "src/ranks/shard_tree.h"
+#include "src/ranks/sum_tree.h"
 
 namespace spillway {
 
 /// A batch cut into micro-batches. One rank trains some of them, one after the other. Gradients are
-/// added up in the order of a ShardTree over all of them: the number of ranks never shows in the
+/// added up in the order of a SumTree over all of them: the number of ranks never shows in the
 /// bits.
 struct MicroBatches {
-  std::size_t batch = 1;  ///< samples of all of them
-  std::size_t size = 1;   ///< samples of each but the last, which may have fewer
-  ShardTree tree{1};      ///< over all of them
-  ShardRange own{0, 1};   ///< of this rank; not empty
+  std::size_t batch = 1;      ///< samples of all of them
+  std::size_t size = 1;       ///< samples of each but the last, which may have fewer
+  SumTree tree{1};            ///< over all of them
+  MicroBatchRange own{0, 1};  ///< of this rank; not empty
 
-  [[nodiscard]] std::size_t count() const { return tree.shards(); }
+  [[nodiscard]] std::size_t count() const { return tree.micro_batches(); }
   /// Samples of this rank, and those of the batch that stand before them.
   [[nodiscard]] std::size_t own_samples() const;
   [[nodiscard]] std::size_t samples_before() const { return own.first * size; }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "src/ranks/shard_tree.h"
+#include "src/ranks/sum_tree.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -67,13 +67,13 @@ std::vector<std::vector<std::string>> all_gather_lists(Communicator& communicato
   return lists;
 }
 
-void all_gather_shards(Communicator& communicator, std::size_t shards, std::size_t each,
-                       std::span<std::byte> all) {
-  um::expects(all.size() == shards * each, "room for the results of all shards");
+void all_gather_micro_batches(Communicator& communicator, std::size_t micro_batches,
+                              std::size_t each, std::span<std::byte> all) {
+  um::expects(all.size() == micro_batches * each, "room for the results of all micro-batches");
   std::vector<std::span<std::byte>> pieces;
   pieces.reserve(communicator.size());
   for (std::size_t rank = 0; rank < communicator.size(); ++rank) {
-    const ShardRange range = shards_of_rank(shards, communicator.size(), rank);
+    const MicroBatchRange range = micro_batches_of_rank(micro_batches, communicator.size(), rank);
     pieces.push_back(all.subspan(range.first * each, range.count() * each));
   }
   all_gather(communicator, pieces);

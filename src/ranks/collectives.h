@@ -40,10 +40,11 @@ requires std::is_trivially_copyable_v<Value>
   return values;
 }
 
-/// Gives all ranks the results of all shards: `all` has `each` bytes for each of `shards` shards,
-/// in order. Each rank has filled in those of its own, shards_of_rank().
-void all_gather_shards(Communicator& communicator, std::size_t shards, std::size_t each,
-                       std::span<std::byte> all);
+/// Gives all ranks the results of all micro-batches: `all` has `each` bytes for each of
+/// `micro_batches` micro-batches, in order. Each rank has filled in those of its own,
+/// micro_batches_of_rank().
+void all_gather_micro_batches(Communicator& communicator, std::size_t micro_batches,
+                              std::size_t each, std::span<std::byte> all);
 
 /// Returns on every rank whether `own` is true on any rank.
 [[nodiscard]] inline bool any_rank(Communicator& communicator, bool own) {

@@ -39,12 +39,13 @@ PartialSum sum_of(const PartialSum& left, const PartialSum& right, std::size_t c
 
 }  // namespace
 
-TreeReduction::TreeReduction(Communicator& communicator, std::size_t shards)
+TreeReduction::TreeReduction(Communicator& communicator, std::size_t micro_batches)
     : communicator_{communicator},
-      tree_{shards},
-      own_shards_{shards_of_rank(shards, communicator.size(), communicator.rank())} {
+      tree_{micro_batches},
+      own_micro_batches_{
+          micro_batches_of_rank(micro_batches, communicator.size(), communicator.rank())} {
   for (std::size_t r = 0; r < communicator.size(); ++r) {
-    covers_.push_back(tree_.cover(shards_of_rank(shards, communicator.size(), r)));
+    covers_.push_back(tree_.cover(micro_batches_of_rank(micro_batches, communicator.size(), r)));
     if (r != rank()) received_nodes_ += covers_[r].size();
     rounds_ = std::max(rounds_, covers_[r].size());
   }

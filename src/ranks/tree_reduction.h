@@ -5,35 +5,35 @@
 #include <vector>
 
 #include "src/ranks/communicator.h"
-#include "src/ranks/shard_tree.h"
+#include "src/ranks/sum_tree.h"
 #include "um/bytes.h"
 
 namespace spillway {
 
-/// This rank's partial sums, n numbers each, for the nodes of the tree that cover its shards, in
-/// order.
+/// This rank's partial sums, n numbers each, for the nodes of the tree that cover its
+/// micro-batches, in order.
 using NodeSums = std::span<const std::span<const float>>;
 
-/// Sums over all shards of a global batch, in the order of ShardTree: the bits are the same for any
-/// number of ranks. Each rank computes shards_of_rank(). All ranks call the same functions in the
-/// same order with the same n.
+/// Sums over all micro-batches of a global batch, in the order of SumTree: the bits are the same
+/// for any number of ranks. Each rank computes micro_batches_of_rank(). All ranks call the same
+/// functions in the same order with the same n.
 ///
 /// Each rank owns a slice of the n numbers. It receives this slice of all partial sums, adds them
 /// (reduce-scatter), and sends the result to all ranks (all-gather). A rank sends n numbers per
-/// node of its cover, and n more: 2 n if its shards are one node.
+/// node of its cover, and n more: 2 n if its micro-batches are one node.
 ///
 /// Between devices all memory is the device's, and Communicator::finish() waits.
 ///
 /// Throws: what Communicator throws. Thread safety: one thread at a time.
 class TreeReduction {
  public:
-  /// Keeps a reference to `communicator`. Requires: `shards` is not zero.
-  TreeReduction(Communicator& communicator, std::size_t shards);
+  /// Keeps a reference to `communicator`. Requires: `micro_batches` is not zero.
+  TreeReduction(Communicator& communicator, std::size_t micro_batches);
 
-  [[nodiscard]] const ShardTree& tree() const { return tree_; }
-  /// This rank's shards, and the nodes that its partial sums belong to.
-  [[nodiscard]] const ShardRange& own_shards() const { return own_shards_; }
-  [[nodiscard]] const std::vector<ShardRange>& own_nodes() const { return covers_[rank()]; }
+  [[nodiscard]] const SumTree& tree() const { return tree_; }
+  /// This rank's micro-batches, and the nodes that its partial sums belong to.
+  [[nodiscard]] const MicroBatchRange& own_micro_batches() const { return own_micro_batches_; }
+  [[nodiscard]] const std::vector<MicroBatchRange>& own_nodes() const { return covers_[rank()]; }
 
   /// Returns slice_of_rank() for these ranks.
   [[nodiscard]] NumberSlice slice(std::size_t rank, std::size_t n) const;
@@ -76,10 +76,10 @@ class TreeReduction {
   void add_piece(NodeSums nodes, const Piece& piece, float* scratch, float* sum) const;
 
   Communicator& communicator_;
-  ShardTree tree_;
-  ShardRange own_shards_;
-  std::vector<std::vector<ShardRange>> covers_;  // by rank
-  std::size_t received_nodes_ = 0;               // of all other ranks
+  SumTree tree_;
+  MicroBatchRange own_micro_batches_;
+  std::vector<std::vector<MicroBatchRange>> covers_;  // by rank
+  std::size_t received_nodes_ = 0;                    // of all other ranks
   std::size_t rounds_ = 0;  // exchanges per piece: the largest number of nodes of a rank
 };
 

@@ -30,7 +30,7 @@ Nanoseconds slowest(Communicator& communicator, Nanoseconds own) {
   return Nanoseconds{*std::max_element(times.begin(), times.end())};
 }
 
-// An all-reduce of `size` bytes, with one shard for each rank.
+// An all-reduce of `size` bytes, in which each rank has one part.
 class AllReduce {
  public:
   AllReduce(const RankMemory& between, Bytes size)

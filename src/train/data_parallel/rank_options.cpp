@@ -14,7 +14,7 @@ MicroBatches part_of_rank(MicroBatches all, const Communicator& communicator) {
     throw um::Error{"a batch" + cut + " leaves some of " + std::to_string(communicator.size()) +
                     " ranks without work; give more --micro-batches, or start fewer ranks"};
   }
-  all.own = shards_of_rank(all.count(), communicator.size(), communicator.rank());
+  all.own = micro_batches_of_rank(all.count(), communicator.size(), communicator.rank());
   return all;
 }
 

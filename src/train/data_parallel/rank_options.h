@@ -16,7 +16,7 @@ namespace spillway {
 
 /// How ranks add up the gradients of their micro-batches.
 enum class RankReduction {
-  kTree,    ///< in one order (ShardTree): the same bits for any number of ranks
+  kTree,    ///< in one order (SumTree): the same bits for any number of ranks
   kFastest  ///< as the library of the ranks likes; bits depend on how many they are
 };
 

@@ -75,8 +75,8 @@ void BatchStatistics::begin_batch() {
 void BatchStatistics::end_batch() {
   if (stride_ == 0) return;
   const std::size_t count = batches_.count();
-  all_gather_shards(communicator_, count, stride_ * sizeof(float),
-                    std::as_writable_bytes(std::span{left_by(0).data(), count * stride_}));
+  all_gather_micro_batches(communicator_, count, stride_ * sizeof(float),
+                           std::as_writable_bytes(std::span{left_by(0).data(), count * stride_}));
   std::span<float> sum = left_by(0);
   for (std::size_t i = 1; i < count; ++i) communicator_.kernels().add(sum, left_by(i));
   communicator_.kernels().divide(sum, static_cast<float>(count));
@@ -119,8 +119,8 @@ StepLoss RankStep::end_batch(std::span<const StepLoss> own) {
   statistics_.end_batch();
   std::vector<StepLoss> all(batches_.count());
   std::ranges::copy(own, all.begin() + static_cast<std::ptrdiff_t>(batches_.own.first));
-  all_gather_shards(communicator_, all.size(), sizeof(StepLoss),
-                    std::as_writable_bytes(std::span{all}));
+  all_gather_micro_batches(communicator_, all.size(), sizeof(StepLoss),
+                           std::as_writable_bytes(std::span{all}));
   StepLoss sum;
   for (const StepLoss& each : all) {
     sum.loss += each.loss;

@@ -46,9 +46,9 @@ class MicroBatchesTest : public testing::Test {
                         all_of(batch, prefetch::cut(batch, size)));
   }
   // The program of `own` micro-batches of two samples each.
-  [[nodiscard]] Step part(std::size_t count, ShardRange own) const {
+  [[nodiscard]] Step part(std::size_t count, MicroBatchRange own) const {
     return make_program(net, size_model, {.batch = 2 * count},
-                        {.batch = 2 * count, .size = 2, .tree = ShardTree{count}, .own = own});
+                        {.batch = 2 * count, .size = 2, .tree = SumTree{count}, .own = own});
   }
   [[nodiscard]] static std::vector<std::string> sums_of(const Step& step, const char* stem) {
     std::vector<std::string> sums;

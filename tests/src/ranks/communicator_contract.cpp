@@ -12,7 +12,7 @@
 #include "src/ranks/collectives.h"
 #include "src/ranks/tree_reduction.h"
 #include "tests/refusal.h"
-#include "tests/src/ranks/shard_numbers.h"
+#include "tests/src/ranks/micro_batch_numbers.h"
 #include "um/error.h"
 
 namespace spillway::testing {
@@ -153,14 +153,15 @@ void disagrees(Communicator& communicator) {
   }
 }
 
-// Compares with the sums of shards on a single rank, one after the other, with a stack.
-void reduces(Communicator& communicator, std::size_t shards, std::size_t n) {
-  const std::vector<float> expected = tree_sum(shards, n);
-  const TreeReduction reduction{communicator, shards};
+// Compares with the sums of micro-batches on a single rank, one after the other, with a stack.
+void reduces(Communicator& communicator, std::size_t micro_batches, std::size_t n) {
+  const std::vector<float> expected = tree_sum(micro_batches, n);
+  const TreeReduction reduction{communicator, micro_batches};
   std::vector<std::byte> scratch(reduction.scratch_size(n).count());
-  std::vector<std::vector<float>> sums = range_sums(reduction.tree(), reduction.own_shards(), n);
+  std::vector<std::vector<float>> sums =
+      range_sums(reduction.tree(), reduction.own_micro_batches(), n);
   std::vector<std::span<const float>> nodes(sums.begin(), sums.end());
-  const std::string size = std::to_string(shards) + " shards of " + std::to_string(n);
+  const std::string size = std::to_string(micro_batches) + " micro-batches of " + std::to_string(n);
 
   std::vector<float> apart(n);
   reduction.all_reduce(nodes, apart, scratch);
@@ -176,7 +177,8 @@ void reduces(Communicator& communicator, std::size_t shards, std::size_t n) {
   std::vector<float> fast(n);
   reduction.fast_all_reduce(nodes, fast);
   for (std::size_t i = 0; i < n; ++i) {  // numbers are in [-1, 1]
-    require(std::abs(fast[i] - expected[i]) <= 1e-6F * static_cast<float>(shards * shards),
+    require(std::abs(fast[i] - expected[i]) <=
+                1e-6F * static_cast<float>(micro_batches * micro_batches),
             "another fast sum", i);
   }
   std::vector<float>& in_place = sums.empty() ? apart : sums[0];
@@ -185,8 +187,8 @@ void reduces(Communicator& communicator, std::size_t shards, std::size_t n) {
 }
 
 void reduces_by_the_tree(Communicator& communicator) {
-  for (const std::size_t shards : {1, 2, 3, 4, 7, 8, 13, 16}) {
-    for (const std::size_t n : {0, 1, 17, 1000}) reduces(communicator, shards, n);
+  for (const std::size_t micro_batches : {1, 2, 3, 4, 7, 8, 13, 16}) {
+    for (const std::size_t n : {0, 1, 17, 1000}) reduces(communicator, micro_batches, n);
   }
 }
 

@@ -1,6 +1,6 @@
 # What ranks say to each other, as threads of one process.
 add_library(communicator_contract STATIC
-  src/ranks/communicator_contract.cpp src/ranks/shard_numbers.cpp)
+  src/ranks/communicator_contract.cpp src/ranks/micro_batch_numbers.cpp)
 target_include_directories(communicator_contract PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(communicator_contract PUBLIC spillway::src PRIVATE spillway_flags)
 spillway_test(ranks_tests

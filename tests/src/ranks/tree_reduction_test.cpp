@@ -8,9 +8,9 @@
 #include <cstddef>
 #include <vector>
 
-#include "src/ranks/shard_tree.h"
+#include "src/ranks/sum_tree.h"
+#include "tests/src/ranks/micro_batch_numbers.h"
 #include "tests/src/ranks/on_ranks.h"
-#include "tests/src/ranks/shard_numbers.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -18,13 +18,13 @@ namespace {
 
 using namespace testing;
 
-// Returns the sum of all shards on `ranks` ranks, the same on each of them.
-std::vector<float> reduced(std::size_t ranks, std::size_t shards, std::size_t n) {
+// Returns the sum of all micro-batches on `ranks` ranks, the same on each of them.
+std::vector<float> reduced(std::size_t ranks, std::size_t micro_batches, std::size_t n) {
   ThreadRanks group{ranks};
   std::vector<std::vector<float>> sums(ranks, std::vector<float>(n));
   const auto errors = on_ranks(group, [&](Communicator& communicator) {
-    const TreeReduction reduction{communicator, shards};
-    const auto own = range_sums(reduction.tree(), reduction.own_shards(), n);
+    const TreeReduction reduction{communicator, micro_batches};
+    const auto own = range_sums(reduction.tree(), reduction.own_micro_batches(), n);
     const std::vector<std::span<const float>> nodes(own.begin(), own.end());
     std::vector<std::byte> scratch(reduction.scratch_size(n).count());
     reduction.all_reduce(nodes, sums[communicator.rank()], scratch);
@@ -35,17 +35,17 @@ std::vector<float> reduced(std::size_t ranks, std::size_t shards, std::size_t n)
 }
 
 RC_GTEST_PROP(TreeReduction, GivesTheSameBitsForAnyNumberOfRanks, ()) {
-  const auto shards = *rc::gen::inRange<std::size_t>(1, 40);
+  const auto micro_batches = *rc::gen::inRange<std::size_t>(1, 40);
   const auto ranks = *rc::gen::inRange<std::size_t>(1, 9);
   const auto n = *rc::gen::inRange<std::size_t>(0, 300);
-  RC_ASSERT(same_bits(reduced(ranks, shards, n), tree_sum(shards, n)));
+  RC_ASSERT(same_bits(reduced(ranks, micro_batches, n), tree_sum(micro_batches, n)));
 }
 
 // Otherwise the property above would hold for any order.
 TEST(TreeReduction, AddsNumbersWhoseSumDependsOnTheOrder) {
-  std::vector<float> in_a_row = shard_numbers(0, 100);
-  for (std::size_t shard = 1; shard < 7; ++shard) {
-    const std::vector<float> next = shard_numbers(shard, 100);
+  std::vector<float> in_a_row = micro_batch_numbers(0, 100);
+  for (std::size_t micro_batch = 1; micro_batch < 7; ++micro_batch) {
+    const std::vector<float> next = micro_batch_numbers(micro_batch, 100);
     for (std::size_t i = 0; i < 100; ++i) in_a_row[i] += next[i];
   }
   EXPECT_FALSE(same_bits(in_a_row, tree_sum(7, 100)));
@@ -98,21 +98,21 @@ TEST(TreeReduction, RefusesPartialSumsOfOtherNodes) {
   EXPECT_THROW(reduction.all_reduce(short_one, sum, {}), um::ContractError);
 }
 
-using Ranges = std::vector<ShardRange>;
+using Ranges = std::vector<MicroBatchRange>;
 
-// The stack while a range is pushed shard by shard or node by node. Fails the test if two merged
-// sums are not the halves of a node.
+// The stack while a range is pushed micro-batch by micro-batch or node by node. Fails the test if
+// two merged sums are not the halves of a node.
 class Stack {
  public:
-  explicit Stack(const ShardTree& tree, const ShardRange& range) : tree_{tree}, range_{range} {}
+  explicit Stack(const SumTree& tree, const MicroBatchRange& range) : tree_{tree}, range_{range} {}
 
-  void push(const ShardRange& node) {
+  void push(const MicroBatchRange& node) {
     nodes_.push_back(node);
     most_ = std::max(most_, nodes_.size());
     for (std::size_t merges = tree_.merges_after(range_, node); merges > 0; --merges) {
-      const ShardRange right = nodes_.back();
+      const MicroBatchRange right = nodes_.back();
       nodes_.pop_back();
-      const ShardRange left = nodes_.back();
+      const MicroBatchRange left = nodes_.back();
       EXPECT_EQ(left.end, right.first);
       EXPECT_TRUE(std::has_single_bit(left.count()));  // as a tree's left half has
       EXPECT_LE(right.count(), left.count());
@@ -123,30 +123,30 @@ class Stack {
   [[nodiscard]] std::size_t most() const { return most_; }
 
  private:
-  const ShardTree& tree_;
-  ShardRange range_;
+  const SumTree& tree_;
+  MicroBatchRange range_;
   Ranges nodes_;
   std::size_t most_ = 0;
 };
 
-Stack summed(const ShardTree& tree, const ShardRange& range) {
+Stack summed(const SumTree& tree, const MicroBatchRange& range) {
   Stack stack{tree, range};
   for (std::size_t i = range.first; i < range.end; ++i) stack.push({i, i + 1});
   return stack;
 }
 
-TEST(ShardTree, SplitsAtTheLargestPowerOfTwoBelow) {
+TEST(SumTree, SplitsAtTheLargestPowerOfTwoBelow) {
   // [0,6) is [0,4) + [4,6); [0,4) is [0,2) + [2,4).
-  const ShardTree tree{6};
+  const SumTree tree{6};
   EXPECT_EQ(tree.cover({0, 6}), (Ranges{{0, 6}}));
   EXPECT_EQ(tree.cover({0, 5}), (Ranges{{0, 4}, {4, 5}}));
   EXPECT_EQ(tree.cover({1, 6}), (Ranges{{1, 2}, {2, 4}, {4, 6}}));
   EXPECT_EQ(tree.cover({3, 3}), Ranges{});
 }
 
-TEST(ShardTree, TellsHowManySumsFollowAShard) {
-  const ShardTree tree{8};
-  const auto merges = [&](const ShardRange& range) {
+TEST(SumTree, TellsHowManySumsFollowAMicroBatch) {
+  const SumTree tree{8};
+  const auto merges = [&](const MicroBatchRange& range) {
     std::vector<std::size_t> all;
     for (std::size_t i = range.first; i < range.end; ++i)
       all.push_back(tree.merges_after(range, i));
@@ -158,28 +158,28 @@ TEST(ShardTree, TellsHowManySumsFollowAShard) {
   EXPECT_EQ(tree.stack_depth({3, 3}), 0U);
 }
 
-TEST(ShardTree, RanksHaveContiguousSharesOfAllShards) {
-  for (std::size_t shards = 0; shards <= 64; ++shards) {
+TEST(SumTree, RanksHaveContiguousSharesOfAllMicroBatches) {
+  for (std::size_t micro_batches = 0; micro_batches <= 64; ++micro_batches) {
     for (std::size_t ranks = 1; ranks <= 70; ++ranks) {
       std::size_t end = 0;
       for (std::size_t rank = 0; rank < ranks; ++rank) {
-        const ShardRange range = shards_of_rank(shards, ranks, rank);
+        const MicroBatchRange range = micro_batches_of_rank(micro_batches, ranks, rank);
         EXPECT_EQ(range.first, end);
-        EXPECT_GE(range.count(), shards / ranks);
-        EXPECT_LE(range.count(), (shards + ranks - 1) / ranks);
+        EXPECT_GE(range.count(), micro_batches / ranks);
+        EXPECT_LE(range.count(), (micro_batches + ranks - 1) / ranks);
         end = range.end;
       }
-      EXPECT_EQ(end, shards);
+      EXPECT_EQ(end, micro_batches);
     }
   }
 }
 
-TEST(ShardTree, ARanksStackEndsWithItsCover) {
-  for (std::size_t shards = 1; shards <= 64; ++shards) {
-    const ShardTree tree{shards};
-    for (std::size_t ranks = 1; ranks <= shards; ++ranks) {
+TEST(SumTree, ARanksStackEndsWithItsCover) {
+  for (std::size_t micro_batches = 1; micro_batches <= 64; ++micro_batches) {
+    const SumTree tree{micro_batches};
+    for (std::size_t ranks = 1; ranks <= micro_batches; ++ranks) {
       for (std::size_t rank = 0; rank < ranks; ++rank) {
-        const ShardRange range = shards_of_rank(shards, ranks, rank);
+        const MicroBatchRange range = micro_batches_of_rank(micro_batches, ranks, rank);
         const Stack stack = summed(tree, range);
         ASSERT_EQ(stack.nodes(), tree.cover(range));
         ASSERT_EQ(stack.most(), tree.stack_depth(range));
@@ -188,13 +188,14 @@ TEST(ShardTree, ARanksStackEndsWithItsCover) {
   }
 }
 
-TEST(ShardTree, TheCoversOfAllRanksMakeTheRoot) {
-  for (std::size_t shards = 1; shards <= 64; ++shards) {
-    const ShardTree tree{shards};
-    for (std::size_t ranks = 1; ranks <= shards; ++ranks) {
+TEST(SumTree, TheCoversOfAllRanksMakeTheRoot) {
+  for (std::size_t micro_batches = 1; micro_batches <= 64; ++micro_batches) {
+    const SumTree tree{micro_batches};
+    for (std::size_t ranks = 1; ranks <= micro_batches; ++ranks) {
       Stack stack{tree, tree.root()};
       for (std::size_t rank = 0; rank < ranks; ++rank) {
-        for (const ShardRange& node : tree.cover(shards_of_rank(shards, ranks, rank))) {
+        for (const MicroBatchRange& node :
+             tree.cover(micro_batches_of_rank(micro_batches, ranks, rank))) {
           stack.push(node);
         }
       }
@@ -203,31 +204,31 @@ TEST(ShardTree, TheCoversOfAllRanksMakeTheRoot) {
   }
 }
 
-TEST(ShardTree, EqualPowersOfTwoAreOneNode) {
+TEST(SumTree, EqualPowersOfTwoAreOneNode) {
   for (std::size_t share = 1; share <= 16; share *= 2) {
     for (std::size_t ranks = 1; ranks <= 9; ++ranks) {
-      const ShardTree tree{share * ranks};
+      const SumTree tree{share * ranks};
       for (std::size_t rank = 0; rank < ranks; ++rank) {
-        const ShardRange range = shards_of_rank(share * ranks, ranks, rank);
+        const MicroBatchRange range = micro_batches_of_rank(share * ranks, ranks, rank);
         EXPECT_EQ(tree.cover(range), Ranges{range});
       }
     }
   }
 }
 
-RC_GTEST_PROP(ShardTree, AnyRangeIsCoveredByFewNodesThatItsStackMakes, ()) {
-  const auto shards = *rc::gen::inRange<std::size_t>(1, 3000);
-  const auto first = *rc::gen::inRange<std::size_t>(0, shards);
-  const auto end = *rc::gen::inRange<std::size_t>(first, shards + 1);
-  const ShardTree tree{shards};
+RC_GTEST_PROP(SumTree, AnyRangeIsCoveredByFewNodesThatItsStackMakes, ()) {
+  const auto micro_batches = *rc::gen::inRange<std::size_t>(1, 3000);
+  const auto first = *rc::gen::inRange<std::size_t>(0, micro_batches);
+  const auto end = *rc::gen::inRange<std::size_t>(first, micro_batches + 1);
+  const SumTree tree{micro_batches};
   const Ranges cover = tree.cover({first, end});
   std::size_t at = first;
-  for (const ShardRange& node : cover) {
+  for (const MicroBatchRange& node : cover) {
     RC_ASSERT(node.first == at);
     at = node.end;
   }
   RC_ASSERT(at == end);
-  RC_ASSERT(cover.size() <= 2 * static_cast<std::size_t>(std::bit_width(shards)));
+  RC_ASSERT(cover.size() <= 2 * static_cast<std::size_t>(std::bit_width(micro_batches)));
   RC_ASSERT(summed(tree, {first, end}).nodes() == cover);
 }
 

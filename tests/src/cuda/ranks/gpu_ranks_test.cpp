@@ -15,8 +15,8 @@
 #include "src/ranks/tree_reduction.h"
 #include "src/train/trainer.h"
 #include "tests/gpu.h"
+#include "tests/src/ranks/micro_batch_numbers.h"
 #include "tests/src/ranks/on_ranks.h"
-#include "tests/src/ranks/shard_numbers.h"
 #include "tests/src/small_training.h"
 #include "um/cuda/cuda_device.h"
 #include "um/cuda/driver/check.h"
@@ -59,20 +59,20 @@ class DeviceNumbers {
 };
 
 // Each of two ranks has a slice of more than one piece.
-void reduce_on_gpu(Communicator& process, std::size_t shards) {
+void reduce_on_gpu(Communicator& process, std::size_t micro_batches) {
   constexpr std::size_t kNumbers = 1'100'003;
   const auto device = um::open_cuda_device(static_cast<int>(process.rank()));
   const auto ranks = join_devices(device->api(), process, {});
-  const TreeReduction reduction{*ranks, shards};
+  const TreeReduction reduction{*ranks, micro_batches};
   std::vector<DeviceNumbers> own;
-  for (const auto& sum : range_sums(reduction.tree(), reduction.own_shards(), kNumbers)) {
+  for (const auto& sum : range_sums(reduction.tree(), reduction.own_micro_batches(), kNumbers)) {
     own.emplace_back(device->memory(), sum);
   }
   std::vector<std::span<const float>> nodes;
   for (const DeviceNumbers& node : own) nodes.emplace_back(node.span());
   const um::Block scratch{device->memory(), reduction.scratch_size(kNumbers)};
   const DeviceNumbers total{device->memory(), std::vector<float>(kNumbers)};
-  const std::vector<float> expected = tree_sum(shards, kNumbers);
+  const std::vector<float> expected = tree_sum(micro_batches, kNumbers);
   reduction.all_reduce(nodes, total.span(), scratch.bytes());
   ranks->finish();
   if (!same_bits(total.numbers(), expected)) throw um::Error{"other bits than by the tree"};
@@ -93,10 +93,11 @@ TEST_F(GpuRanks, OfOneReduceByTheTree) {
 TEST_F(GpuRanks, OfTwoReduceByTheTree) {
   require_gpus(2);
   if (IsSkipped()) return;
-  for (const std::size_t shards : {2U, 5U, 8U}) {
+  for (const std::size_t micro_batches : {2U, 5U, 8U}) {
     ThreadRanks group{2};
-    EXPECT_EQ(on_ranks(group, [&](Communicator& process) { reduce_on_gpu(process, shards); }),
-              no_errors(group));
+    EXPECT_EQ(
+        on_ranks(group, [&](Communicator& process) { reduce_on_gpu(process, micro_batches); }),
+        no_errors(group));
   }
 }
 
@@ -146,7 +147,7 @@ std::vector<float> losses_on_host() {
   return run_training(test::small_context(), training_options(*process)).losses;
 }
 
-TEST_F(GpuRanks, OfOneTrainShardsAsTheHost) {
+TEST_F(GpuRanks, OfOneTrainMicroBatchesAsTheHost) {
   ThreadRanks group{1};
   const auto process = group.end(0);
   const Trained trained = train_on_gpu(*process);

@@ -15,7 +15,7 @@
 #include "tests/refusal.h"
 #include "tests/src/cuda/ranks/nccl_ranks.h"
 #include "tests/src/ranks/communicator_contract.h"
-#include "tests/src/ranks/shard_numbers.h"
+#include "tests/src/ranks/micro_batch_numbers.h"
 
 namespace spillway::cuda {
 namespace {
@@ -117,7 +117,7 @@ TEST_F(NcclRanks, SendSlicesInOneGroup) {
   ThreadRanks group{2};
   const auto errors = on_nccl_ranks(group, [&](const NcclRank& rank) {
     const TreeReduction reduction{rank.device, 2};
-    std::vector<float> numbers = shard_numbers(rank.device.rank(), 40);
+    std::vector<float> numbers = micro_batch_numbers(rank.device.rank(), 40);
     std::vector<std::byte> scratch(reduction.scratch_size(40).count());
     const std::array<std::span<const float>, 1> nodes{numbers};
     reduction.all_reduce(nodes, numbers, scratch);

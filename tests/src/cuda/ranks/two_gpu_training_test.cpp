@@ -297,7 +297,7 @@ std::string swapped(std::size_t rank, std::size_t sent, std::size_t received) {
 }
 
 // Returns the exchanges of a step: each bucket in two halves (slices to their owners, sums back),
-// then the statistics of all shards, two shards per rank.
+// then the statistics of all micro-batches, two micro-batches per rank.
 std::vector<std::string> expected_lines(std::size_t rank, const std::vector<std::size_t>& buckets) {
   std::vector<std::string> lines;
   for (const std::size_t n : buckets) {
@@ -328,7 +328,7 @@ TEST(TwoGpuTraining, ExchangesEachBucketByTheTree) {
 }
 
 // No GPU completes its kernels before the first bucket is exchanged, so the last kernels of
-// backward wait. Each rank has one shard, so that a step has one backward pass.
+// backward wait. Each rank has one micro-batch, so that a step has one backward pass.
 TEST(TwoGpuTraining, ExchangesBesideTheBackwardPass) {
   RankTraining training{.micro_batches = 2};
   const OnGpus free = train_on_gpus(training);
@@ -342,8 +342,8 @@ TEST(TwoGpuTraining, ExchangesBesideTheBackwardPass) {
   }
 }
 
-// Two of four shards on each rank wait for the other two. Only gradients wait for the GPU, since
-// there are no statistics.
+// Two of four micro-batches on each rank wait for the other two. Only gradients wait for the GPU,
+// since there are no statistics.
 TEST(TwoGpuTraining, KeepsSumsThatWaitInTheGpu) {
   const RankTraining many{.micro_batches = 8, .network = network_with_large_layer};
   const auto expected = train_on_host(1, many).front().numbers();

@@ -20,7 +20,7 @@
 #include "src/ranks/tree_reduction.h"
 #include "src/run/interconnect_profiler.h"
 #include "tests/src/ranks/communicator_contract.h"
-#include "tests/src/ranks/shard_numbers.h"
+#include "tests/src/ranks/micro_batch_numbers.h"
 #include "um/error.h"
 #include "um/host/copy_space.h"
 
@@ -56,11 +56,11 @@ void contract_in_a_thread(Communicator& communicator, std::size_t number) {
   if (error) std::rethrow_exception(error);
 }
 
-// Prints the digest of the sum of `number` shards.
+// Prints the digest of the sum of `number` micro-batches.
 void digest(Communicator& communicator, std::size_t number) {
   constexpr std::size_t kNumbers = 10'007;
   const TreeReduction reduction{communicator, number};
-  const auto own = range_sums(reduction.tree(), reduction.own_shards(), kNumbers);
+  const auto own = range_sums(reduction.tree(), reduction.own_micro_batches(), kNumbers);
   const std::vector<std::span<const float>> nodes(own.begin(), own.end());
   std::vector<std::byte> scratch(reduction.scratch_size(kNumbers).count());
   std::vector<float> sum(kNumbers);

@@ -36,12 +36,12 @@ std::vector<std::string> on_two(const TrainerOptions& options, const Use& use = 
   });
 }
 
-// The ranks have shards 0 to 2 and 3 to 5, whose sums are [0, 2), [2, 3) and [3, 4), [4, 6).
+// The first rank sums [0, 2) and [2, 3), the second [3, 4) and [4, 6).
 TEST(FilesOfRanks, HoldNoPlanOfOtherPrograms) {
   const test::TemporaryFolder folder;
   TrainerOptions options = testing::options_of(test::small_network());
   options.step.batch = 12;
-  options.ranks.shards = 6;
+  options.planning.micro_batches.count = 6;
   options.planning.plan_file = folder.file("plan.json");
   EXPECT_EQ(
       on_two(options, [&](const Communicator&,
@@ -49,7 +49,7 @@ TEST(FilesOfRanks, HoldNoPlanOfOtherPrograms) {
       std::vector<std::string>(
           2,
           "a plan in a file is of one rank's program, and those of these ranks differ; leave out "
-          "--plan, or give as --shards the number of ranks times a power of two"));
+          "--plan, or give as --micro-batches the number of ranks times a power of two"));
 }
 
 TEST(FilesOfRanks, HoldNoPlanOfOtherBuckets) {
@@ -67,7 +67,7 @@ TEST(FilesOfRanks, HoldNoPlanOfOtherBuckets) {
   EXPECT_EQ(on_two(options), std::vector<std::string>(2));
   options.ranks.buckets = {};
   for (const std::string& error : on_two(options)) {
-    EXPECT_NE(error.find("the --shards, --bucket and --zero of ranks"), std::string::npos) << error;
+    EXPECT_NE(error.find("the --bucket and --zero of ranks"), std::string::npos) << error;
   }
 }
 
@@ -76,7 +76,7 @@ TEST(FilesOfRanks, HoldTheTimesOfEachMicroBatch) {
   const test::TemporaryFolder folder;
   TrainerOptions options = testing::options_of(test::wide_network());
   StepOptions one = options.step;
-  one.batch /= kShards;
+  one.batch /= kMicroBatches;
   const prefetch::TaskGraph graph =
       make_training_step(options.network, *test::small_context().backend, one).graph;
   prefetch::Profile profile = prefetch::model_profile(graph, prefetch::find_machine("v100"));

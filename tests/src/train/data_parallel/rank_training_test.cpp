@@ -88,7 +88,7 @@ TEST(RankTraining, HasTheSameBitsWithASmallerLastMicroBatch) {
 }
 
 // Without batch norm the mean over the batch is all that counts; sums are only rounded otherwise.
-TEST(RankTraining, LearnsAsWithoutShards) {
+TEST(RankTraining, LearnsAsWithoutMicroBatches) {
   TrainerOptions options = options_of(test::network_without_norm());
   const std::vector<float> losses = train_on(2, options).front().losses;
   options.ranks = {};
