@@ -161,7 +161,6 @@ std::vector<TaskId> far_updatable(const TaskGraph& graph, um::Bytes page) {
 }
 
 TaskGraph with_far_updates(TaskGraph graph, std::span<const TaskId> updates) {
-  um::expects(graph.exchanges.empty(), "a step of one rank");
   const Candidates candidates{graph, kSmallestPage};  // movable in smaller pages, too
   std::vector<bool> is_far(graph.tasks.size(), false);
   for (const TaskId task : updates) {
@@ -175,10 +174,15 @@ TaskGraph with_far_updates(TaskGraph graph, std::span<const TaskId> updates) {
   }
   std::vector<Task> near;
   near.reserve(graph.tasks.size() - updates.size());
+  std::vector<TaskId> places;  // by task: how many tasks stay before it
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    places.push_back(TaskId(near.size()));
     if (!is_far[t]) near.push_back(std::move(graph.tasks[t]));
   }
   graph.tasks = std::move(near);
+  for (GradientExchange& exchange : graph.exchanges) {
+    exchange.ready = places[static_cast<std::size_t>(exchange.ready)];
+  }
   return graph;
 }
 

@@ -17,7 +17,7 @@ namespace spillway::prefetch {
 [[nodiscard]] std::vector<TaskId> far_updatable(const TaskGraph& graph, um::Bytes page);
 
 /// Moves `updates` to the far side: from the tasks to TaskGraph::far_updates, in their order.
-/// Blocks keep their ids; gradients become sent. Requires: far_updatable(), one rank.
+/// Blocks keep their ids; gradients become sent. Requires: far_updatable().
 [[nodiscard]] TaskGraph with_far_updates(TaskGraph graph, std::span<const TaskId> updates);
 
 /// Returns the bytes that an update on the far side reads and writes there.

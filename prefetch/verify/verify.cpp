@@ -101,9 +101,6 @@ std::optional<Violation> check_exchanges(const TaskGraph& graph, const Plan& pla
   if (auto violation = check_queue(graph, plan)) return violation;
   const bool waits = std::ranges::any_of(plan.runs, &TaskRun::after_exchanges);
   if (graph.exchanges.empty() && !waits) return std::nullopt;
-  if (!graph.exchanges.empty() && !graph.far_updates.empty()) {
-    return Violation{"updates on the far side do not wait for an exchange between ranks"};
-  }
   RunCheck check{graph, plan};
   for (std::uint32_t p = 0; p < plan.runs.size(); ++p) {
     if (auto violation = check.check(p)) return violation;

@@ -34,6 +34,7 @@
 #include "src/plan/budget.h"
 #include "src/plan/micro_batch_choice.h"
 #include "src/plan/plans.h"
+#include "src/plan/state_choice.h"
 #include "src/program/micro_batches.h"
 #include "um/bytes.h"
 #include "um/error.h"
@@ -173,6 +174,7 @@ void expect_ranks(const PlanCommandFlags& options, const PlanRequest& request) {
   options.ranks.expect_used();
   if (!options.ranks.are_several()) return;
   expect_exchangeable(request);
+  if (options.ranks.zero.divides_optimizer()) expect_near_updates(request);
   if (options.model == "paleo") {
     throw um::Error{"OOC-Paleo's formula knows one rank only; leave out --model paleo"};
   }
@@ -263,7 +265,8 @@ void plan(const PlanCommandFlags& options) {
     expect_writable(path);
   }
   expect_ranks(options, request);
-  if (options.ranks.are_several()) request.update = UpdateRule::kNear;
+  const bool is_auto = request.update == UpdateRule::kAuto;
+  if (options.ranks.are_several() && is_auto) request.update = UpdateRule::kNear;
   OpenedSubject question = open(options, budget_text, request);
   PlanSubject& subject = question.subject;
   Bytes budget = question.budget;

@@ -1,5 +1,6 @@
 #include "src/plan/predicted_step.h"
 
+#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -25,15 +26,19 @@ using prefetch::Task;
 using prefetch::TaskGraph;
 using um::Nanoseconds;
 
-// "fc6.update[1]" of "fc6.take[1]" and "fc6.accumulate[1]#2"; else the name in the first
-// micro-batch.
-std::string measured_name(const std::string& task) {
-  std::string name{name_in_first(task)};
-  for (const std::string_view part : {".take", ".accumulate"}) {
+// Returns names of tasks that take as long for as many bytes: of "fc6.send[1]", "fc6.take[1]" and
+// "fc6.accumulate[1]#2" it is "fc6.update[1]", and of this "fc6.send[1]".
+std::array<std::string, 2> measured_names(const std::string& task) {
+  std::array<std::string, 2> names;
+  names.fill(std::string{name_in_first(task)});
+  const auto replace = [](std::string& name, std::string_view part, std::string_view other) {
     const std::size_t place = name.rfind(part);
-    if (place != std::string::npos) name.replace(place, part.size(), ".update");
-  }
-  return name;
+    if (place != std::string::npos) name.replace(place, part.size(), other);
+  };
+  for (const auto* const part : {".take", ".accumulate", ".send"})
+    replace(names[0], part, ".update");
+  replace(names[1], ".update", ".send");
+  return names;
 }
 
 // The task of `of` whose times are those of a task.
@@ -45,7 +50,9 @@ class Measured {
 
   [[nodiscard]] std::size_t place_of(const Task& task) const {
     auto found = places_.find(task.name);
-    if (found == places_.end()) found = places_.find(measured_name(task.name));
+    for (const std::string& name : measured_names(task.name)) {
+      if (found == places_.end()) found = places_.find(name);
+    }
     um::expects(found != places_.end(), "a profile of the same tasks");
     return found->second;
   }

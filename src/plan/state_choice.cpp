@@ -111,8 +111,8 @@ const Workload* StateChoice::with_other_updates(const Workload& planned) const {
 void expect_near_updates(const PlanRequest& request) {
   if (request.update != UpdateRule::kFar) return;
   throw um::Error{
-      "updates on the far side (--update far) exchange no gradients between ranks; leave out "
-      "--update far, or --ranks"};
+      "with --zero each rank updates a slice of the weights, which ranks gather in near memory; "
+      "leave out --update far, or --zero"};
 }
 
 }  // namespace spillway

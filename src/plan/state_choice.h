@@ -53,7 +53,7 @@ class StateChoice {
   UpdateRule update_;  // kNear where nothing else is possible
 };
 
-/// Throws: um::Error when the request wants updates on the far side, which exchange no gradients.
+/// Throws: um::Error when the request wants updates on the far side, which slices cannot have.
 void expect_near_updates(const PlanRequest& request);
 
 }  // namespace spillway

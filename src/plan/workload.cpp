@@ -122,7 +122,6 @@ std::unique_ptr<const Workload> Workload::with_moving_state(const SizeModel& siz
 }
 
 std::unique_ptr<const Workload> Workload::with_far_updates(const SizeModel& size_model) const {
-  if (!training_.graph.exchanges.empty()) return nullptr;
   Step training = training_;
   update_far(training, page_);
   if (training.far_launches.empty()) return nullptr;

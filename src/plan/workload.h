@@ -52,7 +52,7 @@ class Workload {
   [[nodiscard]] std::unique_ptr<const Workload> with_moving_state(
       const SizeModel& size_model) const;
   /// The same with updates on the far side: update_far(). Null where there are none that it may
-  /// run, or several ranks. Requires: with_moving_state().
+  /// run. Requires: with_moving_state().
   [[nodiscard]] std::unique_ptr<const Workload> with_far_updates(const SizeModel& size_model) const;
   /// The same steps as those of one of several ranks: divide_updates(), exchange_gradients().
   /// Requires: nothing is updated far. Throws: um::Error where nothing is trained.

@@ -159,8 +159,8 @@ void regroup_gradients(Step& step, const prefetch::BucketRule& rule);
 /// batch stay near. Of several ranks' step the updates take the places for that.
 void let_state_move(Step& step);
 
-/// Has the far side run the updates that it may: prefetch::far_updatable() in pages of `page`.
-/// Others, of parameters that are too small to move, stay near. Requires: let_state_move().
+/// Has the far side run the updates that it may (prefetch::far_updatable(), in pages of `page`).
+/// "fc1.send" copies a gradient that ranks have exchanged. Requires: let_state_move().
 void update_far(Step& step, um::Bytes page);
 
 /// Plans and checkpoints know blocks and tasks by their names, which are made of the layers'.

@@ -112,10 +112,9 @@ void PlannedSteps::build(const StepOptions& step, const MicroBatches& batches) {
 // What state may be chosen from.
 PlanRequest PlannedSteps::state_request() const {
   PlanRequest request = request_;
-  if (options_.ranks.communicator.get().size() > 1) {
-    expect_near_updates(request);
-    request.update = UpdateRule::kNear;
-  }
+  if (options_.ranks.communicator.get().size() == 1) return request;
+  if (options_.ranks.divides_optimizer) expect_near_updates(request);
+  if (request.update == UpdateRule::kAuto) request.update = UpdateRule::kNear;
   return request;
 }
 

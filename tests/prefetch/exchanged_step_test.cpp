@@ -130,14 +130,6 @@ TEST_F(ThreeExchanges, MustHaveGradientsThatStayNear) {
   EXPECT_EQ(reason_against(graph, plan), "g2 may be far while ranks exchange it");
 }
 
-TEST_F(ThreeExchanges, AreNothingForUpdatesOnTheFarSide) {
-  EXPECT_THROW(static_cast<void>(with_far_updates(graph, {})), um::ContractError);
-  graph.far_updates.push_back({.name = "u4"});
-  plan.graph = fingerprint(graph);
-  EXPECT_EQ(reason_against(graph, plan),
-            "updates on the far side do not wait for an exchange between ranks");
-}
-
 TEST_F(ThreeExchanges, AreNothingForPageFaultsAlone) {
   plan.residency = Residency::kOnDemand;
   EXPECT_EQ(reason_against(graph, plan),

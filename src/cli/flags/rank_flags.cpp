@@ -8,7 +8,6 @@
 
 #include "src/cli/flags/flag_values.h"
 #include "src/cli/flags/memory_flags.h"
-#include "src/plan/state_choice.h"
 #include "src/ranks/rank_names.h"
 #include "um/bytes.h"
 #include "um/error.h"
@@ -169,7 +168,6 @@ prefetch::Interconnect RankFlags::interconnect() const {
 }
 
 void expect_exchangeable(const PlanRequest& request) {
-  expect_near_updates(request);
   if (request.memory == MemoryMode::kManaged && request.planner->name() == "on-demand") {
     throw um::Error{
         "page faults alone (--planner on-demand) are predicted for one rank only; leave out "

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "prefetch/far_update.h"
 #include "src/plan/bucket_choice.h"
 #include "src/plan/state_choice.h"
 #include "src/program/micro_batches.h"
@@ -95,6 +96,7 @@ std::optional<prefetch::Interconnect> broadcast_profile(const RankOptions& ranks
   broadcast(communicator, text);
   take_times(json::parse(text), step, profile);
   broadcast(communicator, profile.link);
+  profile.far_updates = prefetch::far_update_times(step.graph, profile.link);
   const RankMemory memory{communicator, ranks.between_near_memory(), context.device->memory()};
   prefetch::Interconnect interconnect = measure_interconnect(memory);
   interconnect.compute_speed = compute_speed_while_exchanging(

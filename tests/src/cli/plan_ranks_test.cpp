@@ -218,7 +218,7 @@ TEST_F(PlanRanks, ExchangeOnceABatchThatIsCut) {
 TEST_F(PlanRanks, RefuseWhatIsPlannedForOneOnly) {
   expect_refused(kFailure, {kResnet, "--ranks 2"}, {"--interconnect"});
   const Arguments two{kResnet, "--ranks 2 --interconnect 1GB/s"};
-  expect_refused(kFailure, {two, "--update far"}, {"--ranks", "--update far"});
+  expect_refused(kFailure, {two, "--update far --zero 1"}, {"--zero", "--update far"});
   expect_refused(kFailure, {two, "--model paleo"}, {"--model paleo"});
   expect_refused(kFailure, {two, "--planner on-demand"}, {"--ranks", "on-demand"});
 }

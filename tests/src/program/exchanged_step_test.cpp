@@ -95,11 +95,10 @@ TEST_P(ExchangedStep, ExchangesAllGradientsOnce) {
     expect_all_exchanged(several->training());
     const auto far = several->with_moving_state(size_model);
     expect_all_exchanged(far->training());
-    EXPECT_EQ(far->with_far_updates(size_model), nullptr);
   }
 }
 
-// Where state may be far, updates follow a bucket later instead; nothing is updated far.
+// Where state may be far, updates follow a bucket later instead.
 TEST_P(ExchangedStep, MovesItsStateLikeAnyOther) {
   const MachineSizeModel size_model;
   const auto several = workload_of("alexnet", optimizer).with_exchanges(size_model, {});
@@ -113,7 +112,6 @@ TEST_P(ExchangedStep, MovesItsStateLikeAnyOther) {
                                                  task.name.find(".squares") != std::string::npos;
                                         }),
             has_norm);
-  EXPECT_EQ(far->with_far_updates(size_model), nullptr);
 }
 
 // As if the other buckets had been asked for at once; with slices of the optimizer's numbers, too.
@@ -137,16 +135,32 @@ TEST_P(ExchangedStep, IsTheSameInOtherBucketsAfterwards) {
   }
 }
 
-// Its tables are large enough to be updated far by one rank.
-TEST(ExchangedLlama, UpdatesNothingOnTheFarSide) {
+// A task sends a copy of each sum that the far side needs. Exchanges are the same, and begin behind
+// the same tasks.
+TEST(ExchangedLlama, UpdatesOnTheFarSideWhatOneRankDoes) {
   const MachineSizeModel size_model;
   const Workload near{nets::build_network("llama:2,4,2,64,96,32", {.classes = 100'000}),
                       size_model,
                       {.batch = 2, .optimizer = AdamOptions{.decoupled = true}}};
-  EXPECT_NE(near.with_moving_state(size_model)->with_far_updates(size_model), nullptr);
+  const auto alone = near.with_moving_state(size_model)->with_far_updates(size_model);
   const auto several = near.with_exchanges(size_model, {});
-  expect_all_exchanged(several->training());
-  EXPECT_EQ(several->with_moving_state(size_model)->with_far_updates(size_model), nullptr);
+  const auto far = several->with_moving_state(size_model)->with_far_updates(size_model);
+  const prefetch::TaskGraph& graph = far->training().graph;
+  expect_launches_of_tasks(far->training());
+  expect_all_exchanged(far->training());
+  ASSERT_EQ(graph.far_updates.size(), alone->training().graph.far_updates.size());
+  for (const prefetch::FarUpdate& update : graph.far_updates) {
+    const auto sends = [&](const Task& task) {
+      return task.name.find(".send") != std::string::npos && task.writes.front() == update.gradient;
+    };
+    EXPECT_EQ(std::ranges::count_if(graph.tasks, sends), 1) << update.name;
+    EXPECT_EQ(graph[update.gradient].size,
+              graph[std::ranges::find_if(graph.tasks, sends)->reads.front()].size);
+  }
+  const prefetch::TaskGraph& before = several->training().graph;
+  for (std::size_t e = 0; e < graph.exchanges.size(); ++e) {
+    EXPECT_EQ(graph[graph.exchanges[e].ready].name, before[before.exchanges[e].ready].name);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, ExchangedStep, testing::Values(0.0F, 1.0F));

@@ -214,10 +214,11 @@ TEST_F(RefusedRanks, HaveMicroBatchesThatFitNeitherBatchNorRanks) {
               "--micro-batches, or start fewer ranks\n");
 }
 
-TEST_F(RefusedRanks, UpdateNothingFar) {
-  expect_all({{"--update far",
-               " ended: updates on the far side (--update far) exchange no gradients between "
-               "ranks; leave out --update far, or --ranks"}});
+TEST_F(RefusedRanks, UpdateNoSlicesFar) {
+  expect_all(
+      {{"--update far --zero 1",
+        " ended: with --zero each rank updates a slice of the weights, which ranks gather in "
+        "near memory; leave out --update far, or --zero"}});
 }
 
 TEST_F(RefusedRanks, DoNotLiveOnPageFaults) {

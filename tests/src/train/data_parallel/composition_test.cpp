@@ -103,11 +103,10 @@ std::vector<std::string> train(const Combination& c, const TrainerOptions& optio
   return weights;
 }
 
-// Returns the words that refuse a combination, empty where none may: it contradicts itself, a
-// planner's authors leave state near, or several ranks cannot do it yet.
+// Returns the words that refuse a combination, empty where none may: it contradicts itself, or a
+// planner's authors leave state near.
 std::string reason_of(const Combination& c) {
   const bool leaves_state = c.planner == "vdnn-conv" || c.planner == "superneurons";
-  if (c.ranks > 1 && c.updates_far) return "exchange no gradients between ranks";
   if (c.updates_far && !c.moves_state) return "updates on the far side are of state that is far";
   // An average is made of parameters when they are new, so that these come near.
   if (c.updates_far && c.extra == "average" && !leaves_state) {

@@ -256,6 +256,7 @@ TEST(EndOfRanks, RefusesWhatRanksCannotDo) {
       std::string::npos);
   EXPECT_NE(refusal([](auto& options) {
               options.planning.update = UpdateRule::kFar;
+              options.ranks.divides_optimizer = true;
             }).find("--update far"),
             std::string::npos);
 }
