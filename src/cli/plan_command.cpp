@@ -322,9 +322,10 @@ void add_plan_command(CLI::App& app) {
   options->noise.add_to(*command);
   options->micro_batches.add_to(*command, ". Needs --machine");
   options->ranks.add_to(*command);
-  command->add_option("--out", options->out,
-                      "Write the plan to this file, for spillway train --plan, which takes no plan "
-                      "of several ranks yet");
+  command->add_option(
+      "--out", options->out,
+      "Write the plan to this file, for spillway train --plan; with --ranks, for as "
+      "many ranks, each with this --batch and its micro-batches");
   auto* const given =
       command->add_option("--plan", options->file,
                           "Verify and simulate the plan in this file (spillway-plan, "

@@ -17,7 +17,10 @@
 #include "src/cli/flags/flag_values.h"
 #include "src/cli/flags/memory_flags.h"
 #include "src/plan/predicted_step.h"
+#include "src/program/divided_updates.h"
 #include "src/program/machine_size_model.h"
+#include "src/program/micro_batches.h"
+#include "src/ranks/shard_tree.h"
 #include "src/run/measured_profile.h"
 #include "um/bytes.h"
 #include "um/error.h"
@@ -38,6 +41,28 @@ void add_machine_to(CLI::App& app, SubjectFlags& options) {
   app.add_option("--link-bandwidth", options.link_bandwidth,
                  "Bandwidth of the link in each direction, e.g. 2GB/s (default: the machine's)")
       ->check(check_bandwidth);
+}
+
+// Returns the workload of the first of `ranks` ranks. Each trains as many micro-batches as `one`.
+// Buffers of exchanges are not counted.
+std::unique_ptr<const Workload> of_first_rank(const PlanSubject& one, std::size_t ranks,
+                                              const prefetch::BucketRule& rule,
+                                              const OptimizerDivision& division) {
+  const MicroBatches& own = one.workload->micro_batches();
+  // Ranks train equal micro-batches.
+  if (own.batch % own.size > 0) {
+    return one.workload->with_exchanges(*one.size_model, rule, division);
+  }
+  const std::size_t count = ranks * own.count();
+  const MicroBatches batches{.batch = ranks * own.batch,
+                             .size = own.size,
+                             .tree = ShardTree{count},
+                             .own = shards_of_rank(count, ranks, 0)};
+  Step training = make_program(*one.network, *one.size_model, one.step_options, batches);
+  divide_updates(training, *one.size_model, division);
+  exchange_gradients(training, rule);
+  return std::make_unique<const Workload>(*one.network, *one.size_model, one.step_options, batches,
+                                          std::move(training), um::Bytes{});
 }
 
 }  // namespace
@@ -89,6 +114,7 @@ PlanSubject PlanSubject::cut(const StepOptions& options, const prefetch::BatchCu
   const StepToPlan made = built->training_to_plan();
   return {.workload = std::move(built),
           .network = network,
+          .step_options = options,
           .size_model = size_model,
           .machine = machine,
           .trace = nullptr,
@@ -110,6 +136,7 @@ PlanSubject PlanSubject::exchanged(const prefetch::Interconnect& interconnect,
                                    const OptimizerDivision& division) const {
   PlanSubject several{.workload = nullptr,
                       .network = network,
+                      .step_options = step_options,
                       .size_model = size_model,
                       .machine = machine,
                       .trace = trace,
@@ -120,7 +147,7 @@ PlanSubject PlanSubject::exchanged(const prefetch::Interconnect& interconnect,
                       .identity = identity,
                       .buckets = rule};
   if (workload) {
-    several.workload = workload->with_exchanges(*size_model, rule, division);
+    several.workload = of_first_rank(*this, interconnect.ranks, rule, division);
     several.profile =
         profile_for(several.workload->training().graph, workload->training().graph, profile);
     several.step.emplace(several.workload->training_to_plan());
@@ -236,6 +263,7 @@ PlanSubject SubjectFlags::open_network(MemoryMode memory) const {
   return {
       .workload = std::move(built),
       .network = std::move(network),
+      .step_options = workload.step(),
       .size_model = std::move(size_model),
       .machine = std::move(model),
       .trace = nullptr,

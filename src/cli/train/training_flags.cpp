@@ -228,7 +228,8 @@ void TrainingFlags::add_files_to(CLI::App& command) {
       ->group(kPlanningHeading);
   command
       .add_option("--profile", profile_file,
-                  "Profile written by spillway profile, used instead of measuring")
+                  "Profile of a micro-batch, written by spillway profile, used instead of "
+                  "measuring")
       ->group(kPlanningHeading);
   cache.add_to(command);
   command

@@ -145,7 +145,7 @@ TEST_F(PlanRanks, OfOneAreThePlanThatItWas) {
   EXPECT_FALSE(planned_ranks("--ranks 1").contains("ranks"));
 }
 
-TEST_F(PlanRanks, AreNotExecutedYet) {
+TEST_F(PlanRanks, AreNotExecutedByOne) {
   const Arguments lenet = "--net lenet --batch 8";
   succeed({"plan", lenet, "--ranks 2 --interconnect 1GB/s --out", path("plan.json")});
   expect_refused(kFailure, {"train", lenet, "--steps 1 --plan", path("plan.json")},
