@@ -20,7 +20,7 @@
 #include "src/program/divided_updates.h"
 #include "src/program/machine_size_model.h"
 #include "src/program/micro_batches.h"
-#include "src/ranks/shard_tree.h"
+#include "src/ranks/sum_tree.h"
 #include "src/run/measured_profile.h"
 #include "um/bytes.h"
 #include "um/error.h"
@@ -56,8 +56,8 @@ std::unique_ptr<const Workload> of_first_rank(const PlanSubject& one, std::size_
   const std::size_t count = ranks * own.count();
   const MicroBatches batches{.batch = ranks * own.batch,
                              .size = own.size,
-                             .tree = ShardTree{count},
-                             .own = shards_of_rank(count, ranks, 0)};
+                             .tree = SumTree{count},
+                             .own = micro_batches_of_rank(count, ranks, 0)};
   Step training = make_program(*one.network, *one.size_model, one.step_options, batches);
   divide_updates(training, *one.size_model, division);
   exchange_gradients(training, rule);

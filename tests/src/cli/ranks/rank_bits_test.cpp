@@ -55,16 +55,16 @@ TEST(Ranks, HaveTheSameWeightsOnTwoNodesWithABadLink) {
 TEST(Ranks, HaveTheSameWeightsByThePlanOfAFile) {
   const TemporaryFolder folder;
   const Arguments step = "--net lenet --device host --threads 1 --conv-algorithm direct --batch";
-  succeed({"plan", step, "6 --micro-batch-size 3 --ranks 2 --interconnect 1GB/s --budget min+50% --out",
+  succeed({"plan", step,
+           "6 --micro-batch-size 3 --ranks 2 --interconnect 1GB/s --budget min+50% --out",
            folder.file("plan.json")});
   succeed({"profile", step, "3 --out", folder.file("profile.json")});
   expect_same_weights({"--profile", folder.file("profile.json")}, {2});
   const Arguments training =
       training_of_ranks("--steps 3 --eval-every 0 --json - --micro-batches 4 --ranks auto --plan");
   const Outcome two = run_ranks(2, {training, folder.file("plan.json")});
-  EXPECT_EQ(
-      weights_of(two),
-      weights_of(run_spillway(training_of_ranks("--micro-batches 4 --steps 3 --eval-every 0 --json -"))))
+  EXPECT_EQ(weights_of(two), weights_of(run_spillway(training_of_ranks(
+                                 "--micro-batches 4 --steps 3 --eval-every 0 --json -"))))
       << two.errors;
   const Outcome four = run_ranks(4, {training, folder.file("plan.json")});
   EXPECT_NE(four.errors.find("belongs to another step"), std::string::npos) << four.errors;
