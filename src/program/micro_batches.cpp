@@ -118,10 +118,35 @@ class Unroller {
     for (Task& task : made_.graph.tasks) {
       if (std::ranges::any_of(task.writes, outlives)) task.is_recomputable = false;
     }
+    free_order();
     return std::move(made_);
   }
 
  private:
+  // Gives small tensors memory of their own if they take little, in the page of moving state.
+  void free_order() {
+    constexpr std::uint64_t kPart = 8;
+    Step moving{.graph = made_.graph, .state = made_.state};
+    let_state_move(moving);
+    const um::Bytes page = std::max(
+        {choose_page(made_.graph), choose_page(moving.graph), size_model_.smallest_page()});
+    const prefetch::BlockSizes block_sizes{made_.graph, page};
+    um::Bytes parameters;
+    for (const StateBlock& block : made_.state) {
+      if (block.role != StateRole::kParameters) continue;
+      for (const DataId id : block.ids) parameters += made_.graph[id].size;
+    }
+    std::vector<DataId> sharing;
+    um::Bytes shared;
+    for (std::size_t i = 0; i < made_.graph.data.size(); ++i) {
+      if (!block_sizes.host_of(made_.graph, DataId(i))) continue;
+      sharing.push_back(DataId(i));
+      shared += um::round_up(made_.graph.data[i].size, prefetch::kNearAlignment);
+    }
+    if (kPart * shared > parameters) return;
+    for (const DataId id : sharing) made_.graph.data[index_of(id)].lies_in.reset();
+  }
+
   [[nodiscard]] std::string suffix() const {
     return number_ == 0 ? "" : kNumber + std::to_string(number_ + 1);
   }

@@ -15,9 +15,8 @@
 
 namespace spillway {
 
-/// A batch cut into micro-batches. One rank trains some of them, one after the other. Gradients are
-/// added up in the order of a SumTree over all of them: the number of ranks never shows in the
-/// bits.
+/// A batch cut into micro-batches. One rank trains some of them. Gradients are added up in the
+/// order of a SumTree over all of them: the number of ranks never shows in the bits.
 struct MicroBatches {
   std::size_t batch = 1;      ///< samples of all of them
   std::size_t size = 1;       ///< samples of each but the last, which may have fewer
@@ -41,8 +40,8 @@ struct MicroBatches {
 /// Behind the task that completes a micro-batch's gradient of parameters stand those that add it to
 /// the sums before ("conv1.accumulate#1"). The last micro-batch updates with the sums.
 ///
-/// Small tensors of later micro-batches lie in those of the first (DataBlock::lies_in), so that
-/// what is always near does not grow with their number.
+/// Small tensors of later micro-batches lie in those of the first (DataBlock::lies_in) if they take
+/// more than an eighth of the parameters' bytes. Otherwise plans may also go layer by layer.
 ///
 /// Each batch norm normalizes a micro-batch by its own statistics, and leaves the running ones that
 /// the batch began with, moved by these, in a block of its own (Step::statistics). So a batch in

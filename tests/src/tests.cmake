@@ -107,7 +107,7 @@ spillway_test(training_tests
           src/run/kept_profiles_test.cpp src/modnn_golden_test.cpp src/paleo_figure_test.cpp
           src/plan/plans_test.cpp src/run/profiler_test.cpp src/run/scratch_ring_test.cpp
           src/train/state_test.cpp src/run/step_space_test.cpp src/plan/micro_batch_choice_test.cpp
-          src/train/train_test.cpp src/train/trainer_test.cpp
+          src/train/train_test.cpp src/train/trainer_test.cpp src/train/layered_training_test.cpp
   LINK spillway::host
   ASAN
   NOT_SANITIZED FarUpdateOfARun.* GoesOnWhere* MixedTraining.* Modes/FarState.*joint* Modes/FarUpdate.* Networks/BuiltInStep.*

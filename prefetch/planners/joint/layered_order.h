@@ -27,7 +27,7 @@ class LayeredOrder {
 
   /// Returns `runs` in an order in which each `group` micro-batches, one behind the other, pass
   /// layers with up to `weights` of state, or a single task's, before the next layers. `runs`:
-  /// every task once, in the graph's order.
+  /// every task once, in the graph's order. Requires: several micro-batches.
   [[nodiscard]] std::vector<TaskRun> order(std::span<const TaskRun> runs, std::size_t group,
                                            um::Bytes weights) const;
 
