@@ -82,7 +82,7 @@ constexpr std::uint64_t kStep = 2;
 
 Files made_by(const std::string& flags) {
   const test::TemporaryFolder folder;
-  train(flags + " --steps 2 --checkpoint " + folder.path().string());
+  train(flags + " --planner capacity --steps 2 --checkpoint " + folder.path().string());
   return {.manifest = content(folder.path() / manifest_file(kStep)),
           .plan = content(folder.path() / plan_file(kStep)),
           .tensors = content(folder.path() / tensor_file(kStep))};
@@ -145,7 +145,8 @@ void judge(const fs::path& folder) {
   TrainerOptions options{
       .network = trained.network,
       .step = StepOptions{.batch = trained.checkpoint.manifest.checkpoint.key.batch},
-      .memory = MemoryOptions{.budget = "min+50%"}};
+      .memory = MemoryOptions{.budget = "min+50%"},
+      .planning = PlanningOptions{.planner = "capacity"}};
   options.step.has_byte_images = false;
   DatasetPair data = open_dataset("synthetic", dataset_options(options, /*batch=*/1));
   const auto few = first_samples(std::move(data.test), 4);

@@ -29,7 +29,7 @@ TrainerOptions layered_options(MemoryMode mode) {
           .planning = {.planner = "capacity",
                        .state = is_resident ? StateRule::kAuto : StateRule::kFar,
                        .update = UpdateRule::kNear,
-                       .sub_batch = "1"},
+                       .micro_batches = {.size = 1}},
           .training = {.steps = 3, .evaluate_every = 0}};
 }
 
