@@ -174,6 +174,11 @@ void expect_ranks(const PlanCommandFlags& options, const PlanRequest& request) {
   options.ranks.expect_used();
   if (!options.ranks.are_several()) return;
   expect_exchangeable(request);
+  if (options.micro_batches.is_automatic) {
+    throw um::Error{
+        "--micro-batches auto follows the budget of one rank, and each rank has its own; give "
+        "their number"};
+  }
   if (options.ranks.zero.divides_optimizer()) expect_near_updates(request);
   if (options.model == "paleo") {
     throw um::Error{"OOC-Paleo's formula knows one rank only; leave out --model paleo"};

@@ -49,9 +49,10 @@ std::unique_ptr<const Workload> of_first_rank(const PlanSubject& one, std::size_
                                               const prefetch::BucketRule& rule,
                                               const OptimizerDivision& division) {
   const MicroBatches& own = one.workload->micro_batches();
-  // Ranks train equal micro-batches.
   if (own.batch % own.size > 0) {
-    return one.workload->with_exchanges(*one.size_model, rule, division);
+    throw um::Error{"ranks train equal micro-batches, and " + std::to_string(own.size) +
+                    " does not divide a batch of " + std::to_string(own.batch) +
+                    "; give a --micro-batch-size that does"};
   }
   const std::size_t count = ranks * own.count();
   const MicroBatches batches{.batch = ranks * own.batch,

@@ -27,7 +27,7 @@ namespace spillway::cli {
 struct PlanSubject {
   std::unique_ptr<const Workload> workload;     ///< null for a trace
   std::optional<nets::Network> network;         ///< source of `workload`
-  StepOptions step_options{};                   ///< made with these
+  StepOptions step_options{};                   ///< what `workload` was made with
   std::shared_ptr<const SizeModel> size_model;  ///< sizes for `workload`
   std::optional<prefetch::Machine> machine;     ///< if times are modelled, not read
   std::unique_ptr<const StateChoice> state;     ///< of `workload`; null without a choice

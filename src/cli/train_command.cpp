@@ -268,8 +268,8 @@ class Description {
   void describe_micro_batches() const {
     if (batches().count() == 1) return;
     tell("each batch in {} micro-batches of {}{}{}\n", batches().count(),
-         um::count_of(batches().size, is_of_text() ? "text" : "image"),
-         batch() % batches().size == 0 ? "" : ", the last one smaller", by_ranks());
+         um::count_of(batches().size, is_of_text() ? "text" : "image"), by_ranks(),
+         batch() % batches().size == 0 ? "" : ", the last one smaller");
     describe_division();
     if (normalizes_by_batch(trainer_.graph())) {
       tell(

@@ -46,9 +46,11 @@ class MicroBatchSearch {
   Task task_;
 };
 
-/// A user's wish how to cut a batch: one of these, or not at all. Percents of a budget are of the
-/// need of the whole batch, that of one rank among several of the rank's part; the smallest budget
-/// is that of the batch as it is cut, unless that is to be found within the budget.
+/// A user's wish how to cut a batch: one of these, or not at all.
+///
+/// Budgets in percent are relative to the need of the whole batch, and those of one of several
+/// ranks to the need of its micro-batches. The smallest budget, `min`, is that of the batch as it
+/// is cut. If the cut is to be found within the budget, `min` is that of the whole batch.
 struct MicroBatchChoice {
   bool is_automatic = false;         ///< as MicroBatchSearch finds
   std::optional<std::size_t> count;  ///< the number of equal micro-batches

@@ -26,8 +26,8 @@ using prefetch::Task;
 using prefetch::TaskGraph;
 using um::Nanoseconds;
 
-// Returns names of tasks that take as long for as many bytes: of "fc6.send[1]", "fc6.take[1]" and
-// "fc6.accumulate[1]#2" it is "fc6.update[1]", and of this "fc6.send[1]".
+// Returns names of tasks that take as long for as many bytes. For "fc6.send[1]", "fc6.take[1]" and
+// "fc6.accumulate[1]#2" that is "fc6.update[1]"; for "fc6.update[1]" it is "fc6.send[1]".
 std::array<std::string, 2> measured_names(const std::string& task) {
   std::array<std::string, 2> names;
   names.fill(std::string{name_in_first(task)});

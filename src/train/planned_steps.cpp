@@ -46,7 +46,7 @@ FilePlan read_for_all(const StateChoice& choice, const PlanRequest& request,
   if (std::ranges::count(programs, programs.front()) < std::ssize(programs)) {
     throw um::Error{
         "a plan in a file is of one rank's program, and those of these ranks differ; leave out "
-        "--plan, or give as --micro-batches the number of ranks times a power of two"};
+        "--plan, or --zero, or give as --micro-batches the number of ranks times a power of two"};
   }
   FilePlan read;
   std::exception_ptr failure;
@@ -85,11 +85,11 @@ PlannedSteps::PlannedSteps(const TrainerOptions& options, ExecutionContext& cont
   } else {
     build(options.step, first_cut());
   }
-  whole_need_ = choice_->need();
+  refer_to_need();
 }
 
-// The micro-batches of this rank; of a process alone the whole batch, which budgets are relative
-// to.
+// Returns this rank's micro-batches. A process alone gets the whole batch, as budgets are relative
+// to that.
 MicroBatches PlannedSteps::first_cut() const {
   const std::size_t batch = options_.step.batch;
   const Communicator& communicator = options_.ranks.communicator;
@@ -139,7 +139,19 @@ void PlannedSteps::cut_batch() {
       options_.planning.micro_batches.resolve(options_.step.batch, search);
   if (batches.count == 1) return;
   build(options_.step, all_of(options_.step.batch, batches));
-  if (!options_.planning.micro_batches.is_automatic) {
+  refer_to_need();
+}
+
+// Budgets of a process alone are relative to the whole batch.
+bool PlannedSteps::is_reference() const {
+  return near_->micro_batches().count() == 1 || options_.ranks.communicator.get().size() > 1;
+}
+
+// The smallest budget is that of the batch as it is cut, unless that followed from the budget.
+void PlannedSteps::refer_to_need() {
+  if (is_reference()) {
+    whole_need_ = choice_->need();
+  } else if (!options_.planning.micro_batches.is_automatic) {
     whole_need_.smallest = choice_->need().smallest;
   }
 }
@@ -164,7 +176,7 @@ void PlannedSteps::build_with(bool has_byte_images) {
   StepOptions step = options_.step;
   step.has_byte_images = has_byte_images;
   build(step, MicroBatches{near_->micro_batches()});
-  if (near_->micro_batches().own.count() == 1) whole_need_ = choice_->need();
+  refer_to_need();
 }
 
 void PlannedSteps::plan(const std::string& path, const KeptPlans& kept) {
@@ -226,7 +238,7 @@ void PlannedSteps::plan_within(Bytes limit, const std::optional<PlanOfFile>& fil
 }
 
 // Returns the checkpoint's budget where the same is asked for and can be kept here; otherwise what
-// is asked for. That of a batch that is cut differs with the number of ranks.
+// is asked for. The budget of a batch that is cut differs with the number of ranks.
 Bytes PlannedSteps::limit_of(const KeptPlans& kept) const {
   const bool is_alone = options_.ranks.communicator.get().size() == 1;
   if (request_.memory != MemoryMode::kResident && is_alone && kept.are_there() &&
@@ -313,8 +325,7 @@ void PlannedSteps::choose_buckets(const prefetch::Interconnect& interconnect, By
 // What a budget is relative to: of a plan that is given, the need of its steps.
 prefetch::NearNeed PlannedSteps::need_for(const prefetch::Plan* plan) const {
   const bool is_given = options_.memory.budget != kAutomatic;
-  const bool is_whole = near_->micro_batches().own.count() == 1;
-  if (is_given && !(plan != nullptr && is_whole)) return whole_need_;
+  if (is_given && !(plan != nullptr && is_reference())) return whole_need_;
   // Which side updates is decided under a budget: it is relative to the same as then.
   return workload_ == choice_->far_updates() ? choice_->need() : workload_->need();
 }

@@ -74,6 +74,8 @@ class PlannedSteps {
   [[nodiscard]] bool use_kept(const KeptPlans& kept, const Workload& steps, um::Bytes limit);
   void choose_buckets(const prefetch::Interconnect& interconnect, um::Bytes limit);
   void take_floats_for(const std::string& file, const KeptPlans& kept);
+  [[nodiscard]] bool is_reference() const;
+  void refer_to_need();
   void build_with(bool has_byte_images);
   [[nodiscard]] um::Bytes available_memory() const;
   [[nodiscard]] prefetch::NearNeed need_for(const prefetch::Plan* plan) const;

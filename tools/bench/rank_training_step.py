@@ -1,5 +1,5 @@
 """Trains a network with PyTorch's DistributedDataParallel (gloo) as `spillway train --micro-batches`
-does: the same first weights, images, order and shards, one rank a shard. Prints the losses, means
+does: the same first weights, images, order and micro-batches, one rank each. Prints the losses, means
 over all ranks, and the norms of the gradients, as JSON. What rank_training runs."""
 
 import argparse

@@ -42,12 +42,12 @@ class ConnectedTasks {
 std::pair<std::vector<Number>, std::size_t> find_micro_batches(const TaskGraph& graph) {
   const std::size_t tasks = graph.tasks.size();
   ConnectedTasks connected{tasks};
-  std::vector<Number> writer(graph.data.size(), kUnknown);
+  std::vector<Number> last_user(graph.data.size(), kUnknown);
   const auto is_forward = [&](Number t) { return graph.tasks[t].phase == Phase::kForward; };
   for (Number t = 0; t < tasks; ++t) {
     if (!is_forward(t)) continue;
     for_each_operand(graph.tasks[t], [&](DataId id) {
-      Number& last = writer[static_cast<std::size_t>(id)];
+      Number& last = last_user[static_cast<std::size_t>(id)];
       if (graph[id].kind != DataKind::kTensor) return;
       if (last != kUnknown) connected.connect(last, t);
       last = t;

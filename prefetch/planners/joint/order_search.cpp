@@ -144,6 +144,9 @@ std::optional<EvaluatedPlan> joint_from(const Problem& problem, const Runs& runs
 bool may_pay_to_reorder(const Problem& problem, Nanoseconds makespan) {
   constexpr double kNear = 1.01;
   if (!may_reorder(problem)) return false;
+  if (problem.graph.tasks.size() > kMostTasks && LayeredOrder{problem}.micro_batches() == 1) {
+    return false;
+  }
   const double bound = um::to_double(any_order_bound(problem));
   if (um::to_double(makespan) <= kNear * bound) return false;
   return problem.may_recompute ||

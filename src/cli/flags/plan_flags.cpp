@@ -47,7 +47,7 @@ std::string complaint_about_unit(const std::string& text) {
 
 std::string check_micro_batches(const std::string& text) {
   if (text == "auto" || check_whole_number_from_one(text).empty()) return {};
-  return "'" + text + "' is no number of micro-batches; give auto, or a number like 4";
+  return "'" + text + "' is not a number of micro-batches; give auto, or a number like 4";
 }
 
 }  // namespace

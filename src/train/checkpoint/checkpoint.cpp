@@ -133,7 +133,7 @@ std::optional<std::size_t> read_count(const JsonView& root, const char* key) {
   return size.integer();
 }
 
-// Checkpoints of before call it a sub-batch, or give the number of equal ones.
+// Earlier programs wrote the size as sub_batch, or the number of equal micro-batches as shards.
 std::optional<std::size_t> read_micro_batch_size(const JsonView& root) {
   const std::uint64_t batch = root.at("batch").integer();
   for (const char* const key : {"micro_batch_size", "sub_batch"}) {

@@ -126,7 +126,7 @@ KeptPlans::Difference KeptPlans::difference(const KeptSettings& now, um::Bytes l
   }
   bool rounds_otherwise = !all.empty();
   if (kept) std::ranges::move(differences(*kept, planning), std::back_inserter(all));
-  // Of a batch that is cut, bytes of the same budget differ with the number of ranks.
+  // The same text means other bytes to a batch that is cut for another number of ranks.
   const bool is_automatic = kept && kept->budget == "auto" && planning.budget == "auto";
   const bool has_budget = kept && kept->mode != kResident && planning.mode != kResident;
   const bool is_same_text = now.micro_batch_size && kept && kept->budget == planning.budget;

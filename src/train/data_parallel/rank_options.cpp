@@ -12,7 +12,13 @@ MicroBatches part_of_rank(MicroBatches all, const Communicator& communicator) {
     const std::string cut =
         all.count() == 1 ? "" : " in " + std::to_string(all.count()) + " micro-batches";
     throw um::Error{"a batch" + cut + " leaves some of " + std::to_string(communicator.size()) +
-                    " ranks without work; give more --micro-batches, or start fewer ranks"};
+                    " ranks without work; start fewer ranks, or give more --micro-batches, which "
+                    "--resume takes from the checkpoint"};
+  }
+  if (all.batch % all.size != 0) {
+    throw um::Error{"ranks train equal micro-batches, and " + std::to_string(all.size) +
+                    " does not divide a batch of " + std::to_string(all.batch) +
+                    "; give a --micro-batch-size that does"};
   }
   all.own = micro_batches_of_rank(all.count(), communicator.size(), communicator.rank());
   return all;

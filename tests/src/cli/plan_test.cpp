@@ -187,7 +187,7 @@ TEST(PlanMicroBatch, ThatIsStillTooLargeSaysWhatItNeeds) {
 TEST(PlanMicroBatch, RefusesWhatIsNoSize) {
   for (const std::string size : {"0", "-8", "x", "1.5", "AUTO", "64 "}) {
     expect_refused(kBadUsage, lenet_plan({"--micro-batches", size}),
-                   {"--micro-batches", "is no number of micro-batches", "auto, or a number"});
+                   {"--micro-batches", "is not a number of micro-batches", "auto, or a number"});
     expect_refused(kBadUsage, lenet_plan({"--micro-batch-size", size}), {"--micro-batch-size"});
   }
 }

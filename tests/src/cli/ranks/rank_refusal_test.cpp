@@ -210,8 +210,8 @@ TEST_F(RefusedRanks, HaveMicroBatchesThatFitNeitherBatchNorRanks) {
       {{"--micro-batches 5", " ended: a batch of 12 cannot be cut into 5 equal micro-batches"},
        {"--micro-batches auto", " ended: --micro-batches auto follows the budget of one "}});
   expect_once(run_ranks(3, short_training("--ranks auto --micro-batches 2")), kFailure,
-              " ended: a batch in 2 micro-batches leaves some of 3 ranks without work; give more "
-              "--micro-batches, or start fewer ranks\n");
+              " ended: a batch in 2 micro-batches leaves some of 3 ranks without work; start fewer "
+              "ranks, or give more --micro-batches, which --resume takes from the checkpoint\n");
 }
 
 TEST_F(RefusedRanks, UpdateNoSlicesFar) {

@@ -96,8 +96,7 @@ def run(case, memory=None):
     if case["micro_batch_size"] == "on":
         flags += ["--micro-batch-size", str(family.batch // 2)]
     if not memory and "--budget" not in flags:
-        # Two halves keep gradients as well, and need more than the whole batch's min, to which a
-        # budget refers; by capacity much more.
+        # Two halves keep gradients as well: percents are of the whole batch's need.
         needed_by_halves = "105%" if case["planner"] == "capacity" else "95%"
         flags += ["--budget", needed_by_halves if case["micro_batch_size"] == "on" else "min+30%"]
     card = {} if memory else CARDS["order"][case["order"]]

@@ -250,6 +250,7 @@ TEST(EndOfRanks, RefusesWhatRanksCannotDo) {
     return refusal([&](auto& options) { options.planning.micro_batches = choice; });
   };
   EXPECT_NE(cut({.count = 3}).find("equal micro-batches"), std::string::npos);
+  EXPECT_NE(cut({.size = 3}).find("equal micro-batches"), std::string::npos);
   EXPECT_NE(cut({.is_automatic = true}).find("--micro-batches auto"), std::string::npos);
   EXPECT_NE(
       refusal([](auto& options) { options.planning.planner = "on-demand"; }).find("on-demand"),

@@ -49,7 +49,8 @@ TEST(FilesOfRanks, HoldNoPlanOfOtherPrograms) {
       std::vector<std::string>(
           2,
           "a plan in a file is of one rank's program, and those of these ranks differ; leave out "
-          "--plan, or give as --micro-batches the number of ranks times a power of two"));
+          "--plan, or --zero, or give as --micro-batches the number of ranks times a power of "
+          "two"));
 }
 
 TEST(FilesOfRanks, HoldNoPlanOfOtherBuckets) {

@@ -79,14 +79,6 @@ TEST(RankTraining, HasTheSameBitsWithUnevenShares) {
   static_cast<void>(expect_same_on_any(options));
 }
 
-// The last rank has the smaller last one.
-TEST(RankTraining, HasTheSameBitsWithASmallerLastMicroBatch) {
-  TrainerOptions options = options_of(test::small_network());
-  options.step.batch = 11;
-  options.planning.micro_batches = {.size = 2};
-  static_cast<void>(expect_same_on_any(options));
-}
-
 // Without batch norm the mean over the batch is all that counts; sums are only rounded otherwise.
 TEST(RankTraining, LearnsAsWithoutMicroBatches) {
   TrainerOptions options = options_of(test::network_without_norm());
