@@ -173,9 +173,18 @@ struct ToyPart {
   std::function<void(std::uint64_t step, ToyResult& result)> run = {};
 };
 
+/// Makes room for what the tasks of a step read. Returns the place of the first task's. Plans may
+/// run tasks in another order.
+inline std::size_t add_reads(const TaskGraph& graph, ToyResult& result) {
+  const std::size_t first = result.read.size();
+  result.read.resize(first + graph.tasks.size());
+  return first;
+}
+
 inline void run_planned_step(const ToyPart& part, std::uint64_t step, ToyResult& result) {
   const StepLayout& layout = *part.layout;
   StepMemory& memory = *part.memory;
+  const std::size_t first = add_reads(layout.graph, result);
   memory.begin_step();
   for (Position p = 0; p < layout.plan.runs.size(); ++p) {
     const TaskRun& run = layout.plan.runs[p];
@@ -187,7 +196,7 @@ inline void run_planned_step(const ToyPart& part, std::uint64_t step, ToyResult&
                                  .is_recomputation = run.is_recomputation};
     const std::uint64_t read =
         run_toy_kernel(layout.graph, run.task, arguments, result.workspaces_kept);
-    if (!run.is_recomputation) result.read.push_back(read);
+    if (!run.is_recomputation) result.read[first + static_cast<std::size_t>(run.task)] = read;
     memory.end_run(p);
   }
   memory.end_step();
@@ -263,6 +272,7 @@ class GivenToyStep {
   void run(std::uint64_t step, ToyResult& result) {
     step_ = step;
     result_ = &result;
+    first_read_ = add_reads(layout_.graph, result);
     const auto launch = [this](Position position) {
       lanes_.launch([this, position] { run_kernel(position); });
     };
@@ -287,7 +297,8 @@ class GivenToyStep {
         .is_recomputation = run.is_recomputation};
     const std::uint64_t read =
         run_toy_kernel(layout_.graph, run.task, arguments, result_->workspaces_kept);
-    if (!run.is_recomputation) result_->read.push_back(read);
+    if (run.is_recomputation) return;
+    result_->read[first_read_ + static_cast<std::size_t>(run.task)] = read;
   }
 
   const StepLayout& layout_;
@@ -297,6 +308,7 @@ class GivenToyStep {
   Position first_;
   bool has_run_ = false;
   std::uint64_t step_ = 0;
+  std::size_t first_read_ = 0;  // of the step, in the result
   ToyResult* result_ = nullptr;
 };
 
