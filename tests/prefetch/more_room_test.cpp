@@ -15,11 +15,13 @@ namespace {
 
 using namespace testing;
 
-// More room never makes the default planner's plan longer.
+// In the graph's order, more room never makes the default planner's plan longer. A search for
+// other orders knows nothing of what it finds with less room.
 RC_GTEST_PROP(EveryPlanner, OfMoreRoomMakesNoLongerStep, ()) {
   const TaskGraph graph = random_graph();
   const Profile profile = random_profile(graph);
   Problem given = random_problem(graph, profile);
+  given.may_reorder = false;
   std::vector<um::Bytes> budgets;
   for (int i = 0; i < 6; ++i) budgets.push_back(random_budget(graph, kPage));
   std::ranges::sort(budgets);
