@@ -285,7 +285,7 @@ class Description {
   }
 
   // Returns " on 2 ranks; gradients in 7 buckets".
-  std::string by_ranks() const {
+  [[nodiscard]] std::string by_ranks() const {
     const RankOptions& ranks = trainer_.options().ranks;
     const std::size_t size = ranks.communicator.get().size();
     if (size == 1) return {};
