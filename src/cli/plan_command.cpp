@@ -174,11 +174,6 @@ void expect_ranks(const PlanCommandFlags& options, const PlanRequest& request) {
   options.ranks.expect_used();
   if (!options.ranks.are_several()) return;
   expect_exchangeable(request);
-  if (options.micro_batches.is_automatic) {
-    throw um::Error{
-        "--micro-batches auto follows the budget of one rank, and each rank has its own; give "
-        "their number"};
-  }
   if (options.ranks.zero.divides_optimizer()) expect_near_updates(request);
   if (options.model == "paleo") {
     throw um::Error{"OOC-Paleo's formula knows one rank only; leave out --model paleo"};
@@ -216,7 +211,10 @@ PlanSubject cut_batch(const PlanCommandFlags& options, PlanSubject whole, Bytes 
                              .request = request}}
         .choose();
   };
-  const prefetch::BatchCut batches = options.micro_batches.resolve(step.batch, search);
+  const MicroBatchChoice& choice = options.micro_batches;
+  const prefetch::BatchCut batches = options.ranks.are_several()
+                                         ? choice.resolve_for_ranks(step.batch)
+                                         : choice.resolve(step.batch, search);
   if (batches.count == 1) return whole;
   PlanSubject cut = whole.cut(step, batches);
   if (normalizes_by_batch(cut.step->graph)) {

@@ -17,7 +17,6 @@
 #include "src/cli/flags/flag_values.h"
 #include "src/cli/flags/memory_flags.h"
 #include "src/plan/predicted_step.h"
-#include "src/program/divided_updates.h"
 #include "src/program/machine_size_model.h"
 #include "src/program/micro_batches.h"
 #include "src/ranks/sum_tree.h"
@@ -49,19 +48,13 @@ std::unique_ptr<const Workload> of_first_rank(const PlanSubject& one, std::size_
                                               const prefetch::BucketRule& rule,
                                               const OptimizerDivision& division) {
   const MicroBatches& own = one.workload->micro_batches();
-  if (own.batch % own.size > 0) {
-    throw um::Error{"ranks train equal micro-batches, and " + std::to_string(own.size) +
-                    " does not divide a batch of " + std::to_string(own.batch) +
-                    "; give a --micro-batch-size that does"};
-  }
   const std::size_t count = ranks * own.count();
   const MicroBatches batches{.batch = ranks * own.batch,
                              .size = own.size,
                              .tree = SumTree{count},
                              .own = micro_batches_of_rank(count, ranks, 0)};
   Step training = make_program(*one.network, *one.size_model, one.step_options, batches);
-  divide_updates(training, *one.size_model, division);
-  exchange_gradients(training, rule);
+  exchange_gradients(training, *one.size_model, division, rule);
   return std::make_unique<const Workload>(*one.network, *one.size_model, one.step_options, batches,
                                           std::move(training), um::Bytes{});
 }

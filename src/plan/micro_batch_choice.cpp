@@ -122,4 +122,16 @@ prefetch::BatchCut MicroBatchChoice::resolve(std::size_t batch,
   return prefetch::cut(batch, count ? batch / *count : size.value_or(batch));
 }
 
+prefetch::BatchCut MicroBatchChoice::resolve_for_ranks(std::size_t batch) const {
+  const BatchCut cut = resolve(batch, []() -> BatchCut {
+    throw um::Error{
+        "--micro-batches auto follows the budget of one rank, and each rank has its own; give "
+        "their number"};
+  });
+  if (batch % cut.size == 0) return cut;
+  throw um::Error{"ranks train equal micro-batches, and " + std::to_string(cut.size) +
+                  " does not divide a batch of " + std::to_string(batch) +
+                  "; give a --micro-batch-size that does"};
+}
+
 }  // namespace spillway

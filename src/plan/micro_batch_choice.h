@@ -63,6 +63,9 @@ struct MicroBatchChoice {
   /// when the batch cannot be cut like this; what `search` throws.
   [[nodiscard]] prefetch::BatchCut resolve(std::size_t batch,
                                            const std::function<prefetch::BatchCut()>& search) const;
+  /// How a batch of several ranks is to be cut: into equal micro-batches. Throws: um::Error when
+  /// that is left open, or the batch cannot be cut like this.
+  [[nodiscard]] prefetch::BatchCut resolve_for_ranks(std::size_t batch) const;
 };
 
 }  // namespace spillway

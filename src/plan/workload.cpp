@@ -129,16 +129,6 @@ std::unique_ptr<const Workload> Workload::with_far_updates(const SizeModel& size
       new Workload{batches_, std::move(training), evaluation_, beside_, size_model}};
 }
 
-std::unique_ptr<const Workload> Workload::with_exchanges(const SizeModel& size_model,
-                                                         const prefetch::BucketRule& rule,
-                                                         const OptimizerDivision& division) const {
-  Step training = training_;
-  divide_updates(training, size_model, division);
-  exchange_gradients(training, rule);
-  return std::unique_ptr<const Workload>{
-      new Workload{batches_, std::move(training), evaluation_, beside_, size_model}};
-}
-
 std::unique_ptr<const Workload> Workload::with_buckets(
     const SizeModel& size_model, const prefetch::BucketRule& rule,
     const std::function<Bytes(const Step& training)>& beside) const {

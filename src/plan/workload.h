@@ -9,7 +9,6 @@
 #include "prefetch/planner.h"
 #include "src/ops/backend.h"
 #include "src/plan/budget.h"
-#include "src/program/divided_updates.h"
 #include "src/program/micro_batches.h"
 #include "src/program/step.h"
 #include "um/bytes.h"
@@ -54,11 +53,6 @@ class Workload {
   /// The same with updates on the far side: update_far(). Null where there are none that it may
   /// run. Requires: with_moving_state().
   [[nodiscard]] std::unique_ptr<const Workload> with_far_updates(const SizeModel& size_model) const;
-  /// The same steps as those of one of several ranks: divide_updates(), exchange_gradients().
-  /// Requires: nothing is updated far. Throws: um::Error where nothing is trained.
-  [[nodiscard]] std::unique_ptr<const Workload> with_exchanges(
-      const SizeModel& size_model, const prefetch::BucketRule& rule,
-      const OptimizerDivision& division = {}) const;
   /// The same steps, with gradients in other buckets: regroup_gradients(). `beside` says what is
   /// then always near besides their blocks.
   [[nodiscard]] std::unique_ptr<const Workload> with_buckets(

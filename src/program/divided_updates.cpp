@@ -126,6 +126,12 @@ void divide_updates(Step& step, const SizeModel& size_model, const OptimizerDivi
   }
 }
 
+void exchange_gradients(Step& step, const SizeModel& size_model, const OptimizerDivision& division,
+                        const prefetch::BucketRule& rule) {
+  divide_updates(step, size_model, division);
+  exchange_gradients(step, rule);
+}
+
 OptimizerBytes optimizer_bytes(const Step& step) {
   OptimizerBytes bytes;
   for (const StateBlock& block : step.state) {

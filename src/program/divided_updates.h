@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "prefetch/gradient_exchange.h"
 #include "src/ops/backend.h"
 #include "src/program/step.h"
 #include "um/bytes.h"
@@ -28,6 +29,11 @@ inline constexpr um::Bytes kSmallestDivided{64ULL << 10U};
 /// updated as it would be without: the same bits.
 /// Requires: gradients are not exchanged yet.
 void divide_updates(Step& step, const SizeModel& size_model, const OptimizerDivision& division);
+
+/// divide_updates(), then exchange_gradients() of step.h. Throws: um::Error where nothing is
+/// trained.
+void exchange_gradients(Step& step, const SizeModel& size_model, const OptimizerDivision& division,
+                        const prefetch::BucketRule& rule);
 
 /// Bytes of what the optimizer keeps beside parameters.
 struct OptimizerBytes {

@@ -94,7 +94,7 @@ MicroBatches PlannedSteps::first_cut() const {
   const std::size_t batch = options_.step.batch;
   const Communicator& communicator = options_.ranks.communicator;
   if (communicator.size() == 1) return all_of(batch, prefetch::cut(batch, batch));
-  return part_of_rank(all_of(batch, options_.planning.micro_batches.resolve(batch, {})),
+  return part_of_rank(all_of(batch, options_.planning.micro_batches.resolve_for_ranks(batch)),
                       communicator);
 }
 

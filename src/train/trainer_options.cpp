@@ -33,11 +33,6 @@ void expect_mixable(const TrainerOptions& options) {
 void expect_shareable(const TrainerOptions& options) {
   const Communicator& communicator = options.ranks.communicator;
   if (communicator.size() == 1) return;
-  if (options.planning.micro_batches.is_automatic) {
-    throw um::Error{
-        "--micro-batches auto follows the budget of one rank, and each rank has its own; give "
-        "their number"};
-  }
   if (options.planning.planner == "on-demand") {
     throw um::Error{
         "page faults alone (--planner on-demand) go with one rank only; leave out --ranks"};

@@ -15,11 +15,6 @@ MicroBatches part_of_rank(MicroBatches all, const Communicator& communicator) {
                     " ranks without work; start fewer ranks, or give more --micro-batches, which "
                     "--resume takes from the checkpoint"};
   }
-  if (all.batch % all.size != 0) {
-    throw um::Error{"ranks train equal micro-batches, and " + std::to_string(all.size) +
-                    " does not divide a batch of " + std::to_string(all.batch) +
-                    "; give a --micro-batch-size that does"};
-  }
   all.own = micro_batches_of_rank(all.count(), communicator.size(), communicator.rank());
   return all;
 }
@@ -27,11 +22,9 @@ MicroBatches part_of_rank(MicroBatches all, const Communicator& communicator) {
 void share_program(Step& program, const SizeModel& size_model, const RankOptions& options) {
   const Communicator& communicator = options.communicator;
   if (communicator.size() == 1) return;
-  if (options.divides_optimizer) {
-    divide_updates(program, size_model,
-                   {.rank = communicator.rank(), .ranks = communicator.size()});
-  }
-  exchange_gradients(program, options.buckets);
+  const OptimizerDivision division{.rank = communicator.rank(), .ranks = communicator.size()};
+  exchange_gradients(program, size_model,
+                     options.divides_optimizer ? division : OptimizerDivision{}, options.buckets);
 }
 
 }  // namespace spillway

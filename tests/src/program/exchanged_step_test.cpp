@@ -3,14 +3,19 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nets/families/network_catalogue.h"
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/interconnect.h"
+#include "prefetch/moves/micro_batch_size.h"
 #include "src/plan/workload.h"
+#include "src/program/divided_updates.h"
 #include "src/program/machine_size_model.h"
+#include "src/program/micro_batches.h"
 #include "src/program/step.h"
 #include "tests/src/step_tasks.h"
 
@@ -26,8 +31,16 @@ Step one_rank(const OptimizerOptions& optimizer) {
                             {.batch = 2, .optimizer = optimizer});
 }
 
-Workload workload_of(const std::string& name, const OptimizerOptions& optimizer) {
-  return {nets::build_network(name, {}), MachineSizeModel{}, {.batch = 2, .optimizer = optimizer}};
+// Returns the steps of one of several ranks, each of which trains a batch whole.
+std::unique_ptr<const Workload> shared(const nets::Network& network, const StepOptions& options,
+                                       const prefetch::BucketRule& rule = {},
+                                       const OptimizerDivision& division = {}) {
+  const MachineSizeModel size_model;
+  const MicroBatches whole = all_of(options.batch, prefetch::cut(options.batch, options.batch));
+  Step training = make_program(network, size_model, options, whole);
+  exchange_gradients(training, size_model, division, rule);
+  return std::make_unique<const Workload>(network, size_model, options, whole, std::move(training),
+                                          um::Bytes{});
 }
 
 void expect_all_exchanged(const Step& step) {
@@ -91,17 +104,19 @@ TEST_P(ExchangedStep, ExchangesAllGradientsOnce) {
   for (const char* name : {"llama:2,4,2,64,96,32", "bert-base"}) {
     SCOPED_TRACE(name);
     const MachineSizeModel size_model;
-    const auto several = workload_of(name, optimizer).with_exchanges(size_model, {});
+    const auto several =
+        shared(nets::build_network(name, {}), {.batch = 2, .optimizer = optimizer});
     expect_all_exchanged(several->training());
     const auto far = several->with_moving_state(size_model);
     expect_all_exchanged(far->training());
   }
 }
 
-// Where state may be far, updates follow a bucket later instead.
+// Updates follow a bucket later where state may be far.
 TEST_P(ExchangedStep, MovesItsStateLikeAnyOther) {
   const MachineSizeModel size_model;
-  const auto several = workload_of("alexnet", optimizer).with_exchanges(size_model, {});
+  const auto several =
+      shared(nets::build_network("alexnet", {}), {.batch = 2, .optimizer = optimizer});
   const auto far = several->with_moving_state(size_model);
   expect_launches_of_tasks(far->training());
   EXPECT_EQ(far->training().graph.exchanges.size(), several->training().graph.exchanges.size());
@@ -119,11 +134,11 @@ TEST_P(ExchangedStep, IsTheSameInOtherBucketsAfterwards) {
   const MachineSizeModel size_model;
   const prefetch::BucketRule small{.first = um::Bytes{1ULL << 20U},
                                    .others = um::Bytes{5ULL << 20U}};
-  const Workload near{
-      nets::build_network("resnet18", {}), size_model, {.batch = 2, .optimizer = optimizer}};
+  const nets::Network network = nets::build_network("resnet18", {});
+  const StepOptions options{.batch = 2, .optimizer = optimizer};
   for (const std::size_t ranks : {1U, 4U}) {
-    const auto usual = near.with_exchanges(size_model, {}, {.ranks = ranks});
-    const auto expected = near.with_exchanges(size_model, small, {.ranks = ranks});
+    const auto usual = shared(network, options, {}, {.ranks = ranks});
+    const auto expected = shared(network, options, small, {.ranks = ranks});
     const auto changed = usual->with_buckets(
         size_model, small, [](const Step& /*last*/) { return um::Bytes{1ULL << 20U}; });
     ASSERT_GT(expected->training().graph.exchanges.size(),
@@ -139,11 +154,11 @@ TEST_P(ExchangedStep, IsTheSameInOtherBucketsAfterwards) {
 // the same tasks.
 TEST(ExchangedLlama, UpdatesOnTheFarSideWhatOneRankDoes) {
   const MachineSizeModel size_model;
-  const Workload near{nets::build_network("llama:2,4,2,64,96,32", {.classes = 100'000}),
-                      size_model,
-                      {.batch = 2, .optimizer = AdamOptions{.decoupled = true}}};
+  const nets::Network network = nets::build_network("llama:2,4,2,64,96,32", {.classes = 100'000});
+  const StepOptions options{.batch = 2, .optimizer = AdamOptions{.decoupled = true}};
+  const Workload near{network, size_model, options};
   const auto alone = near.with_moving_state(size_model)->with_far_updates(size_model);
-  const auto several = near.with_exchanges(size_model, {});
+  const auto several = shared(network, options);
   const auto far = several->with_moving_state(size_model)->with_far_updates(size_model);
   const prefetch::TaskGraph& graph = far->training().graph;
   expect_launches_of_tasks(far->training());
