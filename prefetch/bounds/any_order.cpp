@@ -97,7 +97,7 @@ class AnyOrderModel {
         starts_[t] = std::max(starts_[t], starts_[source] + times_[source]);
       }
     }
-    for (Position t = static_cast<Position>(count); t-- > 0;) {
+    for (auto t = static_cast<Position>(count); t-- > 0;) {
       for (const Position user : after_[t]) {
         tails_[t] = std::max(tails_[t], times_[user] + tails_[user]);
       }

@@ -166,7 +166,7 @@ std::optional<EvaluatedPlan> plan_layered(const Problem& problem, Nanoseconds li
   Runs order;
   for (const std::size_t group : {all, (all + 1) / 2}) {
     if (group == 1) continue;
-    for (const std::uint64_t part : {16, 4}) {
+    for (const std::uint64_t part : {16U, 4U}) {
       Runs runs = layered.order(given, group, um::Bytes{pool.count() / part});
       if (runs == given) continue;
       auto found = joint_from(problem, runs, best ? best->makespan : Nanoseconds::max(),

@@ -57,7 +57,7 @@ bool RunSequence::reads(Run run, Number value) const {
 
 RunSequence::Window RunSequence::window(Run run) const {
   const Number task = task_[run];
-  Place first = static_cast<Place>(graph_.loads);
+  auto first = static_cast<Place>(graph_.loads);
   Place end = size();
   for (const Number source : graph_.sources[task]) {
     first = std::max(first, place_[runs_of_[source].front()] + 1);

@@ -86,7 +86,7 @@ ValueGraph::ValueGraph(const Problem& problem, const std::vector<TaskRun>& runs)
 }
 
 bool ValueGraph::has_other_orders() const {
-  for (std::uint32_t t = static_cast<std::uint32_t>(loads); t + 1 < count(); ++t) {
+  for (auto t = static_cast<std::uint32_t>(loads); t + 1 < count(); ++t) {
     const bool follows =
         std::ranges::count(sources[t + 1], t) > 0 || std::ranges::count(hazards[t + 1], t) > 0;
     if (!follows) return true;
