@@ -116,35 +116,47 @@ class Candidates {
   std::vector<std::optional<FarUpdate>> found_;
 };
 
-// Returns by block how many moves have ended when its last move has.
-std::vector<std::uint32_t> ends_of(const std::vector<Move>& moves) {
-  std::vector<std::uint32_t> ends;
+// The counts that end when a block has moved for the last time.
+struct LastMove {
+  std::uint32_t moves = 0;   // of the same direction
+  std::uint32_t begins = 0;  // runs before the last move
+  std::uint32_t frees = 0;   // runs that read the block while it leaves, or before
+};
+
+// By block.
+std::vector<LastMove> last_of(const std::vector<Move>& moves) {
+  std::vector<LastMove> last;
   for (std::uint32_t i = 0; i < moves.size(); ++i) {
     const auto data = static_cast<std::size_t>(moves[i].data);
-    if (data >= ends.size()) ends.resize(data + 1);
-    ends[data] = i + 1;
+    if (data >= last.size()) last.resize(data + 1);
+    last[data] = {.moves = i + 1,
+                  .begins = moves[i].after.runs,
+                  .frees = std::max(last[data].frees, moves[i].frees_after())};
   }
-  return ends;
+  return last;
 }
 
 class LastMoves {
  public:
   explicit LastMoves(const Plan& plan)
-      : offloads_{ends_of(plan.offloads)}, prefetches_{ends_of(plan.prefetches)} {}
+      : offloads_{last_of(plan.offloads)}, prefetches_{last_of(plan.prefetches)} {}
 
   [[nodiscard]] Progress after(const FarUpdate& update) const {
-    const auto end = [](const std::vector<std::uint32_t>& ends, DataId id) {
+    const auto of = [](const std::vector<LastMove>& last, DataId id) {
       const auto data = static_cast<std::size_t>(id);
-      return data < ends.size() ? ends[data] : 0U;
+      return data < last.size() ? last[data] : LastMove{};
     };
-    return {
-        .offloads = std::max(end(offloads_, update.gradient), end(offloads_, update.parameters)),
-        .prefetches = end(prefetches_, update.parameters)};
+    const LastMove gradient = of(offloads_, update.gradient);
+    const LastMove parameters = of(offloads_, update.parameters);
+    const bool is_read_on = parameters.frees > std::max(gradient.begins, parameters.begins);
+    return {.runs = is_read_on ? parameters.frees : 0,
+            .offloads = std::max(gradient.moves, parameters.moves),
+            .prefetches = of(prefetches_, update.parameters).moves};
   }
 
  private:
-  std::vector<std::uint32_t> offloads_;
-  std::vector<std::uint32_t> prefetches_;
+  std::vector<LastMove> offloads_;
+  std::vector<LastMove> prefetches_;
 };
 
 }  // namespace

@@ -28,8 +28,8 @@ namespace spillway::prefetch {
                                                             const LinkProfile& link);
 
 /// Returns for each far update the earliest progress of `plan` at which it may run: its gradient
-/// and its parameters have been offloaded for the last time, and the parameters have been
-/// prefetched for the last time. Complexity: O(moves + updates).
+/// and its parameters have been offloaded for the last time, no task reads the parameters while
+/// they leave, and they have been prefetched for the last time. Complexity: O(moves + updates).
 [[nodiscard]] std::vector<Progress> far_run_conditions(const TaskGraph& graph, const Plan& plan);
 
 /// Returns the far runs of a plan with these moves, in the order in which their conditions become

@@ -109,8 +109,8 @@ std::vector<GradientExchange> gather_parameters(const TaskGraph& graph,
 std::vector<std::uint32_t> exchange_of_blocks(const TaskGraph& graph) {
   std::vector<std::uint32_t> exchange(graph.data.size(), 0);
   for (std::uint32_t e = 0; e < graph.exchanges.size(); ++e) {
-    for (const DataId id : graph.exchanges[e].blocks) {
-      exchange[static_cast<std::size_t>(id)] = e + 1;
+    for (const auto* const ids : {&graph.exchanges[e].blocks, &graph.exchanges[e].waiting}) {
+      for (const DataId id : *ids) exchange[static_cast<std::size_t>(id)] = e + 1;
     }
   }
   return exchange;

@@ -37,7 +37,8 @@ struct BucketRule {
 /// Complexity: O(runs with their operands); O(1) without exchanges.
 void add_exchanges(const TaskGraph& graph, Plan& plan);
 
-/// Returns by block the exchange that contains it, counted from 1; 0 for none.
+/// Returns by block the exchange that it is for (GradientExchange::blocks and waiting), counted
+/// from 1; 0 for none.
 [[nodiscard]] std::vector<std::uint32_t> exchange_of_blocks(const TaskGraph& graph);
 
 }  // namespace spillway::prefetch

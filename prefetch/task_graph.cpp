@@ -62,6 +62,7 @@ std::uint64_t fingerprint(const TaskGraph& graph) {
     print.add(exchange.name);
     print.add(exchange.blocks);
     if (!exchange.divided.empty()) print.add(exchange.divided);
+    if (!exchange.waiting.empty()) print.add(exchange.waiting);
     print.add(static_cast<std::uint64_t>(exchange.ready) +
               (static_cast<std::uint64_t>(exchange.collective) << 32U));
   }

@@ -107,7 +107,10 @@ struct GradientExchange {
   std::string name;             ///< unique among exchanges: "bucket 1"
   std::vector<DataId> blocks;   ///< state that is always near; each is in one exchange
   std::vector<DataId> divided;  ///< the last of `blocks`: each rank has a slice of these
-  TaskId ready{};               ///< the task that completes the last block
+  /// Sums of earlier micro-batches that become a part of these sums, too: always near, and complete
+  /// when `ready` has run in the graph's order.
+  std::vector<DataId> waiting;
+  TaskId ready{};  ///< the task that completes the last block
   Collective collective = Collective::kAllReduce;
 
   /// False for a gather of parameters that lie in the gradients of another exchange.

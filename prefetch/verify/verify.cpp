@@ -38,9 +38,10 @@ std::optional<Violation> check_queue(const TaskGraph& graph, const Plan& plan) {
   }
   for (std::size_t e = 0; e < has_run.size(); ++e) {
     if (!has_run[e]) return Violation{graph.exchanges[e].name + " is never exchanged"};
-    for (const DataId id : graph.exchanges[e].blocks) {
-      if (!graph[id].may_leave()) continue;
-      return Violation{graph[id].name + " may be far while ranks exchange it"};
+    for (const auto* const ids : {&graph.exchanges[e].blocks, &graph.exchanges[e].waiting}) {
+      const auto far = std::ranges::find_if(*ids, [&](DataId id) { return graph[id].may_leave(); });
+      if (far == ids->end()) continue;
+      return Violation{graph[*far].name + " may be far while ranks exchange it"};
     }
   }
   return std::nullopt;

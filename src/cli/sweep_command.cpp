@@ -351,7 +351,8 @@ void add_sweep_command(CLI::App& app) {
   options->output.add_to(*command);
   command->footer(
       "Prints the simulated step time of each plan, relative to a step with unlimited near memory "
-      "and the fastest algorithms (compute_seconds in the JSON), and a lower bound for any plan.\n"
+      "and the fastest algorithms (compute_seconds in the JSON), and a lower bound for any plan. A "
+      "plan of joint counts for larger budgets of the sweep, too.\n"
       "Example: spillway sweep --net resnet50 --batch 128 --machines v100,k40m --budgets 12\n"
       "Example: spillway sweep --net vgg16 --batch 256 --budgets min,min+20%,80% --links x0.5,x1\n"
       "Example: spillway sweep --net vgg16 --batch 256 --budgets 50% --plan mine.json");

@@ -253,9 +253,13 @@ bool is_layer_of(const std::string& pattern, const std::string& layer) {
 void exchange_gradients(Step& step, const prefetch::BucketRule& rule) {
   step.graph = prefetch::with_exchanges(std::move(step.graph), rule);
   step.gradients.clear();
-  for (const prefetch::GradientExchange& exchange : step.graph.exchanges) {
+  for (prefetch::GradientExchange& exchange : step.graph.exchanges) {
     if (!exchange.is_of_gradients()) continue;
     step.gradients.insert(step.gradients.end(), exchange.blocks.begin(), exchange.blocks.end());
+    for (const WaitingSum& waiting : step.waiting) {
+      const bool is_part = std::ranges::count(exchange.blocks, waiting.sum) > 0;
+      if (is_part) exchange.waiting.push_back(waiting.block);
+    }
   }
   std::ranges::sort(step.gradients);
   order_updates(step);

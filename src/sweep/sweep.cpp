@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <mutex>
+#include <numeric>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -50,6 +52,7 @@ json outcome_json(const PlanOutcome& outcome) {
               {"makespan_seconds", seconds(outcome.makespan)},
               {"verified", true}};
   if (outcome.paleo) object["paleo_seconds"] = seconds(*outcome.paleo);
+  if (outcome.made_for) object["made_for_budget_bytes"] = outcome.made_for->count();
   if (outcome.robustness) {
     object["noise_loss"] = outcome.robustness->loss;
     object["noise_peak_bytes"] = outcome.robustness->peak.count();
@@ -232,6 +235,33 @@ class ProgressReport {
   double done_ = 0;
 };
 
+// Has each point of `joint` take the plan of a smaller budget of the same scenario where that is
+// shorter. `points`: by sweep point and strategy; empty where the sweep was stopped.
+void take_plans_of_less_room(std::span<const SweepPoint> sweep_points,
+                             std::span<const Strategy> strategies,
+                             std::vector<std::vector<Point>>& points) {
+  std::vector<std::size_t> by_budget(sweep_points.size());
+  std::iota(by_budget.begin(), by_budget.end(), 0U);
+  std::ranges::stable_sort(by_budget, {}, [&](std::size_t i) { return sweep_points[i].budget; });
+  for (std::size_t s = 0; s < strategies.size(); ++s) {
+    if (strategies[s].planner->name() != "joint") continue;
+    std::map<const Scenario*, const Point*> shortest;
+    for (const std::size_t i : by_budget) {
+      if (points[i].empty() || !points[i][s].outcome) continue;
+      Point& point = points[i][s];
+      const Point*& known = shortest[sweep_points[i].scenario];
+      if (known != nullptr && known->outcome->makespan < point.outcome->makespan) {
+        const um::Nanoseconds planning = point.outcome->planning;
+        const um::Bytes made_for = known->outcome->made_for.value_or(known->key.budget);
+        point.outcome = known->outcome;
+        point.outcome->planning = planning;
+        point.outcome->made_for = made_for;
+      }
+      known = &point;
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<double> slowdown(const Point& point) {
@@ -312,6 +342,7 @@ std::vector<Point> sweep(std::span<const SweepPoint> sweep_points,
         },
         tbb::simple_partitioner{});
   });
+  take_plans_of_less_room(sweep_points, strategies, by_sweep_point);
   std::vector<Point> points;
   for (std::vector<Point>& of_sweep_point : by_sweep_point) {
     std::ranges::move(of_sweep_point, std::back_inserter(points));

@@ -71,6 +71,8 @@ struct PlanOutcome {
   um::Nanoseconds planning{0};
   std::optional<Robustness> robustness;
   std::vector<um::Bytes> memory;  ///< by run, where it was asked for
+  /// The budget that the plan was made for, where that is a smaller one of the same sweep.
+  std::optional<um::Bytes> made_for{};
 };
 
 struct Point {
@@ -108,8 +110,10 @@ struct SweepOptions {
 
 /// Plans each sweep point with each strategy, verifies and simulates the plans. Sweep points are
 /// evaluated in parallel. Results come by sweep point, then by strategy, and do not depend on the
-/// number of threads, planning times aside. When `stop` is requested, no further sweep point
-/// begins, and those that did not begin are left out. Throws: prefetch::UnsoundPlan.
+/// number of threads, planning times aside. A plan of `joint` counts for larger budgets, too, so
+/// that more room never makes its step longer; what other strategies plan is told as it is. When
+/// `stop` is requested, no further sweep point begins, and those that did not begin are left out.
+/// Throws: prefetch::UnsoundPlan.
 [[nodiscard]] std::vector<Point> sweep(std::span<const SweepPoint> sweep_points,
                                        std::span<const Strategy> strategies,
                                        const SweepOptions& options, const std::stop_token& stop);

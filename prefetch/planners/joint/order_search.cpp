@@ -17,6 +17,7 @@
 #include "prefetch/planners/joint/sequence_search.h"
 #include "prefetch/planners/joint/unrolled_step.h"
 #include "prefetch/planners/joint/value_graph.h"
+#include "prefetch/simulate/simulate.h"
 #include "um/bytes.h"
 
 namespace spillway::prefetch {
@@ -29,8 +30,7 @@ using Runs = std::vector<TaskRun>;
 constexpr std::size_t kMostTasks = 5000;
 
 bool may_reorder(const Problem& problem) {
-  return problem.may_reorder && problem.graph.exchanges.empty() &&
-         problem.graph.far_updates.empty() && problem.graph.tasks.size() > 1;
+  return problem.may_reorder && problem.graph.tasks.size() > 1;
 }
 
 // Returns a number of changes: `most` for large steps, fewer for small ones, which need less.
@@ -139,6 +139,13 @@ std::optional<EvaluatedPlan> joint_from(const Problem& problem, const Runs& runs
   return rolled_up;
 }
 
+// Returns the time of a step in the graph's order without moves, waits for exchanges included; zero
+// without exchanges.
+Nanoseconds unmoved_step(const Problem& problem) {
+  if (problem.graph.exchanges.empty()) return Nanoseconds{0};
+  return simulate(empty_plan(problem, fastest_that_fit(problem)), problem.profile).makespan();
+}
+
 }  // namespace
 
 bool may_pay_to_reorder(const Problem& problem, Nanoseconds makespan) {
@@ -147,8 +154,8 @@ bool may_pay_to_reorder(const Problem& problem, Nanoseconds makespan) {
   if (problem.graph.tasks.size() > kMostTasks && LayeredOrder{problem}.micro_batches() == 1) {
     return false;
   }
-  const double bound = um::to_double(any_order_bound(problem));
-  if (um::to_double(makespan) <= kNear * bound) return false;
+  const double least = um::to_double(std::max(any_order_bound(problem), unmoved_step(problem)));
+  if (um::to_double(makespan) <= kNear * least) return false;
   return problem.may_recompute ||
          ValueGraph{problem, runs_in_order(problem.graph)}.has_other_orders();
 }

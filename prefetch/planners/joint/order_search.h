@@ -10,8 +10,8 @@ namespace spillway::prefetch {
 
 /// Returns true if plans of the problem may run tasks in another order than the graph's, or run any
 /// of them again, and this may pay: some order or recomputation is possible, and `makespan` is more
-/// than a hundredth above any_order_bound(). Steps with exchanges between ranks or updates on the
-/// far side keep the graph's order.
+/// than a hundredth above any_order_bound() and, with exchanges between ranks, above a step in the
+/// graph's order that moves nothing.
 [[nodiscard]] bool may_pay_to_reorder(const Problem& problem, um::Nanoseconds makespan);
 
 /// Plans steps of several micro-batches layer by layer (LayeredOrder): all of them or half of them

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "prefetch/block_sizes.h"
+#include "prefetch/gradient_exchange.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -16,6 +17,7 @@ constexpr std::uint32_t kEachAlgorithm = ~0U;  // algorithms
 UnrolledStep::UnrolledStep(const Problem& problem, std::vector<TaskRun> runs)
     : problem_{problem}, runs_{std::move(runs)} {
   graph_.data = problem.graph.data;
+  graph_.far_updates = problem.graph.far_updates;
   profile_ = problem.profile;
   profile_.durations.clear();
   for (std::size_t i = 0; i < graph_.data.size(); ++i) origins_.push_back(DataId(i));
@@ -48,7 +50,22 @@ UnrolledStep::UnrolledStep(const Problem& problem, std::vector<TaskRun> runs)
     graph_.add(std::move(task));
     profile_.durations.push_back(std::move(durations));
   }
+  add_exchanges_of(problem.graph);
   profile_.graph = fingerprint(graph_);
+}
+
+// In an order that keeps Precedence, all that makes the blocks of an exchange stands before all
+// that uses them afterwards.
+void UnrolledStep::add_exchanges_of(const TaskGraph& given) {
+  graph_.exchanges = given.exchanges;
+  const std::vector<std::uint32_t> exchange = exchange_of_blocks(given);
+  for (std::uint32_t p = 0; p < runs_.size() && !given.exchanges.empty(); ++p) {
+    const TaskId task = runs_[p].task;
+    for_each_operand(given[task], [&](DataId id) {
+      const std::uint32_t e = exchange[static_cast<std::size_t>(id)];
+      if (e > 0 && task <= given.exchanges[e - 1].ready) graph_.exchanges[e - 1].ready = TaskId{p};
+    });
+  }
 }
 
 void UnrolledStep::add_block_again(DataId id) {

@@ -17,7 +17,7 @@ namespace spillway::prefetch {
 /// A task with several runs keeps only the algorithm of its first run. The problem must outlive it.
 class UnrolledStep {
  public:
-  /// Requires: check_dataflow() accepts `runs`; no exchanges and no far updates.
+  /// Requires: check_dataflow() accepts `runs`.
   UnrolledStep(const Problem& problem, std::vector<TaskRun> runs);
 
   /// Returns the problem of planning that step; valid as long as this object.
@@ -29,6 +29,7 @@ class UnrolledStep {
 
  private:
   void add_block_again(DataId id);
+  void add_exchanges_of(const TaskGraph& given);
 
   const Problem& problem_;
   std::vector<TaskRun> runs_;

@@ -88,6 +88,44 @@ TEST_F(Sweep, ShowsAPlannerThatRefusesTheStepBesideTheOthers) {
   EXPECT_FALSE(to_json(points[5]).contains("smallest_budget_bytes"));
 }
 
+// Moves more with more room.
+class ContraryPlanner final : public prefetch::Planner {
+ public:
+  explicit ContraryPlanner(std::string_view name) : name_{name} {}
+  [[nodiscard]] std::string_view name() const override { return name_; }
+  [[nodiscard]] std::string_view description() const override { return "wastes room"; }
+  [[nodiscard]] std::variant<prefetch::Plan, prefetch::Infeasible> plan(
+      const prefetch::Problem& problem) const override {
+    const prefetch::NearNeed need =
+        near_need(problem.graph, prefetch::BlockSizes{problem.graph, problem.page});
+    prefetch::Problem less = problem;
+    if (problem.budget >= need.resident) less.budget = need.smallest;
+    auto result = prefetch::find_planner("fractional").plan(less);
+    std::get<prefetch::Plan>(result).budget = problem.budget;
+    return result;
+  }
+
+ private:
+  std::string_view name_;
+};
+
+TEST_F(Sweep, TakesJointsPlansForLargerBudgetsToo) {
+  const prefetch::NearNeed& need = scenario_.workload->need();
+  const ContraryPlanner joint{"joint"};
+  const ContraryPlanner other{"other"};
+  strategies_ = {Strategy{.planner = &joint}, Strategy{.planner = &other}};
+  sweep_points_[0].budget = need.resident - scenario_.workload->page();
+  const std::vector<Point> points = sweep(sweep_points_, strategies_, {}, stop_.get_token());
+  const PlanOutcome& less = *points[0].outcome;
+  const PlanOutcome& most = *points[4].outcome;
+  EXPECT_EQ(most.makespan, less.makespan);
+  EXPECT_EQ(most.offloaded, less.offloaded);
+  EXPECT_EQ(most.made_for, sweep_points_[0].budget);
+  EXPECT_EQ(to_json(points[4]).at("made_for_budget_bytes"), sweep_points_[0].budget.count());
+  EXPECT_FALSE(points[2].outcome->made_for) << "the smallest budget";
+  EXPECT_GT(points[5].outcome->makespan, points[1].outcome->makespan) << "told as it is";
+}
+
 TEST_F(Sweep, VerifiesAndComparesWithBounds) {
   for (const Point& point :
        sweep(sweep_points_, strategies_, {.noise = 0.1, .with_memory = true}, stop_.get_token())) {

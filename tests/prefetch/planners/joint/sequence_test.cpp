@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "prefetch/far_update.h"
 #include "prefetch/liveness.h"
 #include "prefetch/moves/algorithm_choice.h"
 #include "prefetch/moves/offload_plan.h"
@@ -21,6 +22,7 @@
 #include "tests/prefetch/planned.h"
 #include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
+#include "tests/prefetch/three_layers.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -127,10 +129,8 @@ RC_GTEST_PROP(TheSearchForASequence, FindsOneThatKeepsItsValuesAndFits, ()) {
 }
 
 // A plan of the unrolled step is one of the sequence, with the same time.
-RC_GTEST_PROP(AnUnrolledStep, IsPlannedAsItsSequenceIs, ()) {
-  const TaskGraph graph = random_graph();
-  const Profile profile = random_profile(graph);
-  Problem given = random_problem(graph, profile);
+void expect_planned_as_sequence(const TaskGraph& graph, const Profile& profile) {
+  const Problem given = random_problem(graph, profile);
   const ValueGraph values{given, fastest_that_fit(given)};
   RunSequence sequence{values};
   for (int i = 0; i < 6; ++i) change(sequence, values);
@@ -148,6 +148,27 @@ RC_GTEST_PROP(AnUnrolledStep, IsPlannedAsItsSequenceIs, ()) {
   const Plan plan = unrolled.rolled_up(planned->plan);
   RC_ASSERT(reason_against(graph, plan).empty());
   RC_ASSERT(simulate(plan, profile).makespan() == planned->makespan);
+}
+
+RC_GTEST_PROP(AnUnrolledStep, IsPlannedAsItsSequenceIs, ()) {
+  const TaskGraph graph = random_graph();
+  expect_planned_as_sequence(graph, random_profile(graph));
+}
+
+RC_GTEST_PROP(AnUnrolledStep, KeepsExchangesBetweenRanks, ()) {
+  const TaskGraph graph = exchanged(random_layers(*rc::gen::arbitrary<bool>()), kBucketEach);
+  Profile profile = random_profile(graph);
+  profile.exchanges = exchange_times(graph, two_ranks(), profile.link);
+  expect_planned_as_sequence(graph, profile);
+}
+
+RC_GTEST_PROP(AnUnrolledStep, KeepsUpdatesOnTheFarSide, ()) {
+  const TaskGraph near = random_layers();
+  const TaskGraph graph = with_far_updates(near, far_updatable(near, kPage));
+  Profile profile = random_profile(graph);
+  profile.link.far_update = um::Bandwidth{1e9};
+  profile.far_updates = far_update_times(graph, profile.link);
+  expect_planned_as_sequence(graph, profile);
 }
 
 // "a" and "b" are large, and what is made of each is small. One after the other they fit.
