@@ -104,8 +104,7 @@ std::span<const Point> first_group(std::span<const Point> points, const Alike& a
 
 std::string sweep_point_text(const Point& point) {
   if (!point.outcome) return "-";
-  const auto ratio = slowdown(point);
-  return ratio ? fmt::format("{:.4f}", *ratio) : "unsound";
+  return fmt::format("{:.4f}", slowdown(point).value());
 }
 
 // Returns the strongest lower bound for any strategy, relative to the fastest step.

@@ -197,11 +197,12 @@ Point evaluate(const SweepPoint& sweep_point, const Strategy& strategy, const Po
   } catch (const prefetch::TooManyTasks& refusal) {
     point.refusal = refusal.what();
   } catch (const prefetch::UnsoundPlan& unsound) {
-    throw prefetch::UnsoundPlan{"the plan of planner " + point.key.planner + " for " +
-                                    point.key.net + " at batch " + std::to_string(point.key.batch) +
-                                    " on " + point.key.machine + " within " +
-                                    um::to_string(point.key.budget),
-                                unsound.reason()};
+    const prefetch::UnsoundPlan named{
+        "the plan of planner " + point.key.planner + " for " + point.key.net + " at batch " +
+            std::to_string(point.key.batch) + " on " + point.key.machine + " within " +
+            um::to_string(point.key.budget),
+        unsound.reason()};
+    point.refusal = named.what();
   }
   return point;
 }

@@ -81,7 +81,9 @@ struct Point {
   std::optional<PlanOutcome> outcome;  ///< not there: the strategy has no plan for this budget
   /// Where there is no outcome: the smallest budget that works for this strategy.
   um::Bytes smallest_budget;
-  std::string refusal;  ///< why it has none whatever the budget; empty: a larger budget works
+  /// Why the strategy has no plan whatever the budget, or one that must not run; empty: a larger
+  /// budget works.
+  std::string refusal;
 };
 
 /// Returns the makespan over the time of a step with room for everything; nullopt without a plan.
@@ -113,7 +115,8 @@ struct SweepOptions {
 /// number of threads, planning times aside. A plan of `joint` counts for larger budgets, too, so
 /// that more room never makes its step longer; what other strategies plan is told as it is. When
 /// `stop` is requested, no further sweep point begins, and those that did not begin are left out.
-/// Throws: prefetch::UnsoundPlan.
+/// Throws: what a planner throws besides prefetch::TooManyTasks and prefetch::UnsoundPlan, which the
+/// points say.
 [[nodiscard]] std::vector<Point> sweep(std::span<const SweepPoint> sweep_points,
                                        std::span<const Strategy> strategies,
                                        const SweepOptions& options, const std::stop_token& stop);
