@@ -42,15 +42,18 @@ std::optional<std::size_t> ordinal_of(std::string_view device) {
   return ordinal;
 }
 
-// Why this machine has no GPU to use: empty where there is not even a driver; nothing where it has
-// one, which may still turn out to be of no use.
-std::optional<std::string> why_no_gpu() {
-  if (!has_nvidia_driver()) return "";
+// The GPUs of this machine, which may still turn out to be of no use.
+struct FoundGpus {
+  std::size_t count = 0;
+  std::string why_none;  // empty: there are some, or there is not even a driver
+};
+
+FoundGpus find_gpus() {
+  if (!has_nvidia_driver()) return {};
   try {
-    static_cast<void>(load_cuda_side().count_devices());
-    return std::nullopt;
+    return {.count = load_cuda_side().count_devices(), .why_none = {}};
   } catch (const um::Error& error) {
-    return error.what();
+    return {.count = 0, .why_none = error.what()};
   }
 }
 
@@ -84,16 +87,6 @@ void add_limit(const std::string& text, CudaRequest& request) {
   }
 }
 
-// 0 where there is none, or none of use.
-std::size_t usable_gpus() {
-  if (!has_nvidia_driver()) return 0;
-  try {
-    return load_cuda_side().count_devices();
-  } catch (const um::Error&) {
-    return 0;
-  }
-}
-
 std::string numbered(std::size_t gpu) { return "cuda:" + std::to_string(gpu); }
 
 }  // namespace
@@ -106,7 +99,7 @@ bool has_nvidia_driver() {
 }
 
 bool is_host(const std::string& device) {
-  return device == "host" || (device == "auto" && usable_gpus() == 0);
+  return device == "host" || (device == "auto" && find_gpus().count == 0);
 }
 
 const CudaPlugin& load_cuda_side() {
@@ -204,10 +197,9 @@ void DeviceFlags::add_threads_to(CLI::App& app) {
 ExecutionContext DeviceFlags::open() const {
   if (device == "host") return open_host();
   if (device == "auto") {
-    if (const auto reason = why_no_gpu()) {
-      if (!reason->empty()) tell("note: no GPU is used: {}\n", *reason);
-      return open_host();
-    }
+    const FoundGpus found = find_gpus();
+    if (!found.why_none.empty()) tell("note: no GPU is used: {}\n", found.why_none);
+    if (found.count == 0) return open_host();
   }
   return use_cuda([&] { return open_cuda(); });
 }
@@ -285,7 +277,7 @@ std::string device_of_rank(const std::string& device, const Communicator& ranks)
   if (device == "host") return device;
   const std::size_t on_node = ranks.ranks_on_node();
   if (device == "auto") {
-    return usable_gpus() >= on_node ? numbered(ranks.rank_on_node()) : "host";
+    return find_gpus().count >= on_node ? numbered(ranks.rank_on_node()) : "host";
   }
   if (device == "cuda") {
     const std::size_t gpus = use_cuda([] { return load_cuda_side().count_devices(); });
