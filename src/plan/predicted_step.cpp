@@ -1,7 +1,10 @@
 #include "src/plan/predicted_step.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -9,6 +12,7 @@
 #include <vector>
 
 #include "prefetch/far_update.h"
+#include "prefetch/files/machine.h"
 #include "prefetch/profile.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/task_graph.h"
@@ -61,7 +65,7 @@ class Measured {
   std::unordered_map<std::string, std::size_t> places_;
 };
 
-// Of `task`, in proportion to the bytes that it goes over.
+// Scales the times of `task` in proportion to the bytes that it goes over.
 std::vector<Nanoseconds> scaled(std::vector<Nanoseconds> times, const Task& measured,
                                 const Task& task) {
   if (task.traffic == measured.traffic) return times;
@@ -69,6 +73,36 @@ std::vector<Nanoseconds> scaled(std::vector<Nanoseconds> times, const Task& meas
       static_cast<double>(task.traffic.count()) / static_cast<double>(measured.traffic.count());
   for (Nanoseconds& time : times) {
     time = Nanoseconds{static_cast<Nanoseconds::rep>(static_cast<double>(time.count()) * share)};
+  }
+  return times;
+}
+
+// Returns `times`, which are of `measured`, for the algorithms of `task`, by name. One that was not
+// measured takes as long as the first one that was, in the proportion of `modelled`.
+std::vector<Nanoseconds> by_algorithm(std::vector<Nanoseconds> times, const Task& measured,
+                                      const Task& task, const std::vector<Nanoseconds>& modelled) {
+  if (std::ranges::equal(task.algorithms, measured.algorithms, {}, &prefetch::Algorithm::name,
+                         &prefetch::Algorithm::name)) {
+    return times;
+  }
+  std::vector<std::optional<Nanoseconds>> known;
+  for (const prefetch::Algorithm& each : task.algorithms) {
+    const auto found =
+        std::ranges::find(measured.algorithms, each.name, &prefetch::Algorithm::name);
+    const auto place = static_cast<std::size_t>(found - measured.algorithms.begin());
+    known.push_back(place < times.size() ? std::optional{times[place]} : std::nullopt);
+  }
+  const auto is_known = [](const std::optional<Nanoseconds>& time) { return time.has_value(); };
+  // If no algorithm is of both, the first ones stand for each other.
+  if (std::ranges::none_of(known, is_known)) known.front() = times.front();
+  const auto first = std::ranges::find_if(known, is_known);
+  const double time =
+      um::seconds(**first) /
+      std::max(1e-9, um::seconds(modelled[static_cast<std::size_t>(first - known.begin())]));
+  times.clear();
+  for (std::size_t a = 0; a < known.size(); ++a) {
+    const auto nanoseconds = std::llround(1e9 * time * um::seconds(modelled[a]));
+    times.push_back(known[a].value_or(Nanoseconds{nanoseconds}));
   }
   return times;
 }
@@ -92,12 +126,15 @@ Profile profile_for(const TaskGraph& graph, const TaskGraph& of, Profile profile
   profile.graph = prefetch::fingerprint(graph);
   profile.far_updates = prefetch::far_update_times(graph, profile.link);
   const Measured measured{of};
+  const Profile model = prefetch::model_profile(graph, prefetch::find_machine("host"));
   std::vector<std::vector<Nanoseconds>> durations;
   durations.reserve(graph.tasks.size());
-  for (const Task& task : graph.tasks) {
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    const Task& task = graph.tasks[t];
     const std::size_t place = measured.place_of(task);
-    durations.push_back(scaled(profile.durations[place], of.tasks[place], task));
-    durations.back().resize(task.algorithms.size(), durations.back().front());
+    const Task& same = of.tasks[place];
+    durations.push_back(
+        by_algorithm(scaled(profile.durations[place], same, task), same, task, model.durations[t]));
   }
   profile.durations = std::move(durations);
   return profile;

@@ -21,7 +21,8 @@ namespace spillway {
 /// some updates may run on the far side, or it is of several ranks or micro-batches. A task that
 /// goes over fewer bytes, such as the update of a slice (divide_updates()), takes as much less
 /// time. Sums of gradients, and tasks that take parameters, take as long as the update of the same
-/// parameters would for as many bytes.
+/// parameters would for as many bytes. Algorithms go by name; one that `of` lacks takes as long as
+/// one that it has, in the proportion of model_profile().
 [[nodiscard]] prefetch::Profile profile_for(const prefetch::TaskGraph& graph,
                                             const prefetch::TaskGraph& of,
                                             prefetch::Profile profile);

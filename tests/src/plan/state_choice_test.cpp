@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "nets/families/network_catalogue.h"
 #include "prefetch/files/machine.h"
@@ -127,6 +130,31 @@ TEST_F(StateChoiceTest, AProfileServesBothAlike) {
   const prefetch::Profile other = profile_for(updating, graph, near);
   EXPECT_EQ(other.durations.size() + other.far_updates.size(), near.durations.size());
   EXPECT_EQ(other.durations.front(), near.durations.front());
+}
+
+// The model's fast convolution takes 0.55 of the plain one's time.
+TEST(ProfileFor, AnAlgorithmThatWasNotMeasuredTakesTheModelsPartOfOneThatWas) {
+  const auto graph_of = [](const std::vector<std::string>& algorithms) {
+    prefetch::TaskGraph graph;
+    prefetch::Task task{.name = "conv.forward", .algorithms = {}, .flops = 1e12};
+    for (const std::string& name : algorithms) task.algorithms.push_back({.name = name});
+    graph.tasks.push_back(task);
+    return graph;
+  };
+  const auto times_for = [&](const std::vector<std::string>& wanted,
+                             const std::vector<std::string>& measured,
+                             std::vector<um::Nanoseconds> times) {
+    prefetch::Profile profile;
+    profile.durations = {std::move(times)};
+    return profile_for(graph_of(wanted), graph_of(measured), profile).durations.front();
+  };
+  using Times = std::vector<um::Nanoseconds>;
+  constexpr um::Nanoseconds kPlain{1000};
+  constexpr um::Nanoseconds kFast{550};
+  EXPECT_EQ(times_for({"direct", "winograd"}, {"direct"}, {kPlain}), (Times{kPlain, kFast}));
+  EXPECT_EQ(times_for({"direct", "winograd"}, {"winograd"}, {kFast}), (Times{kPlain, kFast}));
+  EXPECT_EQ(times_for({"winograd"}, {"direct", "winograd"}, {kPlain, kFast}), (Times{kFast}));
+  EXPECT_EQ(times_for({"other"}, {"direct"}, {kPlain}), (Times{kPlain}));
 }
 
 // Over a slow link what is not moved counts most; a slow processor beside far memory is no help.
