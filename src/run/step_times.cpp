@@ -3,8 +3,11 @@
 #include <exception>
 #include <utility>
 
+#include "prefetch/files/json.h"
+#include "prefetch/files/plan_file.h"
 #include "src/plan/predicted_step.h"
 #include "um/device.h"
+#include "um/error.h"
 
 namespace spillway {
 
@@ -28,6 +31,14 @@ Profile StepTimes::find(const Measurement& wanted,
   if (!are_timed_) return unmeasured_profile(workload, modelled_machine(*context_.device));
   if (options_.file.empty()) return kept_or_measured(wanted);
   const prefetch::TaskGraph graph = profiled();
+  const MicroBatches& batches = workload.micro_batches();
+  if (batches.count() > 1 &&
+      !prefetch::is_made_for(graph, prefetch::JsonFile{options_.file}.root())) {
+    const std::string size = std::to_string(batches.size);
+    throw um::Error{options_.file + " is not of one micro-batch of " + size +
+                    ", as this training needs; make it by spillway profile --batch " + size +
+                    " with the other flags of this training"};
+  }
   return profile_for(workload.training().graph, graph,
                      profile_of_file(options_.file, graph, wanted.mode));
 }

@@ -18,10 +18,11 @@
 namespace spillway::cli {
 namespace {
 
-// Flags that have another name now.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kRenamed{
+// Flags that have another name now, some with one of their values only.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kRenamed{
     {{"--trace", "--timeline"},
      {"--timelines", "--timeline"},
+     {"--sub-batch auto", "--micro-batches auto"},
      {"--sub-batch", "--micro-batch-size"},
      {"--shards", "--micro-batches"},
      {"--shared-gpu", "--managed-limit"}}};
@@ -46,16 +47,21 @@ std::string short_name_of(const CLI::App& command) {
   return line.substr(command.get_parent() == nullptr ? 0 : line.find(' ') + 1);
 }
 
-std::string misspelt_option(const CLI::App& command, const std::string& wrong) {
+// `unknown` begins with an option that the command does not know; its value may follow.
+std::string misspelt_option(const CLI::App& command, const std::vector<std::string>& unknown) {
+  std::string given = fmt::format("{}", fmt::join(unknown, " "));
+  std::ranges::replace(given, '=', ' ');
+  const std::string wrong = given.substr(0, given.find(' '));
   std::vector<std::string> names;
   for (const CLI::Option* const option : command.get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
   const std::string sentence = short_name_of(command) + " has no option '" + wrong + "'; ";
-  const auto* const renamed =
-      std::ranges::find(kRenamed, wrong, [](const auto& row) { return std::string{row.first}; });
-  if (renamed != kRenamed.end() && std::ranges::count(names, std::string{renamed->second}) > 0) {
-    return sentence + "it is called '" + std::string{renamed->second} + "' now";
+  for (const auto& [before, now] : kRenamed) {
+    const bool is_given = (given + ' ').starts_with(std::string{before} + ' ');
+    if (is_given && std::ranges::count(names, std::string{now.substr(0, now.find(' '))}) > 0) {
+      return sentence + "it is called '" + std::string{now} + "' now";
+    }
   }
   const auto nearest = um::nearest_name(wrong, names);
   return sentence + (nearest ? "did you mean '" + *nearest + "'?"
@@ -83,7 +89,7 @@ std::optional<std::string> misspelling(const CLI::App& command) {
   const std::vector<std::string> unknown = command.remaining();
   if (unknown.empty()) return std::nullopt;
   const std::string& first = unknown.front();
-  if (first.starts_with("--")) return misspelt_option(command, first.substr(0, first.find('=')));
+  if (first.starts_with("--")) return misspelt_option(command, unknown);
   if (command.get_require_subcommand_min() > 0) return misspelt_subcommand(command, first);
   return short_name_of(command) + " takes no '" + first + "'; see " + command_line_of(command) +
          " --help";
