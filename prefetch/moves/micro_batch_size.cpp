@@ -69,18 +69,18 @@ std::optional<BatchCut> converge_micro_batches(std::size_t batch, Bytes budget,
 std::optional<BatchCut> search_micro_batches(std::size_t batch, const TryMicroBatches& attempt) {
   constexpr int kPatience = 4;
   std::optional<BatchCut> best;
-  um::Nanoseconds shortest{0};
+  std::optional<um::Nanoseconds> shortest;
   int in_vain = 0;
   for (std::size_t steps = 1; steps <= batch && in_vain < kPatience; ++steps) {
     const BatchCut candidate = cut(batch, (batch + steps - 1) / steps);
     if (candidate.count != steps) continue;  // same size as with fewer steps
-    const MicroBatchTrial trial = attempt(candidate);
-    if (best && trial.bound >= shortest) break;
+    const MicroBatchTrial trial = attempt(candidate, shortest);
+    if (shortest && trial.bound >= *shortest) break;
     if (!trial.total) continue;
-    in_vain = best && *trial.total >= shortest ? in_vain + 1 : 0;
-    if (best && *trial.total >= shortest) continue;
+    in_vain = shortest && *trial.total >= *shortest ? in_vain + 1 : 0;
+    if (in_vain > 0) continue;
     best = candidate;
-    shortest = *trial.total;
+    shortest = trial.total;
   }
   return best;
 }

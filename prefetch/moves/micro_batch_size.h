@@ -54,7 +54,10 @@ struct MicroBatchTrial {
   um::Nanoseconds bound{0};              ///< lower bound for plans with these micro-batches
 };
 
-using TryMicroBatches = std::function<MicroBatchTrial(const BatchCut&)>;
+/// Plans a batch in such micro-batches. May leave out the plan if its bound is not below
+/// `shortest`, the best total so far.
+using TryMicroBatches =
+    std::function<MicroBatchTrial(const BatchCut&, std::optional<um::Nanoseconds> shortest)>;
 
 /// Searches micro-batch sizes by trial: the whole batch, then ceil(batch / k) for growing k.
 /// Returns the one with the shortest total; among equals, the larger size. Stops when a bound

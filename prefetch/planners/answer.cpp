@@ -59,6 +59,11 @@ std::variant<Answer, Infeasible> ask(const Planner& planner, const Problem& prob
     plan = with_fixed_places(planner, problem, std::move(plan));
   }
   const Nanoseconds planning = std::chrono::steady_clock::now() - begin;
+  if (!options.proves) {
+    Timeline timeline = simulate(problem.graph, plan, problem.profile);
+    return Answer{
+        .plan = std::move(plan), .planning = planning, .peak = {}, .timeline = std::move(timeline)};
+  }
   const std::string name = "the plan of planner " + plan.planner;
   Answer answer = answer_with(std::move(plan), name, problem);
   answer.planning = planning;

@@ -46,6 +46,7 @@ struct AskOptions {
   /// Gives blocks fixed places in the copy mode's arena if that pays: with_fixed_places(). Without
   /// effect unless the problem moves whole blocks.
   bool fixes_places = true;
+  bool proves = true;  ///< false: the plan is for its time alone, and Answer::peak is not known
 };
 
 /// Asks `planner` for a plan of the problem, proves it and predicts its time. Returns the planner's

@@ -20,48 +20,48 @@ using prefetch::MicroBatchNeed;
 }  // namespace
 
 struct MicroBatchSearch::Trial {
-  Trial(const Task& task, const BatchCut& cut)
+  // Does not plan if no plan can be shorter than `shortest`.
+  Trial(const Task& task, const BatchCut& cut, std::optional<um::Nanoseconds> shortest)
       : batches{cut},
         near{task.network, task.size_model, task.step, cut},
         choice{near, task.size_model, task.request},
         workload{choice.within(task.budget)},
         profile{prefetch::model_profile(workload.training().graph, task.machine)},
-        answer{try_plan_step(workload.training_to_plan(), profile, task.budget, task.request,
-                             {.fixes_places = false})} {}
+        times{.bound = prefetch::fastest_step(profile)} {
+    if (shortest && times.bound >= *shortest) return;
+    // The plan that runs is made and proved again.
+    auto answer = try_plan_step(workload.training_to_plan(), profile, task.budget, task.request,
+                                {.fixes_places = false, .proves = false});
+    if (auto* const complaint = std::get_if<BudgetTooSmall>(&answer)) {
+      refusal.emplace(*complaint);
+    } else {
+      times.total = std::get<prefetch::Answer>(answer).timeline.makespan();
+    }
+  }
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
   ~Trial() = default;
-
-  // Null where the planner has a plan.
-  [[nodiscard]] const BudgetTooSmall* refusal() const {
-    return std::get_if<BudgetTooSmall>(&answer);
-  }
-  [[nodiscard]] prefetch::MicroBatchTrial times() const {
-    prefetch::MicroBatchTrial trial{.bound = prefetch::fastest_step(profile)};
-    if (refusal() == nullptr) {
-      trial.total = std::get<prefetch::Answer>(answer).timeline.makespan();
-    }
-    return trial;
-  }
 
   BatchCut batches;
   Workload near;
   StateChoice choice;
   const Workload& workload;
   prefetch::Profile profile;
-  std::variant<prefetch::Answer, BudgetTooSmall> answer;
+  prefetch::MicroBatchTrial times;
+  std::optional<BudgetTooSmall> refusal;
 };
 
-MicroBatchSearch::Trial MicroBatchSearch::try_cut(const BatchCut& batches) const {
-  return {task_, batches};
+MicroBatchSearch::Trial MicroBatchSearch::try_cut(const BatchCut& batches,
+                                                  std::optional<um::Nanoseconds> shortest) const {
+  return {task_, batches, shortest};
 }
 
 void MicroBatchSearch::refuse(const Trial& trial) const {
   const StepToPlan step = trial.workload.training_to_plan();
   const BatchCut& batches = trial.batches;
-  throw trial.refusal()->with(
+  throw trial.refusal->with(
       smallest_run_budget(
-          step, *trial.refusal(),
+          step, *trial.refusal,
           [&](um::Bytes budget) { return has_plan(step, trial.profile, budget, task_.request); }),
       batches.count == 1 ? "" : "in micro-batches of " + std::to_string(batches.size) + ", ");
 }
@@ -78,7 +78,7 @@ std::optional<BatchCut> MicroBatchSearch::by_working_set() const {
   const std::size_t batch = task_.step.batch;
   auto batches = prefetch::converge_micro_batches(
       batch, task_.budget, [&](std::size_t size) { return working_set(size); });
-  while (batches && try_cut(*batches).refusal() != nullptr) {
+  while (batches && try_cut(*batches).refusal) {
     if (batches->size == 1) return std::nullopt;
     batches = prefetch::cut(batch, batches->size - 1);
   }
@@ -88,18 +88,19 @@ std::optional<BatchCut> MicroBatchSearch::by_working_set() const {
 BatchCut MicroBatchSearch::choose() const {
   const bool by_need =
       task_.request.planner->micro_batch_rule() == prefetch::MicroBatchRule::kWorkingSet;
-  const auto batches =
-      by_need ? by_working_set()
-              : prefetch::search_micro_batches(task_.step.batch, [&](const BatchCut& candidate) {
-                  return try_cut(candidate).times();
-                });
+  const auto batches = by_need
+                           ? by_working_set()
+                           : prefetch::search_micro_batches(
+                                 task_.step.batch, [&](const BatchCut& candidate, auto shortest) {
+                                   return try_cut(candidate, shortest).times;
+                                 });
   if (batches) return *batches;
   // The gradients that micro-batches keep may be more than what a whole batch needs.
   const Trial undivided = try_cut(prefetch::cut(task_.step.batch, task_.step.batch));
-  if (undivided.refusal() == nullptr) return undivided.batches;
+  if (!undivided.refusal) return undivided.batches;
   const Trial divided = try_cut(prefetch::cut(task_.step.batch, 1));
-  if (divided.refusal() == nullptr) return divided.batches;
-  refuse(undivided.refusal()->smallest() < divided.refusal()->smallest() ? undivided : divided);
+  if (!divided.refusal) return divided.batches;
+  refuse(undivided.refusal->smallest() < divided.refusal->smallest() ? undivided : divided);
 }
 
 bool MicroBatchChoice::leaves_whole(std::size_t batch) const {

@@ -38,7 +38,8 @@ class MicroBatchSearch {
   // A batch cut in one way, and its plan.
   struct Trial;
 
-  [[nodiscard]] Trial try_cut(const prefetch::BatchCut& batches) const;
+  [[nodiscard]] Trial try_cut(const prefetch::BatchCut& batches,
+                              std::optional<um::Nanoseconds> shortest = {}) const;
   [[nodiscard]] prefetch::MicroBatchNeed working_set(std::size_t size) const;
   [[nodiscard]] std::optional<prefetch::BatchCut> by_working_set() const;
   [[noreturn]] void refuse(const Trial& trial) const;

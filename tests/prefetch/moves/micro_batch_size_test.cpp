@@ -82,8 +82,10 @@ TEST(ConvergedMicroBatches, AreSingleSamplesWhereOnlyTheFirstAlgorithmsFit) {
 // One step does not fit; two take 50, three 45, and four take at least 46.
 TEST(SearchedMicroBatches, StopWhereSmallerOnesCannotWin) {
   std::vector<std::size_t> tried;
-  const auto batches = search_micro_batches(32, [&](const BatchCut& candidate) -> MicroBatchTrial {
+  std::optional<um::Nanoseconds> to_beat;
+  const auto attempt = [&](const BatchCut& candidate, auto shortest) -> MicroBatchTrial {
     tried.push_back(candidate.count);
+    to_beat = shortest;
     switch (candidate.count) {
       case 1:
         return {.total = std::nullopt, .bound = 10ns};
@@ -94,25 +96,28 @@ TEST(SearchedMicroBatches, StopWhereSmallerOnesCannotWin) {
       default:
         return {.total = 1ns, .bound = 46ns};
     }
-  });
+  };
+  const auto batches = search_micro_batches(32, attempt);
   EXPECT_EQ(batches, (BatchCut{.size = 11, .count = 3}));
   EXPECT_EQ(tried, (std::vector<std::size_t>{1, 2, 3, 4}));
+  EXPECT_EQ(to_beat, 45ns);
 }
 
 // Five samples: 5, 3, 2 and 1 at a time; four micro-batches would have size two again.
 TEST(SearchedMicroBatches, TryEachSizeOnce) {
   std::vector<std::size_t> sizes;
-  const auto batches = search_micro_batches(5, [&](const BatchCut& candidate) -> MicroBatchTrial {
-    sizes.push_back(candidate.size);
-    return {};
-  });
+  const auto batches =
+      search_micro_batches(5, [&](const BatchCut& candidate, auto) -> MicroBatchTrial {
+        sizes.push_back(candidate.size);
+        return {};
+      });
   EXPECT_FALSE(batches);
   EXPECT_EQ(sizes, (std::vector<std::size_t>{5, 3, 2, 1}));
 }
 
 TEST(SearchedMicroBatches, PreferTheLargestOfEquallyFast) {
   const auto batches = search_micro_batches(
-      32, [](const BatchCut&) { return MicroBatchTrial{.total = 50ns, .bound = 10ns}; });
+      32, [](const BatchCut&, auto) { return MicroBatchTrial{.total = 50ns, .bound = 10ns}; });
   EXPECT_EQ(batches, (BatchCut{.size = 32, .count = 1}));
 }
 
