@@ -87,13 +87,14 @@ TrainerOptions EvaluationFlags::options_for(const TrainedNetwork& trained) const
       .network = trained.network,
       .tokenizer = tokenizer,
       .step = StepOptions{.batch = samples, .gives_logits = gives_logits},
-      .memory = memory.options(plan.budget),
+      .memory = memory.options(),
       .planning = PlanningOptions{.planner = plan.planner,
                                   .may_recompute = plan.recompute == "auto",
                                   .state = plan.state_rule(memory.planned_mode()),
                                   .update = plan.update_rule(memory.planned_mode()),
                                   .times = TimesOptions{.cache = cache.folder()}},
       .training = {.seed = key.seed}};
+  options.memory.budget = plan.budget;
   const auto& images = trained.checkpoint.manifest.checkpoint.settings.images;
   if (images) options.images = *images;
   options.images.augmentation = {};  // no augmentation, even for the train split

@@ -184,8 +184,8 @@ um::ManagedOptions MemoryFlags::space() const {
   return options;
 }
 
-MemoryOptions MemoryFlags::options(const std::string& budget) const {
-  MemoryOptions options{.budget = budget, .mode = mode(), .space = space()};
+MemoryOptions MemoryFlags::options() const {
+  MemoryOptions options{.mode = mode(), .space = space()};
   if (far == kChosenFar) {
     options.find_far_folder = [](um::Bytes size) { return um::find_far_folder(size).string(); };
   }

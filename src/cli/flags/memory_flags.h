@@ -47,9 +47,9 @@ struct MemoryFlags {
   [[nodiscard]] MemoryMode planned_mode() const { return mode().value_or(MemoryMode::kManaged); }
   /// Far memory, link and paging; sizes are not set.
   [[nodiscard]] um::ManagedOptions space() const;
-  /// The same with a budget, and with a far file where RAM has no room, if the user lets that be
+  /// The same without a budget, and with a far file where RAM has no room, if the user lets that be
   /// chosen.
-  [[nodiscard]] MemoryOptions options(const std::string& budget) const;
+  [[nodiscard]] MemoryOptions options() const;
   /// Takes this folder for a far file, as --far does. Does nothing for an empty name, and warns of
   /// a folder that has gone.
   void restore_far_folder(const std::string& folder);

@@ -281,6 +281,8 @@ TrainerOptions TrainingFlags::trainer(const std::string& arguments) const {
   const OpenedNetwork opened = open_named_network(workload.net);
   nets::Network network = workload.network(opened.entry);
   if (!confusion.empty()) expect_confusion_matrix_of(network);
+  MemoryOptions near = memory.options();
+  near.budget = plan.budget;
   return {.network = std::move(network),
           .data = data,
           .tokenizer = tokenizer,
@@ -288,7 +290,7 @@ TrainerOptions TrainingFlags::trainer(const std::string& arguments) const {
           .train_samples = train_samples,
           .patience = patience,
           .step = workload.step(),
-          .memory = memory.options(plan.budget),
+          .memory = std::move(near),
           .planning = planning(),
           .training = train,
           .initial = {.rule = initial.rule_for(workload.net),
