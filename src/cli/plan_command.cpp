@@ -94,8 +94,7 @@ nlohmann::json NoiseFlags::try_out(const prefetch::TaskGraph& graph, const prefe
 prefetch::BucketRule planned_buckets(const PlanSubject& one, const RankFlags& ranks,
                                      um::Bytes budget, const PlanRequest& request) {
   const auto time_of = [&](const prefetch::BucketRule& rule,
-                           const prefetch::Planner& planner) -> std::optional<um::Nanoseconds> {
-    const PlanRequest own = with_planner(request, planner);
+                           const PlanRequest& own) -> std::optional<um::Nanoseconds> {
     PlanSubject subject = one.exchanged(ranks.interconnect(), rule, ranks.division());
     subject.choose_state(own);
     try {
@@ -104,7 +103,7 @@ prefetch::BucketRule planned_buckets(const PlanSubject& one, const RankFlags& ra
       return std::nullopt;
     }
   };
-  return choose_buckets(one.step->graph, ranks.bucket.rule(), *request.planner, time_of);
+  return choose_buckets(one.step->graph, ranks.bucket.rule(), request, time_of);
 }
 
 using nlohmann::json;

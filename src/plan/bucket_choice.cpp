@@ -20,7 +20,6 @@ namespace spillway {
 namespace {
 
 using prefetch::BucketRule;
-using prefetch::Planner;
 using prefetch::Profile;
 using prefetch::TaskGraph;
 using um::Bytes;
@@ -77,13 +76,20 @@ class BucketCandidates {
 };
 
 // Leaves those that have plans, the best first.
-void time_all(std::vector<BucketCandidate>& candidates, const Planner& planner,
+void time_all(std::vector<BucketCandidate>& candidates, const PlanRequest& request,
               const TimeOfBuckets& time_of) {
-  for (BucketCandidate& candidate : candidates) candidate.time = time_of(candidate.rule, planner);
+  for (BucketCandidate& candidate : candidates) candidate.time = time_of(candidate.rule, request);
   std::erase_if(candidates, [](const BucketCandidate& each) { return !each.time; });
   std::ranges::stable_sort(candidates, {}, [](const BucketCandidate& each) {
     return std::tuple{*each.time, each.counts.size()};
   });
+}
+
+// Returns the same request of another planner, with state near if that of `request` leaves it so.
+PlanRequest with_planner(PlanRequest request, const prefetch::Planner& planner) {
+  if (!request.planner->moves_state()) request.state = StateRule::kNear;
+  request.planner = &planner;
+  return request;
 }
 
 }  // namespace
@@ -95,28 +101,23 @@ std::vector<BucketRule> bucket_candidates(const TaskGraph& graph, const BucketRu
   return rules;
 }
 
-BucketRule choose_buckets(const TaskGraph& graph, const BucketRule& usual, const Planner& planner,
-                          const TimeOfBuckets& time_of) {
+BucketRule choose_buckets(const TaskGraph& graph, const BucketRule& usual,
+                          const PlanRequest& request, const TimeOfBuckets& time_of) {
   constexpr std::string_view kFast = "capacity";
   std::vector<BucketCandidate> candidates = BucketCandidates{graph, usual}.take();
   if (candidates.size() == 1) return usual;
-  time_all(candidates, prefetch::find_planner(kFast), time_of);
+  time_all(candidates, with_planner(request, prefetch::find_planner(kFast)), time_of);
   if (candidates.empty()) return usual;
-  if (planner.name() == kFast) return candidates.front().rule;
-  const std::size_t best = planner.name() == "joint" ? 2 : 1;
+  const std::string_view planner = request.planner->name();
+  if (planner == kFast) return candidates.front().rule;
+  const std::size_t best = planner == "joint" ? 2 : 1;
   std::vector<BucketCandidate> finalists;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (i < best || candidates[i].rule == usual) finalists.push_back(std::move(candidates[i]));
   }
   if (finalists.size() == 1) return finalists.front().rule;
-  time_all(finalists, planner, time_of);
+  time_all(finalists, request, time_of);
   return finalists.empty() ? usual : finalists.front().rule;
-}
-
-PlanRequest with_planner(PlanRequest request, const Planner& planner) {
-  if (!request.planner->moves_state()) request.state = StateRule::kNear;
-  request.planner = &planner;
-  return request;
 }
 
 Profile profile_of(const Workload& workload, const TimedSteps& timed) {

@@ -16,10 +16,10 @@
 
 namespace spillway {
 
-/// How long a step takes whose gradients are in such buckets, by the plan that `planner` makes of
-/// it; nothing where that keeps no plan within the budget.
-using TimeOfBuckets = std::function<std::optional<um::Nanoseconds>(
-    const prefetch::BucketRule& rule, const prefetch::Planner& planner)>;
+/// Returns the time of a step with gradients in such buckets, by the plan that is made for the
+/// request; nullopt if there is none within the budget.
+using TimeOfBuckets = std::function<std::optional<um::Nanoseconds>(const prefetch::BucketRule& rule,
+                                                                   const PlanRequest& request)>;
 
 /// The rules that are worth a try for the gradients of `graph`, each way to put them into buckets
 /// once: `usual` first; then buckets of 1, 2, 5, 10, 25, 50 and 100 MiB and one of all, where the
@@ -29,16 +29,14 @@ using TimeOfBuckets = std::function<std::optional<um::Nanoseconds>(
 
 /// The candidate whose step is shortest, of equal ones that with the fewest buckets. All of them
 /// are timed by plans of `capacity`, which is fast; then the best one (for `joint` the best two)
-/// and `usual` by those of `planner`, so that its step is never longer than with `usual`. Where
-/// nothing has a plan, `usual`. `graph` is the step, with exchanges or before it gets any. Throws:
+/// and `usual` by those of the planner of `request`, so that its step is never longer than with
+/// `usual`. A planner that leaves state near has it timed near by `capacity`, too. Where nothing
+/// has a plan, `usual`. `graph` is the step, with exchanges or before it gets any. Throws:
 /// likewise.
 [[nodiscard]] prefetch::BucketRule choose_buckets(const prefetch::TaskGraph& graph,
                                                   const prefetch::BucketRule& usual,
-                                                  const prefetch::Planner& planner,
+                                                  const PlanRequest& request,
                                                   const TimeOfBuckets& time_of);
-
-/// The same request of another planner, with state near where that of `request` leaves it so.
-[[nodiscard]] PlanRequest with_planner(PlanRequest request, const prefetch::Planner& planner);
 
 /// The steps of one of several ranks, how long the training's tasks take, and what it exchanges
 /// gradients over.

@@ -7,6 +7,7 @@
 
 #include "prefetch/far_update.h"
 #include "src/plan/bucket_choice.h"
+#include "src/plan/plan_question.h"
 #include "src/plan/state_choice.h"
 #include "src/program/micro_batches.h"
 #include "src/ranks/collectives.h"
@@ -70,10 +71,9 @@ ChosenBuckets choose_rank_buckets(const RankOptions& ranks, const Workload& near
   ChosenBuckets chosen{.rule = ranks.buckets};
   on_rank_zero(communicator, [&] {
     chosen.rule =
-        choose_buckets(near.training().graph, ranks.buckets, *request.planner,
-                       [&](const prefetch::BucketRule& rule, const prefetch::Planner& planner) {
-                         return planned_time(*with_buckets(rule), timed, size_model, budget,
-                                             with_planner(request, planner));
+        choose_buckets(near.training().graph, ranks.buckets, request,
+                       [&](const prefetch::BucketRule& rule, const PlanRequest& own) {
+                         return planned_time(*with_buckets(rule), timed, size_model, budget, own);
                        });
   });
   broadcast(communicator, chosen.rule);

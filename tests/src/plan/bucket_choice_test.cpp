@@ -69,8 +69,8 @@ struct RankSteps {
   [[nodiscard]] BucketRule chosen(const BucketRule& usual = {},
                                   std::string_view planner = "capacity") const {
     return choose_buckets(
-        graph, usual, prefetch::find_planner(planner),
-        [&](const BucketRule& rule, const prefetch::Planner& by) { return time(rule, by); });
+        graph, usual, {.planner = &prefetch::find_planner(planner)},
+        [&](const BucketRule& rule, const PlanRequest& by) { return time(rule, *by.planner); });
   }
 };
 
@@ -159,10 +159,11 @@ TEST(BucketChoice, LooksAtTheBestTwoWithJoint) {
   const TaskGraph graph = enlarged(three_layers());
   std::vector<BucketRule> by_joint;
   const BucketRule rule = choose_buckets(
-      graph, {}, prefetch::find_planner("joint"),
-      [&](const BucketRule& each, const prefetch::Planner& planner) -> std::optional<Nanoseconds> {
-        if (planner.name() == "joint") by_joint.push_back(each);
-        return Nanoseconds{each == rule_of(2, 2) || planner.name() == "joint" ? 1 : 2};
+      graph, {}, {.planner = &prefetch::find_planner("joint")},
+      [&](const BucketRule& each, const PlanRequest& request) -> std::optional<Nanoseconds> {
+        const bool is_joint = request.planner->name() == "joint";
+        if (is_joint) by_joint.push_back(each);
+        return Nanoseconds{each == rule_of(2, 2) || is_joint ? 1 : 2};
       });
   EXPECT_EQ(by_joint, (std::vector{rule_of(2, 2), rule_of(4, 4), BucketRule{}}));
   EXPECT_EQ(rule, rule_of(4, 4)) << "of equal ones the fewest";
