@@ -182,15 +182,19 @@ void print_figures(const json& figures) {
 
 prefetch::Answer plan_best(PlanSubject& subject, Bytes budget, const PlanRequest& request) {
   if (!subject.state) return plan_step(*subject.step, subject.profile, budget, request);
-  subject.use(subject.state->within(budget));
-  PlanAnswer best = answer({.choice = *subject.state,
+  const Workload& first = subject.state->within(budget);
+  subject.use(first);
+  PlanAnswer best = answer({.steps = first,
+                            .choice = subject.state.get(),
                             .profile = subject.profile,
                             .budget = budget,
                             .request = request,
                             .evaluates = false});
   subject.use(*best.workload);
-  best.training.planning = best.planning;
-  return std::move(best.training);
+  return {.plan = std::move(best.plans.training),
+          .planning = best.planning,
+          .peak = best.peak,
+          .timeline = std::move(best.timeline)};
 }
 
 prefetch::Answer plan_of_file(PlanSubject& subject, const std::string& path,
@@ -203,11 +207,8 @@ prefetch::Answer plan_of_file(PlanSubject& subject, const std::string& path,
   } else {
     file.plan = prefetch::read_plan(prefetch::JsonFile{path}, subject.step->graph);
   }
-  expect_usable(file, subject.step->graph, subject.step->page, request.memory);
-  const Bytes budget = file.plan.budget;
-  expect_feasible(*subject.step, budget);
-  return prefetch::answer_with(std::move(file.plan), path,
-                               make_problem(*subject.step, subject.profile, budget, request));
+  const Bytes budget = file.plan.budget + subject.step->elsewhere;
+  return use_plan(std::move(file), *subject.step, subject.profile, budget, request);
 }
 
 json rank_figures(const RankFlags& ranks, const SubjectFlags& flags, const prefetch::Answer& answer,

@@ -131,9 +131,11 @@ std::optional<um::Nanoseconds> planned_time(const Workload& near, const TimedSte
                                             const SizeModel& size_model, um::Bytes budget,
                                             const PlanRequest& request) {
   const StateChoice state{near, size_model, request};
+  const Workload& steps = state.within(budget);
   try {
-    return answer({.choice = state,
-                   .profile = profile_of(state.within(budget), timed),
+    return answer({.steps = steps,
+                   .choice = &state,
+                   .profile = profile_of(steps, timed),
                    .budget = budget,
                    .request = request})
         .step;

@@ -50,6 +50,11 @@ struct PlanRequest {
   bool may_move = true;                   ///< false: plans only order and recompute
   StateRule state = StateRule::kAuto;     ///< for those who choose: StateChoice
   UpdateRule update = UpdateRule::kAuto;  ///< likewise
+
+  /// The planner that is asked: `planner`, or in resident mode the one that moves nothing.
+  [[nodiscard]] const prefetch::Planner& asked() const;
+  /// Whether the asked planner has a plan for every budget from a step's smallest need on.
+  [[nodiscard]] bool keeps_every_feasible_budget() const;
 };
 
 /// Returns the problem of one step, to which the run leaves `budget`.
@@ -77,31 +82,6 @@ void expect_usable(const PlanOfFile& file, const prefetch::TaskGraph& graph, um:
 
 /// Throws: BudgetTooSmall when no plan can keep `budget`, which is the whole run's.
 void expect_feasible(const StepToPlan& step, um::Bytes budget);
-/// The same, and names the smallest budget that works for the planner asked for, by modelled times.
-void expect_feasible(const Workload& workload, um::Bytes budget, const PlanRequest& request);
-
-/// Plans of a run, and what the planner said of the training step's.
-struct AnsweredPlans {
-  Plans plans;
-  prefetch::Answer training;
-};
-
-/// Plans the steps of `workload` within `budget`, without that of the evaluation unless it
-/// `evaluates`. If it does, in resident mode the result's budget is what the run needs, which must
-/// not be more. `profile` is that of the training step. Throws: um::Error, the sentence for the
-/// user, when no plan keeps the budget.
-[[nodiscard]] AnsweredPlans ask_for_plans(const Workload& workload,
-                                          const prefetch::Profile& profile, um::Bytes budget,
-                                          const PlanRequest& request, bool evaluates = true);
-/// The plans alone.
-[[nodiscard]] Plans make_plans(const Workload& workload, const prefetch::Profile& profile,
-                               um::Bytes budget, const PlanRequest& request);
-
-/// The same, with the training plan of a file instead of a planner's. Throws: um::Error when the
-/// plan does not verify, needs more than `budget`, or cannot be executed in the memory mode.
-[[nodiscard]] Plans use_plan(PlanOfFile file, const Workload& workload,
-                             const prefetch::Profile& profile, um::Bytes budget,
-                             const PlanRequest& request);
 
 /// Returns the problem of one step in a run that has `budget`.
 [[nodiscard]] prefetch::Problem make_problem(const StepToPlan& step,
@@ -122,6 +102,12 @@ struct AnsweredPlans {
 /// Throws: BudgetTooSmall; prefetch::UnsoundPlan.
 [[nodiscard]] prefetch::Answer plan_step(const StepToPlan& step, const prefetch::Profile& profile,
                                          um::Bytes budget, const PlanRequest& request);
+
+/// Answers one step of a run that has `budget` with the plan of a file. Throws: um::Error when the
+/// plan was made for a larger budget; as expect_feasible() and expect_usable().
+[[nodiscard]] prefetch::Answer use_plan(PlanOfFile file, const StepToPlan& step,
+                                        const prefetch::Profile& profile, um::Bytes budget,
+                                        const PlanRequest& request);
 
 /// Lowers the budgets of `plans` to the near memory that they use, where they have more. Plans that
 /// page on demand keep theirs.

@@ -12,7 +12,6 @@
 #include <mutex>
 #include <numeric>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "prefetch/bounds/bounds.h"
@@ -21,7 +20,6 @@
 #include "prefetch/plan.h"
 #include "prefetch/planner.h"
 #include "prefetch/planners/answer.h"
-#include "prefetch/planners/smallest_budget.h"
 #include "prefetch/profile.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/simulate/timeline.h"
@@ -34,7 +32,6 @@ namespace {
 
 using nlohmann::json;
 using prefetch::Answer;
-using prefetch::Infeasible;
 using prefetch::Plan;
 using prefetch::Problem;
 using um::seconds;
@@ -106,11 +103,10 @@ std::vector<um::Bytes> memory_by_run(const prefetch::TaskGraph& graph, const pre
   return max;
 }
 
-Problem problem_of(const SweepPoint& sweep_point, bool may_recompute, bool whole_blocks) {
-  const Scenario& scenario = *sweep_point.scenario;
-  return make_problem(scenario.workload->training_to_plan(), scenario.profile, sweep_point.budget,
-                      {.memory = whole_blocks ? MemoryMode::kCopy : MemoryMode::kManaged,
-                       .may_recompute = may_recompute});
+PlanRequest request_of(const Strategy& strategy, bool whole_blocks) {
+  return {.memory = whole_blocks ? MemoryMode::kCopy : MemoryMode::kManaged,
+          .planner = strategy.planner,
+          .may_recompute = strategy.may_recompute};
 }
 
 // The bounds are of all strategies together.
@@ -124,7 +120,9 @@ PointFacts sweep_point_facts(const SweepPoint& sweep_point, std::span<const Stra
                    .fastest = scenario.fastest};
   if (sweep_point.budget < need.smallest) return facts;
   const bool may_recompute = std::ranges::any_of(strategies, &Strategy::may_recompute);
-  const Problem problem = problem_of(sweep_point, may_recompute, whole_blocks);
+  const Problem problem =
+      make_problem(scenario.workload->training_to_plan(), scenario.profile, sweep_point.budget,
+                   request_of({.may_recompute = may_recompute}, whole_blocks));
   facts.fastest_that_fit =
       prefetch::compute_time(scenario.profile, prefetch::fastest_that_fit(problem));
   facts.bounds = prefetch::lower_bounds(problem);
@@ -167,33 +165,16 @@ PointKey key_of(const SweepPoint& sweep_point, const Strategy& strategy) {
           .may_recompute = strategy.may_recompute};
 }
 
-// What is said where no plan of any planner keeps the budget.
-Infeasible any_plan_needs(const SweepPoint& sweep_point) {
-  const Workload& workload = *sweep_point.scenario->workload;
-  return {.task = workload.need().largest_task,
-          .smallest_budget = workload.training_budget(workload.need().smallest)};
-}
-
-// Of a whole run, whose other steps have needs, too.
-um::Bytes smallest_budget(const SweepPoint& sweep_point, const prefetch::Planner& planner,
-                          const Problem& problem, const Infeasible& refusal) {
-  const Workload& workload = *sweep_point.scenario->workload;
-  const Infeasible least = prefetch::smallest_budget(planner, problem, refusal);
-  return std::max(workload.run_budget(least.smallest_budget), workload.need().smallest);
-}
-
 Point evaluate(const SweepPoint& sweep_point, const Strategy& strategy, const PointFacts& facts,
                const SweepOptions& options) {
   Point point{.key = key_of(sweep_point, strategy), .facts = facts};
-  const Problem problem = problem_of(sweep_point, strategy.may_recompute, options.whole_blocks);
+  const Scenario& scenario = *sweep_point.scenario;
   try {
-    auto answer = facts.bounds ? prefetch::ask(*strategy.planner, problem)
-                               : std::variant<Answer, Infeasible>{any_plan_needs(sweep_point)};
-    if (const auto* const refusal = std::get_if<Infeasible>(&answer)) {
-      point.smallest_budget = smallest_budget(sweep_point, *strategy.planner, problem, *refusal);
-    } else {
-      point.outcome = outcome_of(sweep_point, std::get<Answer>(answer), options);
-    }
+    const Answer answer = plan_step(scenario.workload->training_to_plan(), scenario.profile,
+                                    sweep_point.budget, request_of(strategy, options.whole_blocks));
+    point.outcome = outcome_of(sweep_point, answer, options);
+  } catch (const BudgetTooSmall& refusal) {
+    point.smallest_budget = refusal.smallest();
   } catch (const prefetch::TooManyTasks& refusal) {
     point.refusal = refusal.what();
   } catch (const prefetch::UnsoundPlan& unsound) {

@@ -226,7 +226,12 @@ void PlannedSteps::plan_within(Bytes limit, const std::optional<PlanOfFile>& fil
   const bool may_choose = options_.ranks.chooses_buckets && !file;
   if (interconnect && may_choose) choose_buckets(*interconnect, limit);
   if (file) {
-    plans_ = use_plan(*file, *workload_, profile_, limit, request_);
+    plans_ = answer({.steps = *workload_,
+                     .profile = profile_,
+                     .budget = limit,
+                     .request = request_,
+                     .file = file})
+                 .plans;
     return;
   }
   const KeptPlans::Difference difference = kept.difference(settings(), limit);
@@ -294,7 +299,8 @@ void PlannedSteps::plan_anew(Bytes limit, const KeptPlans& kept,
                              const KeptPlans::Difference& difference) {
   if (events_.on_planning) events_.on_planning(workload_->training().graph.tasks.size());
   const Workload& measured = *workload_;
-  PlanAnswer best = answer({.choice = *choice_,
+  PlanAnswer best = answer({.steps = measured,
+                            .choice = &*choice_,
                             .profile = kept.favour(measured, profile_),
                             .budget = limit,
                             .request = request_});

@@ -15,6 +15,7 @@
 #include "src/io/data/batch_loader.h"
 #include "src/io/data/dataset.h"
 #include "src/io/data/synthetic.h"
+#include "src/plan/plan_question.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
 #include "src/run/measured_profile.h"
@@ -139,10 +140,13 @@ inline Trained train(Opened opened, MemoryMode mode, const Training& training = 
                                                      .space = {},
                                                      .with_link = mode != MemoryMode::kResident},
                                                     {}, [](double) {});
-  const Plans plans = make_plans(workload, profile, budget,
-                                 {.memory = mode,
-                                  .planner = &prefetch::find_planner(training.planner),
-                                  .may_recompute = false});
+  const Plans plans = answer({.steps = workload,
+                              .profile = profile,
+                              .budget = budget,
+                              .request = {.memory = mode,
+                                          .planner = &prefetch::find_planner(training.planner),
+                                          .may_recompute = false}})
+                          .plans;
   Session session{context, workload, plans, mode, um::ManagedOptions{}};
   session.state().initialise(1);
   const std::unique_ptr<Dataset> data = training.data();

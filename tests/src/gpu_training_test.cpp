@@ -29,6 +29,7 @@
 #include "src/io/data/batch_loader.h"
 #include "src/io/data/synthetic.h"
 #include "src/ops/narrow_floats.h"
+#include "src/plan/plan_question.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
 #include "src/run/batch_stage.h"
@@ -140,10 +141,12 @@ class GpuBatches : public ::testing::Test {
   Opened opened_ = recorded_gpu(std::move(api_));
   const nets::Network net_ = network_of_blocks();
   const Workload workload_{net_, *opened_.context.backend, {.batch = kBatch}};
-  const Plans plans_ = make_plans(
-      workload_,
-      prefetch::model_profile(workload_.training().graph, prefetch::find_machine("host")),
-      2 * workload_.need().peak_with_workspace, {.memory = MemoryMode::kResident});
+  const Plans plans_ = answer({.steps = workload_,
+                               .profile = prefetch::model_profile(workload_.training().graph,
+                                                                  prefetch::find_machine("host")),
+                               .budget = 2 * workload_.need().peak_with_workspace,
+                               .request = {.memory = MemoryMode::kResident}})
+                           .plans;
   std::optional<Session> session_;
 };
 

@@ -12,6 +12,7 @@
 #include "prefetch/planners/catalogue.h"
 #include "src/host/host_backend.h"
 #include "src/io/safetensors.h"
+#include "src/plan/plan_question.h"
 #include "tests/temporary_folder.h"
 #include "um/host/host_device.h"
 
@@ -26,8 +27,11 @@ Plans plan(const Workload& workload, MemoryMode memory, const Budget& budget) {
   const um::Bytes limit = memory == MemoryMode::kResident
                               ? peak_with_workspace
                               : budget.resolve(workload.need(), peak_with_workspace);
-  return make_plans(workload, profile, limit,
-                    {.memory = memory, .planner = &prefetch::find_planner("joint")});
+  return answer({.steps = workload,
+                 .profile = profile,
+                 .budget = limit,
+                 .request = {.memory = memory, .planner = &prefetch::find_planner("joint")}})
+      .plans;
 }
 
 ExecutionContext host_context() { return host::open_context(std::make_unique<um::HostDevice>()); }

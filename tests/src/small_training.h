@@ -8,6 +8,7 @@
 #include "prefetch/profile.h"
 #include "src/host/host_backend.h"
 #include "src/ops/backend.h"
+#include "src/plan/plan_question.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
 #include "src/train/session.h"
@@ -76,10 +77,12 @@ class SmallTraining {
  public:
   SmallTraining(const nets::Network& network, std::size_t batch)
       : workload{network, *context.backend, {.batch = batch}},
-        plans{make_plans(
-            workload,
-            prefetch::model_profile(workload.training().graph, prefetch::find_machine("host")),
-            2 * workload.need().peak_with_workspace, {.memory = MemoryMode::kResident})},
+        plans{answer({.steps = workload,
+                      .profile = prefetch::model_profile(workload.training().graph,
+                                                         prefetch::find_machine("host")),
+                      .budget = 2 * workload.need().peak_with_workspace,
+                      .request = {.memory = MemoryMode::kResident}})
+                  .plans},
         session{context, workload, plans, MemoryMode::kResident, {}} {}
 
   ExecutionContext context = small_context();

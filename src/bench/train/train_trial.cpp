@@ -14,7 +14,7 @@
 #include "src/io/data/batch_loader.h"
 #include "src/io/data/open_dataset.h"
 #include "src/plan/memory_choice.h"
-#include "src/plan/predicted_step.h"
+#include "src/plan/plan_question.h"
 #include "src/run/link_profiler.h"
 #include "src/run/measured_profile.h"
 #include "um/error.h"
@@ -33,13 +33,12 @@ bool is_same_bits(float a, float b) {
 
 constexpr float kLearningRate = 0.01F;
 
-Plans plans_of(const TrainStrategy& strategy, const Workload& workload,
-               const prefetch::Profile& profile, um::Bytes budget) {
-  if (strategy.plan_file.empty()) return make_plans(workload, profile, budget, strategy.request());
-  prefetch::Plan plan =
-      prefetch::read_plan(prefetch::JsonFile{strategy.plan_file}, workload.training().graph);
-  return use_plan({.plan = std::move(plan), .name = strategy.plan_file}, workload, profile, budget,
-                  strategy.request());
+std::optional<PlanOfFile> file_of(const TrainStrategy& strategy, const Workload& workload) {
+  const std::string& name = strategy.plan_file;
+  if (name.empty()) return std::nullopt;
+  return PlanOfFile{
+      .plan = prefetch::read_plan(prefetch::JsonFile{name}, workload.training().graph),
+      .name = name};
 }
 
 }  // namespace
@@ -93,8 +92,11 @@ void TrainSubject::draw(std::uint64_t seed) {
 
 Plans TrainSubject::resident_plans() const {
   constexpr um::Bytes kEndless{1ULL << 62U};
-  return make_plans(workload_, profile(MemoryMode::kResident), kEndless,
-                    {.memory = MemoryMode::kResident});
+  return answer({.steps = workload_,
+                 .profile = profile(MemoryMode::kResident),
+                 .budget = kEndless,
+                 .request = {.memory = MemoryMode::kResident}})
+      .plans;
 }
 
 Seconds step_about(std::span<const Round> rounds, std::span<const Round> resident) {
@@ -144,12 +146,16 @@ std::vector<std::string> complaints_about(const RunRecord& run_record, const Run
 
 void TrainTrial::plan(const um::Device& device) {
   try {
-    const prefetch::Profile& profile = subject_.profile(strategy_.memory);
-    Plans plans = plans_of(strategy_, subject_.workload(), profile, budget_);
-    expect_budget_kept(strategy_.memory, plans.training.residency == prefetch::Residency::kOnDemand,
-                       device);
-    predicted_ = predicted_step(subject_.workload(), profile, plans, strategy_.memory);
-    plans_ = std::move(plans);
+    const Workload& workload = subject_.workload();
+    PlanAnswer planned = answer({.steps = workload,
+                                 .profile = subject_.profile(strategy_.memory),
+                                 .budget = budget_,
+                                 .request = strategy_.request(),
+                                 .file = file_of(strategy_, workload)});
+    const prefetch::Plan& plan = planned.plans.training;
+    expect_budget_kept(strategy_.memory, plan.residency == prefetch::Residency::kOnDemand, device);
+    predicted_ = planned.step;
+    plans_ = std::move(planned.plans);
   } catch (const um::Error& error) {
     failure_ = error.what();
   }

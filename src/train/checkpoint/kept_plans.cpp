@@ -9,6 +9,7 @@
 
 #include "prefetch/files/json.h"
 #include "prefetch/files/plan_file.h"
+#include "src/plan/plan_question.h"
 #include "src/program/micro_batches.h"
 #include "src/ranks/collectives.h"
 #include "um/error.h"
@@ -153,7 +154,12 @@ std::optional<Plans> KeptPlans::use(const Workload& workload, const Profile& pro
   if (!are_there()) return std::nullopt;
   std::optional<Plans> plans;
   try {
-    plans = use_plan(read(workload), workload, profile, budget, request);
+    plans = answer({.steps = workload,
+                    .profile = profile,
+                    .budget = budget,
+                    .request = request,
+                    .file = read(workload)})
+                .plans;
   } catch (const um::Error&) {  // they are of other steps, or take more
   }
   if (any_rank(communicator_, !plans)) return std::nullopt;

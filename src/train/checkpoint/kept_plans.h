@@ -52,7 +52,7 @@ class KeptPlans {
   /// finds it. All ranks call it.
   [[nodiscard]] Difference difference(const KeptSettings& now, um::Bytes limit) const;
 
-  /// Returns the plans as use_plan() does, if every rank can use them within `budget`; otherwise
+  /// Returns the plans as answer() does, if every rank can use them within `budget`; otherwise
   /// nullopt on all ranks, which all call it.
   [[nodiscard]] std::optional<Plans> use(const Workload& workload, const prefetch::Profile& profile,
                                          um::Bytes budget, const PlanRequest& request) const;

@@ -13,6 +13,7 @@
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/verify/verify.h"
 #include "src/plan/memory_choice.h"
+#include "src/plan/plan_question.h"
 #include "src/program/machine_size_model.h"
 #include "tests/refusal.h"
 
@@ -32,10 +33,19 @@ class PlansTest : public testing::Test {
   [[nodiscard]] PlanRequest request(MemoryMode memory, const char* planner = "joint") const {
     return {.memory = memory, .planner = &prefetch::find_planner(planner)};
   }
+  [[nodiscard]] Plans plans_within(Bytes budget, const PlanRequest& wanted,
+                                   std::optional<PlanOfFile> file = {}) const {
+    return answer({.steps = workload,
+                   .profile = profile,
+                   .budget = budget,
+                   .request = wanted,
+                   .file = std::move(file)})
+        .plans;
+  }
   [[nodiscard]] std::string refused(Plan plan, MemoryMode memory, Bytes budget) const {
     return refusal([&] {
-      return use_plan({.plan = std::move(plan), .name = "p.json"}, workload, profile, budget,
-                      request(memory));
+      return plans_within(budget, request(memory),
+                          PlanOfFile{.plan = std::move(plan), .name = "p.json"});
     });
   }
   nets::Network net = nets::build_network("vgg16", {.image = nets::Shape{3, 64, 64}});
@@ -48,7 +58,7 @@ class PlansTest : public testing::Test {
 TEST_F(PlansTest, TakeNoMoreThanTheyUse) {
   for (const MemoryMode memory : {MemoryMode::kManaged, MemoryMode::kCopy}) {
     const Bytes much = 2 * workload.need().peak_with_workspace;
-    Plans plans = make_plans(workload, profile, much, request(memory));
+    Plans plans = plans_within(much, request(memory));
     take_what_is_used(plans, workload, memory);
     EXPECT_LT(plans.budget, workload.need().peak_with_workspace + workload.page());
     EXPECT_EQ(plans.evaluation.budget, workload.evaluation_budget(plans.budget));
@@ -65,7 +75,7 @@ TEST_F(PlansTest, TakeNoMoreThanTheyUse) {
 }
 
 TEST_F(PlansTest, KeepTheirBudgetWherePagesFault) {
-  Plans plans = make_plans(workload, profile, middle(), request(MemoryMode::kManaged, "on-demand"));
+  Plans plans = plans_within(middle(), request(MemoryMode::kManaged, "on-demand"));
   take_what_is_used(plans, workload, MemoryMode::kManaged);
   EXPECT_EQ(plans.budget, middle());
 }
@@ -114,7 +124,7 @@ TEST_F(PlansTest, EvaluationHasNoMoreRoomThanTrainingLeavesIt) {
 
 TEST_F(PlansTest, AreFeasibleAtTheSmallestBudgetInEveryMode) {
   for (const MemoryMode memory : {MemoryMode::kManaged, MemoryMode::kCopy}) {
-    const Plans plans = make_plans(workload, profile, workload.need().smallest, request(memory));
+    const Plans plans = plans_within(workload.need().smallest, request(memory));
     const auto verdict = prefetch::verify(workload.training().graph, plans.training);
     EXPECT_LE(std::get<prefetch::Verified>(verdict).peak, workload.need().smallest);
     EXPECT_FALSE(plans.training.offloads.empty());
@@ -123,8 +133,7 @@ TEST_F(PlansTest, AreFeasibleAtTheSmallestBudgetInEveryMode) {
 
 TEST_F(PlansTest, AreRefusedBelowTheSmallestBudgetInOneSentenceThatSaysWhatWorks) {
   const Bytes budget = workload.need().smallest - Bytes{1};
-  const std::string sentence =
-      refusal([&] { return make_plans(workload, profile, budget, managed); });
+  const std::string sentence = refusal([&] { return plans_within(budget, managed); });
   const std::string task = workload.training().graph[workload.need().largest_task].name;
   EXPECT_NE(sentence.find("task " + task + " needs"), std::string::npos) << sentence;
   EXPECT_NE(sentence.find(std::to_string(workload.need().smallest.count()) + " bytes"),
@@ -133,13 +142,13 @@ TEST_F(PlansTest, AreRefusedBelowTheSmallestBudgetInOneSentenceThatSaysWhatWorks
 }
 
 TEST_F(PlansTest, OfResidentRunsTakeOnlyWhatTheyNeed) {
-  const Plans plans = make_plans(workload, profile, 2 * workload.need().peak_with_workspace,
-                                 request(MemoryMode::kResident));
+  const Plans plans =
+      plans_within(2 * workload.need().peak_with_workspace, request(MemoryMode::kResident));
   EXPECT_LT(plans.budget, 2 * workload.need().peak_with_workspace);
   EXPECT_GE(plans.budget, workload.need().resident);
   EXPECT_TRUE(plans.training.offloads.empty());
-  const std::string sentence = refusal(
-      [&] { return make_plans(workload, profile, middle(), request(MemoryMode::kResident)); });
+  const std::string sentence =
+      refusal([&] { return plans_within(middle(), request(MemoryMode::kResident)); });
   EXPECT_NE(sentence, "accepted");
 }
 
@@ -147,8 +156,7 @@ TEST_F(PlansTest, OfResidentRunsTakeOnlyWhatTheyNeed) {
 
 TEST_F(PlansTest, OfAFileAreUsedWhenTheyFit) {
   const Plan plan = plan_step(workload.training_to_plan(), profile, middle(), managed).plan;
-  const Plans plans =
-      use_plan({.plan = plan, .name = "p.json"}, workload, profile, middle(), managed);
+  const Plans plans = plans_within(middle(), managed, PlanOfFile{.plan = plan, .name = "p.json"});
   EXPECT_EQ(plans.training, plan);
   EXPECT_EQ(plans.budget, middle());
 }
@@ -182,13 +190,13 @@ TEST_F(PlansTest, OfAFileAreRefusedWhenTheyDoNotVerify) {
 
 // The smallest budget that the planner names for a whole run, above one that it refuses; nothing
 // where it refuses none of a few.
-std::optional<Bytes> named_budget(const Workload& workload, const prefetch::Profile& profile,
-                                  const PlanRequest& request) {
-  const prefetch::NearNeed& need = workload.need();
+std::optional<Bytes> named_budget(PlanQuestion question) {
+  const prefetch::NearNeed& need = question.steps.need();
   for (const Bytes budget : {need.smallest + Bytes{(need.resident - need.smallest).count() / 2},
                              need.smallest, Bytes{1}}) {
+    question.budget = budget;
     try {
-      static_cast<void>(make_plans(workload, profile, budget, request));
+      static_cast<void>(answer(question));
     } catch (const BudgetTooSmall& refusal) {
       return refusal.smallest();
     }
@@ -204,15 +212,17 @@ TEST(SmallestBudgets, OfEveryPlannerWorkAndOnePageLessDoesNot) {
         prefetch::model_profile(workload.training().graph, prefetch::find_machine("v100"));
     for (const auto& planner : prefetch::planners()) {
       for (const MemoryMode memory : {MemoryMode::kManaged, MemoryMode::kCopy}) {
-        const PlanRequest request{.memory = memory, .planner = planner.get()};
-        const auto named = named_budget(workload, profile, request);
+        PlanQuestion question{.steps = workload,
+                              .profile = profile,
+                              .budget = {},
+                              .request = {.memory = memory, .planner = planner.get()}};
+        const auto named = named_budget(question);
         const std::string what = std::string{name} + ": " + std::string{planner->name()};
         ASSERT_TRUE(named) << what;
-        EXPECT_NO_THROW(static_cast<void>(make_plans(workload, profile, *named, request))) << what;
-        EXPECT_THROW(
-            static_cast<void>(make_plans(workload, profile, *named - workload.page(), request)),
-            BudgetTooSmall)
-            << what;
+        question.budget = *named;
+        EXPECT_NO_THROW(static_cast<void>(answer(question))) << what;
+        question.budget = *named - workload.page();
+        EXPECT_THROW(static_cast<void>(answer(question)), BudgetTooSmall) << what;
       }
     }
   }
@@ -249,7 +259,8 @@ TEST_F(PlacedPlanTest, FitsWhereTheFirstPlanDoesNot) {
 TEST_F(PlacedPlanTest, IsWhatTheCopyModeExecutes) {
   EXPECT_TRUE(
       prefetch::arena_use(step.graph, plan_step(step, profile, budget, request).plan)->fits());
-  const Plans plans = make_plans(workload, profile, budget, request);
+  const Plans plans =
+      answer({.steps = workload, .profile = profile, .budget = budget, .request = request}).plans;
   EXPECT_TRUE(prefetch::arena_use(step.graph, plans.training)->fits());
 }
 

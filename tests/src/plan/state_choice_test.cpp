@@ -46,8 +46,10 @@ class StateChoiceTest : public testing::Test {
   }
   [[nodiscard]] PlanAnswer planned(const PlanRequest& wanted, Bytes budget) const {
     const StateChoice all = choice(wanted);
-    return answer({.choice = all,
-                   .profile = profile(all.within(budget)),
+    const Workload& first = all.within(budget);
+    return answer({.steps = first,
+                   .choice = &all,
+                   .profile = profile(first),
                    .budget = budget,
                    .request = wanted});
   }
@@ -80,8 +82,11 @@ TEST_F(StateChoiceTest, MovesStateWhereItHasNoRoom) {
     EXPECT_EQ(&all.within(smallest_near), &workload);
     const Workload& far = all.within(smallest_near - Bytes{1});
     EXPECT_EQ(&far, &all.far());
-    const PlanAnswer outcome =
-        answer({.choice = all, .profile = profile(far), .budget = smallest_far, .request = wanted});
+    const PlanAnswer outcome = answer({.steps = far,
+                                       .choice = &all,
+                                       .profile = profile(far),
+                                       .budget = smallest_far,
+                                       .request = wanted});
     ASSERT_EQ(outcome.workload, &far);
     const prefetch::Plan& plan = outcome.plans.training;
     const prefetch::TaskGraph& graph = far.training().graph;
@@ -166,13 +171,13 @@ TEST_F(StateChoiceTest, UpdatesOnTheFarSideWhereThatIsFaster) {
   times.link.offload = times.link.prefetch = um::Bandwidth{0.5e9};
   times.link.far_update = um::Bandwidth{20e9};
   const Bytes budget = all.far().need().smallest;
-  const PlanAnswer fast =
-      answer({.choice = all, .profile = times, .budget = budget, .request = wanted});
+  const PlanAnswer fast = answer(
+      {.steps = all.far(), .choice = &all, .profile = times, .budget = budget, .request = wanted});
   EXPECT_EQ(fast.workload, all.far_updates());
   EXPECT_FALSE(fast.plans.training.far_runs.empty());
   times.link.far_update = um::Bandwidth{0.1e9};
-  const PlanAnswer slow =
-      answer({.choice = all, .profile = times, .budget = budget, .request = wanted});
+  const PlanAnswer slow = answer(
+      {.steps = all.far(), .choice = &all, .profile = times, .budget = budget, .request = wanted});
   EXPECT_EQ(slow.workload, &all.far());
   PlanRequest near = wanted;
   near.update = UpdateRule::kNear;

@@ -6,6 +6,7 @@
 #include "prefetch/files/machine.h"
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/runtime/step_layout.h"
+#include "src/plan/plan_question.h"
 #include "src/plan/plans.h"
 #include "src/program/machine_size_model.h"
 #include "src/run/executor.h"
@@ -106,9 +107,12 @@ class LeastSlab : public testing::Test {
  protected:
   // Returns the extent of the slab in which a plan's training step runs.
   [[nodiscard]] Bytes extent(const char* planner, Bytes budget) const {
-    const Plans plans =
-        make_plans(workload, profile, budget,
-                   {.memory = MemoryMode::kManaged, .planner = &prefetch::find_planner(planner)});
+    const Plans plans = answer({.steps = workload,
+                                .profile = profile,
+                                .budget = budget,
+                                .request = {.memory = MemoryMode::kManaged,
+                                            .planner = &prefetch::find_planner(planner)}})
+                            .plans;
     return prefetch::StepLayout{workload.training().graph, plans.training}.placement.extent;
   }
 

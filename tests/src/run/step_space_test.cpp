@@ -12,6 +12,7 @@
 #include "nets/families/network_catalogue.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/planners/catalogue.h"
+#include "src/plan/plan_question.h"
 #include "src/plan/plans.h"
 #include "src/program/machine_size_model.h"
 #include "tests/prefetch/planned.h"
@@ -46,9 +47,12 @@ class ManagedStepSpace : public testing::Test {
  protected:
   // What a space for the training step asks of the device, planned by `planner` in `budget`.
   [[nodiscard]] um::ManagedOptions asked(const char* planner, Bytes budget) {
-    plans =
-        make_plans(workload, profile, budget,
-                   {.memory = MemoryMode::kManaged, .planner = &prefetch::find_planner(planner)});
+    plans = answer({.steps = workload,
+                    .profile = profile,
+                    .budget = budget,
+                    .request = {.memory = MemoryMode::kManaged,
+                                .planner = &prefetch::find_planner(planner)}})
+                .plans;
     const prefetch::StepLayout layout{workload.training().graph, plans.training};
     um::Ledger ledger{budget};
     um::LimitedMemory near{device.memory(), ledger};

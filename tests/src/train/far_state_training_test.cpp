@@ -103,7 +103,8 @@ TEST(FarStateOfARun, GoesFromStepToStep) {
                                                            : choice.need().smallest;
     const Workload& workload = choice.within(budget);
     const PlanAnswer planned =
-        answer({.choice = choice,
+        answer({.steps = workload,
+                .choice = &choice,
                 .profile = prefetch::model_profile(workload.training().graph,
                                                    prefetch::find_machine("host")),
                 .budget = budget,

@@ -14,6 +14,7 @@
 #include "prefetch/block_sizes.h"
 #include "prefetch/interconnect.h"
 #include "src/cuda/ranks/nccl_communicator.h"
+#include "src/plan/plan_question.h"
 #include "src/train/data_parallel/rank_options.h"
 #include "src/train/data_parallel/rank_step.h"
 #include "src/train/trainer.h"
@@ -185,9 +186,13 @@ Plans plans_of(const Workload& workload, Bytes budget, MemoryMode mode) {
   prefetch::Profile profile = prefetch::model_profile(graph, machine);
   profile.exchanges = prefetch::exchange_times(
       graph, {.ranks = kRanks, .bandwidth = um::Bandwidth{25e9}}, profile.link);
-  return make_plans(
-      workload, profile, budget,
-      {.memory = mode, .planner = &prefetch::find_planner("joint"), .may_recompute = false});
+  return answer({.steps = workload,
+                 .profile = profile,
+                 .budget = budget,
+                 .request = {.memory = mode,
+                             .planner = &prefetch::find_planner("joint"),
+                             .may_recompute = false}})
+      .plans;
 }
 
 RankTrained train_rank(Opened& opened, const RankOptions& ranks, const RankTraining& training) {

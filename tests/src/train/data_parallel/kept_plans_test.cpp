@@ -14,6 +14,7 @@
 #include "prefetch/files/json.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/files/plan_file.h"
+#include "src/plan/plan_question.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
 #include "src/program/machine_size_model.h"
@@ -194,11 +195,12 @@ class KeptAlgorithms : public ::testing::Test {
 
   test::TemporaryFolder folder;
   Workload workload{two_convolutions(), MachineSizeModel{}, {.batch = 8}};
-  Plan plan =
-      make_plans(workload,
-                 prefetch::model_profile(workload.training().graph, prefetch::find_machine("host")),
-                 2 * workload.need().peak_with_workspace, {.memory = MemoryMode::kResident})
-          .training;
+  Plan plan = answer({.steps = workload,
+                      .profile = prefetch::model_profile(workload.training().graph,
+                                                         prefetch::find_machine("host")),
+                      .budget = 2 * workload.need().peak_with_workspace,
+                      .request = {.memory = MemoryMode::kResident}})
+                  .plans.training;
   std::size_t choices = 0;
 };
 
@@ -242,9 +244,11 @@ TEST_F(KeptAlgorithms, OfPartsOfABatchAreThoseOfAllMicroBatches) {
   const prefetch::Profile times = prefetch::model_profile(graph, prefetch::find_machine("host"));
   EXPECT_FALSE(
       parts.use(cut, times, 2 * cut.need().peak_with_workspace, {.memory = MemoryMode::kResident}));
-  const Plan anew = make_plans(cut, parts.favour(cut, times), 2 * cut.need().peak_with_workspace,
-                               {.memory = MemoryMode::kResident})
-                        .training;
+  const Plan anew = answer({.steps = cut,
+                            .profile = parts.favour(cut, times),
+                            .budget = 2 * cut.need().peak_with_workspace,
+                            .request = {.memory = MemoryMode::kResident}})
+                        .plans.training;
   for (const prefetch::TaskRun& run : anew.runs) {
     const auto& algorithms = graph[run.task].algorithms;
     if (algorithms.size() > 1) {
