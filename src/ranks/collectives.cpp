@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kEnd = '\0';  // of a text in a list
 
-std::string joined(const std::vector<std::string>& texts) {
+std::string concatenated(const std::vector<std::string>& texts) {
   std::string all;
   for (const std::string& text : texts) all += text + kEnd;
   return all;
@@ -61,7 +61,7 @@ std::vector<std::string> all_gather_texts(Communicator& communicator, std::strin
 std::vector<std::vector<std::string>> all_gather_lists(Communicator& communicator,
                                                        const std::vector<std::string>& own) {
   std::vector<std::vector<std::string>> lists;
-  for (const std::string& each : all_gather_texts(communicator, joined(own))) {
+  for (const std::string& each : all_gather_texts(communicator, concatenated(own))) {
     lists.push_back(separated(each));
   }
   return lists;
@@ -87,7 +87,7 @@ void broadcast(Communicator& communicator, std::string& text) {
 }
 
 void broadcast(Communicator& communicator, std::vector<std::string>& texts) {
-  std::string all = joined(texts);
+  std::string all = concatenated(texts);
   broadcast(communicator, all);
   texts = separated(all);
 }
