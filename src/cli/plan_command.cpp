@@ -173,7 +173,6 @@ void expect_ranks(const PlanCommandFlags& options, const PlanRequest& request) {
   options.ranks.expect_used();
   if (!options.ranks.are_several()) return;
   expect_exchangeable(request);
-  if (options.ranks.zero.divides_optimizer()) expect_near_updates(request);
   if (options.model == "paleo") {
     throw um::Error{"OOC-Paleo's formula knows one rank only; leave out --model paleo"};
   }

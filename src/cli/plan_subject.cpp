@@ -19,7 +19,6 @@
 #include "src/plan/predicted_step.h"
 #include "src/program/machine_size_model.h"
 #include "src/program/micro_batches.h"
-#include "src/ranks/sum_tree.h"
 #include "src/run/measured_profile.h"
 #include "um/bytes.h"
 #include "um/error.h"
@@ -48,15 +47,11 @@ std::unique_ptr<const Workload> of_first_rank(const PlanSubject& one, std::size_
                                               const prefetch::BucketRule& rule,
                                               const OptimizerDivision& division) {
   const MicroBatches& own = one.workload->micro_batches();
-  const std::size_t count = ranks * own.count();
-  const MicroBatches batches{.batch = ranks * own.batch,
-                             .size = own.size,
-                             .tree = SumTree{count},
-                             .own = micro_batches_of_rank(count, ranks, 0)};
-  Step training = make_program(*one.network, *one.size_model, one.step_options, batches);
-  exchange_gradients(training, *one.size_model, division, rule);
-  return std::make_unique<const Workload>(*one.network, *one.size_model, one.step_options, batches,
-                                          std::move(training), um::Bytes{});
+  const MicroBatches all =
+      all_of(ranks * own.batch, {.size = own.size, .count = ranks * own.count()});
+  return std::make_unique<const Workload>(*one.network, *one.size_model, one.step_options,
+                                          part_of_rank(all, 0, ranks),
+                                          Features{.division = division, .buckets = rule});
 }
 
 }  // namespace
@@ -104,7 +99,8 @@ void PlanSubject::expect_modelled() const {
 
 PlanSubject PlanSubject::cut(const StepOptions& options, const prefetch::BatchCut& batches) const {
   expect_modelled();
-  auto built = std::make_unique<const Workload>(*network, *size_model, options, batches);
+  auto built = std::make_unique<const Workload>(*network, *size_model, options,
+                                                all_of(options.batch, batches));
   const StepToPlan made = built->training_to_plan();
   return {.workload = std::move(built),
           .network = network,

@@ -19,7 +19,7 @@
 #include "src/plan/plans.h"
 #include "src/plan/state_choice.h"
 #include "src/plan/workload.h"
-#include "src/program/divided_updates.h"
+#include "src/program/passes.h"
 #include "um/bytes.h"
 
 namespace spillway::cli {

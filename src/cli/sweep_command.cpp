@@ -26,7 +26,10 @@
 #include "src/cli/terminal/interrupt.h"
 #include "src/cli/terminal/terminal.h"
 #include "src/plan/budget.h"
+#include "src/plan/workload.h"
+#include "src/program/combinations.h"
 #include "src/program/machine_size_model.h"
+#include "src/program/passes.h"
 #include "src/run/executor.h"
 #include "src/sweep/scenario.h"
 #include "src/sweep/sweep.h"
@@ -188,14 +191,6 @@ bool has_plan_of(const Workload& workload, const std::vector<std::string>& files
   });
 }
 
-std::shared_ptr<const Workload> with_far_updates(const Workload& far, const SizeModel& size_model) {
-  auto workload = far.with_far_updates(size_model);
-  if (workload != nullptr) return workload;
-  throw um::Error{
-      "no weights of this network are large enough to be updated on the far side; leave out "
-      "--update far"};
-}
-
 void expect_updates_far(const std::vector<Strategy>& strategies) {
   for (const Strategy& strategy : strategies) {
     if (strategy.planner->updates_far()) continue;
@@ -209,11 +204,18 @@ std::shared_ptr<const Workload> planned_step(const std::shared_ptr<const Workloa
                                              const SweepFlags& options,
                                              const SizeModel& size_model) {
   if (options.state == "near") return near;
-  std::shared_ptr<const Workload> far = near->with_moving_state(size_model);
-  if (options.update == "far") return with_far_updates(*far, size_model);
+  const auto with = [&](StatePlace state) -> std::shared_ptr<const Workload> {
+    return near->with(size_model, near->features().with(state));
+  };
+  if (options.update == "far") {
+    auto updating = with(StatePlace::kUpdatedFar);
+    if (updating == nullptr) refuse_far_updates();
+    return updating;
+  }
+  auto far = with(StatePlace::kMovable);
   if (options.state == "far" || has_plan_of(*far, options.plans)) return far;
   if (options.plans.empty()) return near;
-  std::shared_ptr<const Workload> updating = far->with_far_updates(size_model);
+  auto updating = with(StatePlace::kUpdatedFar);
   return updating != nullptr && has_plan_of(*updating, options.plans) ? updating : near;
 }
 

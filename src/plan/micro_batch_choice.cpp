@@ -9,6 +9,7 @@
 #include "src/plan/budget.h"
 #include "src/plan/state_choice.h"
 #include "src/plan/workload.h"
+#include "src/program/combinations.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -23,7 +24,7 @@ struct MicroBatchSearch::Trial {
   // Does not plan if no plan can be shorter than `shortest`.
   Trial(const Task& task, const BatchCut& cut, std::optional<um::Nanoseconds> shortest)
       : batches{cut},
-        near{task.network, task.size_model, task.step, cut},
+        near{task.network, task.size_model, task.step, all_of(task.step.batch, cut)},
         choice{near, task.size_model, task.request},
         workload{choice.within(task.budget)},
         profile{prefetch::model_profile(workload.training().graph, task.machine)},
@@ -69,7 +70,7 @@ void MicroBatchSearch::refuse(const Trial& trial) const {
 // S_W counts all that is always near.
 MicroBatchNeed MicroBatchSearch::working_set(std::size_t size) const {
   const Workload workload{task_.network, task_.size_model, task_.step,
-                          prefetch::cut(task_.step.batch, size)};
+                          all_of(task_.step.batch, prefetch::cut(task_.step.batch, size))};
   const prefetch::TaskGraph& graph = workload.training().graph;
   return micro_batch_need(graph, prefetch::model_profile(graph, task_.machine), workload.page());
 }
@@ -129,10 +130,8 @@ prefetch::BatchCut MicroBatchChoice::resolve_for_ranks(std::size_t batch) const 
         "--micro-batches auto follows the budget of one rank, and each rank has its own; give "
         "their number"};
   });
-  if (batch % cut.size == 0) return cut;
-  throw um::Error{"ranks train equal micro-batches, and " + std::to_string(cut.size) +
-                  " does not divide a batch of " + std::to_string(batch) +
-                  "; give a --micro-batch-size that does"};
+  expect_equal(cut, batch);
+  return cut;
 }
 
 }  // namespace spillway

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "src/program/combinations.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -24,9 +25,11 @@ bool may_be_far(const PlanRequest& request) {
                   "joint, fractional, capacity or on-demand"};
 }
 
-UpdateRule update_rule(const PlanRequest& request, bool may_be_far, const SizeModel& size_model) {
+UpdateRule update_rule(const PlanRequest& request, bool may_be_far, const Features& features,
+                       const SizeModel& size_model) {
   if (request.update == UpdateRule::kNear) return UpdateRule::kNear;
   const bool is_wanted = request.update == UpdateRule::kFar;
+  if (is_wanted) expect_combinable(features.with(StatePlace::kUpdatedFar));
   if (is_wanted && request.state == StateRule::kNear) {
     throw um::Error{
         "updates on the far side are of state that is far; leave out --state near, or --update "
@@ -56,19 +59,15 @@ UpdateRule update_rule(const PlanRequest& request, bool may_be_far, const SizeMo
 StateChoice::StateChoice(const Workload& near, const SizeModel& size_model,
                          const PlanRequest& request)
     : near_{near},
-      far_{near.with_moving_state(size_model)},
+      far_{near.with(size_model, near.features().with(StatePlace::kMovable))},
       far_updates_{size_model.far_update_support() != FarUpdateSupport::kNone
-                       ? far_->with_far_updates(size_model)
+                       ? near.with(size_model, near.features().with(StatePlace::kUpdatedFar))
                        : nullptr},
       rule_{request.update == UpdateRule::kFar ? StateRule::kFar : request.state},
       may_be_far_{may_be_far(request)},
-      update_{update_rule(request, may_be_far_, size_model)} {
+      update_{update_rule(request, may_be_far_, near.features(), size_model)} {
   if (far_updates_ != nullptr || update_ == UpdateRule::kNear) return;
-  if (update_ == UpdateRule::kFar) {
-    throw um::Error{
-        "no weights of this network are large enough to be updated on the far side; leave out "
-        "--update far"};
-  }
+  if (update_ == UpdateRule::kFar) refuse_far_updates();
   update_ = UpdateRule::kNear;
 }
 
@@ -106,13 +105,6 @@ const Workload* StateChoice::other(Bytes budget) const {
 
 const Workload* StateChoice::with_other_updates(const Workload& planned) const {
   return update_ == UpdateRule::kAuto && &planned == far_.get() ? far_updates_.get() : nullptr;
-}
-
-void expect_near_updates(const PlanRequest& request) {
-  if (request.update != UpdateRule::kFar) return;
-  throw um::Error{
-      "with --zero each rank updates a slice of the weights, which ranks gather in near memory; "
-      "leave out --update far, or --zero"};
 }
 
 }  // namespace spillway

@@ -17,7 +17,8 @@ namespace spillway {
 class StateChoice {
  public:
   /// `near` must outlive it. Throws: um::Error when the request wants state far that its planner
-  /// leaves near, or updates on the far side where there are none.
+  /// leaves near, or updates on the far side where there are none: expect_combinable(),
+  /// refuse_far_updates().
   StateChoice(const Workload& near, const SizeModel& size_model, const PlanRequest& request);
 
   [[nodiscard]] const Workload& near() const { return near_; }
@@ -52,8 +53,5 @@ class StateChoice {
   bool may_be_far_;    // planners are asked for plans that move it
   UpdateRule update_;  // kNear where nothing else is possible
 };
-
-/// Throws: um::Error when the request wants updates on the far side, which slices cannot have.
-void expect_near_updates(const PlanRequest& request);
 
 }  // namespace spillway

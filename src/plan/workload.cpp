@@ -41,11 +41,6 @@ Bytes largest_movable_state(const Step& step, Bytes page) {
   return largest;
 }
 
-StepOptions with_batch(StepOptions options, std::size_t batch) {
-  options.batch = batch;
-  return options;
-}
-
 // The result of a step is read when the step has ended: it must be too small to be moved
 // (BlockSizes), which what an evaluation says of each of many images would not be in tiny pages.
 Bytes least_page(const Step& step) {
@@ -65,90 +60,31 @@ void expect_plannable(const Step& step, std::size_t batch) {
                   " of tensors, which is more than can be planned; use a smaller --batch"};
 }
 
+MicroBatches whole_unless_cut(const std::optional<MicroBatches>& batches, std::size_t batch) {
+  return batches.value_or(all_of(batch, prefetch::cut(batch, batch)));
+}
+
 }  // namespace
 
-Bytes step_page(const prefetch::TaskGraph& graph, const SizeModel& size_model) {
-  return std::max(prefetch::choose_page(graph), size_model.smallest_page());
-}
-
-Bytes run_page(const prefetch::TaskGraph& training, const Step& evaluation,
-               const SizeModel& size_model) {
-  return std::max(step_page(training, size_model), least_page(evaluation));
-}
-
 Workload::Workload(const nets::Network& network, const SizeModel& size_model,
-                   const StepOptions& options)
-    : Workload{network, size_model, options, prefetch::cut(options.batch, options.batch)} {}
+                   const StepOptions& options, const std::optional<MicroBatches>& batches,
+                   const Features& features, const NearMemory& beside)
+    : Workload{whole_unless_cut(batches, options.batch),
+               make_steps(network, size_model, options, whole_unless_cut(batches, options.batch)),
+               features, beside, size_model} {}
 
-Workload::Workload(const nets::Network& network, const SizeModel& size_model,
-                   const StepOptions& options, const prefetch::BatchCut& batches)
-    : Workload{network,
-               size_model,
-               options,
-               all_of(options.batch, batches),
-               make_program(network, size_model, options, all_of(options.batch, batches)),
-               Bytes{}} {}
-
-Workload::Workload(const nets::Network& network, const SizeModel& size_model,
-                   const StepOptions& options, const MicroBatches& batches, Step training,
-                   Bytes beside)
-    : Workload{batches, std::move(training),
-               make_evaluation_step(network, size_model, with_batch(options, batches.size)), beside,
-               size_model} {}
-
-Workload::Workload(const nets::Network& network, const SizeModel& size_model,
-                   const EvaluationOnly& only)
-    : Workload{only,
-               make_evaluation_step(network, size_model,
-                                    {.batch = only.batch,
-                                     .has_byte_images = only.has_byte_images,
-                                     .gives_logits = only.gives_logits}),
-               size_model} {}
-
-Workload::Workload(const EvaluationOnly& only, Step evaluation, const SizeModel& size_model)
-    : Workload{MicroBatches{.batch = only.batch, .size = only.batch},
-               evaluation,
-               evaluation,
-               {},
-               size_model} {}
-
-std::unique_ptr<const Workload> Workload::with_moving_state(const SizeModel& size_model) const {
-  Step training = training_;
-  let_state_move(training);
-  Step evaluation = evaluation_;
-  let_state_move(evaluation);
-  return std::unique_ptr<const Workload>{
-      new Workload{batches_, std::move(training), std::move(evaluation), beside_, size_model}};
-}
-
-std::unique_ptr<const Workload> Workload::with_far_updates(const SizeModel& size_model) const {
-  Step training = training_;
-  update_far(training, page_);
-  if (training.far_launches.empty()) return nullptr;
-  return std::unique_ptr<const Workload>{
-      new Workload{batches_, std::move(training), evaluation_, beside_, size_model}};
-}
-
-std::unique_ptr<const Workload> Workload::with_buckets(
-    const SizeModel& size_model, const prefetch::BucketRule& rule,
-    const std::function<Bytes(const Step& training)>& beside) const {
-  Step training = training_;
-  regroup_gradients(training, rule);
-  const Bytes near = beside(training);
-  return std::unique_ptr<const Workload>{
-      new Workload{batches_, std::move(training), evaluation_, near, size_model}};
-}
-
-Workload::Workload(const MicroBatches& batches, Step training, Step evaluation, Bytes beside,
-                   const SizeModel& size_model)
+Workload::Workload(const MicroBatches& batches, Steps plain, const Features& features,
+                   const NearMemory& beside, const SizeModel& size_model)
     : batches_{batches},
-      training_{std::move(training)},
-      beside_{beside},
-      evaluation_{std::move(evaluation)},
-      page_{run_page(training_.graph, evaluation_, size_model)},
-      training_near_{near_of(training_.graph)},
-      evaluation_near_{near_of(evaluation_.graph)} {
-  expect_plannable(training_, batches_.own_samples());
+      features_{features},
+      near_memory_{beside},
+      plain_{std::move(plain)},
+      steps_{with_features(plain_, features, size_model)},
+      beside_{beside ? beside(training()) : Bytes{}},
+      page_{std::max(step_page(training().graph, size_model), least_page(evaluation()))},
+      training_near_{near_of(training().graph)},
+      evaluation_near_{near_of(evaluation().graph)} {
+  expect_plannable(training(), batches_.own_samples());
   // The state of the evaluation is a part of the training's.
   const Near& near = training_near_;
   common_near_ = beside_ + near.always - near.small + std::max(near.small, evaluation_near_.small);
@@ -163,6 +99,54 @@ Workload::Workload(const MicroBatches& batches, Step training, Step evaluation, 
   need_.smallest = std::max(max(&NearNeed::smallest), common_near_ + state_at_once());
 }
 
+Workload::Steps Workload::make_steps(const nets::Network& network, const SizeModel& size_model,
+                                     const StepOptions& options, const MicroBatches& batches) {
+  StepOptions of_evaluation = options;
+  of_evaluation.batch = batches.size;
+  return {
+      .training = std::make_shared<const Step>(make_program(network, size_model, options, batches)),
+      .evaluation =
+          std::make_shared<const Step>(make_evaluation_step(network, size_model, of_evaluation))};
+}
+
+Workload::Steps Workload::with_features(const Steps& plain, const Features& features,
+                                        const SizeModel& size_model) {
+  const auto change = [&](const Step& step, const Features& own) {
+    Step changed = step;
+    apply(own, size_model, least_page(*plain.evaluation), changed);
+    return std::make_shared<const Step>(std::move(changed));
+  };
+  Steps steps = plain;
+  const bool has_movable_state = features.state != StatePlace::kNear;
+  if (has_movable_state || features.buckets) steps.training = change(*plain.training, features);
+  if (has_movable_state) {
+    steps.evaluation = change(*plain.evaluation, Features{}.with(StatePlace::kMovable));
+  }
+  return steps;
+}
+
+std::unique_ptr<const Workload> Workload::of_evaluation(const nets::Network& network,
+                                                        const SizeModel& size_model,
+                                                        const StepOptions& options) {
+  const auto step =
+      std::make_shared<const Step>(make_evaluation_step(network, size_model, options));
+  return std::unique_ptr<const Workload>{
+      new Workload{MicroBatches{.batch = options.batch, .size = options.batch},
+                   {.training = step, .evaluation = step},
+                   {},
+                   {},
+                   size_model}};
+}
+
+std::unique_ptr<const Workload> Workload::with(const SizeModel& size_model,
+                                               const Features& features) const {
+  std::unique_ptr<const Workload> other{
+      new Workload{batches_, plain_, features, near_memory_, size_model}};
+  const bool has_no_update =
+      features.state == StatePlace::kUpdatedFar && other->training().far_launches.empty();
+  return has_no_update ? nullptr : std::move(other);
+}
+
 Workload::Near Workload::near_of(const prefetch::TaskGraph& graph) const {
   const BlockSizes block_sizes{graph, page_};
   const Bytes always = block_sizes.pinned();
@@ -172,13 +156,13 @@ Workload::Near Workload::near_of(const prefetch::TaskGraph& graph) const {
 }
 
 StepToPlan Workload::training_to_plan() const {
-  return {.graph = training_.graph,
+  return {.graph = training().graph,
           .page = page_,
           .need = need_,
           .elsewhere = common_near_ - training_near_.always};
 }
 
-Bytes Workload::state_at_once() const { return largest_movable_state(training_, page_); }
+Bytes Workload::state_at_once() const { return largest_movable_state(training(), page_); }
 
 Bytes Workload::training_budget(Bytes budget) const { return training_to_plan().budget(budget); }
 

@@ -3,68 +3,49 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "nets/network.h"
-#include "prefetch/moves/micro_batch_size.h"
 #include "prefetch/planner.h"
 #include "src/ops/backend.h"
 #include "src/plan/budget.h"
 #include "src/program/micro_batches.h"
+#include "src/program/passes.h"
 #include "src/program/step.h"
 #include "um/bytes.h"
 
 namespace spillway {
 
-/// The page in which the tensors of a step move: as prefetch::choose_page(), and none smaller than
-/// the device can move.
-[[nodiscard]] um::Bytes step_page(const prefetch::TaskGraph& graph, const SizeModel& size_model);
-
-/// The page of a run whose training step has this graph: step_page(), and none so small that
-/// what `evaluation` says of its images would be moved before it is read.
-[[nodiscard]] um::Bytes run_page(const prefetch::TaskGraph& training, const Step& evaluation,
-                                 const SizeModel& size_model);
-
 /// A network made ready to be planned: its steps, the page in which their tensors move, and the
 /// near memory they need. Stays where it is made: plans and layouts point into it.
 class Workload {
  public:
-  Workload(const nets::Network& network, const SizeModel& size_model, const StepOptions& options);
-  /// Of a batch cut as `batches` says. Evaluation takes as many samples at a time, or as
-  /// make_evaluation_step() can.
+  /// Returns near memory that a training step takes besides its blocks.
+  using NearMemory = std::function<um::Bytes(const Step& training)>;
+
+  /// Trains `batches`, or the batch as one. Evaluation takes as many samples at a time as a
+  /// micro-batch has, or as make_evaluation_step() can. Throws: um::Error for steps that cannot be
+  /// planned, and what make_program(), make_evaluation_step() and apply() throw.
   Workload(const nets::Network& network, const SizeModel& size_model, const StepOptions& options,
-           const prefetch::BatchCut& batches);
-  /// With the `training` of one of several ranks, which keeps `beside` always near besides the
-  /// blocks of its steps. Evaluation takes as many samples at a time as a micro-batch has.
-  Workload(const nets::Network& network, const SizeModel& size_model, const StepOptions& options,
-           const MicroBatches& batches, Step training, um::Bytes beside);
-  /// Evaluation alone, of `batch` samples at a time: its step stands in for the training's too, so
-  /// that there is neither a gradient nor anything of an optimizer.
-  struct EvaluationOnly {
-    explicit EvaluationOnly(std::size_t samples, bool has_logits = false, bool has_bytes = false)
-        : batch{samples}, gives_logits{has_logits}, has_byte_images{has_bytes} {}
-    std::size_t batch;
-    bool gives_logits;     ///< StepOptions::gives_logits
-    bool has_byte_images;  ///< likewise
-  };
-  Workload(const nets::Network& network, const SizeModel& size_model, const EvaluationOnly& only);
-  /// The same steps, whose state plans may send far: let_state_move().
-  [[nodiscard]] std::unique_ptr<const Workload> with_moving_state(
-      const SizeModel& size_model) const;
-  /// The same with updates on the far side: update_far(). Null where there are none that it may
-  /// run. Requires: with_moving_state().
-  [[nodiscard]] std::unique_ptr<const Workload> with_far_updates(const SizeModel& size_model) const;
-  /// The same steps, with gradients in other buckets: regroup_gradients(). `beside` says what is
-  /// then always near besides their blocks.
-  [[nodiscard]] std::unique_ptr<const Workload> with_buckets(
-      const SizeModel& size_model, const prefetch::BucketRule& rule,
-      const std::function<um::Bytes(const Step& training)>& beside) const;
+           const std::optional<MicroBatches>& batches = {}, const Features& features = {},
+           const NearMemory& beside = {});
+  /// Evaluation alone: its step stands in for the training's too, so that there is neither a
+  /// gradient nor anything of an optimizer.
+  [[nodiscard]] static std::unique_ptr<const Workload> of_evaluation(const nets::Network& network,
+                                                                     const SizeModel& size_model,
+                                                                     const StepOptions& options);
+  /// The same steps with other features: apply(). Null where the far side is to run updates and may
+  /// run none of them.
+  [[nodiscard]] std::unique_ptr<const Workload> with(const SizeModel& size_model,
+                                                     const Features& features) const;
   Workload(const Workload&) = delete;
   Workload& operator=(const Workload&) = delete;
   ~Workload() = default;
 
-  /// The step that a batch runs: make_program().
-  [[nodiscard]] const Step& training() const { return training_; }
-  [[nodiscard]] const Step& evaluation() const { return evaluation_; }
+  /// The step that a batch runs: make_program(), apply().
+  [[nodiscard]] const Step& training() const { return *steps_.training; }
+  [[nodiscard]] const Step& evaluation() const { return *steps_.evaluation; }
+  [[nodiscard]] const Features& features() const { return features_; }
   /// How the batch is cut, of which this may be one rank's part.
   [[nodiscard]] const MicroBatches& micro_batches() const { return batches_; }
   /// The page in which both steps move: what suits the training's.
@@ -87,9 +68,17 @@ class Workload {
   [[nodiscard]] um::Bytes run_budget(um::Bytes training_budget) const;
 
  private:
-  Workload(const EvaluationOnly& only, Step evaluation, const SizeModel& size_model);
-  Workload(const MicroBatches& batches, Step training, Step evaluation, um::Bytes beside,
-           const SizeModel& size_model);
+  // Shared by workloads of the same steps.
+  struct Steps {
+    std::shared_ptr<const Step> training;
+    std::shared_ptr<const Step> evaluation;
+  };
+  Workload(const MicroBatches& batches, Steps plain, const Features& features,
+           const NearMemory& beside, const SizeModel& size_model);
+  [[nodiscard]] static Steps make_steps(const nets::Network& network, const SizeModel& size_model,
+                                        const StepOptions& options, const MicroBatches& batches);
+  [[nodiscard]] static Steps with_features(const Steps& plain, const Features& features,
+                                           const SizeModel& size_model);
 
   // What one step keeps always near, and needs.
   struct Near {
@@ -100,9 +89,11 @@ class Workload {
   [[nodiscard]] Near near_of(const prefetch::TaskGraph& graph) const;
 
   MicroBatches batches_;
-  Step training_;
+  Features features_;
+  NearMemory near_memory_;
+  Steps plain_;  // without features
+  Steps steps_;
   um::Bytes beside_;  // always near, besides what the steps know
-  Step evaluation_;
   um::Bytes page_;
   Near training_near_;
   Near evaluation_near_;

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "nets/network.h"
-#include "prefetch/gradient_exchange.h"
 #include "prefetch/task_graph.h"
 #include "src/ops/backend.h"
 #include "src/ops/operation.h"
@@ -55,9 +54,6 @@ struct StepOptions {
   bool gives_logits = false;
 };
 
-/// Whether the pattern, of StepOptions::frozen, is of the layer of this name.
-[[nodiscard]] bool is_layer_of(const std::string& pattern, const std::string& layer);
-
 /// Returns the index of a block in TaskGraph::data.
 [[nodiscard]] constexpr std::size_t index_of(prefetch::DataId id) {
   return static_cast<std::size_t>(id);
@@ -86,7 +82,7 @@ struct StateBlock {
   ParameterSpec spec;
   StateRole role;
   /// Where each of several ranks keeps a slice of a part: the floats of the whole part, by part; 0
-  /// where all have all of it. Empty where nothing is divided (divided_updates.h).
+  /// where all have all of it. Empty where nothing is divided (divide_updates()).
   std::vector<std::size_t> divided{};
 };
 
@@ -98,8 +94,8 @@ struct WaitingSum {
   prefetch::DataId block{};  ///< of as many bytes as `sum`
 };
 
-/// One step of a network: the task graph that planners see and the launches that the executor runs,
-/// from one source, task by task.
+/// One step of a network, or the program of a batch (passes.h): the task graph that planners see
+/// and the launches that the executor runs, from one source, task by task.
 struct Step {
   prefetch::TaskGraph graph;
   std::vector<Launch> launches;      ///< by TaskId
@@ -115,7 +111,7 @@ struct Step {
   /// The gradients of parameters that outlive the step, in the order of `graph`: those that several
   /// ranks exchange.
   std::vector<prefetch::DataId> gradients;
-  /// Other sums of such gradients, of micro-batches that stand before (micro_batches.h).
+  /// Other sums of such gradients, of micro-batches that stand before (make_program()).
   std::vector<WaitingSum> waiting;
   /// By micro-batch, the running statistics that it leaves: blocks that begin a step with what
   /// those of `state` have, in that order. Empty where a batch is not cut.
@@ -148,37 +144,12 @@ struct Step {
 [[nodiscard]] Step make_sampling_step(const nets::Network& network, const SizeModel& size_model,
                                       const StepOptions& options);
 
-/// Makes it the step of one of several ranks: gradients outlive it (Step::gradients) and are
-/// exchanged (prefetch::with_exchanges()), and updates stand where they leave time for that
-/// (prefetch::update_order()). Throws: um::Error where nothing is trained.
-void exchange_gradients(Step& step, const prefetch::BucketRule& rule);
-/// The same in other buckets. Requires: exchange_gradients().
-void regroup_gradients(Step& step, const prefetch::BucketRule& rule);
-
-/// Lets plans send parameters and the optimizer's numbers far. Running statistics and a staged
-/// batch stay near. Of several ranks' step the updates take the places for that.
-void let_state_move(Step& step);
-
-/// Has the far side run the updates that it may (prefetch::far_updatable(), in pages of `page`).
-/// "fc1.send" copies a gradient that ranks have exchanged. Requires: let_state_move().
-void update_far(Step& step, um::Bytes page);
+/// Returns the page in which the tensors of a step move: as prefetch::choose_page(), and none
+/// smaller than the device can move.
+[[nodiscard]] um::Bytes step_page(const prefetch::TaskGraph& graph, const SizeModel& size_model);
 
 /// Plans and checkpoints know blocks and tasks by their names, which are made of the layers'.
 /// Throws: um::Error when two of either have the same.
 void expect_unique_names(const Step& step, const nets::Network& network);
-
-/// Drops the tasks on the way back that make only what nobody reads, and the blocks that are then
-/// of no task: gradients of frozen parameters, and of activations that only these needed. To be
-/// called before state may move. Blocks and tasks are numbered anew.
-void drop_unread_tasks(Step& step);
-
-/// How much of a network a training step leaves as it is.
-struct FrozenParameters {
-  std::size_t parameters = 0;
-  std::size_t layers = 0;
-};
-
-/// Parameters of a training step, of any kind, that have nothing of an optimizer beside them.
-[[nodiscard]] FrozenParameters count_frozen(const Step& training);
 
 }  // namespace spillway

@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "src/program/passes.h"
 #include "um/error.h"
 
 namespace spillway {

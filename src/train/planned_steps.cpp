@@ -77,10 +77,10 @@ PlannedSteps::PlannedSteps(const TrainerOptions& options, ExecutionContext& cont
              {.on_measuring = events_.on_measuring, .on_warning = events_.on_warning},
              stop_} {
   if (options.only_evaluates) {
-    near_ = std::make_unique<const Workload>(
-        options.network, *context.backend,
-        Workload::EvaluationOnly{options.step.batch, options.step.gives_logits,
-                                 options.step.has_byte_images});
+    near_ = Workload::of_evaluation(options.network, *context.backend,
+                                    {.batch = options.step.batch,
+                                     .has_byte_images = options.step.has_byte_images,
+                                     .gives_logits = options.step.gives_logits});
     choose_state();
   } else {
     build(options.step, first_cut());
@@ -95,17 +95,16 @@ MicroBatches PlannedSteps::first_cut() const {
   const Communicator& communicator = options_.ranks.communicator;
   if (communicator.size() == 1) return all_of(batch, prefetch::cut(batch, batch));
   return part_of_rank(all_of(batch, options_.planning.micro_batches.resolve_for_ranks(batch)),
-                      communicator);
+                      communicator.rank(), communicator.size());
 }
 
 void PlannedSteps::build(const StepOptions& step, const MicroBatches& batches) {
   choice_.reset();
-  const RankOptions& ranks = options_.ranks;
-  Step training = make_program(options_.network, *context_.backend, step, batches);
-  share_program(training, *context_.backend, ranks);
-  const Bytes beside = RankStep::near_memory(batches, ranks, training);
-  near_ = std::make_unique<const Workload>(options_.network, *context_.backend, step, batches,
-                                           std::move(training), beside);
+  near_ = std::make_unique<const Workload>(
+      options_.network, *context_.backend, step, batches, options_.ranks.features(),
+      [batches, &ranks = options_.ranks](const Step& training) {
+        return RankStep::near_memory(batches, ranks, training);
+      });
   choose_state();
 }
 
@@ -113,7 +112,6 @@ void PlannedSteps::build(const StepOptions& step, const MicroBatches& batches) {
 PlanRequest PlannedSteps::state_request() const {
   PlanRequest request = request_;
   if (options_.ranks.communicator.get().size() == 1) return request;
-  if (options_.ranks.divides_optimizer) expect_near_updates(request);
   if (request.update == UpdateRule::kAuto) request.update = UpdateRule::kNear;
   return request;
 }

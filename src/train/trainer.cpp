@@ -13,7 +13,7 @@
 #include "src/io/file_digest.h"
 #include "src/plan/micro_batch_choice.h"
 #include "src/plan/predicted_step.h"
-#include "src/program/micro_batches.h"
+#include "src/program/combinations.h"
 #include "src/ranks/collectives.h"
 #include "src/train/checkpoint/state.h"
 #include "um/machine/available_memory.h"

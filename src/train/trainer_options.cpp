@@ -7,27 +7,12 @@
 #include "src/io/data/dataset.h"
 #include "src/io/data/open_dataset.h"
 #include "src/plan/micro_batch_choice.h"
+#include "src/program/combinations.h"
 #include "src/train/checkpoint/settings.h"
 #include "um/error.h"
 #include "um/text/wording.h"
 
 namespace spillway {
-
-void expect_mixable(const TrainerOptions& options) {
-  if (!options.training.mixing.is_on()) return;
-  if (options.network.reads_text()) {
-    throw um::Error{"mixup and CutMix are of images, but the network reads text; leave them out"};
-  }
-  if (options.network.labels() != nets::square(1)) {
-    throw um::Error{
-        "mixup and CutMix mix labels of images, but the network labels each pixel; leave them out"};
-  }
-  if (options.step.batch == 1) {
-    throw um::Error{
-        "mixup and CutMix mix images of a batch, but it has one alone; use a larger --batch, or "
-        "leave them out"};
-  }
-}
 
 // Throws where several ranks cannot train so together.
 void expect_shareable(const TrainerOptions& options) {
@@ -45,8 +30,8 @@ TrainerOptions checked_options(TrainerOptions options) {
     throw um::Error{"a training that goes on has the weights of its checkpoint, not those of " +
                     options.initial.weights};
   }
-  expect_mixable(options);
   options.step.mixes_labels = options.training.mixing.is_on();
+  if (options.step.mixes_labels) expect_mixable(options.network, options.step.batch);
   return options;
 }
 

@@ -101,11 +101,8 @@ struct TrainerOptions {
   RankOptions ranks;
 };
 
-/// Throws: um::Error when images cannot be mixed with each other, as TrainOptions::mixing asks for.
-void expect_mixable(const TrainerOptions& options);
-
-/// The same with what follows from the others filled in. Throws: um::Error, one sentence for the
-/// user, where they do not go together.
+/// Returns options with what follows from the others filled in. Throws: um::Error, one sentence for
+/// the user, where they do not go together.
 [[nodiscard]] TrainerOptions checked_options(TrainerOptions options);
 
 /// What a checkpoint keeps of them, of a training on `context` whose batches are cut into

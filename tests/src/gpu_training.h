@@ -126,7 +126,7 @@ inline Trained train(Opened opened, MemoryMode mode, const Training& training = 
                        .largest_update = um::Bytes{600U << 10U}}};
   std::unique_ptr<const Workload> updating_far;
   if (training.far_updates) {
-    updating_far = near.with_moving_state(*context.backend)->with_far_updates(*context.backend);
+    updating_far = near.with(*context.backend, Features{}.with(StatePlace::kUpdatedFar));
   }
   const Workload& workload = updating_far != nullptr ? *updating_far : near;
   const um::Bytes budget =

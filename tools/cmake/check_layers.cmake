@@ -66,6 +66,7 @@ knows(src/io/text um um/files src/io)
 knows(src/io/data um um/files nets src/io src/ops src/io/images src/io/text)
 knows(src/program um nets prefetch prefetch/moves src/ops src/ranks)
 knows(src/program/layers um nets src/ops src/program)
+knows(src/program/passes um nets prefetch src/ops src/ranks src/program)
 knows(src/plan um um/text nets ${planning} prefetch/runtime src/ops src/program)
 knows(src/run um um/files nets prefetch prefetch/files prefetch/verify prefetch/simulate prefetch/placement prefetch/runtime
       prefetch/runtime/runner src/ops src/program src/plan src/ranks)

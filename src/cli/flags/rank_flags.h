@@ -11,7 +11,7 @@
 #include "prefetch/task_graph.h"
 #include "src/cli/flags/cli11.h"
 #include "src/plan/plans.h"
-#include "src/program/divided_updates.h"
+#include "src/program/passes.h"
 
 namespace spillway::cli {
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -7,8 +8,7 @@
 
 #include "prefetch/gradient_exchange.h"
 #include "src/ops/backend.h"
-#include "src/program/micro_batches.h"
-#include "src/program/step.h"
+#include "src/program/passes.h"
 #include "src/ranks/agreement.h"
 #include "src/ranks/communicator.h"
 
@@ -43,14 +43,13 @@ struct RankOptions {
   [[nodiscard]] Communicator& between_near_memory() const {
     return device_communicator.value_or(communicator);
   }
+  /// The features of this rank's program; none for a rank alone.
+  [[nodiscard]] Features features() const {
+    const std::size_t ranks = communicator.get().size();
+    if (ranks == 1) return {};
+    const OptimizerDivision division{.rank = communicator.get().rank(), .ranks = ranks};
+    return {.division = divides_optimizer ? division : OptimizerDivision{}, .buckets = buckets};
+  }
 };
-
-/// Returns the part of `all` micro-batches that this rank of `communicator` trains. Throws:
-/// um::Error, one sentence for the user, when some rank would have none.
-[[nodiscard]] MicroBatches part_of_rank(MicroBatches all, const Communicator& communicator);
-
-/// Makes the program of a rank's part of a batch that of one rank among several: its gradients are
-/// exchanged, and with `divides_optimizer` it updates a slice. Does nothing for a rank alone.
-void share_program(Step& program, const SizeModel& size_model, const RankOptions& options);
 
 }  // namespace spillway

@@ -12,7 +12,6 @@
 #include "src/program/micro_batches.h"
 #include "src/ranks/collectives.h"
 #include "src/run/interconnect_profiler.h"
-#include "src/train/data_parallel/rank_step.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -64,9 +63,7 @@ ChosenBuckets choose_rank_buckets(const RankOptions& ranks, const Workload& near
                                   um::Bytes budget, const PlanRequest& request) {
   Communicator& communicator = ranks.communicator;
   const auto with_buckets = [&](const prefetch::BucketRule& rule) {
-    return near.with_buckets(size_model, rule, [&](const Step& training) {
-      return RankStep::near_memory(near.micro_batches(), ranks, training);
-    });
+    return near.with(size_model, near.features().with(rule));
   };
   ChosenBuckets chosen{.rule = ranks.buckets};
   on_rank_zero(communicator, [&] {

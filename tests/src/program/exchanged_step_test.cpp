@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,11 +12,10 @@
 #include "nets/families/network_catalogue.h"
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/interconnect.h"
-#include "prefetch/moves/micro_batch_size.h"
 #include "src/plan/workload.h"
-#include "src/program/divided_updates.h"
 #include "src/program/machine_size_model.h"
 #include "src/program/micro_batches.h"
+#include "src/program/passes.h"
 #include "src/program/step.h"
 #include "tests/src/step_tasks.h"
 
@@ -34,13 +34,14 @@ Step one_rank(const OptimizerOptions& optimizer) {
 // Returns the steps of one of several ranks, each of which trains a batch whole.
 std::unique_ptr<const Workload> shared(const nets::Network& network, const StepOptions& options,
                                        const prefetch::BucketRule& rule = {},
-                                       const OptimizerDivision& division = {}) {
-  const MachineSizeModel size_model;
-  const MicroBatches whole = all_of(options.batch, prefetch::cut(options.batch, options.batch));
-  Step training = make_program(network, size_model, options, whole);
-  exchange_gradients(training, size_model, division, rule);
-  return std::make_unique<const Workload>(network, size_model, options, whole, std::move(training),
-                                          um::Bytes{});
+                                       const OptimizerDivision& division = {},
+                                       const Workload::NearMemory& beside = {}) {
+  return std::make_unique<const Workload>(network, MachineSizeModel{}, options, std::nullopt,
+                                          Features{.division = division, .buckets = rule}, beside);
+}
+
+std::unique_ptr<const Workload> with(const Workload& workload, StatePlace state) {
+  return workload.with(MachineSizeModel{}, workload.features().with(state));
 }
 
 void expect_all_exchanged(const Step& step) {
@@ -103,21 +104,19 @@ TEST_P(ExchangedStep, ExchangesAllGradientsOnce) {
   expect_all_exchanged(several_ranks(optimizer));
   for (const char* name : {"llama:2,4,2,64,96,32", "bert-base"}) {
     SCOPED_TRACE(name);
-    const MachineSizeModel size_model;
     const auto several =
         shared(nets::build_network(name, {}), {.batch = 2, .optimizer = optimizer});
     expect_all_exchanged(several->training());
-    const auto far = several->with_moving_state(size_model);
+    const auto far = with(*several, StatePlace::kMovable);
     expect_all_exchanged(far->training());
   }
 }
 
 // Updates follow a bucket later where state may be far.
 TEST_P(ExchangedStep, MovesItsStateLikeAnyOther) {
-  const MachineSizeModel size_model;
   const auto several =
       shared(nets::build_network("alexnet", {}), {.batch = 2, .optimizer = optimizer});
-  const auto far = several->with_moving_state(size_model);
+  const auto far = with(*several, StatePlace::kMovable);
   expect_launches_of_tasks(far->training());
   EXPECT_EQ(far->training().graph.exchanges.size(), several->training().graph.exchanges.size());
   const bool has_norm = GetParam() > 0;  // updates wait for all gradients
@@ -129,18 +128,26 @@ TEST_P(ExchangedStep, MovesItsStateLikeAnyOther) {
             has_norm);
 }
 
+// Its updates are ordered once, when exchanges and movable state are known.
+TEST_P(ExchangedStep, MovesItsStateWithSlicesOfTheOptimizersNumbers) {
+  const auto several = shared(nets::build_network("alexnet", {}),
+                              {.batch = 2, .optimizer = optimizer}, {}, {.ranks = 4});
+  const auto far = with(*several, StatePlace::kMovable);
+  expect_launches_of_tasks(far->training());
+  EXPECT_EQ(far->training().graph.exchanges.size(), several->training().graph.exchanges.size());
+}
+
 // As if the other buckets had been asked for at once; with slices of the optimizer's numbers, too.
 TEST_P(ExchangedStep, IsTheSameInOtherBucketsAfterwards) {
-  const MachineSizeModel size_model;
   const prefetch::BucketRule small{.first = um::Bytes{1ULL << 20U},
                                    .others = um::Bytes{5ULL << 20U}};
   const nets::Network network = nets::build_network("resnet18", {});
   const StepOptions options{.batch = 2, .optimizer = optimizer};
   for (const std::size_t ranks : {1U, 4U}) {
-    const auto usual = shared(network, options, {}, {.ranks = ranks});
+    const auto usual = shared(network, options, {}, {.ranks = ranks},
+                              [](const Step& /*step*/) { return um::Bytes{1ULL << 20U}; });
     const auto expected = shared(network, options, small, {.ranks = ranks});
-    const auto changed = usual->with_buckets(
-        size_model, small, [](const Step& /*last*/) { return um::Bytes{1ULL << 20U}; });
+    const auto changed = usual->with(MachineSizeModel{}, usual->features().with(small));
     ASSERT_GT(expected->training().graph.exchanges.size(),
               usual->training().graph.exchanges.size());
     EXPECT_EQ(fingerprint(changed->training().graph), fingerprint(expected->training().graph));
@@ -153,13 +160,12 @@ TEST_P(ExchangedStep, IsTheSameInOtherBucketsAfterwards) {
 // A task sends a copy of each sum that the far side needs. Exchanges are the same, and begin behind
 // the same tasks.
 TEST(ExchangedLlama, UpdatesOnTheFarSideWhatOneRankDoes) {
-  const MachineSizeModel size_model;
   const nets::Network network = nets::build_network("llama:2,4,2,64,96,32", {.classes = 100'000});
   const StepOptions options{.batch = 2, .optimizer = AdamOptions{.decoupled = true}};
-  const Workload near{network, size_model, options};
-  const auto alone = near.with_moving_state(size_model)->with_far_updates(size_model);
+  const Workload near{network, MachineSizeModel{}, options};
+  const auto alone = with(near, StatePlace::kUpdatedFar);
   const auto several = shared(network, options);
-  const auto far = several->with_moving_state(size_model)->with_far_updates(size_model);
+  const auto far = with(*several, StatePlace::kUpdatedFar);
   const prefetch::TaskGraph& graph = far->training().graph;
   expect_launches_of_tasks(far->training());
   expect_all_exchanged(far->training());

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "nets/builder.h"
+#include "src/program/combinations.h"
 #include "src/program/micro_batches.h"
 #include "src/program/step_builder.h"
 #include "tests/refusal.h"

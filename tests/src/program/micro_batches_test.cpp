@@ -11,6 +11,7 @@
 #include "prefetch/block_sizes.h"
 #include "prefetch/verify/dataflow.h"
 #include "src/program/machine_size_model.h"
+#include "src/program/passes.h"
 #include "tests/refusal.h"
 #include "tests/src/step_tasks.h"
 

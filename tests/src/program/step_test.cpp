@@ -19,6 +19,7 @@
 #include "prefetch/verify/dataflow.h"
 #include "src/host/host_backend.h"
 #include "src/program/machine_size_model.h"
+#include "src/program/passes.h"
 #include "tests/refusal.h"
 #include "tests/src/small_training.h"
 #include "tests/src/step_tasks.h"

@@ -14,9 +14,9 @@
 #include "prefetch/task_graph.h"
 #include "prefetch/verify/dataflow.h"
 #include "src/host/host_backend.h"
-#include "src/program/divided_updates.h"
 #include "src/program/machine_size_model.h"
 #include "src/program/micro_batches.h"
+#include "src/program/passes.h"
 #include "src/program/step.h"
 #include "tests/src/step_tasks.h"
 

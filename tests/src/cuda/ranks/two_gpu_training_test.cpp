@@ -200,12 +200,14 @@ RankTrained train_rank(Opened& opened, const RankOptions& ranks, const RankTrain
   const MemoryMode mode = training.mode;
   const nets::Network net = training.network();
   const StepOptions step{.batch = kBatch, .convolution = ConvolutionAlgorithm::kDirect};
-  const MicroBatches batches = part_of_rank(
-      all_of(kBatch, prefetch::cut(kBatch, kBatch / training.micro_batches)), ranks.communicator);
-  Step program = make_program(net, *context.backend, step, batches);
-  share_program(program, *context.backend, ranks);
-  const Bytes beside = RankStep::near_memory(batches, ranks, program);
-  const Workload workload{net, *context.backend, step, batches, std::move(program), beside};
+  const Communicator& own = ranks.communicator;
+  const MicroBatches batches =
+      part_of_rank(all_of(kBatch, prefetch::cut(kBatch, kBatch / training.micro_batches)),
+                   own.rank(), own.size());
+  const Workload workload{
+      net, *context.backend, step, batches, ranks.features(), [&](const Step& program) {
+        return RankStep::near_memory(batches, ranks, program);
+      }};
   if (opened.backend != nullptr) opened.backend->declare(workload.training());
   const Bytes budget =
       mode == MemoryMode::kResident ? workload.need().resident : workload.need().smallest;

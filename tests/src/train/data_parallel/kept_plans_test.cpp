@@ -235,7 +235,7 @@ TEST_F(KeptAlgorithms, AreThoseOfTheNewPlan) {
 // Earlier versions kept a plan for each kind of part of a batch.
 TEST_F(KeptAlgorithms, OfPartsOfABatchAreThoseOfAllMicroBatches) {
   const Workload cut{
-      two_convolutions(), MachineSizeModel{}, {.batch = 24}, {.size = 8, .count = 3}};
+      two_convolutions(), MachineSizeModel{}, {.batch = 24}, all_of(24, {.size = 8, .count = 3})};
   static_cast<void>(kept());
   const std::string file = folder.file("plan.json");
   const KeptPlans parts{self_communicator(), {file, file}};

@@ -1,11 +1,14 @@
-#include "src/program/divided_updates.h"
+#include "prefetch/gradient_exchange.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "prefetch/update_order.h"
+#include "src/program/passes.h"
 #include "src/ranks/communicator.h"
 #include "um/error.h"
 
@@ -126,10 +129,25 @@ void divide_updates(Step& step, const SizeModel& size_model, const OptimizerDivi
   }
 }
 
-void exchange_gradients(Step& step, const SizeModel& size_model, const OptimizerDivision& division,
-                        const prefetch::BucketRule& rule) {
-  divide_updates(step, size_model, division);
-  exchange_gradients(step, rule);
+void exchange_gradients(Step& step, const prefetch::BucketRule& rule) {
+  step.graph = prefetch::with_exchanges(std::move(step.graph), rule);
+  for (prefetch::GradientExchange& exchange : step.graph.exchanges) {
+    if (!exchange.is_of_gradients()) continue;
+    step.gradients.insert(step.gradients.end(), exchange.blocks.begin(), exchange.blocks.end());
+    for (const WaitingSum& waiting : step.waiting) {
+      const bool is_part = std::ranges::count(exchange.blocks, waiting.sum) > 0;
+      if (is_part) exchange.waiting.push_back(waiting.block);
+    }
+  }
+  std::ranges::sort(step.gradients);
+  const std::vector<prefetch::TaskId> order = prefetch::update_order(step.graph);
+  std::vector<Launch> launches;
+  launches.reserve(order.size());
+  for (const prefetch::TaskId task : order) {
+    launches.push_back(std::move(step.launches[static_cast<std::size_t>(task)]));
+  }
+  step.launches = std::move(launches);
+  step.graph = prefetch::in_order(std::move(step.graph), order);
 }
 
 OptimizerBytes optimizer_bytes(const Step& step) {
