@@ -115,8 +115,8 @@ struct SweepOptions {
 /// number of threads, planning times aside. A plan of `joint` counts for larger budgets, too, so
 /// that more room never makes its step longer; what other strategies plan is told as it is. When
 /// `stop` is requested, no further sweep point begins, and those that did not begin are left out.
-/// Throws: what a planner throws besides prefetch::TooManyTasks and prefetch::UnsoundPlan, which the
-/// points say.
+/// Throws: what a planner throws besides prefetch::TooManyTasks and prefetch::UnsoundPlan, which
+/// the points say.
 [[nodiscard]] std::vector<Point> sweep(std::span<const SweepPoint> sweep_points,
                                        std::span<const Strategy> strategies,
                                        const SweepOptions& options, const std::stop_token& stop);
