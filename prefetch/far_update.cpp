@@ -46,6 +46,9 @@ class Candidates {
   Candidates(const TaskGraph& graph, um::Bytes page)
       : graph_{graph}, block_sizes_{graph, page}, uses_{uses_of(graph)} {
     for (std::uint32_t t = 0; t < graph.tasks.size(); ++t) found_.push_back(as_far_update(t));
+    for (const Task& task : graph.tasks) {
+      for (const TaskId before : task.after) found_[static_cast<std::size_t>(before)].reset();
+    }
   }
 
   [[nodiscard]] const std::optional<FarUpdate>& operator[](std::size_t task) const {
@@ -75,7 +78,9 @@ class Candidates {
   // Returns the task as an update on the far side, if it can be one by itself.
   [[nodiscard]] std::optional<FarUpdate> as_far_update(std::uint32_t t) const {
     const Task& task = graph_.tasks[t];
-    if (task.phase != Phase::kUpdate || !task.updates_once.empty()) return std::nullopt;
+    if (task.phase != Phase::kUpdate || !task.updates_once.empty() || !task.after.empty()) {
+      return std::nullopt;
+    }
     FarUpdate update{.name = task.name};
     bool has_parameters = false;
     for (const DataId id : task.writes) {
@@ -192,6 +197,9 @@ TaskGraph with_far_updates(TaskGraph graph, std::span<const TaskId> updates) {
     if (!is_far[t]) near.push_back(std::move(graph.tasks[t]));
   }
   graph.tasks = std::move(near);
+  for (Task& task : graph.tasks) {
+    for (TaskId& before : task.after) before = places[static_cast<std::size_t>(before)];
+  }
   for (GradientExchange& exchange : graph.exchanges) {
     exchange.ready = places[static_cast<std::size_t>(exchange.ready)];
   }

@@ -104,6 +104,9 @@ class Planner {
   /// True if it also plans graphs with far updates (TaskGraph::far_updates), which other planners
   /// must not be given.
   [[nodiscard]] virtual bool updates_far() const { return false; }
+  /// True if a step's task variants are chosen with it: plan_varied(). Otherwise it plans the first
+  /// variant of each task.
+  [[nodiscard]] virtual bool chooses_variants() const { return false; }
   /// Requires: the profile was made for the graph. Throws: TooManyTasks.
   [[nodiscard]] virtual std::variant<Plan, Infeasible> plan(const Problem& problem) const = 0;
 };

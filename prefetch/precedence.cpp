@@ -54,6 +54,7 @@ class PrecedenceFinder {
         uses.readers.push_back(id);
       }
     }
+    sources.insert(sources.end(), task.after.begin(), task.after.end());
     for_each_written(task, [&](DataId written) {
       Uses& uses = uses_[memory_of(written)];
       if (uses.writer && *uses.writer != id) hazards.push_back(*uses.writer);

@@ -15,8 +15,8 @@ namespace spillway::prefetch {
 /// launches these anew, and what they load from may be overwritten early.
 [[nodiscard]] std::size_t count_loads(const TaskGraph& graph);
 
-/// The constraints on every order of a graph's tasks, which follow from their operands. An order
-/// that keeps them gives the bits of the graph's order.
+/// The constraints on every order of a graph's tasks, which follow from their operands and from
+/// Task::after. An order that keeps them gives the bits of the graph's order.
 ///
 /// Blocks in the same memory (BlockSizes::host_of()) count as one. With exchanges between ranks,
 /// what uses an exchanged block afterwards follows all that makes the blocks of this exchange and
@@ -27,8 +27,8 @@ class Precedence {
   /// Complexity: O(accesses * log accesses); with exchanges O(makers * users).
   explicit Precedence(const TaskGraph& graph, um::Bytes page = kLargestPage);
 
-  /// Returns the tasks that wrote the operands of `task`: every run of it follows their first runs.
-  /// Each once, in the graph's order.
+  /// Returns the tasks that wrote the operands of `task`, and those of its Task::after: every run
+  /// of it follows their first runs. Each once, in the graph's order.
   [[nodiscard]] std::span<const TaskId> sources(TaskId task) const { return sources_[index(task)]; }
   /// Returns the tasks that `task` follows after all their runs, because it overwrites what they
   /// read or wrote; each once, in the graph's order. A task may be among sources(), too.

@@ -49,6 +49,9 @@ std::uint64_t fingerprint(const TaskGraph& graph) {
       print.add(algorithm.name);
       print.add(algorithm.workspace.count());
     }
+    if (!task.after.empty()) print.add("after");
+    for (const TaskId before : task.after) print.add(static_cast<std::uint64_t>(before));
+    if (!task.variant.empty()) print.add(task.variant);
   }
   if (!graph.far_updates.empty()) print.add(graph.far_updates.size());
   for (const FarUpdate& update : graph.far_updates) {

@@ -75,6 +75,11 @@ struct Task {
   double flops = 0;
   um::Bytes traffic;             ///< bytes of its operands: what a roofline model needs
   bool is_recomputable = false;  ///< a second run in the same step gives the same bits
+  /// Earlier tasks that it follows though no block says so: every run of it follows their first
+  /// runs.
+  std::vector<TaskId> after{};
+  std::optional<std::uint32_t> micro_batch{};  ///< the micro-batch it belongs to, if that is known
+  std::string variant{};  ///< the way in which it runs, if it has several (VariedStep)
 };
 
 [[nodiscard]] inline bool is_update(const Task& task) { return task.phase == Phase::kUpdate; }

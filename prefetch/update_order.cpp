@@ -21,11 +21,16 @@ class Needs {
       : graph_{graph},
         exchange_{exchange_of_blocks(graph)},
         of_writers_(graph.data.size(), 0),
-        of_readers_(graph.data.size(), 0) {}
+        of_readers_(graph.data.size(), 0),
+        of_updates_(graph.tasks.size(), 0) {}
 
   // Requires: called for each update, in order.
-  std::uint32_t of(const Task& update) {
+  std::uint32_t of(TaskId task) {
+    const Task& update = graph_[task];
     std::uint32_t need = 0;
+    for (const TaskId before : update.after) {
+      need = std::max(need, of_updates_[static_cast<std::size_t>(before)]);
+    }
     for (const DataId id : update.reads) {
       need = std::max(need, exchange_[static_cast<std::size_t>(id)]);
     }
@@ -36,7 +41,7 @@ class Needs {
       need = std::max(need, of_readers_[static_cast<std::size_t>(id)]);
     });
     note(update, need);
-    return need;
+    return of_updates_[static_cast<std::size_t>(task)] = need;
   }
 
   // Throws if `task`, which follows updates, depends on them and so cannot move before them.
@@ -52,6 +57,12 @@ class Needs {
     for_each_written(task, [&](DataId id) {
       if (is_read_[static_cast<std::size_t>(id)]) refuse(id);
     });
+    for (const TaskId before : task.after) {
+      if (!is_update(graph_[before])) continue;
+      throw um::Error{"task " + task.name + " must follow " + graph_[before].name +
+                      ", an update of this step, so that updates cannot wait for the gradients of "
+                      "other ranks"};
+    }
   }
 
  private:
@@ -72,6 +83,7 @@ class Needs {
   std::vector<std::uint32_t> exchange_;    // by block
   std::vector<std::uint32_t> of_writers_;  // by block, of the updates so far
   std::vector<std::uint32_t> of_readers_;
+  std::vector<std::uint32_t> of_updates_;  // by task; 0 for other tasks
   std::vector<bool> is_written_ = std::vector<bool>(of_writers_.size(), false);  // by an update
   std::vector<bool> is_read_ = std::vector<bool>(of_readers_.size(), false);
 };
@@ -126,9 +138,13 @@ std::vector<UpdateGroup> group_updates(const TaskGraph& graph) {
       uses.note(task, TaskId(t));
       continue;
     }
-    UpdateGroup& group = groups[needs.of(task)];
+    UpdateGroup& group = groups[needs.of(TaskId(t))];
     group.updates.push_back(TaskId(t));
     group.not_before = std::max(group.not_before, uses.before(task));
+    for (const TaskId before : task.after) {
+      const std::size_t count = static_cast<std::size_t>(before) + 1;
+      if (!is_update(graph[before])) group.not_before = std::max(group.not_before, count);
+    }
   }
   return groups;
 }
@@ -136,10 +152,14 @@ std::vector<UpdateGroup> group_updates(const TaskGraph& graph) {
 // Returns true when `order` keeps the order of all tasks that depend on each other.
 bool keeps_dependencies(const TaskGraph& graph, std::span<const TaskId> order) {
   LastUses uses{graph};
+  std::vector<bool> has_run(graph.tasks.size(), false);
   return std::ranges::all_of(order, [&](TaskId task) {
     const bool is_kept = uses.before(graph[task]) <= static_cast<std::size_t>(task);
     uses.note(graph[task], task);
-    return is_kept;
+    has_run[static_cast<std::size_t>(task)] = true;
+    return is_kept && std::ranges::all_of(graph[task].after, [&](TaskId before) {
+             return has_run[static_cast<std::size_t>(before)];
+           });
   });
 }
 
@@ -245,6 +265,9 @@ TaskGraph in_order(TaskGraph graph, std::span<const TaskId> order) {
     tasks.push_back(std::move(graph.tasks[static_cast<std::size_t>(task)]));
   }
   graph.tasks = std::move(tasks);
+  for (Task& task : graph.tasks) {
+    for (TaskId& before : task.after) before = place[static_cast<std::size_t>(before)];
+  }
   for (GradientExchange& exchange : graph.exchanges) {
     exchange.ready = place[static_cast<std::size_t>(exchange.ready)];
   }

@@ -55,6 +55,13 @@ std::size_t JsonView::size() const {
   return value_->size();
 }
 
+std::vector<std::string> JsonView::keys() const {
+  if (!value_->is_object()) throw error("is no object");
+  std::vector<std::string> keys;
+  for (const auto& entry : value_->items()) keys.push_back(entry.key());
+  return keys;
+}
+
 std::string JsonView::string() const {
   if (!value_->is_string()) throw error("is no string");
   auto text = value_->get<std::string>();

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "um/error.h"
 
@@ -24,6 +25,9 @@ class JsonView {
   [[nodiscard]] bool is_null() const { return value_->is_null(); }
   /// Returns the number of elements of an array.
   [[nodiscard]] std::size_t size() const;
+
+  /// Returns the keys of an object.
+  [[nodiscard]] std::vector<std::string> keys() const;
 
   /// Returns text without control characters, which a message can quote.
   [[nodiscard]] std::string string() const;

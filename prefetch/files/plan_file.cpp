@@ -196,8 +196,29 @@ json to_json(const Plan& plan, const TaskGraph& graph) {
               {"runs", std::move(runs)},
               {"offloads", to_json(plan.offloads, graph)},
               {"prefetches", to_json(plan.prefetches, graph)}};
+  if (json variants = variants_json(graph); !variants.empty()) {
+    result["variants"] = std::move(variants);
+  }
   if (!plan.far_runs.empty()) result["far_updates"] = to_json(plan.far_runs, graph);
   if (!plan.exchanges.empty()) result["exchanges"] = to_json(plan.exchanges, graph);
+  return result;
+}
+
+json variants_json(const TaskGraph& graph) {
+  json variants = json::object();
+  for (const Task& task : graph.tasks) {
+    if (!task.variant.empty()) variants[task.name] = task.variant;
+  }
+  return variants;
+}
+
+std::vector<std::pair<std::string, std::string>> read_variants(const JsonView& plan) {
+  std::vector<std::pair<std::string, std::string>> result;
+  if (!plan.has("variants")) return result;
+  const JsonView variants = plan.at("variants");
+  for (const std::string& task : variants.keys()) {
+    result.emplace_back(task, variants.at(task).string());
+  }
   return result;
 }
 

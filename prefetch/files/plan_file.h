@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "prefetch/files/json.h"
 #include "prefetch/plan.h"
@@ -18,6 +20,14 @@ namespace spillway::prefetch {
 /// Throws: um::Error that names the place of the error, or says that the plan was made for another
 /// graph.
 [[nodiscard]] Plan read_plan(const JsonFile& file, const TaskGraph& graph);
+
+/// Returns the variants that the tasks of `graph` run in as {task: variant}, for tasks with several
+/// (Task::variant): the field "variants".
+[[nodiscard]] nlohmann::json variants_json(const TaskGraph& graph);
+
+/// Returns the pairs of that field of `plan`, the root of a plan; none if it is not there. Throws:
+/// um::Error that names the place of the error.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> read_variants(const JsonView& plan);
 
 /// Returns a fingerprint as 16 hexadecimal digits, as in the field "graph" of files.
 [[nodiscard]] std::string graph_stamp(std::uint64_t fingerprint);

@@ -6,6 +6,7 @@
 #include "prefetch/files/json.h"
 #include "prefetch/profile.h"
 #include "prefetch/task_graph.h"
+#include "prefetch/varied_step.h"
 #include "um/bytes.h"
 
 namespace spillway::prefetch {
@@ -13,8 +14,9 @@ namespace spillway::prefetch {
 /// A step recorded by any framework: the reads, writes and times of its tasks.
 struct Trace {
   std::string name;
-  TaskGraph graph;
+  TaskGraph graph;                                      ///< in the first variants
   std::vector<std::vector<um::Nanoseconds>> durations;  ///< [task][algorithm]
+  VariedStep varied{};  ///< without groups if tasks have no variants
 };
 
 /// Options for reading a trace.
@@ -22,7 +24,7 @@ struct TraceOptions {
   bool offload_weights = false;  ///< weights without "offloadable" are offloadable
 };
 
-/// Reads a file of format "spillway-trace" version 1 (prefetch/README.md). Missing data has
+/// Reads a file of format "spillway-trace" version 1 or 2 (prefetch/README.md). Missing data has
 /// defaults:
 /// - A tensor that a task reads before any task wrote it comes from outside the step: it is state.
 /// - A weight stays near unless it is marked as offloadable, or TraceOptions::offload_weights is
@@ -36,11 +38,11 @@ struct TraceOptions {
 /// Complexity: O(size of the file).
 [[nodiscard]] Trace read_trace(const JsonFile& file, const TraceOptions& options = {});
 
-/// Returns a step and its times as a "spillway-trace" version 1. In the trace, state that shares
-/// memory (DataBlock::lies_in) has memory of its own, and a task that updates state once is not
+/// Returns a step and its times as a "spillway-trace": of version 1 where that can say it all, with
+/// micro-batches, Task::after or variants of version 2. In the trace, state that shares memory
+/// (DataBlock::lies_in) has memory of its own, and a task that updates state once is not
 /// recomputable. Requires: no far updates and no exchanges.
-[[nodiscard]] nlohmann::json trace_json(const TaskGraph& graph, const Profile& profile,
-                                        const std::string& name);
+[[nodiscard]] nlohmann::json to_json(const Trace& trace);
 
 /// Returns a profile with the trace's times and `link`.
 [[nodiscard]] Profile trace_profile(const Trace& trace, const LinkProfile& link);

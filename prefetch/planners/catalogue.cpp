@@ -43,6 +43,7 @@ struct Traits {
   MicroBatchRule rule = MicroBatchRule::kSearch;
   bool moves_state = false;
   bool updates_far = false;
+  bool chooses_variants = false;
   std::size_t max_tasks = kAnyNumber;  // limit for work that grows at least with the square
 };
 
@@ -60,6 +61,7 @@ class NamedStrategy final : public Planner {
   [[nodiscard]] MicroBatchRule micro_batch_rule() const override { return traits_.rule; }
   [[nodiscard]] bool moves_state() const override { return traits_.moves_state; }
   [[nodiscard]] bool updates_far() const override { return traits_.updates_far; }
+  [[nodiscard]] bool chooses_variants() const override { return traits_.chooses_variants; }
   [[nodiscard]] std::variant<Plan, Infeasible> plan(const Problem& problem) const override {
     if (problem.graph.tasks.size() > traits_.max_tasks) refuse(problem.graph.tasks.size());
     um::expects(updates_far() || problem.graph.far_updates.empty(),
@@ -138,7 +140,7 @@ constexpr std::array kRows{
         "offloads parts of blocks, recomputes, and picks convolution algorithms, all "
         "chosen together (Spillway's own)",
         {.plan = plan_joint_beside_all},
-        {.moves_state = true, .updates_far = true}},
+        {.moves_state = true, .updates_far = true, .chooses_variants = true}},
     Row{"largest-first",
         "offloads all activations, then keeps the largest blocks that fit",
         {.plan = plan_largest_first, .max_tasks = kFollowsARule}},

@@ -163,8 +163,8 @@ class RunReplayer {
   std::vector<bool> is_rewritten_;  // by block: its last writer was a recomputation
 };
 
-// Checks that each task has one first run, no recomputation before it, and that the batch is loaded
-// first.
+// Checks that each task has one first run, no recomputation before it and the tasks of Task::after
+// ahead of it, and that the batch is loaded first.
 std::optional<Violation> check_first_runs(const TaskGraph& graph, std::span<const TaskRun> runs) {
   std::vector<bool> has_run(graph.tasks.size(), false);
   const std::size_t loads = count_loads(graph);
@@ -179,6 +179,10 @@ std::optional<Violation> check_first_runs(const TaskGraph& graph, std::span<cons
     }
     if (position < loads && task != position) {
       return Violation{name + " runs before the batch is loaded"};
+    }
+    for (const TaskId before : graph.tasks[task].after) {
+      if (has_run[static_cast<std::size_t>(before)]) continue;
+      return Violation{name + " runs before " + graph[before].name + ", which it must follow"};
     }
     if (run.is_recomputation) {
       if (!has_run[task]) return Violation{name + " is recomputed before its first run"};

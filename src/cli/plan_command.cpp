@@ -148,9 +148,15 @@ void write(const PlanCommandFlags& options, const prefetch::Answer& answer,
 
 // The step with its state near, whatever plans may do with it.
 void write_trace(const PlanSubject& subject, const std::string& path) {
-  const prefetch::TaskGraph& graph =
-      subject.workload ? subject.workload->training().graph : subject.trace->graph;
-  prefetch::write_json(prefetch::trace_json(graph, subject.all_near(), subject.title), path);
+  prefetch::Trace trace;
+  if (subject.workload) {
+    trace.graph = subject.workload->training().graph;
+    trace.durations = subject.all_near().durations;
+  } else {
+    trace = *subject.trace;
+  }
+  trace.name = subject.title;
+  prefetch::write_json(to_json(trace), path);
 }
 
 void report(const PlanCommandFlags& options, const PlanSubject& subject, json figures) {

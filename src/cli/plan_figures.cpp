@@ -6,8 +6,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "prefetch/bounds/bounds.h"
@@ -17,6 +19,7 @@
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/interconnect.h"
 #include "prefetch/planner.h"
+#include "prefetch/planners/variant_search.h"
 #include "prefetch/profile.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/simulate/timeline.h"
@@ -75,6 +78,30 @@ Nanoseconds time_of_unaware(const PlanSubject& subject, Bytes budget, const Plan
   return prefetch::simulate(subject.step->graph, answer.plan, subject.profile).makespan();
 }
 
+// Returns "16 full, 8 light", in order of names.
+std::string describe_variants(const json& variants) {
+  std::map<std::string, std::size_t> tasks;
+  for (const json& name : variants) ++tasks[name.get<std::string>()];
+  std::string text;
+  for (const auto& [name, count] : tasks) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, name);
+  }
+  return text;
+}
+
+// As plan_step(), in the variants with the shortest plan.
+prefetch::Answer plan_variants(PlanSubject& subject, Bytes budget, const PlanRequest& request) {
+  expect_feasible(*subject.step, budget);
+  prefetch::VariedAnswer found = prefetch::plan_varied(
+      *request.planner, subject.trace->varied,
+      [&](const prefetch::VariantChoice& choice) { return subject.step_of(choice); },
+      make_problem(*subject.step, subject.profile, budget, request));
+  subject.use(std::move(found.step));
+  if (auto* const answer = std::get_if<prefetch::Answer>(&found.answer)) return std::move(*answer);
+  const auto& refusal = std::get<prefetch::Infeasible>(found.answer);
+  throw BudgetTooSmall{subject.step->graph, refusal.task, budget, refusal.smallest_budget};
+}
+
 }  // namespace
 
 json figures_of(const prefetch::Answer& answer, const PlanSubject& subject, Bytes budget,
@@ -94,6 +121,9 @@ json figures_of(const prefetch::Answer& answer, const PlanSubject& subject, Byte
                   {"algorithms", facts.algorithms},
                   {"tasks", problem.graph.tasks.size()},
                   {"verified", true}});
+  if (json variants = prefetch::variants_json(problem.graph); !variants.empty()) {
+    figures["variants"] = std::move(variants);
+  }
   return figures;
 }
 
@@ -166,6 +196,9 @@ void print_figures(const json& figures) {
   fmt::print("  moved            {} out, {} in, {} recomputed\n", bytes("offloaded_bytes"),
              bytes("prefetched_bytes"),
              um::count_of(figures.at("recomputed_tasks").get<std::uint64_t>(), "task"));
+  if (const auto variants = figures.find("variants"); variants != figures.end()) {
+    fmt::print("  variants         {}\n", describe_variants(*variants));
+  }
   if (const auto far = figures.find("state_far_bytes"); far != figures.end() && *far > 0) {
     fmt::print("  state far        {} between steps\n", bytes("state_far_bytes"));
   }
@@ -181,6 +214,7 @@ void print_figures(const json& figures) {
 }
 
 prefetch::Answer plan_best(PlanSubject& subject, Bytes budget, const PlanRequest& request) {
+  if (subject.chooses_variants(request)) return plan_variants(subject, budget, request);
   if (!subject.state) return plan_step(*subject.step, subject.profile, budget, request);
   const Workload& first = subject.state->within(budget);
   subject.use(first);
@@ -205,7 +239,12 @@ prefetch::Answer plan_of_file(PlanSubject& subject, const std::string& path,
     subject.use(*read.workload);
     file = std::move(read.plan);
   } else {
-    file.plan = prefetch::read_plan(prefetch::JsonFile{path}, subject.step->graph);
+    const prefetch::JsonFile read{path};
+    if (!subject.trace->varied.groups.empty()) {
+      const auto choice = subject.trace->varied.named(prefetch::read_variants(read.root()));
+      subject.use(subject.step_of(choice));
+    }
+    file.plan = prefetch::read_plan(read, subject.step->graph);
   }
   const Bytes budget = file.plan.budget + subject.step->elsewhere;
   return use_plan(std::move(file), *subject.step, subject.profile, budget, request);

@@ -64,9 +64,26 @@ void PlanSubject::choose_state(const PlanRequest& request) {
   }
   if (workload) {
     state = std::make_unique<const StateChoice>(*workload, *size_model, request);
-  } else if (request.update == UpdateRule::kFar) {
-    update_trace_far(request);
+    return;
   }
+  if (request.update == UpdateRule::kFar) update_trace_far(request);
+  if (chooses_variants(request)) set_smallest_of_variants();
+}
+
+bool PlanSubject::chooses_variants(const PlanRequest& request) const {
+  return trace && !trace->varied.groups.empty() && request.memory != MemoryMode::kResident &&
+         request.planner->chooses_variants();
+}
+
+void PlanSubject::set_smallest_of_variants() {
+  const um::Bytes page = step->page;
+  const prefetch::ChosenStep leanest = step_of(trace->varied.leanest(page));
+  const prefetch::NearNeed need =
+      near_need(*leanest.graph, prefetch::BlockSizes{*leanest.graph, page});
+  step->need.smallest = need.smallest;
+  step->need.largest_task = need.largest_task;
+  times = profile;
+  times->durations = trace->varied.with(trace->varied.fastest()).durations;
 }
 
 void PlanSubject::update_trace_far(const PlanRequest& request) {
@@ -74,20 +91,51 @@ void PlanSubject::update_trace_far(const PlanRequest& request) {
     throw um::Error{"planner " + std::string{request.planner->name()} +
                     " plans no updates on the far side; leave out --update far"};
   }
-  const std::vector<prefetch::TaskId> updates = prefetch::far_updatable(trace->graph, step->page);
-  if (updates.empty()) {
+  if (prefetch::far_updatable(trace->graph, step->page).empty()) {
     throw um::Error{
         "no task of the trace is an update of offloadable weights in place that the far side may "
         "run; give --offload-weights, or leave out --update far"};
   }
-  other_trace = std::make_unique<const prefetch::TaskGraph>(
-      prefetch::with_far_updates(trace->graph, updates));
   times = profile;
-  profile = profile_for(*other_trace, trace->graph, std::move(profile));
-  const um::Bytes page = step->page;
-  prefetch::NearNeed need = near_need(*other_trace, prefetch::BlockSizes{*other_trace, page});
-  need.resident = step->need.resident;  // budgets are relative to the step without far updates
-  step.emplace(StepToPlan{.graph = *other_trace, .page = page, .need = need, .elsewhere = {}});
+  updates_trace_far = true;
+  use(step_of(trace->varied.first()));
+  const prefetch::NearNeed need =
+      near_need(*other_trace, prefetch::BlockSizes{*other_trace, step->page});
+  step->need.smallest = need.smallest;  // budgets are relative to the step without far updates
+  step->need.largest_task = need.largest_task;
+  step->need.peak_with_workspace = need.peak_with_workspace;
+}
+
+prefetch::ChosenStep PlanSubject::step_of(const prefetch::VariantChoice& choice) const {
+  const bool is_varied = !trace->varied.groups.empty();
+  prefetch::TimedStep made =
+      is_varied ? trace->varied.with(choice) : prefetch::TimedStep{trace->graph, trace->durations};
+  prefetch::TaskGraph graph = made.graph;
+  if (exchanges_on) {
+    graph = prefetch::with_exchanges(std::move(graph), buckets.value());
+    const std::vector<prefetch::TaskId> order = prefetch::update_order(graph);
+    graph = prefetch::in_order(std::move(graph), order);
+  }
+  if (updates_trace_far) {
+    const std::vector<prefetch::TaskId> updates = prefetch::far_updatable(graph, step->page);
+    graph = prefetch::with_far_updates(std::move(graph), updates);
+  }
+  prefetch::Profile own = profile_for(graph, made.graph,
+                                      {.source = profile.source,
+                                       .graph = {},
+                                       .durations = std::move(made.durations),
+                                       .link = profile.link});
+  if (exchanges_on) own.exchanges = prefetch::exchange_times(graph, *exchanges_on, own.link);
+  return {.graph = std::make_unique<const prefetch::TaskGraph>(std::move(graph)),
+          .profile = std::move(own)};
+}
+
+void PlanSubject::use(prefetch::ChosenStep chosen) {
+  other_trace = std::move(chosen.graph);
+  profile = std::move(chosen.profile);
+  const StepToPlan before = *step;
+  step.emplace(
+      StepToPlan{.graph = *other_trace, .page = before.page, .need = before.need, .elsewhere = {}});
 }
 
 void PlanSubject::expect_modelled() const {
@@ -141,27 +189,19 @@ PlanSubject PlanSubject::exchanged(const prefetch::Interconnect& interconnect,
     several.profile =
         profile_for(several.workload->training().graph, workload->training().graph, profile);
     several.step.emplace(several.workload->training_to_plan());
+    several.profile.exchanges =
+        prefetch::exchange_times(several.step->graph, interconnect, profile.link);
   } else if (division.is_whole()) {
-    several.exchange_trace(rule);
+    several.exchanges_on = interconnect;
+    several.use(several.step_of(trace->varied.first()));
+    const prefetch::TaskGraph& graph = *several.other_trace;
+    several.step->need = near_need(graph, prefetch::BlockSizes{graph, step->page});
   } else {
     throw um::Error{
         "a trace does not say which of its blocks the optimizer keeps; leave out --zero, or plan "
         "a network (--net)"};
   }
-  several.profile.exchanges =
-      prefetch::exchange_times(several.step->graph, interconnect, profile.link);
   return several;
-}
-
-void PlanSubject::exchange_trace(const prefetch::BucketRule& rule) {
-  prefetch::TaskGraph graph = prefetch::with_exchanges(trace->graph, rule);
-  const std::vector<prefetch::TaskId> order = prefetch::update_order(graph);
-  other_trace =
-      std::make_unique<const prefetch::TaskGraph>(prefetch::in_order(std::move(graph), order));
-  profile = profile_for(*other_trace, trace->graph, std::move(profile));
-  const um::Bytes page = step->page;
-  const prefetch::NearNeed need = near_need(*other_trace, prefetch::BlockSizes{*other_trace, page});
-  step.emplace(StepToPlan{.graph = *other_trace, .page = page, .need = need, .elsewhere = {}});
 }
 
 void PlanSubject::use(const Workload& chosen) {
@@ -179,7 +219,8 @@ void SubjectFlags::add_to(CLI::App& app) {
   auto* const trace_in =
       app.add_option("--trace-in", trace,
                      "Plan a recorded step of any framework instead of a network (spillway-trace, "
-                     "prefetch/README.md); needs --machine");
+                     "prefetch/README.md); needs --machine. If its tasks have variants, joint "
+                     "chooses them; other planners take the first of each");
   trace_in->needs("--machine");
   app.add_flag("--offload-weights", offload_weights,
                "Let plans offload the weights of a trace that does not say whether they may")

@@ -10,7 +10,9 @@
 #include "prefetch/files/trace.h"
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/interconnect.h"
+#include "prefetch/planners/variant_search.h"
 #include "prefetch/profile.h"
+#include "prefetch/varied_step.h"
 #include "src/cli/flags/cli11.h"
 #include "src/cli/flags/device_flags.h"
 #include "src/cli/flags/workload_flags.h"
@@ -39,9 +41,11 @@ struct PlanSubject {
   um::Bytes available;      ///< available near memory
   std::string title;        ///< for people: "vgg16 at batch 256"
   nlohmann::json identity;  ///< the same as JSON
-  /// The graph of `trace` with far updates or exchanges.
+  /// The graph of `trace` in other variants, or with far updates or exchanges.
   std::unique_ptr<const prefetch::TaskGraph> other_trace;
   std::optional<prefetch::BucketRule> buckets;  ///< of exchanges, if there are several ranks
+  std::optional<prefetch::Interconnect> exchanges_on{};  ///< if `trace` is of several ranks
+  bool updates_trace_far = false;
   std::optional<prefetch::Profile> times;  ///< original times, if `profile` is for another graph
 
   /// Throws: um::Error where there are no times of other batch sizes.
@@ -57,19 +61,24 @@ struct PlanSubject {
                                       const prefetch::BucketRule& rule,
                                       const OptimizerDivision& division) const;
   /// Lets plans of the network move state and update it on the far side, where `request` does. For
-  /// a trace, allows far updates only on request.
+  /// a trace, allows far updates only on request, and lets its variants be chosen.
   void choose_state(const PlanRequest& request);
   /// Makes the training step of `chosen`, a workload of `state`, the step to plan.
   void use(const Workload& chosen);
-  /// Makes the trace's step with far updates the step to plan. Throws: um::Error.
-  void update_trace_far(const PlanRequest& request);
+  /// True if the plans of `request` choose the variants of a trace's tasks.
+  [[nodiscard]] bool chooses_variants(const PlanRequest& request) const;
+  /// Returns the trace's step in these variants, with the exchanges and far updates of this one.
+  [[nodiscard]] prefetch::ChosenStep step_of(const prefetch::VariantChoice& choice) const;
+  /// Makes a step of the trace the step to plan. Budgets stay relative to the same need.
+  void use(prefetch::ChosenStep chosen);
   /// Times of the step with state kept near: the base of ratios.
   [[nodiscard]] const prefetch::Profile& all_near() const { return times ? *times : profile; }
   /// The need that budgets are relative to.
   [[nodiscard]] prefetch::NearNeed need() const { return state ? state->need() : step->need; }
 
  private:
-  void exchange_trace(const prefetch::BucketRule& rule);
+  void update_trace_far(const PlanRequest& request);
+  void set_smallest_of_variants();
 };
 
 /// Flags for what to plan and for which machine: --net and related ones or --trace-in; --machine or

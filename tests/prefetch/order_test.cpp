@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "prefetch/far_update.h"
 #include "prefetch/files/trace.h"
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/interconnect.h"
@@ -99,6 +100,17 @@ TEST(Precedence, KeepsTheOrderOfRunningStatistics) {
   graph.data[2].kind = DataKind::kState;
   graph.tasks[0].updates_once = graph.tasks[1].updates_once = {DataId{2}};
   EXPECT_EQ(follows(graph, "two"), "one; one");
+}
+
+TEST(Precedence, LetsTasksFollowWhatTheySayThatTheyDo) {
+  TaskGraph graph = toy_graph("a:1 b:1", "a = one(); b = two(); last(a, b)");
+  graph.tasks[1].after = {TaskId{0}};
+  EXPECT_EQ(follows(graph, "two"), "one; ");
+  const std::vector<TaskRun> swapped{{.task = TaskId{1}}, {.task = TaskId{0}}, {.task = TaskId{2}}};
+  graph.tasks[0].is_recomputable = true;  // no load
+  EXPECT_EQ(check_dataflow(graph, swapped)->reason, "two runs before one, which it must follow");
+  graph.tasks[1].after.clear();
+  EXPECT_FALSE(check_dataflow(graph, swapped));
 }
 
 TEST(Precedence, TakesBlocksInOneMemoryForOne) {
@@ -189,6 +201,56 @@ RC_GTEST_PROP(AnOrder, IsRefusedIfItBreaksAHazard, ()) {
   std::swap(*std::ranges::find(runs, before, &TaskRun::task),
             *std::ranges::find(runs, after, &TaskRun::task));
   RC_ASSERT(check_dataflow(graph, runs).has_value());
+}
+
+// Returns true if every run of each task comes behind the first runs of those that it follows.
+bool follows_said(const TaskGraph& graph, const Plan& plan) {
+  std::vector<bool> has_run(graph.tasks.size(), false);
+  return std::ranges::all_of(plan.runs, [&](const TaskRun& run) {
+    has_run[static_cast<std::size_t>(run.task)] = true;
+    return std::ranges::all_of(graph[run.task].after, [&](TaskId before) {
+      return has_run[static_cast<std::size_t>(before)];
+    });
+  });
+}
+
+// Tasks say that they follow others at random; every planner keeps that.
+RC_GTEST_PROP(AnOrder, IsWhatTasksSayInEveryPlan, ()) {
+  TaskGraph graph = random_graph({.max_layers = 8});
+  for (std::size_t t = 1; t < graph.tasks.size(); ++t) {
+    if (*rc::gen::inRange(0, 3) == 0) {
+      graph.tasks[t].after = {TaskId(*rc::gen::inRange<std::size_t>(0, t))};
+    }
+  }
+  const Profile profile = random_profile(graph);
+  Problem given = random_problem(graph, profile);
+  given.may_reorder = true;
+  for (const auto& planner : planners()) {
+    Problem enough = given;
+    const Plan plan = planned_with_more(*planner, enough);
+    RC_ASSERT(reason_against(graph, plan).empty());
+    RC_ASSERT(follows_said(graph, plan));
+  }
+  Plan reordered;
+  reordered.runs = random_order(graph);
+  RC_ASSERT(follows_said(graph, reordered));
+}
+
+// Also as one of several ranks, whose updates come last, and with updates on the far side.
+RC_GTEST_PROP(AnOrder, IsWhatTasksSayInOtherGraphsOfTheStep, ()) {
+  TaskGraph graph = random_layers(true);
+  const auto any = [&](std::size_t end) { return TaskId(*rc::gen::inRange<std::size_t>(0, end)); };
+  const TaskId task = any(graph.tasks.size() - 1);
+  const auto last = TaskId(graph.tasks.size() - 1);
+  graph.tasks.back().after = {task};
+  const std::string name = graph[task].name;
+  const auto keeps = [&](const TaskGraph& other) {
+    const auto follower = std::ranges::find(other.tasks, graph[last].name, &Task::name);
+    return follower != other.tasks.end() && follower->after.size() == 1 &&
+           other[follower->after[0]].name == name && &other[follower->after[0]] < &*follower;
+  };
+  RC_ASSERT(keeps(exchanged(graph, {.first = pages(1), .others = pages(3)})));
+  RC_ASSERT(keeps(with_far_updates(graph, far_updatable(graph, kPage))));
 }
 
 // Checks a plan's proof, its execution under any timing, and its places in the copy arena.

@@ -42,10 +42,10 @@ spillway_test(prefetch_placement_tests
   SOURCES prefetch/placement/*_test.cpp
   LINK spillway::prefetch rapidcheck
   RANDOM_CASES 100)
-# Plans of random steps in random orders.
+# Plans of random steps in random orders, and of steps in variants.
 spillway_test(prefetch_order_tests
   SOURCES prefetch/order_test.cpp prefetch/planners/joint/sequence_test.cpp
-          prefetch/planners/joint/layered_test.cpp
+          prefetch/planners/joint/layered_test.cpp prefetch/planners/variant_test.cpp
   LINK spillway::prefetch rapidcheck
   TIMEOUT 300 RANDOM_CASES 100)
 target_compile_definitions(prefetch_order_tests PRIVATE

@@ -38,8 +38,22 @@ class ConnectedTasks {
   std::vector<Number> parent_;
 };
 
-// Returns by task the number of its micro-batch, and how many there are.
+// Returns by task the number of its micro-batch, and how many there are, as the tasks say; those
+// that do not are of the micro-batch of the task before.
+std::pair<std::vector<Number>, std::size_t> said_micro_batches(const TaskGraph& graph) {
+  std::vector<Number> micro_batch;
+  Number count = 1;
+  for (const Task& task : graph.tasks) {
+    micro_batch.push_back(task.micro_batch.value_or(micro_batch.empty() ? 0 : micro_batch.back()));
+    count = std::max(count, micro_batch.back() + 1);
+  }
+  return {std::move(micro_batch), count};
+}
+
+// The same, as the tasks say or else by data.
 std::pair<std::vector<Number>, std::size_t> find_micro_batches(const TaskGraph& graph) {
+  const auto is_said = [](const Task& task) { return task.micro_batch.has_value(); };
+  if (std::ranges::any_of(graph.tasks, is_said)) return said_micro_batches(graph);
   const std::size_t tasks = graph.tasks.size();
   ConnectedTasks connected{tasks};
   std::vector<Number> last_user(graph.data.size(), kUnknown);

@@ -14,9 +14,10 @@ namespace spillway::prefetch {
 /// Orders of a step of several micro-batches in which they go through the network layer by layer,
 /// so that weights which are far are fetched once for several micro-batches.
 ///
-/// Micro-batches are found by data: their forward tasks have no tensor in common, and read the same
-/// movable state in the same sequence. Tasks on the way back belong to the last micro-batch that
-/// made a tensor which they read; sums of gradients thus keep their order.
+/// Micro-batches are those that tasks say (Task::micro_batch), or found by data: their forward
+/// tasks have no tensor in common, and read the same movable state in the same sequence. Tasks on
+/// the way back belong to the last micro-batch that made a tensor which they read; sums of
+/// gradients thus keep their order.
 class LayeredOrder {
  public:
   /// `problem` must outlive it. Complexity: that of Precedence.

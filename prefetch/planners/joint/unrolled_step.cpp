@@ -24,9 +24,14 @@ UnrolledStep::UnrolledStep(const Problem& problem, std::vector<TaskRun> runs)
   const BlockSizes block_sizes{problem.graph, problem.page};
   std::vector<std::uint32_t> count(problem.graph.tasks.size(), 0);
   for (const TaskRun& run : runs_) ++count[static_cast<std::size_t>(run.task)];
+  std::vector<TaskId> first_runs(problem.graph.tasks.size());  // as tasks of graph_
   std::vector<DataId> now = origins_;  // by block of the problem: the one that holds its content
   for (const TaskRun& run : runs_) {
     Task task = problem.graph[run.task];
+    for (TaskId& id : task.after) id = first_runs[static_cast<std::size_t>(id)];
+    if (!run.is_recomputation) {
+      first_runs[static_cast<std::size_t>(run.task)] = TaskId(graph_.tasks.size());
+    }
     for (DataId& id : task.reads) id = now[static_cast<std::size_t>(id)];
     for (DataId& id : task.writes) {
       if (run.is_recomputation && block_sizes.is_movable(id)) {

@@ -1,5 +1,6 @@
 #include "src/dropin/planning/plan_of_trace.h"
 
+#include <memory>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "prefetch/planners/answer.h"
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/planners/smallest_budget.h"
+#include "prefetch/planners/variant_search.h"
 #include "prefetch/simulate/chrome_trace.h"
 #include "um/bytes.h"
 #include "um/error.h"
@@ -62,13 +64,18 @@ json figures_of(const prefetch::Answer& answer, const prefetch::Problem& problem
   figures["compute_seconds"] = um::seconds(prefetch::fastest_step(problem.profile));
   figures["bounds"] = prefetch::to_json(prefetch::lower_bounds(problem));
   figures["tasks"] = problem.graph.tasks.size();
+  if (json variants = prefetch::variants_json(problem.graph); !variants.empty()) {
+    figures["variants"] = std::move(variants);
+  }
   return figures;
 }
 
-json plan_within(const prefetch::Planner& planner, const prefetch::Problem& problem,
+// Frameworks place blocks themselves.
+constexpr prefetch::AskOptions kAsked{.fixes_places = false};
+
+json answer_json(const prefetch::Planner& planner, const prefetch::Problem& problem,
+                 const std::variant<prefetch::Answer, prefetch::Infeasible>& answer,
                  bool with_timeline) {
-  // Frameworks place blocks themselves.
-  const auto answer = prefetch::ask(planner, problem, {.fixes_places = false});
   if (const auto* const refusal = std::get_if<prefetch::Infeasible>(&answer)) {
     return {{"refused", refused(planner, problem, *refusal)}};
   }
@@ -82,6 +89,29 @@ json plan_within(const prefetch::Planner& planner, const prefetch::Problem& prob
   return result;
 }
 
+// As planner.plan(), in the variants with the shortest plan.
+json plan_variants(const prefetch::Planner& planner, const prefetch::Trace& trace,
+                   const prefetch::Problem& problem, bool with_timeline) {
+  const auto step_of = [&](const prefetch::VariantChoice& choice) {
+    prefetch::TimedStep step = trace.varied.with(choice);
+    Profile profile = prefetch::trace_profile(
+        {.name = trace.name, .graph = step.graph, .durations = std::move(step.durations)},
+        problem.profile.link);
+    return prefetch::ChosenStep{
+        .graph = std::make_unique<const prefetch::TaskGraph>(std::move(step.graph)),
+        .profile = std::move(profile)};
+  };
+  const prefetch::VariedAnswer found =
+      prefetch::plan_varied(planner, trace.varied, step_of, problem, kAsked);
+  json result = answer_json(planner, problem.with(*found.step.graph, found.step.profile),
+                            found.answer, with_timeline);
+  if (result.contains("figures")) {
+    const Profile fastest = step_of(trace.varied.fastest()).profile;
+    result["figures"]["compute_seconds"] = um::seconds(prefetch::fastest_step(fastest));
+  }
+  return result;
+}
+
 }  // namespace
 
 json plan_trace(const std::string& trace, const PlanOfTraceRequest& request) {
@@ -89,8 +119,16 @@ json plan_trace(const std::string& trace, const PlanOfTraceRequest& request) {
                                                     {.offload_weights = request.offload_weights});
   const um::Bytes page = prefetch::choose_page(read.graph);
   const Profile profile = prefetch::trace_profile(read, request.link);
-  const prefetch::NearNeed need =
-      prefetch::near_need(read.graph, prefetch::BlockSizes{read.graph, page});
+  const prefetch::Planner& planner = prefetch::find_planner(request.planner);
+  const bool has_variants = !read.varied.groups.empty() && planner.chooses_variants();
+  prefetch::NearNeed need = prefetch::near_need(read.graph, prefetch::BlockSizes{read.graph, page});
+  if (has_variants) {
+    const prefetch::TaskGraph leanest = read.varied.with(read.varied.leanest(page)).graph;
+    const prefetch::NearNeed least =
+        prefetch::near_need(leanest, prefetch::BlockSizes{leanest, page});
+    need.smallest = least.smallest;
+    need.largest_task = least.largest_task;
+  }
   json answer{
       {"needs",
        {{"resident_bytes", need.resident.count()}, {"smallest_bytes", need.smallest.count()}}}};
@@ -103,12 +141,14 @@ json plan_trace(const std::string& trace, const PlanOfTraceRequest& request) {
                                   .whole_blocks = !request.in_parts,
                                   .may_recompute = request.may_recompute,
                                   .may_reorder = false};  // the caller runs its own order
-  const prefetch::Planner& planner = prefetch::find_planner(request.planner);
   if (*request.budget < need.smallest) {
     answer["refused"] =
         refused(planner, problem, {.task = need.largest_task, .smallest_budget = need.smallest});
+  } else if (has_variants) {
+    answer.update(plan_variants(planner, read, problem, request.with_timeline));
   } else {
-    answer.update(plan_within(planner, problem, request.with_timeline));
+    answer.update(answer_json(planner, problem, prefetch::ask(planner, problem, kAsked),
+                              request.with_timeline));
   }
   return answer;
 }

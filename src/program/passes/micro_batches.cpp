@@ -255,6 +255,7 @@ class Unroller {
     };
     Task task = training_->graph.tasks[index];
     task.name += suffix();
+    if (!is_update(task)) task.micro_batch = static_cast<std::uint32_t>(number_);
     renumber(task.reads);
     renumber(task.writes);
     renumber(task.updates_once);

@@ -54,8 +54,8 @@ TEST(Trace, KeepsWhatTheFileSays) {
 
 TEST(Trace, IsWrittenAsItWasRead) {
   const Trace trace = read(small_trace());
-  const Profile profile = trace_profile(trace, {});
-  const Trace again = read(trace_json(trace.graph, profile, trace.name));
+  EXPECT_EQ(to_json(trace).at("version"), 1);
+  const Trace again = read(to_json(trace));
   EXPECT_EQ(again.name, trace.name);
   EXPECT_EQ(fingerprint(again.graph), fingerprint(trace.graph));
   EXPECT_EQ(again.durations, trace.durations);
@@ -63,6 +63,84 @@ TEST(Trace, IsWrittenAsItWasRead) {
     EXPECT_EQ(again.graph.tasks[t].kind, trace.graph.tasks[t].kind);
     EXPECT_EQ(again.graph.tasks[t].is_recomputable, trace.graph.tasks[t].is_recomputable);
   }
+}
+
+TEST(SecondTrace, SaysMicroBatchesAndWhatTasksFollow) {
+  nlohmann::json file = small_trace();
+  file["version"] = 2;
+  file["tasks"][4]["micro_batch"] = 3;
+  file["tasks"][5]["after"] = {3, 0, 3};
+  const Trace trace = read(file);
+  EXPECT_EQ(trace.graph.tasks[4].micro_batch, 3U);
+  EXPECT_FALSE(trace.graph.tasks[5].micro_batch);
+  EXPECT_EQ(trace.graph.tasks[5].after, (std::vector{TaskId{0}, TaskId{3}}));
+  EXPECT_NE(fingerprint(trace.graph), fingerprint(read(small_trace()).graph));
+  const nlohmann::json written = to_json(trace);
+  EXPECT_EQ(written.at("version"), 2);
+  EXPECT_EQ(to_json(read(written)), written);
+}
+
+TEST(SecondTrace, IsTheFirstWithoutWhatIsNew) {
+  nlohmann::json file = small_trace();
+  file["version"] = 2;
+  EXPECT_EQ(fingerprint(read(file).graph), fingerprint(read(small_trace()).graph));
+}
+
+TEST(SecondTrace, HoldsTasksInVariants) {
+  const Trace trace = read(varied_trace(2));
+  const VariedStep& varied = trace.varied;
+  ASSERT_EQ(varied.groups.size(), 2U);
+  EXPECT_EQ(varied.groups[0].names, (std::vector<std::string>{"all", "some", "none"}));
+  ASSERT_EQ(varied.groups[1].members.size(), 2U);
+  EXPECT_EQ(varied.groups[1].members[0].task, TaskId{2});  // f2
+  EXPECT_EQ(varied.groups[1].members[1].task, TaskId{4});  // b2
+  EXPECT_EQ(to_json(read(to_json(trace))), to_json(trace));
+}
+
+std::string used_by(const TaskGraph& graph, const std::string& name) {
+  const Task& task = *std::ranges::find(graph.tasks, name, &Task::name);
+  std::string text = task.variant + ":";
+  for (const DataId id : task.reads) text += " " + graph[id].name;
+  text += " >";
+  for (const DataId id : task.writes) text += " " + graph[id].name;
+  return text;
+}
+
+TEST(SecondTrace, IsTheStepOfItsFirstVariants) {
+  const Trace trace = read(varied_trace(2));
+  EXPECT_EQ(used_by(trace.graph, "f1"), "all: x0 > x1 all1");
+  EXPECT_EQ(used_by(trace.graph, "b1"), "all: x0 g2 all1 > g1");
+  EXPECT_EQ(trace.durations[5], std::vector<um::Nanoseconds>{20ms});
+  EXPECT_EQ(trace.graph.tasks[1].traffic, 80_MiB);
+  EXPECT_EQ(trace.graph.data.size(), 8U);  // none of what only "some" saves
+  EXPECT_EQ(trace.graph.tasks[5].phase, Phase::kBackward);
+}
+
+TEST(SecondTrace, HasAStepForEachChoice) {
+  const VariedStep varied = read(varied_trace(2)).varied;
+  const TimedStep step = varied.with({2, 1});
+  EXPECT_EQ(used_by(step.graph, "f1"), "none: x0 > x1");
+  EXPECT_EQ(used_by(step.graph, "b1"), "none: x0 g2 > g1");
+  EXPECT_EQ(used_by(step.graph, "b2"), "some: x1 g some2 > g2");
+  EXPECT_EQ(step.durations[4], std::vector<um::Nanoseconds>{24ms});
+  EXPECT_EQ(step.durations[5], std::vector<um::Nanoseconds>{30ms});
+  EXPECT_EQ(varied.fastest(), (VariantChoice{0, 0}));
+  EXPECT_EQ(varied.leanest(2_MiB), (VariantChoice{2, 2}));
+  EXPECT_EQ(varied.named({{"b1", "some"}}), (VariantChoice{1, 0}));
+  EXPECT_EQ(test::refusal([&] {
+              return varied.named({{"loss", "all"}});
+            }),
+            "task 'loss' has no variant 'all' here");
+  EXPECT_EQ(test::refusal([&] {
+              return varied.named({{"b1", "most"}});
+            }),
+            "task 'b1' has no variant 'most' here");
+}
+
+TEST(SecondTrace, FindsAVariantByItsNameInAnyOrder) {
+  nlohmann::json file = varied_trace(1);
+  std::reverse(file["tasks"][3]["variants"].begin(), file["tasks"][3]["variants"].end());
+  EXPECT_EQ(used_by(read(file).graph, "b1"), "all: x0 g all1 > g1");
 }
 
 TEST(Trace, PutsTheAlgorithmThatNeedsLeastWorkspaceFirst) {
@@ -194,7 +272,7 @@ using test::refusal;
 
 constexpr std::array kTraceTamperings{
     Tampering{"/format", "\"spillway-plan\"", "'spillway-plan', not 'spillway-trace'"},
-    Tampering{"/version", "2", "reads version 1"},
+    Tampering{"/version", "3", "reads version 2"},
     Tampering{"/version", "", "missing"},
     Tampering{"/name", "", "missing"},
     Tampering{"/name", "\"a\\nb\"", "control character"},
@@ -236,12 +314,47 @@ constexpr std::array kTraceTamperings{
     Tampering{"/data/1/byte", "1", "unknown; did you mean 'bytes'?"},
     Tampering{"/tasks/3/recomputeable", "true", "did you mean 'recomputable'?"},
     Tampering{"/tasks/4/algorithms/1/work_space_bytes", "1", "did you mean 'workspace_bytes'?"},
+    Tampering{"/tasks/3/after", "[0]", "unknown; there are name, reads"},
+};
+
+constexpr std::array kSecondTamperings{
+    Tampering{"/tasks/1/micro_batch", "-1", "no whole number from 0 up"},
+    Tampering{"/tasks/1/micro_batch", "1048577", "larger than 1048576"},
+    Tampering{"/tasks/1/after", "0", "no array"},
+    Tampering{"/tasks/1/after", "[1]", "is 1; of this task it must be less than 1, the number",
+              "tasks[1].after[0]"},
+    Tampering{"/tasks/1/after", "[\"load\"]", "no whole number", "tasks[1].after[0]"},
+    Tampering{"/tasks/1/duration_ns", "1", "is for each of the variants, not beside them"},
+    Tampering{"/tasks/1/algorithms", "[]", "is for each of the variants, not beside them"},
+    Tampering{"/tasks/1/variants", "{}", "no array"},
+    Tampering{"/tasks/1/variants", "[]", "empty"},
+    Tampering{"/tasks/1/variants/1/name", "\"all\"", "which an earlier variant has"},
+    Tampering{"/tasks/1/variants/1/name", "", "missing"},
+    Tampering{"/tasks/1/variants/1/duration_ns", "", "missing"},
+    Tampering{"/tasks/1/variants/1/writes/0", "99", "99, which is no id in data"},
+    Tampering{"/tasks/1/variants/1/phase", "1", "unknown; there are name, reads"},
+    Tampering{"/tasks/3/variants/2", "", "lacks one with the name 'none'", "tasks[3].variants"},
+    Tampering{"/tasks/3/variants/0/name", "\"most\"",
+              "is 'most', which the variants that it goes with have not"},
+    Tampering{"/tasks/3/same_variant_as", "0", "is 0, a task without variants"},
+    Tampering{"/tasks/3/same_variant_as", "3", "is 3; of this task it must be less than 3"},
+    Tampering{"/tasks/2/same_variant_as", "1", "is only for tasks with variants"},
+    Tampering{"/tasks/3/same_variant_as", "",
+              "has all1, which only variants write that need not be taken with this",
+              "tasks[3].variants[0].reads"},
+    Tampering{"/tasks/3/variants/1/reads", "[2]", "has all1, which only variants write"},
+    Tampering{"/tasks/2/reads", "[2]", "has all1, which only variants write"},
 };
 
 Trace read_text(const std::string& text) { return read_trace(JsonFile{text, "t"}); }
 
 TEST(BadTrace, IsRefusedWithThePlaceOfWhatIsWrong) {
   expect_refusals(small_trace(), "t", kTraceTamperings,
+                  [](const json& file) { return read_text(file.dump()); });
+}
+
+TEST(BadTrace, OfTheSecondVersionIsRefusedTheSameWay) {
+  expect_refusals(varied_trace(1), "t", kSecondTamperings,
                   [](const json& file) { return read_text(file.dump()); });
 }
 

@@ -42,7 +42,8 @@ def plan(trace, budget, *, planner="joint", recompute=True, parts=False, offload
 
     `budget` is bytes, "6GiB", "60%" of what the step needs with everything near, "min", or
     "min+20%" of the way from there. `parts` lets moves take parts of blocks, `link` is that of a
-    spillway-machine. Throws: BudgetTooSmall; Error that says what is wrong with the trace.
+    spillway-machine. `joint` chooses the variants of tasks that have several: "variants" in `plan`
+    and `figures`. Throws: BudgetTooSmall; Error that says what is wrong with the trace.
     """
     text = trace_text(trace)
     request = {"planner": planner, "recompute": recompute, "parts": parts,
@@ -50,7 +51,7 @@ def plan(trace, budget, *, planner="joint", recompute=True, parts=False, offload
     if link is not None:
         request["link"] = link
     request["budget_bytes"] = budget_bytes(budget, lambda: asked(
-        text, {"offload_weights": offload_weights})["needs"])
+        text, {"planner": planner, "offload_weights": offload_weights})["needs"])
     answer = asked(text, request)
     if "refused" in answer:
         raise BudgetTooSmall(answer["refused"]["sentence"], answer["refused"]["smallest_bytes"])

@@ -80,6 +80,24 @@ std::size_t count_micro_batches(const TaskGraph& graph) {
   return LayeredOrder{problem(graph, profile, pages(40))}.micro_batches();
 }
 
+// A mask that all forward tasks read connects the micro-batches.
+TEST(MicroBatchesOfATrace, AreThoseThatTasksSay) {
+  TaskGraph graph = micro_batches(2, 2);
+  const DataId mask = graph.add(DataBlock{.name = "mask", .size = pages(1)});
+  graph.tasks.front().writes.push_back(mask);
+  for (Task& task : graph.tasks) {
+    if (task.name.starts_with('f')) task.reads.push_back(mask);
+  }
+  Profile profile{.graph = fingerprint(graph), .durations = {}, .link = {}};
+  profile.durations.resize(graph.tasks.size(), {um::Nanoseconds{1}});
+  const Problem given{.graph = graph, .profile = profile, .budget = pages(100), .page = kPage};
+  EXPECT_EQ(LayeredOrder{given}.micro_batches(), 1U);
+  for (Task& task : graph.tasks) {
+    if (!is_update(task)) task.micro_batch = task.name.ends_with('2') ? 1 : 0;
+  }
+  EXPECT_EQ(LayeredOrder{given}.micro_batches(), 2U);
+}
+
 TEST(LayeredOrder, IsOfMicroBatchesThatReadTheSameMovableState) {
   EXPECT_EQ(count_micro_batches(micro_batches(4, 3)), 4U);
   EXPECT_EQ(count_micro_batches(micro_batches(1, 3)), 1U);
