@@ -12,7 +12,7 @@ namespace spillway::prefetch {
 /// state, which would otherwise be prefetched twice in a step, follows once the bucket after its
 /// own is ready and no task needs the old values any more. Updates of slices that are gathered
 /// follow as early, and users of gathered parameters one bucket later. All other tasks stay in
-/// order.
+/// order. Requires: exchanges in the order of with_exchanges(), which in_order() changes.
 /// Throws: um::Error if a task uses what an earlier update writes, or overwrites what one reads.
 [[nodiscard]] std::vector<TaskId> update_order(const TaskGraph& graph);
 
