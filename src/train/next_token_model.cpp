@@ -6,8 +6,6 @@
 #include <variant>
 
 #include "prefetch/files/machine.h"
-#include "prefetch/planners/answer.h"
-#include "prefetch/planners/catalogue.h"
 #include "prefetch/runtime/resident_memory.h"
 #include "prefetch/runtime/step_layout.h"
 #include "src/io/data/dataset.h"
@@ -30,10 +28,8 @@ prefetch::Plan resident_plan(const prefetch::TaskGraph& graph, um::Bytes page) {
   for (const prefetch::Task& task : graph.tasks) {
     for (const prefetch::Algorithm& each : task.algorithms) all += each.workspace + page;
   }
-  const auto answer = prefetch::ask(prefetch::find_planner("resident"),
-                                    make_problem(graph, profile, um::round_up(all, page), page,
-                                                 {.memory = MemoryMode::kResident}));
-  return std::get<prefetch::Answer>(answer).plan;
+  const StepToPlan step{.graph = graph, .page = page, .need = {}, .elsewhere = {}};
+  return plan_step(step, profile, um::round_up(all, page), {.memory = MemoryMode::kResident}).plan;
 }
 
 std::vector<std::byte*> places(const Step& step, const State& state, const BatchStage& stage) {
