@@ -1,6 +1,16 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <variant>
+
 #include "prefetch/planner.h"
+#include "prefetch/planners/chain/dynprog.h"
+#include "prefetch/planners/chain/rotor.h"
+#include "prefetch/planners/joint/joint_search.h"
+#include "prefetch/planners/modnn/modnn.h"
+#include "prefetch/planners/superneurons.h"
 
 namespace spillway::prefetch {
 
@@ -124,5 +134,123 @@ namespace spillway::prefetch {
 /// network can be trained at all; here it is the answer when all others fail. A trial queries the
 /// liveness analysis instead of measuring a step.
 [[nodiscard]] std::variant<Plan, Infeasible> plan_vdnn_dyn(const Problem& problem);
+
+/// plan_joint() beside all strategies of the table that may be asked.
+[[nodiscard]] std::variant<Plan, Infeasible> plan_joint_beside_all(const Problem& problem);
+
+/// Abilities and limits of a strategy.
+struct StrategyTraits {
+  MicroBatchRule rule = MicroBatchRule::kSearch;
+  bool moves_state = false;
+  bool updates_far = false;
+  bool chooses_variants = false;
+  /// Limit for work that grows at least with the square.
+  std::size_t max_tasks = std::numeric_limits<std::size_t>::max();
+};
+
+/// A planner of the catalogue.
+struct StrategyRow {
+  const char* name;
+  const char* description;    ///< for help
+  StartingStrategy strategy;  ///< `joint` asks it for steps of at most its tasks
+  StrategyTraits traits{};
+};
+
+/// The largest steps, in tasks, for which joint also asks a strategy: below them it takes a
+/// fraction of joint's own time. Strategies that try many plans take longest.
+inline constexpr std::size_t kTriesMany = 1000;
+inline constexpr std::size_t kFollowsARule = 10000;
+
+/// AutoSwap scores all blocks again after each choice. moDNN scans all of near memory before each
+/// task, once per task of look-ahead.
+inline constexpr std::size_t kMaxAutoswapTasks = 15'000;
+inline constexpr std::size_t kMaxModnnTasks = 5'000;
+
+inline constexpr const char* kSuperNeuronsParts =
+    "offloads convolutions' outputs, recomputes cheap layers (SuperNeurons); "
+    "superneurons:no-offload,no-cache,no-recompute,no-workspace switches parts off";
+
+/// All planners, in the order of help texts.
+inline constexpr std::array kStrategies{
+    StrategyRow{
+        "autoswap",
+        "swaps the blocks with the best weighted score; searches for the weights (AutoSwap)",
+        {.plan = plan_autoswap, .max_tasks = kTriesMany},
+        {.max_tasks = kMaxAutoswapTasks}},
+    StrategyRow{"capacity",
+                "offloads whole blocks until the rest fits; prefetches as early as there is room "
+                "(UM-Chainer)",
+                {.plan = plan_capacity, .max_tasks = kFollowsARule},
+                {.moves_state = true, .updates_far = true}},
+    StrategyRow{
+        "dynprog",
+        "offloads the activations that a dynamic program chooses (Beaumont et al., section 5)",
+        {.plan = plan_dynprog, .max_tasks = kTriesMany}},
+    StrategyRow{"fractional",
+                "offloads only the parts of blocks that do not fit, the longest unused first "
+                "(Beaumont et al., section 4)",
+                {.plan = plan_fractional, .max_tasks = kTriesMany},
+                {.moves_state = true, .updates_far = true}},
+    StrategyRow{
+        "greedy",
+        "offloads the first activations, as many as do not fit (Beaumont et al., section 4)",
+        {.plan = plan_greedy, .max_tasks = kFollowsARule}},
+    StrategyRow{
+        "ibm-ooc",
+        "offloads after every layer's forward pass, prefetches one layer ahead (IBM's Chainer)",
+        {.plan = plan_ibm_ooc, .max_tasks = kFollowsARule}},
+    StrategyRow{"joint",
+                "offloads parts of blocks, recomputes, and picks convolution algorithms, all "
+                "chosen together (Spillway's own)",
+                {.plan = plan_joint_beside_all},
+                {.moves_state = true, .updates_far = true, .chooses_variants = true}},
+    StrategyRow{"largest-first",
+                "offloads all activations, then keeps the largest blocks that fit",
+                {.plan = plan_largest_first, .max_tasks = kFollowsARule}},
+    StrategyRow{"modnn",
+                "executes the step in estimated time: offloads what delays least, prefetches "
+                "just in time (moDNN, Algorithm 1)",
+                {.plan = plan_modnn, .max_tasks = kTriesMany},
+                {.rule = MicroBatchRule::kWorkingSet, .max_tasks = kMaxModnnTasks}},
+    StrategyRow{"on-demand",
+                "no foresight: page faults alone (managed), or least-recently-used swapping when a "
+                "task needs a block (copy)",
+                {.plan = plan_on_demand},
+                {.moves_state = true}},
+    StrategyRow{"recompute",
+                "moves nothing; drops activations that are cheap to recompute until the rest fits",
+                {.plan = plan_recompute, .recomputes = true, .max_tasks = kTriesMany}},
+    StrategyRow{"resident",
+                "moves nothing; needs a budget that holds the whole step",
+                {.plan = plan_resident, .max_tasks = kFollowsARule}},
+    StrategyRow{"rotor",
+                "moves nothing; recomputes, optimally for a chain (rotor, RR-9302)",
+                {.plan = plan_rotor, .recomputes = true, .max_tasks = kTriesMany}},
+    StrategyRow{"superneurons",
+                kSuperNeuronsParts,
+                {.plan = [](const Problem& problem) { return plan_superneurons(problem); },
+                 .recomputes = true,
+                 .max_tasks = kFollowsARule}},
+    StrategyRow{
+        "tflms",
+        "offloads the first n activations, prefetches d layers ahead; tries n and d (TFLMS)",
+        {.plan = plan_tflms, .max_tasks = kTriesMany}},
+    StrategyRow{"vdnn-all",
+                "offloads the input of every layer, layer by layer (vDNN)",
+                {.plan = plan_vdnn_all, .max_tasks = kFollowsARule}},
+    StrategyRow{"vdnn-conv",
+                "offloads the inputs of convolutions, layer by layer (vDNN)",
+                {.plan = plan_vdnn_conv, .max_tasks = kFollowsARule}},
+    StrategyRow{
+        "vdnn-dyn",
+        "offloads nothing, convolutions' inputs or all inputs, as the budget demands (vDNN)",
+        {.plan = plan_vdnn_dyn, .max_tasks = kFollowsARule}},
+    // moDNN section V-B does not say which of vDNN's policies it extends: here the dynamic one.
+    StrategyRow{
+        "vdnn+",
+        "vdnn-dyn in micro-batches by working set (moDNN, section V-B); see --micro-batch-size",
+        {.plan = plan_vdnn_dyn, .max_tasks = kFollowsARule},
+        {.rule = MicroBatchRule::kWorkingSet}},
+};
 
 }  // namespace spillway::prefetch
