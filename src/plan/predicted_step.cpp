@@ -65,7 +65,7 @@ class Measured {
   std::unordered_map<std::string, std::size_t> places_;
 };
 
-// Scales the times of `task` in proportion to the bytes that it goes over.
+// Scales `times`, which are of `measured`, by the bytes that `task` goes over.
 std::vector<Nanoseconds> scaled(std::vector<Nanoseconds> times, const Task& measured,
                                 const Task& task) {
   if (task.traffic == measured.traffic) return times;
