@@ -42,7 +42,7 @@ struct TimedStep {
   std::vector<std::vector<um::Nanoseconds>> durations;  ///< [task][algorithm]
 };
 
-/// A step whose tasks may run in several variants.
+/// A step with tasks that may run in several variants.
 ///
 /// A tensor that only variants write is there if one of them is taken. Whatever reads it is a
 /// variant that goes with those.
@@ -58,9 +58,9 @@ struct VariedStep {
   /// Returns the choice of every group's fastest variant, the first among equals. No choice makes
   /// the time of all tasks shorter.
   [[nodiscard]] VariantChoice fastest() const;
-  /// Returns the choice in which each group's largest task takes the fewest pages: a budget that is
-  /// too small for it is too small for all others, but for small tensors. The fastest, then the
-  /// first among equals.
+  /// Returns the choice in which each group's largest task takes the fewest pages. If a budget is
+  /// too small for it, no other choice keeps it either, small tensors aside. Among equals, takes
+  /// the fastest, then the first.
   [[nodiscard]] VariantChoice leanest(um::Bytes page) const;
   /// Returns the choice with these variants, by task and name; of a group that none of them names,
   /// the first. Throws: um::Error if a task has no such variant.

@@ -27,7 +27,7 @@ constexpr std::size_t kBest = 3;          // of the choices that were estimated:
 constexpr std::size_t kEstimates = 160;
 constexpr std::size_t kEstimatesWithoutMoves = 16;  // each takes as long as a plan
 
-// Returns the groups whose variants have the same names, set by set, each in the graph's order.
+// Returns sets of groups with variants of the same names, each in the graph's order.
 std::vector<std::vector<std::size_t>> alike(const std::vector<VariantGroup>& groups) {
   std::map<std::vector<std::string>, std::size_t> places;
   std::vector<std::vector<std::size_t>> sets;

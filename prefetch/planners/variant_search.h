@@ -28,13 +28,13 @@ struct VariedAnswer {
   std::variant<Answer, Infeasible> answer;
 };
 
-/// Chooses the variants of a step together with its plan: the choice whose plan by `planner` is the
-/// shortest in simulation. `like` is the problem of any choice; all have its budget and its page.
+/// Chooses the variants of a step together with its plan by `planner`: those with the shortest plan
+/// in simulation. `like` is the problem of any choice; all have its budget and its page.
 ///
-/// Up to 32 choices are all planned, but for those of which a lower bound is not shorter. Of more
-/// choices, searches from the fastest variants, the first, the leanest and others that are alike in
-/// all groups: changes ranges of alike groups, halved again and again, then groups at random. Short
-/// runs of joint_search() judge these. Then plans the best few, and the first variants: the plan is
+/// Plans all choices if there are at most 32, except those with a lower bound that is not shorter.
+/// Otherwise searches from the fastest variants, the first, the leanest, and others that are alike
+/// in all groups: changes ranges of alike groups, halved again and again, then groups at random. A
+/// short joint_search() judges each. Then plans the best few, and the first variants: the plan is
 /// never longer than theirs. Counts evaluations, and looks at no clock. Throws: as ask().
 [[nodiscard]] VariedAnswer plan_varied(const Planner& planner, const VariedStep& step,
                                        const StepOfChoice& make, const Problem& like,

@@ -45,8 +45,10 @@ class TraceDrawing {
       add_rounds();
     }
     state_phases();
+    const bool is_second = draw_.one_in(3);
+    if (is_second) add_what_is_new();
     return {{"format", "spillway-trace"},
-            {"version", 1},
+            {"version", is_second ? 2 : 1},
             {"name", "drawn"},
             {"data", std::move(data_)},
             {"tasks", std::move(tasks_)}};
@@ -156,6 +158,32 @@ class TraceDrawing {
       }
     }
     if (way == 4 && !tasks_.empty()) std::reverse(tasks_.begin(), tasks_.end());
+  }
+
+  // Adds what version 2 has: micro-batches, orders, and variants of some tasks. A task that goes
+  // with an earlier one reads what that one saves.
+  void add_what_is_new() {
+    std::vector<std::size_t> varied;
+    for (std::size_t i = 0; i < tasks_.size(); ++i) {
+      json& task = tasks_[i];
+      if (draw_.one_in(3)) task["micro_batch"] = draw_.below(3);
+      if (i > 0 && draw_.one_in(4)) task["after"] = {draw_.below(i)};
+      if (!draw_.one_in(4)) continue;
+      for (const char* const key : {"duration_ns", "workspace_bytes", "algorithms"}) {
+        task.erase(key);
+      }
+      const bool follows = !varied.empty() && draw_.one_in(2);
+      if (follows) task["same_variant_as"] = draw_.pick(varied);
+      const std::size_t saved = follows ? data_.size() - 1 : add_block(false);
+      const bool is_reader = follows && task.at("same_variant_as") == varied.back();
+      for (const char* const name : {"saves", "saves nothing"}) {
+        task["variants"].push_back(
+            {{"name", name}, {"duration_ns", time()}, {"workspace_bytes", workspace()}});
+      }
+      if (is_reader) task["variants"][0]["reads"] = {saved};
+      if (!follows) task["variants"][0]["writes"] = {saved};
+      if (!follows) varied.push_back(i);
+    }
   }
 
   Drawing draw_;

@@ -236,7 +236,7 @@ RC_GTEST_PROP(AnOrder, IsWhatTasksSayInEveryPlan, ()) {
   RC_ASSERT(follows_said(graph, reordered));
 }
 
-// Also as one of several ranks, whose updates come last, and with updates on the far side.
+// The same with exchanges between ranks, for which updates come last, and with far updates.
 RC_GTEST_PROP(AnOrder, IsWhatTasksSayInOtherGraphsOfTheStep, ()) {
   TaskGraph graph = random_layers(true);
   const auto any = [&](std::size_t end) { return TaskId(*rc::gen::inRange<std::size_t>(0, end)); };

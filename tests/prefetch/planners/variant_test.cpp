@@ -43,7 +43,7 @@ class Layers {
             .profile = std::move(profile)};
   }
 
-  // Of the first variants.
+  // Returns the problem of the first variants.
   [[nodiscard]] Problem problem(um::Bytes budget) const {
     return {.graph = trace_.graph, .profile = profile_, .budget = budget, .page = page_};
   }
@@ -130,7 +130,7 @@ TEST(Variants, AreTheBestOfAllIfThereAreFew) {
   }
 }
 
-// 81 and 243 choices, of which not all are planned.
+// There are 81 and 243 choices. Not all are planned.
 TEST(Variants, AreNearlyTheBestOfMany) {
   for (const auto& [count, budget] : {std::pair{4, 100_MiB}, std::pair{5, 60_MiB}}) {
     const Layers layers{count};

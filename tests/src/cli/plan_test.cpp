@@ -9,6 +9,7 @@
 #include <fstream>
 #include <string>
 
+#include "tests/prefetch/toy_files.h"
 #include "tests/src/cli/program.h"
 #include "tests/temporary_folder.h"
 
@@ -133,6 +134,80 @@ TEST_F(PlanOfAFile, MayBeForAStepThatWasWrittenAsATrace) {
   }
   expect_same(json_of({trace, "--plan", file("plan.json")}), made);
   expect_same(planned({"--plan", file("plan.json")}), made);  // no task of LeNet's has statistics
+}
+
+TEST_F(PlanOfAFile, MayBeForMicroBatchesThatWereWrittenAsATrace) {
+  const json network = planned({"--micro-batches 2 --state near --trace-out", file("step.json")});
+  const json step = json::parse(std::ifstream{file("step.json")});
+  EXPECT_EQ(step.at("version"), 2);
+  std::size_t first = 0;
+  std::size_t second = 0;
+  for (const json& task : step.at("tasks")) {
+    const auto name = task.at("name").get<std::string>();
+    if (!task.contains("micro_batch")) continue;
+    (task.at("micro_batch") == 0 ? first : second) += 1;
+    EXPECT_EQ(task.at("micro_batch") == 1, name.ends_with("#2")) << name;
+  }
+  EXPECT_EQ(first, second);
+  const json made = json_of({"plan --machine v100 --json - --trace-in", file("step.json")});
+  EXPECT_EQ(made.at("tasks"), network.at("tasks"));
+}
+
+// A step of three layers. A forward task saves all, some or nothing.
+class PlanOfVariants : public PlanOfAFile {
+ protected:
+  PlanOfVariants() { std::ofstream{file("step.json")} << prefetch::testing::varied_trace(3); }
+
+  json planned_trace(const Arguments& more) const {
+    return json_of({"plan --machine v100 --json - --trace-in", file("step.json"), more});
+  }
+};
+
+TEST_F(PlanOfVariants, SaysWhichItTookAndIsRead) {
+  const json roomy = planned_trace("--budget 100%");
+  for (const json& variant : roomy.at("variants")) EXPECT_EQ(variant, "all");
+  const json made = planned_trace({"--budget min --link-bandwidth 1GB/s --out", file("plan.json")});
+  EXPECT_EQ(made.at("variants").at("f1"), made.at("variants").at("b1"));
+  EXPECT_NE(made.at("variants"), roomy.at("variants"));
+  EXPECT_EQ(made.at("compute_seconds"), roomy.at("compute_seconds"));
+  const json plan = json::parse(std::ifstream{file("plan.json")});
+  EXPECT_EQ(plan.at("variants"), made.at("variants"));
+  const json read = planned_trace({"--link-bandwidth 1GB/s --plan", file("plan.json")});
+  for (const char* key : {"variants", "makespan_seconds", "peak_bytes", "min_budget_bytes"}) {
+    EXPECT_EQ(read.at(key), made.at(key)) << key;
+  }
+  const std::string text =
+      succeed({"plan --machine v100 --budget 100% --trace-in", file("step.json")}).output;
+  EXPECT_NE(text.find("  variants         6 all\n"), std::string::npos) << text;
+}
+
+// The smallest budget of the first variants is larger.
+TEST_F(PlanOfVariants, IsInTheFirstOnesByOtherPlanners) {
+  const json first = planned_trace("--budget min --planner capacity");
+  for (const json& variant : first.at("variants")) EXPECT_EQ(variant, "all");
+  const json made = planned_trace("--budget min");
+  EXPECT_LT(made.at("min_budget_bytes"), first.at("min_budget_bytes"));
+  EXPECT_EQ(made.at("resident_bytes"), first.at("resident_bytes"));
+  expect_refused(kFailure, {"plan --machine v100 --budget 1MiB --trace-in", file("step.json")},
+                 {std::to_string(made.at("min_budget_bytes").get<std::uint64_t>())});
+}
+
+TEST_F(PlanOfVariants, AreWrittenAsTheyWereRead) {
+  planned_trace({"--trace-out", file("again.json")});
+  json again = json::parse(std::ifstream{file("again.json")});
+  EXPECT_EQ(again.at("version"), 2);
+  EXPECT_EQ(again.at("tasks").at(5).at("same_variant_as"), 3);
+  EXPECT_EQ(again.at("tasks").at(1).at("variants").size(), 3U);
+}
+
+TEST_F(PlanOfVariants, AreRefusedByNameIfThereIsNoSuch) {
+  planned_trace({"--out", file("plan.json")});
+  json plan = json::parse(std::ifstream{file("plan.json")});
+  plan["variants"]["f1"] = "most";
+  std::ofstream{file("plan.json")} << plan;
+  expect_refused(kFailure,
+                 {"plan --machine v100 --trace-in", file("step.json"), "--plan", file("plan.json")},
+                 {"task 'f1' has no variant 'most'"});
 }
 
 TEST_F(PlanOfAFile, IsRefusedWithWhatItBreaks) {

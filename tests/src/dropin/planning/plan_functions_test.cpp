@@ -56,6 +56,31 @@ TEST(PlanFunctions, FindTheSmallestBudgetOfAPlannerThatMovesNothing) {
   EXPECT_EQ(told.at("refused").at("smallest_bytes"), 12U << 20U);
 }
 
+// f saves 8 MiB for b, or nothing: then b takes longer.
+const char* const kVaried = R"({"format": "spillway-trace", "version": 2, "name": "toy", "tasks": [
+  {"name": "f", "reads": [], "writes": [1], "variants": [
+    {"name": "saves", "writes": [2], "duration_ns": 1000000, "workspace_bytes": 0},
+    {"name": "saves nothing", "duration_ns": 1000000, "workspace_bytes": 0}]},
+  {"name": "b", "reads": [1], "writes": [], "same_variant_as": 0, "variants": [
+    {"name": "saves", "reads": [2], "duration_ns": 1000000, "workspace_bytes": 0},
+    {"name": "saves nothing", "duration_ns": 3000000, "workspace_bytes": 0}]}],
+  "data": [{"id": 1, "bytes": 4194304, "kind": "tensor"},
+           {"id": 2, "bytes": 8388608, "kind": "tensor"}]})";
+
+TEST(PlanFunctions, ChooseVariants) {
+  const json told = answer(kVaried, R"({"budget_bytes": 4194304})");
+  EXPECT_EQ(told.at("needs").at("smallest_bytes"), 4U << 20U);
+  EXPECT_EQ(told.at("needs").at("resident_bytes"), 12U << 20U);
+  EXPECT_EQ(told.at("plan").at("variants"), json({{"b", "saves nothing"}, {"f", "saves nothing"}}));
+  EXPECT_EQ(told.at("figures").at("variants").at("b"), "saves nothing");
+  EXPECT_EQ(told.at("figures").at("compute_seconds"), 0.002);
+  EXPECT_EQ(told.at("figures").at("makespan_seconds"), 0.004);
+  const json roomy = answer(kVaried, R"({"budget_bytes": 12582912})");
+  EXPECT_EQ(roomy.at("plan").at("variants").at("b"), "saves");
+  const json first = answer(kVaried, R"({"budget_bytes": 4194304, "planner": "capacity"})");
+  EXPECT_EQ(first.at("refused").at("smallest_bytes"), 12U << 20U);
+}
+
 // Some planners' rules ask for more, or for less, than they need.
 TEST(PlanFunctions, NameABudgetThatEachPlannerKeeps) {
   for (const std::string planner : {"autoswap", "ibm-ooc", "joint", "modnn", "recompute",
