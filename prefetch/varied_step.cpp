@@ -1,6 +1,7 @@
 #include "prefetch/varied_step.h"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -115,6 +116,12 @@ TimedStep VariedStep::with(const VariantChoice& choice) const {
   return step;
 }
 
+VariantChoice VariedStep::first() const {
+  VariantChoice choice;
+  choice.resize(groups.size());
+  return choice;
+}
+
 VariantChoice VariedStep::fastest() const {
   return least(groups, [](const VariantGroup& group, std::size_t v) { return group.time(v); });
 }
@@ -155,7 +162,9 @@ VariantChoice VariedStep::named(
     const std::size_t number =
         group == group_of.end() ? 0 : number_of(groups[group->second].names, name);
     if (group == group_of.end() || number == groups[group->second].names.size()) {
-      throw um::Error{"task '" + task + "' has no variant '" + name + "' here"};
+      std::string complaint = "task '";
+      complaint.append(task).append("' has no variant '").append(name).append("' here");
+      throw um::Error{complaint};
     }
     choice[group->second] = static_cast<std::uint32_t>(number);
   }

@@ -54,7 +54,7 @@ struct VariedStep {
   /// tensors that only other variants use. Blocks thus have other ids; names stay.
   [[nodiscard]] TimedStep with(const VariantChoice& choice) const;
   /// Returns the choice of every group's first variant.
-  [[nodiscard]] VariantChoice first() const { return VariantChoice(groups.size(), 0); }
+  [[nodiscard]] VariantChoice first() const;
   /// Returns the choice of every group's fastest variant, the first among equals. No choice makes
   /// the time of all tasks shorter.
   [[nodiscard]] VariantChoice fastest() const;
