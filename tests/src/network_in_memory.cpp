@@ -73,7 +73,8 @@ NetworkInMemory::NetworkInMemory(ExecutionContext context, nets::Network network
                                  std::size_t micro_batch, const Budget& budget)
     : context_{std::move(context)},
       network_{std::move(network)},
-      workload_{network_, *context_.backend, options, prefetch::cut(options.batch, micro_batch)},
+      workload_{network_, *context_.backend, options,
+                all_of(options.batch, prefetch::cut(options.batch, micro_batch))},
       plans_{plan(workload_, memory, budget)},
       session_{context_, workload_, plans_, memory, {.poison = true}} {}
 
