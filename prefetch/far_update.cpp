@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "prefetch/block_sizes.h"
@@ -128,7 +129,7 @@ struct LastMove {
   std::uint32_t frees = 0;   // runs that read the block while it leaves, or before
 };
 
-// By block.
+// Returns the last moves by block.
 std::vector<LastMove> last_of(const std::vector<Move>& moves) {
   std::vector<LastMove> last;
   for (std::uint32_t i = 0; i < moves.size(); ++i) {
@@ -241,8 +242,11 @@ std::vector<FarRun> earliest_far_runs(const TaskGraph& graph, const Plan& plan) 
   for (std::uint32_t u = 0; u < conditions.size(); ++u) {
     runs.push_back({.update = u, .after = conditions[u]});
   }
-  std::ranges::stable_sort(runs, {}, [](const FarRun& run) {
-    return std::pair{run.after.offloads, run.after.prefetches};
+  std::vector<std::uint32_t> begun{0};  // by number of offloads: runs before all of them
+  for (const Move& move : plan.offloads) begun.push_back(std::max(begun.back(), move.after.runs));
+  std::ranges::stable_sort(runs, {}, [&](const FarRun& run) {
+    return std::tuple{std::max(run.after.runs, begun[run.after.offloads]), run.after.offloads,
+                      run.after.prefetches};
   });
   return runs;
 }

@@ -61,7 +61,7 @@ class Needs {
       if (!is_update(graph_[before])) continue;
       throw um::Error{"task " + task.name + " must follow " + graph_[before].name +
                       ", an update of this step, so that updates cannot wait for the gradients of "
-                      "other ranks"};
+                      "other ranks; leave out --ranks"};
     }
   }
 

@@ -163,7 +163,10 @@ VariantChoice VariedStep::named(
         group == group_of.end() ? 0 : number_of(groups[group->second].names, name);
     if (group == group_of.end() || number == groups[group->second].names.size()) {
       std::string complaint = "task '";
-      complaint.append(task).append("' has no variant '").append(name).append("' here");
+      complaint.append(task)
+          .append("' has no variant '")
+          .append(name)
+          .append("'; the plan is of another trace");
       throw um::Error{complaint};
     }
     choice[group->second] = static_cast<std::uint32_t>(number);

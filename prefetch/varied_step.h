@@ -51,7 +51,8 @@ struct VariedStep {
   std::vector<VariantGroup> groups;
 
   /// Returns the step in which every group takes the chosen variant (Task::variant), without
-  /// tensors that only other variants use. Blocks thus have other ids; names stay.
+  /// tensors that only other variants use. Blocks thus have other ids; names stay. Requires: no
+  /// exchanges and no far updates.
   [[nodiscard]] TimedStep with(const VariantChoice& choice) const;
   /// Returns the choice of every group's first variant.
   [[nodiscard]] VariantChoice first() const;

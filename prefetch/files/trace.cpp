@@ -287,7 +287,7 @@ class TraceReader {
       names.push_back(name.string());
       if (!begins && std::ranges::count(groups_[g].names, names.back()) == 0) {
         throw name.error("is '" + names.back() +
-                         "', which the variants that it goes with have not");
+                         "', which the variants that it goes with (\"same_variant_as\") have not");
       }
     }
     if (begins) groups_[g].names = names;
@@ -391,8 +391,10 @@ class TraceReader {
       const std::vector<Taken>& writers = variant_writers_[data];
       if (writers.empty()) block.kind = DataKind::kState;
       if (writers.empty() || (taken && std::ranges::count(writers, *taken) > 0)) continue;
-      throw entries.error("has " + block.name +
-                          ", which only variants write that need not be taken with this");
+      throw entries.error(
+          "has " + block.name +
+          ", which only variants write that need not be taken with this; read it in variants "
+          "with \"same_variant_as\"");
     }
   }
 

@@ -122,8 +122,10 @@ void accumulate_needs(std::vector<std::uint32_t>& needs) {
 // the first one that cannot start sooner.
 class OffloadQueue {
  public:
-  OffloadQueue(std::span<const FarInterval> far_intervals, const LinkProfile& link,
-               std::span<const FarInterval> copies, bool may_merge, Plan& plan)
+  // `returns`: by far interval, how many runs have ended when its prefetch may start.
+  OffloadQueue(std::span<const FarInterval> far_intervals, std::span<const Position> returns,
+               const LinkProfile& link, std::span<const FarInterval> copies, bool may_merge,
+               Plan& plan)
       : far_intervals_{far_intervals},
         copies_while_read_{link.copies_while_read},
         may_merge_{may_merge},
@@ -142,6 +144,11 @@ class OffloadQueue {
       const FarInterval& each = far_intervals[i];
       return std::tuple{each.last, each.data, each.offset};
     });
+    for (const std::size_t i : others_) {
+      const Position returned = far_intervals[i].to_end || returns.empty() ? kNever : returns[i];
+      first_return_.push_back(
+          std::min(returned, first_return_.empty() ? kNever : first_return_.back()));
+    }
   }
 
   // Calls `note` with each far interval and the number of offloads that have ended when its own
@@ -157,6 +164,7 @@ class OffloadQueue {
 
  private:
   using Copied = FarCopies::Copied;
+  static constexpr Position kNever = std::numeric_limits<Position>::max();
 
   // Returns how many runs have ended when its offload may start; its previously far part must be
   // back.
@@ -166,9 +174,12 @@ class OffloadQueue {
     return 1 + (early && !each.is_renewal ? each.written : each.last);  // early: while it is read
   }
 
+  // Adds offloads that can start sooner, and those with prefetches that must not wait until tasks
+  // have read `before`.
   template <typename Note>
   void add_others(const FarInterval& before, const Note& note) {
-    while (!others_.empty() && far_intervals_[others_.back()].last < start(before)) {
+    while (!others_.empty() && (far_intervals_[others_.back()].last < start(before) ||
+                                first_return_[others_.size() - 1] <= before.last)) {
       add_next_other(note);
     }
   }
@@ -202,8 +213,9 @@ class OffloadQueue {
   Plan& plan_;
   FarCopies copies_;
   std::vector<std::size_t> wanted_;
-  std::vector<std::size_t> others_;  // the next one last
-  Position needed_ = 0;              // of the last move
+  std::vector<std::size_t> others_;     // the next one last
+  std::vector<Position> first_return_;  // by number of others that are left, less one
+  Position needed_ = 0;                 // of the last move
 };
 
 // Returns for every k the bytes of the first k moves, plus `before`.
@@ -360,14 +372,14 @@ bool fits(std::span<const Swap> swaps, std::span<const Bytes> demand, Bytes pool
 }
 
 std::vector<std::uint32_t> add_offloads(std::span<const FarInterval> far_intervals,
-                                        const LinkProfile& link,
+                                        std::span<const Position> returns, const LinkProfile& link,
                                         std::span<const FarInterval> copies_from_start,
                                         bool may_merge, Plan& plan,
                                         std::vector<std::uint32_t>& counted_on) {
   counted_on.assign(plan.runs.size() + 1, 0);
   std::vector<std::uint32_t> places(far_intervals.size());
   plan.offloads.reserve(far_intervals.size());
-  OffloadQueue queue{far_intervals, link, copies_from_start, may_merge, plan};
+  OffloadQueue queue{far_intervals, returns, link, copies_from_start, may_merge, plan};
   queue.add_all([&](std::size_t i, std::uint32_t place) {
     places[i] = place;
     if (place == kLeftOut || far_intervals[i].is_renewal) return;
@@ -384,8 +396,10 @@ void add_moves(std::vector<Swap> swaps, const LinkProfile& link, Plan& plan,
   });
   std::vector<std::uint32_t> counted_on;  // by run: offloads it waits for
   const std::vector<FarInterval> far_intervals{swaps.begin(), swaps.end()};
+  std::vector<Position> returns;
+  for (const Swap& swap : swaps) returns.push_back(swap.back);
   const std::vector<std::uint32_t> places =
-      add_offloads(far_intervals, link, copies, true, plan, counted_on);
+      add_offloads(far_intervals, returns, link, copies, true, plan, counted_on);
   plan.prefetches.reserve(swaps.size());
   std::vector<std::uint32_t> landed(plan.runs.size() + 1);  // by run: prefetches it waits for
   Position next = 0;                                        // of the last move

@@ -44,11 +44,12 @@ constexpr std::uint32_t kLeftOut = ~0U;
 /// without an offload, or kLeftOut. `counted_on` receives by run, and for the end, how many have
 /// ended when the run's room is free. `copies_from_start` are near with a valid far copy when the
 /// step begins. With `may_merge`, neighbouring parts of a block that leave under the same
-/// conditions are one move.
+/// conditions are one move. If `returns` say by far interval how many runs have ended when its
+/// prefetch may start, no offload before its own is of a block that tasks still read then.
 [[nodiscard]] std::vector<std::uint32_t> add_offloads(
-    std::span<const FarInterval> far_intervals, const LinkProfile& link,
-    std::span<const FarInterval> copies_from_start, bool may_merge, Plan& plan,
-    std::vector<std::uint32_t>& counted_on);
+    std::span<const FarInterval> far_intervals, std::span<const Position> returns,
+    const LinkProfile& link, std::span<const FarInterval> copies_from_start, bool may_merge,
+    Plan& plan, std::vector<std::uint32_t>& counted_on);
 
 /// Adds the moves of `swaps` to a plan without moves, and gives `plan.runs` their conditions:
 /// - an offload starts when run `last` has ended (or run `written`, if the link copies while tasks

@@ -97,7 +97,8 @@ class TimedExecution {
         plan_{plan},
         room_{without(demand.runs, far_intervals)},
         far_intervals_{needed_of(far_intervals, pool_, room_)},
-        places_{add_offloads(far_intervals_, link_, copies, !order.in_parts, plan, counted_on_)},
+        places_{
+            add_offloads(far_intervals_, {}, link_, copies, !order.in_parts, plan, counted_on_)},
         to_leave_(std::move(plan.offloads)),
         leaving_(to_leave_.size()),
         pending_(to_leave_.size()),

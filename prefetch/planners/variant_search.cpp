@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -75,6 +76,9 @@ class VariantSearch {
       VariantChoice leanest = step_.leanest(like_.page);
       ChosenStep made = make_(leanest);
       auto answer = ask(planner_, problem_of(made), options_);
+      if (auto* const found = std::get_if<Answer>(&answer)) {
+        found->planning = std::chrono::steady_clock::now() - begin;
+      }
       return {.choice = std::move(leanest), .step = std::move(made), .answer = std::move(answer)};
     }
     std::get<Answer>(best_->answer).planning = std::chrono::steady_clock::now() - begin;

@@ -23,7 +23,7 @@ using StepOfChoice = std::function<ChosenStep(const VariantChoice&)>;
 
 /// A choice of variants, and what planning its step answered.
 struct VariedAnswer {
-  VariantChoice choice;  ///< VariedStep::leanest() if no choice keeps the budget
+  VariantChoice choice;  ///< VariedStep::leanest() if no choice that was tried keeps the budget
   ChosenStep step;       ///< of that choice
   std::variant<Answer, Infeasible> answer;
 };

@@ -82,8 +82,10 @@ void PlanSubject::set_smallest_of_variants() {
       near_need(*leanest.graph, prefetch::BlockSizes{*leanest.graph, page});
   step->need.smallest = need.smallest;
   step->need.largest_task = need.largest_task;
-  times = profile;
-  times->durations = trace->varied.with(trace->varied.fastest()).durations;
+  prefetch::TimedStep fastest = trace->varied.with(trace->varied.fastest());
+  times = prefetch::trace_profile(
+      {.name = trace->name, .graph = std::move(fastest.graph), .durations = fastest.durations},
+      profile.link);
 }
 
 void PlanSubject::update_trace_far(const PlanRequest& request) {

@@ -302,6 +302,8 @@ void sweep(const SweepFlags& options) {
                         {"state", options.state},
                         {"update", options.update},
                         {"points", to_json(std::span<const Point>{points})}});
+  const auto unsound = std::ranges::find_if(points, &Point::is_unsound);
+  if (unsound != points.end()) throw um::Error{unsound->refusal};
   if (interrupt.token().stop_requested()) {
     throw Interrupted{"points that were not reached are left out"};
   }

@@ -13,12 +13,13 @@ namespace spillway {
 
 /// A question to planning: which of these steps run within a budget, and by which plans.
 struct PlanQuestion {
-  const Workload& steps;                ///< planned first
-  const StateChoice* choice = nullptr;  ///< holds `steps`, and others that may run; null: none may
-  prefetch::Profile profile;            ///< of the training step of `steps`; others' times follow
-  um::Bytes budget;                     ///< of the whole run
+  const Workload& steps;  ///< planned first
+  const StateChoice* choice =
+      nullptr;  ///< holds `steps`, and others that may run; null: only `steps` may run
+  prefetch::Profile profile;  ///< of the training step of `steps`; others' times follow
+  um::Bytes budget;           ///< of the whole run
   PlanRequest request;
-  /// The plan of the training step of `steps`, where no planner is to make it.
+  /// The plan of the training step of `steps`, if a file gives it.
   std::optional<PlanOfFile> file = {};
   bool evaluates = true;  ///< false: its evaluation is not planned, nor its resident need checked
 };

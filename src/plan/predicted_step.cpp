@@ -96,13 +96,12 @@ std::vector<Nanoseconds> by_algorithm(std::vector<Nanoseconds> times, const Task
   // If no algorithm is of both, the first ones stand for each other.
   if (std::ranges::none_of(known, is_known)) known.front() = times.front();
   const auto first = std::ranges::find_if(known, is_known);
-  const double time =
-      um::seconds(**first) /
-      std::max(1e-9, um::seconds(modelled[static_cast<std::size_t>(first - known.begin())]));
+  const Nanoseconds model = modelled[static_cast<std::size_t>(first - known.begin())];
+  const double time = model > Nanoseconds{0} ? um::to_double(**first) / um::to_double(model) : 0;
   times.clear();
   for (std::size_t a = 0; a < known.size(); ++a) {
-    const auto nanoseconds = std::llround(1e9 * time * um::seconds(modelled[a]));
-    times.push_back(known[a].value_or(Nanoseconds{nanoseconds}));
+    const Nanoseconds scaled{std::llround(time * um::to_double(modelled[a]))};
+    times.push_back(known[a].value_or(time > 0 ? scaled : **first));
   }
   return times;
 }

@@ -4,6 +4,7 @@
 
 namespace spillway {
 
+// The order of passes, in one place.
 void apply(const Features& features, const SizeModel& size_model, um::Bytes least_page,
            Step& program) {
   divide_updates(program, size_model, features.division);

@@ -52,7 +52,7 @@ struct Features {
   /// The buckets in which several ranks exchange gradients; nullopt for a rank alone.
   std::optional<prefetch::BucketRule> buckets;
 
-  /// The same features, one of them changed.
+  /// Returns these features with one of them changed.
   [[nodiscard]] Features with(StatePlace place) const {
     Features changed = *this;
     changed.state = place;

@@ -81,6 +81,18 @@ um::Bytes step_page(const prefetch::TaskGraph& graph, const SizeModel& size_mode
   return std::max(prefetch::choose_page(graph), size_model.smallest_page());
 }
 
+void insert_task(Step& step, std::size_t place, prefetch::Task task, Launch launch) {
+  const auto shift = [place](prefetch::TaskId& id) {
+    const auto index = static_cast<std::size_t>(id);
+    if (index >= place) id = prefetch::TaskId(index + 1);
+  };
+  for (prefetch::Task& each : step.graph.tasks) std::ranges::for_each(each.after, shift);
+  for (prefetch::GradientExchange& exchange : step.graph.exchanges) shift(exchange.ready);
+  const auto at = static_cast<std::ptrdiff_t>(place);
+  step.graph.tasks.insert(step.graph.tasks.begin() + at, std::move(task));
+  step.launches.insert(step.launches.begin() + at, std::move(launch));
+}
+
 void expect_unique_names(const Step& step, const nets::Network& network) {
   expect_unique(step.graph.data, network);
   expect_unique(step.graph.tasks, network);

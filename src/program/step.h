@@ -148,6 +148,10 @@ struct Step {
 /// smaller than the device can move.
 [[nodiscard]] um::Bytes step_page(const prefetch::TaskGraph& graph, const SizeModel& size_model);
 
+/// Inserts a task before the one at `place`. Task::after and GradientExchange::ready of later tasks
+/// keep the tasks that they mean.
+void insert_task(Step& step, std::size_t place, prefetch::Task task, Launch launch);
+
 /// Plans and checkpoints know blocks and tasks by their names, which are made of the layers'.
 /// Throws: um::Error when two of either have the same.
 void expect_unique_names(const Step& step, const nets::Network& network);

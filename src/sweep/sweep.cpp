@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <numeric>
@@ -184,6 +185,7 @@ Point evaluate(const SweepPoint& sweep_point, const Strategy& strategy, const Po
             um::to_string(point.key.budget),
         unsound.reason()};
     point.refusal = named.what();
+    point.is_unsound = true;
   }
   return point;
 }

@@ -84,6 +84,7 @@ struct Point {
   /// Why the strategy has no plan whatever the budget, or one that must not run; empty: a larger
   /// budget works.
   std::string refusal;
+  bool is_unsound = false;  ///< the planner made a plan that must not run, as `refusal` says
 };
 
 /// Returns the makespan over the time of a step with room for everything; nullopt without a plan.

@@ -50,7 +50,7 @@ std::pair<std::vector<Number>, std::size_t> said_micro_batches(const TaskGraph& 
   return {std::move(micro_batch), count};
 }
 
-// The same, as the tasks say or else by data.
+// Returns the same by Task::micro_batch, or by data if no task says it.
 std::pair<std::vector<Number>, std::size_t> find_micro_batches(const TaskGraph& graph) {
   const auto is_said = [](const Task& task) { return task.micro_batch.has_value(); };
   if (std::ranges::any_of(graph.tasks, is_said)) return said_micro_batches(graph);

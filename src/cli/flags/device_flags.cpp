@@ -51,7 +51,8 @@ struct FoundGpus {
 FoundGpus find_gpus() {
   if (!has_nvidia_driver()) return {};
   try {
-    return {.count = load_cuda_side().count_devices(), .why_none = {}};
+    const std::size_t count = load_cuda_side().count_devices();
+    return {.count = count, .why_none = count == 0 ? "NVIDIA's driver finds none" : ""};
   } catch (const um::Error& error) {
     return {.count = 0, .why_none = error.what()};
   }

@@ -44,18 +44,13 @@ void copy_sums(Step& step, const std::function<bool(const Task&)>& is_wanted) {
     const TakeParameters take{.parameters = BiasParameters{size.count() / sizeof(float)}};
     std::string name = graph.tasks[t].name;
     name.replace(name.rfind(kUpdateName), kUpdateName.size(), ".send");
-    graph.tasks.insert(graph.tasks.begin() + static_cast<std::ptrdiff_t>(t),
-                       Task{.name = std::move(name),
-                            .phase = prefetch::Phase::kUpdate,
-                            .reads = {sum},
-                            .writes = {copy},
-                            .traffic = cost_of(take).traffic});
-    step.launches.insert(step.launches.begin() + static_cast<std::ptrdiff_t>(t),
-                         Launch{.operation = take, .operands = {sum, copy}});
-    for (prefetch::GradientExchange& exchange : graph.exchanges) {
-      const auto ready = static_cast<std::size_t>(exchange.ready);
-      if (ready >= t) exchange.ready = prefetch::TaskId(ready + 1);
-    }
+    insert_task(step, t,
+                {.name = std::move(name),
+                 .phase = prefetch::Phase::kUpdate,
+                 .reads = {sum},
+                 .writes = {copy},
+                 .traffic = cost_of(take).traffic},
+                {.operation = take, .operands = {sum, copy}});
     ++t;  // the update
   }
 }

@@ -78,14 +78,6 @@ void drop_unused_blocks(Step& step) {
   for_each_mention(step, [&](DataId& id) { id = numbers[index_of(id)]; });
 }
 
-// Drops backward tasks with unread results, and then unused blocks: gradients of frozen parameters
-// and of activations that only these need.
-// Blocks and tasks are numbered anew.
-void drop_unread_tasks(Step& step) {
-  keep_tasks(step, read_tasks(step));
-  drop_unused_blocks(step);
-}
-
 // Throws um::Error unless each pattern freezes something, and all together leave something.
 void expect_frozen_in_part(const Step& training, const std::vector<std::string>& patterns) {
   for (const std::string& pattern : patterns) {
@@ -107,7 +99,8 @@ void expect_frozen_in_part(const Step& training, const std::vector<std::string>&
 void freeze_layers(Step& training, const std::vector<std::string>& patterns) {
   if (patterns.empty()) return;
   expect_frozen_in_part(training, patterns);
-  drop_unread_tasks(training);
+  keep_tasks(training, read_tasks(training));
+  drop_unused_blocks(training);
 }
 
 FrozenParameters count_frozen(const Step& training) {

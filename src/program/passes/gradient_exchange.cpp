@@ -110,9 +110,7 @@ void divide(Step& step, std::size_t place, const LargeUpdate& update, const Size
   if (read_count(take) > 1) taking.reads.push_back(update.parameters);
   Launch of_taking{.operation = take, .operands = taking.reads};
   of_taking.operands.push_back(update.parameters);
-  const auto next = static_cast<std::ptrdiff_t>(place + 1);
-  step.graph.tasks.insert(step.graph.tasks.begin() + next, std::move(taking));
-  step.launches.insert(step.launches.begin() + next, std::move(of_taking));
+  insert_task(step, place + 1, std::move(taking), std::move(of_taking));
 }
 
 }  // namespace

@@ -254,6 +254,7 @@ class Unroller {
       for (DataId& id : ids) id = made_id(id);
     };
     Task task = training_->graph.tasks[index];
+    um::expects(task.after.empty(), "tasks of a network follow each other by data alone");
     task.name += suffix();
     if (!is_update(task)) task.micro_batch = static_cast<std::uint32_t>(number_);
     renumber(task.reads);

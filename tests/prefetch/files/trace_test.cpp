@@ -130,11 +130,11 @@ TEST(SecondTrace, HasAStepForEachChoice) {
   EXPECT_EQ(test::refusal([&] {
               return varied.named({{"loss", "all"}});
             }),
-            "task 'loss' has no variant 'all' here");
+            "task 'loss' has no variant 'all'; the plan is of another trace");
   EXPECT_EQ(test::refusal([&] {
               return varied.named({{"b1", "most"}});
             }),
-            "task 'b1' has no variant 'most' here");
+            "task 'b1' has no variant 'most'; the plan is of another trace");
 }
 
 TEST(SecondTrace, FindsAVariantByItsNameInAnyOrder) {
@@ -335,7 +335,7 @@ constexpr std::array kSecondTamperings{
     Tampering{"/tasks/1/variants/1/phase", "1", "unknown; there are name, reads"},
     Tampering{"/tasks/3/variants/2", "", "lacks one with the name 'none'", "tasks[3].variants"},
     Tampering{"/tasks/3/variants/0/name", "\"most\"",
-              "is 'most', which the variants that it goes with have not"},
+              "is 'most', which the variants that it goes with (\"same_variant_as\") have not"},
     Tampering{"/tasks/3/same_variant_as", "0", "is 0, a task without variants"},
     Tampering{"/tasks/3/same_variant_as", "3", "is 3; of this task it must be less than 3"},
     Tampering{"/tasks/2/same_variant_as", "1", "is only for tasks with variants"},

@@ -126,6 +126,18 @@ TEST_F(ScheduleTest, LeavesBeforeWhatCannotBeCopiedYet) {
   EXPECT_EQ(plan.prefetches[1].after, (Progress{.runs = 7, .offloads = 2}));
 }
 
+// A block that run 3 has read returns before run 6, while run 8 still reads x, which is copied from
+// run 1 on.
+TEST_F(ScheduleTest, LetsNoPrefetchWaitForABlockThatIsStillRead) {
+  const IdleInterval idle{.data = DataId{1}, .written = 2, .last = 3, .next = 6};
+  const FarInterval other{idle, {}, pages(1), 13};
+  add_moves({{other, 5}, {far_interval(8), 12}}, {.copies_while_read = true}, plan);
+  ASSERT_EQ(plan.offloads.size(), 2U);
+  EXPECT_EQ(plan.offloads[0].data, DataId{1});
+  EXPECT_EQ(plan.offloads[1].free_after, 9U);
+  EXPECT_EQ(plan.prefetches[0].after, (Progress{.runs = 5, .offloads = 1}));
+}
+
 TEST_F(ScheduleTest, KnowsWhatFits) {
   const std::vector<Swap> swaps{{far_interval(4), 7}, {far_interval(8), 11}};
   EXPECT_TRUE(fits(swaps, demand, pages(5)));
