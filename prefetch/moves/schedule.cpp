@@ -397,6 +397,7 @@ void add_moves(std::vector<Swap> swaps, const LinkProfile& link, Plan& plan,
   std::vector<std::uint32_t> counted_on;  // by run: offloads it waits for
   const std::vector<FarInterval> far_intervals{swaps.begin(), swaps.end()};
   std::vector<Position> returns;
+  returns.reserve(swaps.size());
   for (const Swap& swap : swaps) returns.push_back(swap.back);
   const std::vector<std::uint32_t> places =
       add_offloads(far_intervals, returns, link, copies, true, plan, counted_on);
