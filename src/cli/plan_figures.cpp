@@ -243,11 +243,7 @@ prefetch::Answer plan_of_file(PlanSubject& subject, const std::string& path,
     if (!subject.trace->varied.groups.empty()) {
       const auto choice = subject.trace->varied.named(prefetch::read_variants(read.root()));
       subject.use(subject.step_of(choice));
-      StepToPlan& step = *subject.step;
-      const prefetch::NearNeed own =
-          near_need(step.graph, prefetch::BlockSizes{step.graph, step.page});
-      step.need.smallest = own.smallest;
-      step.need.largest_task = own.largest_task;
+      subject.need_at_least(subject.step->graph);
     }
     file.plan = prefetch::read_plan(read, subject.step->graph);
   }

@@ -75,13 +75,14 @@ bool PlanSubject::chooses_variants(const PlanRequest& request) const {
          request.planner->chooses_variants();
 }
 
-void PlanSubject::set_smallest_of_variants() {
-  const um::Bytes page = step->page;
-  const prefetch::ChosenStep leanest = step_of(trace->varied.leanest(page));
-  const prefetch::NearNeed need =
-      near_need(*leanest.graph, prefetch::BlockSizes{*leanest.graph, page});
+void PlanSubject::need_at_least(const prefetch::TaskGraph& graph) {
+  const prefetch::NearNeed need = near_need(graph, prefetch::BlockSizes{graph, step->page});
   step->need.smallest = need.smallest;
   step->need.largest_task = need.largest_task;
+}
+
+void PlanSubject::set_smallest_of_variants() {
+  need_at_least(*step_of(trace->varied.leanest(step->page)).graph);
   prefetch::TimedStep fastest = trace->varied.with(trace->varied.fastest());
   times = prefetch::trace_profile(
       {.name = trace->name, .graph = std::move(fastest.graph), .durations = fastest.durations},

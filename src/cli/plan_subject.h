@@ -75,6 +75,9 @@ struct PlanSubject {
   [[nodiscard]] const prefetch::Profile& all_near() const { return times ? *times : profile; }
   /// The need that budgets are relative to.
   [[nodiscard]] prefetch::NearNeed need() const { return state ? state->need() : step->need; }
+  /// Takes the smallest budget, and the task that decides it, from `graph`, which is the step in
+  /// some variants. Requires: a trace.
+  void need_at_least(const prefetch::TaskGraph& graph);
 
  private:
   void update_trace_far(const PlanRequest& request);
